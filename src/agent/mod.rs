@@ -1,0 +1,1 @@
+//! The loop: ask the model, run its calls, answer them, again, until an answer stands.

@@ -1,0 +1,1 @@
+//! From configuration to services: the only reader of a whole configuration.

@@ -1,0 +1,58 @@
+//! Durations as people write them: `20ms`, `1s`, `30m`, `1h 30m`; a bare number is seconds.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use serde::{Deserialize, Deserializer, Serializer, de};
+use serde_json::Value;
+
+/// # Errors
+/// A sentence that says what was expected.
+pub fn parse(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is not a duration: write it like 20ms, 1s, 30m or 1h 30m");
+    if let Ok(seconds) = text.trim().parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).map_err(|_| wrong());
+    }
+    let signed: SignedDuration = text.trim().parse().map_err(|_| wrong())?;
+    Duration::try_from(signed).map_err(|_| wrong())
+}
+
+/// The shortest way to write it that reads back the same.
+#[must_use]
+pub fn format(duration: Duration) -> String {
+    SignedDuration::try_from(duration).map_or_else(|_| format!("{}s", duration.as_secs()), |d| format!("{d:#}"))
+}
+
+pub(super) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&format(*duration))
+}
+
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::String(text) => parse(&text).map_err(de::Error::custom),
+        Value::Number(seconds) => parse(&seconds.to_string()).map_err(de::Error::custom),
+        other => Err(de::Error::custom(format!("{other} is not a duration: write it like 20ms, 1s or 30m"))),
+    }
+}
+
+/// The same for a field that may be `null`.
+pub(super) mod optional {
+    use super::{Deserialize, Deserializer, Duration, Serializer, Value, de, format, parse};
+
+    #[expect(clippy::ref_option, reason = "the signature is serde's")]
+    pub fn serialize<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+        match duration {
+            Some(duration) => serializer.serialize_str(&format(*duration)),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::Null => Ok(None),
+            Value::String(text) => parse(&text).map(Some).map_err(de::Error::custom),
+            Value::Number(seconds) => parse(&seconds.to_string()).map(Some).map_err(de::Error::custom),
+            other => Err(de::Error::custom(format!("{other} is not a duration: write it like 20ms, 1s or 30m"))),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The one snapshot of the environment, taken when the program starts. No other file reads it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::secret::looks_secret;
+
+/// The variables of the process.
+#[derive(Clone, Default)]
+pub struct Env {
+    variables: BTreeMap<String, String>,
+}
+
+/// Where the program keeps things, by the XDG base directory specification 0.8.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dirs {
+    /// `$XDG_CONFIG_HOME/agent`
+    pub config: PathBuf,
+    /// `$XDG_DATA_HOME/agent`: sessions, trust decisions.
+    pub data: PathBuf,
+    /// `$XDG_STATE_HOME/agent`: the history of the line editor.
+    pub state: PathBuf,
+    /// `$XDG_CACHE_HOME/agent`: what can be made again.
+    pub cache: PathBuf,
+    pub home: PathBuf,
+}
+
+impl Env {
+    /// The environment of this process; values that are not Unicode are read leniently.
+    #[must_use]
+    pub fn capture() -> Self {
+        let variables = std::env::vars_os()
+            .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
+            .collect();
+        Self { variables }
+    }
+
+    /// An environment made up of these variables alone.
+    pub fn from_pairs<K: Into<String>, V: Into<String>>(pairs: impl IntoIterator<Item = (K, V)>) -> Self {
+        Self { variables: pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect() }
+    }
+
+    /// The value of a variable that is set and not empty.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// All variables, sorted by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// What a child process gets: no variable that looks like a secret, and no pager or prompt that would wait for
+    /// somebody.
+    #[must_use]
+    pub fn for_children(&self) -> Vec<(String, String)> {
+        const FIXED: [(&str, &str); 5] = [
+            ("PAGER", "cat"),
+            ("GIT_PAGER", "cat"),
+            ("MANPAGER", "cat"),
+            ("GIT_TERMINAL_PROMPT", "0"),
+            ("DEBIAN_FRONTEND", "noninteractive"),
+        ];
+        let mut children: BTreeMap<&str, &str> = self.iter().filter(|(name, _)| !looks_secret(name)).collect();
+        children.extend(FIXED);
+        children.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
+    /// The values of variables that look like secrets, long enough to be told from ordinary words: what is never
+    /// shown, logged or sent.
+    pub fn secret_values(&self) -> impl Iterator<Item = &str> {
+        const SHORTEST: usize = 8;
+        self.iter().filter(|(name, value)| looks_secret(name) && value.len() >= SHORTEST).map(|(_, value)| value)
+    }
+
+    /// The directories of the program for this user.
+    #[must_use]
+    pub fn dirs(&self) -> Dirs {
+        let home = PathBuf::from(self.get("HOME").unwrap_or("/"));
+        let xdg = |name: &str, default: &str| {
+            let base = self.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+            base.unwrap_or_else(|| home.join(default)).join("agent")
+        };
+        Dirs {
+            config: xdg("XDG_CONFIG_HOME", ".config"),
+            data: xdg("XDG_DATA_HOME", ".local/share"),
+            state: xdg("XDG_STATE_HOME", ".local/state"),
+            cache: xdg("XDG_CACHE_HOME", ".cache"),
+            home,
+        }
+    }
+}
+
+impl std::fmt::Debug for Env {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Env({} variables)", self.variables.len())
+    }
+}

@@ -1,0 +1,207 @@
+//! The shape of `models/NAME.yaml`: how a model is reached, what it can do, what it costs.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::duration;
+use super::secret::Secret;
+
+/// One model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelConfig {
+    pub name: String,
+    pub provider: Provider,
+    /// The server, with its version path and without a final slash: `https://api.openai.com/v1`.
+    #[serde(default)]
+    pub base_url: Option<String>,
+    #[serde(default)]
+    pub api_key: Option<Secret>,
+    /// The provider's name for the model.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// Tokens; what is declared beats the catalogue.
+    #[serde(default)]
+    pub context_window: Option<u64>,
+    #[serde(default)]
+    pub max_output_tokens: Option<u64>,
+    /// `null`: not sent.
+    #[serde(default)]
+    pub temperature: Option<f64>,
+    /// `null`: not sent.
+    #[serde(default)]
+    pub reasoning_effort: Option<String>,
+    /// Merged into each request.
+    #[serde(default)]
+    pub extra_body: Map<String, Value>,
+    /// Sent with each request; never shown.
+    #[serde(default)]
+    pub headers: BTreeMap<String, Secret>,
+    #[serde(default)]
+    pub prices: Option<Prices>,
+    #[serde(default)]
+    pub retry: RetryConfig,
+    #[serde(default)]
+    pub timeouts: Timeouts,
+    #[serde(default)]
+    pub capabilities: Capabilities,
+    /// The replies of a `scripted` model.
+    #[serde(default)]
+    pub script: Option<Vec<ScriptReply>>,
+}
+
+/// Who answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Provider {
+    /// Any server of the `OpenAI` chat-completions protocol.
+    Openai,
+    /// A script in this file.
+    Scripted,
+}
+
+/// USD per million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Prices {
+    pub input: f64,
+    /// Where it is not given, cached input costs what other input does.
+    #[serde(default)]
+    pub cached_input: Option<f64>,
+    pub output: f64,
+}
+
+/// How transient failures are retried. `Retry-After` is a floor under every delay.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RetryConfig {
+    /// Attempts in all, the first included.
+    pub attempts: u32,
+    #[serde(with = "duration")]
+    #[schemars(with = "String")]
+    pub base_delay: Duration,
+    #[serde(with = "duration")]
+    #[schemars(with = "String")]
+    pub max_delay: Duration,
+}
+
+impl Default for RetryConfig {
+    fn default() -> Self {
+        Self { attempts: 5, base_delay: Duration::from_secs(1), max_delay: Duration::from_mins(1) }
+    }
+}
+
+/// How long to wait for a server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Timeouts {
+    #[serde(with = "duration")]
+    #[schemars(with = "String")]
+    pub connect: Duration,
+    /// From the request to the first byte of the reply.
+    #[serde(with = "duration")]
+    #[schemars(with = "String")]
+    pub first_byte: Duration,
+    /// Between two reads of a reply; keep-alive comments count.
+    #[serde(with = "duration")]
+    #[schemars(with = "String")]
+    pub idle: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(10), first_byte: Duration::from_mins(2), idle: Duration::from_mins(2) }
+    }
+}
+
+/// What a server understands: nothing is sent that is not declared here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a server")]
+pub struct Capabilities {
+    pub streaming: bool,
+    pub tools: bool,
+    pub parallel_tool_calls: bool,
+    pub strict_tools: bool,
+    pub stream_usage: bool,
+    pub structured_output: bool,
+    pub vision: bool,
+    pub prompt_cache_key: bool,
+}
+
+impl Default for Capabilities {
+    fn default() -> Self {
+        Self {
+            streaming: true,
+            tools: true,
+            parallel_tool_calls: true,
+            strict_tools: false,
+            stream_usage: true,
+            structured_output: true,
+            vision: false,
+            prompt_cache_key: false,
+        }
+    }
+}
+
+/// One reply of a script. The first whose `when` holds and that was not used yet is given.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ScriptReply {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub when: Option<ScriptCondition>,
+    /// A template: reads `task`, `results`, `session`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ScriptCall>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ScriptError>,
+    /// Waited before each chunk.
+    #[serde(with = "duration::optional", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub delay: Option<Duration>,
+    /// Characters per streamed piece; the whole text at once where it is not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chunk_size: Option<usize>,
+}
+
+/// When a scripted reply applies: all that is given must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ScriptCondition {
+    /// The last user text contains this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_contains: Option<String>,
+    /// The result of the last call contains this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_contains: Option<String>,
+    /// The last call was of this tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_tool: Option<String>,
+}
+
+/// A call in a script. Strings in `arguments` are templates.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptCall {
+    pub name: String,
+    /// An object, or the raw text that the model is to have written.
+    pub arguments: Value,
+}
+
+/// A failure in a script.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptError {
+    /// The HTTP status that a server would have sent.
+    #[serde(default)]
+    pub status: Option<u16>,
+    pub message: String,
+}

@@ -1,0 +1,136 @@
+//! The shape of `agent.yaml` and of `agents/NAME.yaml`: what may stand there, with which defaults.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::duration;
+
+/// `agent.yaml`: the defaults of every agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// The agent that runs when none is named.
+    pub default_agent: String,
+    pub limits: Limits,
+    pub context: ContextSettings,
+    #[serde(default)]
+    pub prompts: PromptSettings,
+}
+
+/// `agents/NAME.yaml`, with the settings' `limits` and `context` already merged under its own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentConfig {
+    pub name: String,
+    #[serde(default)]
+    pub description: String,
+    /// The name of a configured model.
+    pub model: String,
+    pub system_prompt: PromptSource,
+    pub termination_summary_prompt: PromptSource,
+    /// Names and globs; `!` takes out; `*` is the built-in tools marked as default.
+    pub tools: Vec<String>,
+    pub skills: Vec<String>,
+    pub approval: ApprovalMode,
+    pub limits: Limits,
+    pub context: ContextSettings,
+}
+
+/// A prompt: by reference into the registry, or written out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PromptSource {
+    Registered(PromptRef),
+    Inline(String),
+}
+
+/// `{ ref: NAME@VERSION }` or `{ ref: NAME@LABEL }`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PromptRef {
+    #[serde(rename = "ref")]
+    pub reference: String,
+}
+
+/// What runs without asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalMode {
+    /// Reading runs; writing and executing ask.
+    Ask,
+    /// Edits inside the workspace run as well.
+    Edits,
+    /// Everything runs.
+    All,
+    /// What would ask is refused.
+    Never,
+}
+
+/// When a run is stopped. `null`: no limit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Model requests in one turn.
+    pub max_turns: Option<u64>,
+    /// Wall clock of one turn, waiting for a person excluded.
+    #[serde(with = "duration::optional")]
+    #[schemars(with = "Option<String>")]
+    pub max_time: Option<Duration>,
+    /// Input and output tokens of one turn in sum.
+    pub max_tokens: Option<u64>,
+    /// USD of one turn.
+    pub max_cost: Option<f64>,
+    /// The longest that one call may take.
+    #[serde(with = "duration")]
+    #[schemars(with = "String")]
+    pub tool_timeout: Duration,
+    /// Read-only calls that run side by side.
+    pub max_parallel: usize,
+    /// How many of the last calls are looked at for a loop.
+    pub loop_window: usize,
+    /// How often the same call may return the same result before the model is told; at twice that it is stopped.
+    pub loop_threshold: usize,
+}
+
+/// How much a request may hold.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ContextSettings {
+    /// Tokens of a request; `null`: the model's window less the reserve.
+    pub budget: Option<u64>,
+    /// Tokens kept free for the reply; `null`: the model's `max_output_tokens`.
+    pub reserve_output: Option<u64>,
+    /// The most tokens that one result may bring in.
+    pub tool_result_max_tokens: usize,
+}
+
+/// What prompts may see of the environment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PromptSettings {
+    /// Variables that prompts may read although their names look like secrets.
+    #[serde(default)]
+    pub allow_env: Vec<String>,
+}
+
+/// `storages/session_stores/NAME.yaml`: where sessions live.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SessionStoreConfig {
+    pub name: String,
+    /// The directory of the session logs.
+    pub dir: String,
+}
+
+/// `limits` of the run as JSON, for `run.started`.
+impl From<&Limits> for serde_json::Value {
+    fn from(limits: &Limits) -> Self {
+        serde_json::to_value(limits).unwrap_or_default()
+    }
+}
+
+/// Configured things by name.
+pub type Named<T> = BTreeMap<String, T>;

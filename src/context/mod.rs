@@ -1,0 +1,1 @@
+//! What a request holds and what it may hold.

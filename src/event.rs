@@ -1,0 +1,160 @@
+//! What happened, as everyone sees it: the terminal, `--output jsonl`, tests.
+//!
+//! The serde form of [`Event`] *is* the JSONL interface; nothing translates it. Readers ignore types and fields
+//! that they do not know, so adding is free and renaming is not.
+
+use serde::Serialize;
+
+use crate::message::{CallStatus, Message, Usage};
+
+/// Version of the event format, `v` in every event.
+pub const EVENT_VERSION: u32 = 1;
+
+/// One event with its envelope.
+#[derive(Debug, Clone, Serialize)]
+pub struct Event {
+    pub v: u32,
+    #[serde(flatten)]
+    pub kind: EventKind,
+    /// Counts from 0 within a run, without gaps.
+    pub seq: u64,
+    /// RFC 3339, UTC, milliseconds.
+    pub time: String,
+    pub session_id: String,
+    pub run_id: String,
+}
+
+/// What happened.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "type")]
+pub enum EventKind {
+    #[serde(rename = "run.started")]
+    RunStarted(RunStarted),
+    #[serde(rename = "turn.started")]
+    TurnStarted { input: String },
+    #[serde(rename = "request.started")]
+    RequestStarted {
+        step: u64,
+        messages: usize,
+        /// An estimate: bytes of the request over four.
+        input_tokens: u64,
+        /// How many of them extend the previous request unchanged.
+        prefix_tokens: u64,
+    },
+    #[serde(rename = "text.delta")]
+    TextDelta { text: String },
+    #[serde(rename = "reasoning.delta")]
+    ReasoningDelta { text: String },
+    #[serde(rename = "message")]
+    Message(Message),
+    #[serde(rename = "tool.started")]
+    ToolStarted { call_id: String, name: String, arguments: serde_json::Value },
+    #[serde(rename = "tool.output")]
+    ToolOutput { call_id: String, chunk: String },
+    #[serde(rename = "tool.finished")]
+    ToolFinished {
+        call_id: String,
+        name: String,
+        status: CallStatus,
+        summary: String,
+        telemetry: CallTelemetry,
+        truncated: bool,
+    },
+    #[serde(rename = "permission.requested")]
+    PermissionRequested { call_id: String, name: String, why: String },
+    #[serde(rename = "permission.resolved")]
+    PermissionResolved { call_id: String, name: String, verdict: PermissionVerdict, by: DecidedBy },
+    #[serde(rename = "skill.loaded")]
+    SkillLoaded { name: String, path: String, tokens: u64 },
+    #[serde(rename = "skill.referenced")]
+    SkillReferenced { name: String, path: String, tokens: u64 },
+    /// Voids the deltas of this step so far: the request is made again.
+    #[serde(rename = "retry")]
+    Retry { attempt: u32, delay_ms: u64, cause: String },
+    #[serde(rename = "warning")]
+    Warning { message: String },
+    #[serde(rename = "run.completed")]
+    RunCompleted(RunCompleted),
+}
+
+/// How a run begins: who runs, where, with what.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunStarted {
+    pub cwd: String,
+    pub agent: String,
+    pub model: String,
+    /// True when a script, not a model, writes the replies.
+    pub scripted: bool,
+    pub prompts: Vec<PromptUsed>,
+    pub tools: Vec<String>,
+    pub limits: serde_json::Value,
+    pub context: ContextSize,
+}
+
+/// A prompt that the run renders.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PromptUsed {
+    pub name: String,
+    pub version: String,
+    pub fingerprint: String,
+}
+
+/// Tokens that the model can hold, and how many of them a request may use.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct ContextSize {
+    pub budget: u64,
+    pub window: u64,
+}
+
+/// What one call cost. Never sent to the model.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct CallTelemetry {
+    pub duration_ms: u64,
+    pub output_bytes: u64,
+}
+
+/// The answer to a permission question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PermissionVerdict {
+    Allowed,
+    Denied,
+}
+
+/// Who answered it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecidedBy {
+    Person,
+    /// Nobody was there to ask.
+    Nobody,
+    Policy,
+}
+
+/// How a run ends. `--output json` prints this alone.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunCompleted {
+    pub status: RunStatus,
+    pub exit_code: u8,
+    /// One sentence: why it ended as it did.
+    pub reason: String,
+    /// The final answer: text, or data under `--schema`.
+    pub result: serde_json::Value,
+    pub usage: Usage,
+    pub cost_usd: Option<f64>,
+    pub turns: u64,
+    pub steps: u64,
+    pub tool_calls: u64,
+    pub denied: u64,
+    pub duration_ms: u64,
+}
+
+/// The state in which a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    Completed,
+    Limit,
+    Error,
+    Interrupted,
+}

@@ -1,0 +1,1 @@
+//! The YAML head of a Markdown file, between two lines of three dashes.

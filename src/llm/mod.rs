@@ -1,0 +1,1 @@
+//! Models: the network and the script, behind one trait.

@@ -1,0 +1,1 @@
+//! What may run without asking: pure judgements over a call and its definition.

@@ -1,0 +1,1 @@
+//! A session: one conversation, in memory and as an append-only log on disk.

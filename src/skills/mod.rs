@@ -1,0 +1,1 @@
+//! Skills: folders with instructions, disclosed step by step.

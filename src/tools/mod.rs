@@ -1,0 +1,1 @@
+//! The built-in tools, one file each; this list names them all.
