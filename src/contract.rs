@@ -176,9 +176,19 @@ pub trait Tool: Send + Sync {
         self.definition().permission
     }
 
+    /// The paths that this call would read, as the model wrote them.
+    fn reads<'a>(&self, _arguments: &'a Value) -> Vec<&'a str> {
+        Vec::new()
+    }
+
     /// The paths that this call would write, as the model wrote them.
     fn writes<'a>(&self, _arguments: &'a Value) -> Vec<&'a str> {
         Vec::new()
+    }
+
+    /// Whether the call waits for a person: such time counts against no limit.
+    fn waits_for_person(&self) -> bool {
+        false
     }
 
     /// One short line for a person: what the call is about, without the tool's name (`src/main.rs`, `cargo test`).

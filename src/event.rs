@@ -48,7 +48,13 @@ pub enum EventKind {
     #[serde(rename = "message")]
     Message(Message),
     #[serde(rename = "tool.started")]
-    ToolStarted { call_id: String, name: String, arguments: serde_json::Value },
+    ToolStarted {
+        call_id: String,
+        name: String,
+        /// One short line for a person: a path, a command.
+        subject: String,
+        arguments: serde_json::Value,
+    },
     #[serde(rename = "tool.output")]
     ToolOutput { call_id: String, chunk: String },
     #[serde(rename = "tool.finished")]

@@ -1,3 +1,5 @@
 //! The binary: hands over to the command line.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    agent::cli::main()
+}

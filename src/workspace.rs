@@ -78,6 +78,15 @@ impl Workspace {
         Resolved { path, inside }
     }
 
+    /// Whether a write to `path` could decide what runs later, or what is allowed: git's own files, the project's
+    /// configuration of this program.
+    #[must_use]
+    pub fn is_protected(&self, path: &str) -> bool {
+        const PROTECTED: [&str; 2] = [".git", ".agent"];
+        let target = self.resolve(path).path;
+        target.components().any(|part| PROTECTED.iter().any(|name| part.as_os_str().eq_ignore_ascii_case(name)))
+    }
+
     /// How to name `path` to a model or a person: relative where it lies inside.
     #[must_use]
     pub fn display(&self, path: &Path) -> String {

@@ -1,1 +1,94 @@
 //! The loop: ask the model, run its calls, answer them, again, until an answer stands.
+//!
+//! Three things are kept apart: [`Agent`] holds services and no conversation, [`Session`](crate::session::Session)
+//! is the conversation, [`Run`] is what this process has done with it. Cancelling is dropping: [`take_turn`] drops
+//! the work, and then settles what it left open, so that the next request is valid.
+
+mod arguments;
+mod ask;
+mod briefing;
+mod cancel;
+mod clock;
+mod closing;
+mod dispatch;
+mod emitter;
+mod limits;
+mod repeat;
+mod retry;
+mod schema;
+mod toolbox;
+mod turn;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::config::{ApprovalMode, Limits, Redactor};
+use crate::context::{Budget, Ruler};
+use crate::contract::{Approver, CallRecord, ChatModel};
+use crate::message::Usage;
+use crate::workspace::Workspace;
+
+pub use briefing::Briefing;
+pub use cancel::Cancel;
+pub use emitter::{Emitter, SinkClosed};
+pub use limits::{Limit, cost_usd};
+pub use schema::AnswerSchema;
+pub use toolbox::Toolbox;
+pub use turn::{Stop, TurnEnd, take_turn};
+
+/// An agent: everything that a turn needs besides the conversation. Holds no state.
+pub struct Agent {
+    pub name: String,
+    pub model: Arc<dyn ChatModel>,
+    pub tools: Toolbox,
+    pub briefing: Briefing,
+    pub limits: Limits,
+    pub budget: Budget,
+    /// The most tokens that one result may bring in.
+    pub tool_result_max_tokens: usize,
+    pub approval: ApprovalMode,
+    pub workspace: Workspace,
+    /// Directories outside of the workspace that may be read without asking (skills).
+    pub readable: Vec<PathBuf>,
+    pub approver: Arc<dyn Approver>,
+    pub redactor: Redactor,
+    /// What the final answer must match.
+    pub schema: Option<AnswerSchema>,
+}
+
+/// What this process has done with a session so far.
+pub struct Run {
+    pub emitter: Arc<Emitter>,
+    pub started: Instant,
+    pub totals: Totals,
+    /// Finished calls as data, kept only where a script may read them.
+    results: Vec<CallRecord>,
+    ruler: Ruler,
+}
+
+/// Sums over the turns of a run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Totals {
+    pub usage: Usage,
+    /// USD; `None` as long as no price was known.
+    pub cost_usd: Option<f64>,
+    pub turns: u64,
+    pub steps: u64,
+    pub tool_calls: u64,
+    /// Calls that were denied because nobody could be asked.
+    pub denied: u64,
+}
+
+impl Run {
+    #[must_use]
+    pub fn new(emitter: Emitter) -> Self {
+        Self {
+            emitter: Arc::new(emitter),
+            started: Instant::now(),
+            totals: Totals::default(),
+            results: Vec::new(),
+            ruler: Ruler::default(),
+        }
+    }
+}

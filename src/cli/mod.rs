@@ -1,1 +1,107 @@
-//! The command line: arguments, subcommands, exit codes.
+//! The command line: arguments in, exit code out. One file a command; the list of them is [`dispatch`].
+
+mod args;
+mod attachments;
+mod chat;
+mod completions;
+mod config;
+mod exit;
+mod init;
+mod prompt;
+mod run;
+mod session;
+mod setup;
+mod signals;
+mod stdin;
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use crate::config::Env;
+use args::{Cli, Command};
+use setup::Setup;
+
+/// A command that failed before or beside a run: what to print, and the code.
+#[derive(Debug)]
+struct Failure {
+    code: u8,
+    error: anyhow::Error,
+}
+
+type Outcome = Result<u8, Failure>;
+
+/// Runs the program. A closed stdout is success.
+#[must_use]
+pub fn main() -> ExitCode {
+    let args: Vec<_> = std::env::args_os().collect();
+    let interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let code = match args::parse(&args, interactive) {
+        Ok(cli) => dispatch(cli).unwrap_or_else(|failure| failure.report()),
+        Err(usage) => usage.print(),
+    };
+    ExitCode::from(code)
+}
+
+fn dispatch(cli: Cli) -> Outcome {
+    let setup = Setup::new(cli.global, Env::capture());
+    match cli.command.expect("parsing fills in the default command") {
+        Command::Chat(args) => chat::run(&setup, args),
+        Command::Run(args) => run::run(setup, args),
+        Command::Init { dir } => init::run(&setup, &dir),
+        Command::Config(command) => config::run(&setup, command),
+        Command::Prompt(command) => prompt::run(&setup, command),
+        Command::Session(command) => session::run(&setup, command),
+        Command::Completions { shell } => completions::shell(shell),
+        Command::Man => completions::manual(),
+    }
+}
+
+impl Failure {
+    fn new(code: u8, error: impl Into<anyhow::Error>) -> Self {
+        Self { code, error: error.into() }
+    }
+
+    fn usage(message: impl std::fmt::Display) -> Self {
+        Self::new(exit::USAGE, anyhow::anyhow!("{message}"))
+    }
+
+    /// Prints the reason, unless the reader of our output left.
+    fn report(self) -> u8 {
+        let left = self.error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe);
+        if left {
+            return exit::DONE;
+        }
+        let _ = writeln!(io::stderr(), "error: {:#}", self.error);
+        self.code
+    }
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::new(exit::FAILED, error)
+    }
+}
+
+impl args::Usage {
+    fn print(&self) -> u8 {
+        let strip = |text: &str, tty: bool| if tty { text.to_owned() } else { args::without_style(text) };
+        let (result, code) = if self.is_error {
+            let text = strip(&self.text, io::stderr().is_terminal());
+            (io::stderr().write_all(text.as_bytes()), exit::USAGE)
+        } else {
+            let text = strip(&self.text, io::stdout().is_terminal());
+            (io::stdout().write_all(text.as_bytes()), exit::DONE)
+        };
+        // Nothing can be said to a reader that left.
+        let _ = result;
+        code
+    }
+}
+
+/// Writes to stdout as a whole. A reader that left is not an error of ours.
+fn print(text: impl AsRef<[u8]>) -> Outcome {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_ref())?;
+    out.flush()?;
+    Ok(exit::DONE)
+}

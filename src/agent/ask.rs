@@ -1,0 +1,128 @@
+//! One request of the model, made again while that can help: the deltas as they come, the reply once it is whole.
+//!
+//! A retry voids what this step has streamed so far: the session forgets it, and the `retry` event tells whoever
+//! watches. Closing the last request (`tool_choice: none`) keeps the tools, so that a provider's cache stays warm.
+
+
+use crate::context;
+use crate::contract::{Delta, ModelErrorKind, ReplyEnd, Request, ToolChoice, ToolDefinition};
+use crate::event::EventKind;
+use crate::message::{AssistantMessage, FinishReason};
+
+use super::turn::{Stop, Turn};
+use super::{limits, retry};
+
+impl Turn<'_> {
+    /// Asks until there is a whole reply or an error that trying again does not mend.
+    pub(super) async fn ask(&mut self, choice: ToolChoice) -> Result<AssistantMessage, Stop> {
+        self.session.sync().map_err(anyhow::Error::from)?;
+        self.announce()?;
+        let mut with_tools = true;
+        let mut attempt = 1;
+        loop {
+            let error = match self.attempt(choice, with_tools).await {
+                Ok(end) => return Ok(self.whole(end)),
+                Err(Stop::Model(error)) => error,
+                Err(stop) => return Err(stop),
+            };
+            self.session.clear_partial();
+            // A server that does not know `tool_choice: none` is asked without tools instead.
+            let unsure_of_choice = choice == ToolChoice::None && error.kind == ModelErrorKind::BadRequest;
+            if unsure_of_choice && with_tools {
+                with_tools = false;
+                continue;
+            }
+            attempt += 1;
+            let config = &self.agent.model.info().retry;
+            let Some(delay) = retry::delay(config, &error, attempt, fastrand::f64()) else {
+                return Err(error.into());
+            };
+            self.run.emitter.emit(EventKind::Retry {
+                attempt,
+                delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+                cause: self.agent.redactor.redact(&error.to_string()).into_owned(),
+            })?;
+            tokio::time::sleep(delay).await;
+        }
+    }
+
+    /// Measures the request, refuses what cannot fit, and tells whoever watches that it is about to be made.
+    fn announce(&mut self) -> Result<(), Stop> {
+        let (messages, tools) = (self.session.messages(), self.agent.tools.definitions());
+        let size = self.run.ruler.measure(messages, tools);
+        let budget = self.agent.budget.tokens;
+        if size.bytes > budget {
+            let counted = context::count(&self.agent.model.info().id, messages, tools);
+            if counted > budget {
+                return Err(Stop::ContextFull(format!(
+                    "the conversation has {counted} tokens, more than the budget of {budget}: start a new session, \
+                     or raise context.budget if the model holds more"
+                )));
+            }
+        }
+        self.run.emitter.emit(EventKind::RequestStarted {
+            step: self.run.totals.steps + 1,
+            messages: messages.len(),
+            input_tokens: size.tokens,
+            prefix_tokens: size.prefix_tokens,
+        })?;
+        Ok(())
+    }
+
+    async fn attempt(&mut self, choice: ToolChoice, with_tools: bool) -> Result<ReplyEnd, Stop> {
+        let definitions: &[ToolDefinition] = if with_tools { self.agent.tools.definitions() } else { &[] };
+        let request = Request {
+            messages: self.session.messages(),
+            tools: definitions,
+            tool_choice: choice,
+            schema: self.agent.schema.as_ref().filter(|_| choice == ToolChoice::None).map(|schema| schema.json()),
+            session_id: self.session.id(),
+            results: &self.run.results,
+        };
+        let mut stream = self.agent.model.ask(request).await.map_err(Stop::Model)?;
+        loop {
+            match stream.next().await.map_err(Stop::Model)? {
+                Delta::Text(text) => {
+                    self.session.stream_text(&text).map_err(anyhow::Error::from)?;
+                    self.run.emitter.emit(EventKind::TextDelta { text })?;
+                }
+                Delta::Reasoning(text) => {
+                    self.session.stream_reasoning(&text).map_err(anyhow::Error::from)?;
+                    self.run.emitter.emit(EventKind::ReasoningDelta { text })?;
+                }
+                Delta::CallBegun(_) => {}
+                Delta::Finished(end) => return Ok(end),
+            }
+        }
+    }
+
+    /// Counts the reply and puts it together from what was streamed.
+    fn whole(&mut self, end: ReplyEnd) -> AssistantMessage {
+        let prices = self.agent.model.info().prices;
+        let cost = prices.map(|prices| limits::cost_usd(&end.usage, &prices));
+        self.meter.add(end.usage, cost);
+        let totals = &mut self.run.totals;
+        totals.steps += 1;
+        totals.usage += end.usage;
+        if let Some(cost) = cost {
+            totals.cost_usd = Some(totals.cost_usd.unwrap_or(0.0) + cost);
+        }
+        let (content, reasoning) = self.session.take_partial();
+        AssistantMessage {
+            content,
+            reasoning,
+            tool_calls: end.tool_calls,
+            finish_reason: end.finish,
+            usage: end.usage,
+            cost_usd: cost,
+        }
+    }
+}
+
+impl AssistantMessage {
+    /// Whether the output limit cut the reply, its last call with it.
+    pub(super) fn was_cut(&self) -> bool {
+        self.finish_reason == FinishReason::Length
+    }
+}
+

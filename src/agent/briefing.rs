@@ -1,0 +1,67 @@
+//! What the model is told of the run: the system prompt, rendered once a session, and the termination prompt with
+//! what is true at the moment a limit is reached.
+
+use std::sync::Arc;
+
+use crate::event::PromptUsed;
+use crate::prompt::{Ending, Prompt, PromptContext, SessionFacts};
+use crate::session::Session;
+use crate::skills::Loaded;
+use crate::template;
+
+use super::limits::Limit;
+use super::turn::{Stop, Turn};
+
+/// The prompts of an agent and the facts that they read.
+pub struct Briefing {
+    pub system: Arc<Prompt>,
+    pub termination: Arc<Prompt>,
+    /// What does not change while the agent runs. Its session is filled in when a prompt is rendered.
+    pub facts: PromptContext,
+    /// Which skills the session has loaded.
+    pub loaded: Arc<Loaded>,
+}
+
+impl Briefing {
+    /// Renders the system prompt for a session.
+    ///
+    /// # Errors
+    /// When the prompt reads what nothing defines.
+    pub fn system(&self, session: &Session, run_id: &str) -> anyhow::Result<String> {
+        Ok(self.system.render(&self.context(session, run_id, 0, None).value())?)
+    }
+
+    pub(super) fn termination(&self, turn: &Turn<'_>, limit: &Limit) -> Result<String, Stop> {
+        let ending = Ending {
+            termination_reason: limit.to_string(),
+            limits: (&turn.agent.limits).into(),
+            usage: turn.meter.usage,
+        };
+        let context = self.context(turn.session, turn.run.emitter.run_id(), turn.meter.steps, Some(ending));
+        self.termination.render(&context.value()).map_err(|error| Stop::Failed(error.into()))
+    }
+
+    /// How `run.started` names the prompts.
+    #[must_use]
+    pub fn used(&self) -> Vec<PromptUsed> {
+        vec![self.system.used(), self.termination.used()]
+    }
+
+    fn context(&self, session: &Session, run_id: &str, step: u64, ending: Option<Ending>) -> PromptContext {
+        let mut context = self.facts.clone();
+        context.session = SessionFacts {
+            id: session.id().to_owned(),
+            run_id: run_id.to_owned(),
+            user_id: context.session.user_id,
+            turn: session.turns() + 1,
+            step,
+            started_at: session.started_at().to_string(),
+        };
+        context.datetime = template::datetime(session.started_at());
+        for skill in &mut context.agent.skills {
+            skill.loaded = self.loaded.contains(&skill.name);
+        }
+        context.ending = ending;
+        context
+    }
+}

@@ -1,0 +1,83 @@
+//! The clock of a turn: wall time less the time spent waiting for a person, and the deadlines drawn from it.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Time that counts.
+#[derive(Debug)]
+pub struct Clock {
+    started: Instant,
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    total: Duration,
+    since: Option<Instant>,
+}
+
+/// While it lives, time does not count.
+pub struct Pause<'a>(&'a Clock);
+
+impl Clock {
+    #[must_use]
+    pub fn start() -> Self {
+        Self { started: Instant::now(), waiting: Mutex::default() }
+    }
+
+    /// The time that counted so far.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        let waiting = self.waiting.lock().expect("no holder of the clock panics");
+        let now = waiting.since.unwrap_or_else(Instant::now);
+        now.duration_since(self.started).saturating_sub(waiting.total)
+    }
+
+    /// Stops counting until the pause is dropped.
+    #[must_use]
+    pub fn pause(&self) -> Pause<'_> {
+        self.waiting.lock().expect("no holder of the clock panics").since = Some(Instant::now());
+        Pause(self)
+    }
+
+    /// Waits until `limit` has counted; for ever where there is none.
+    pub async fn reach(&self, limit: Option<Duration>) {
+        let Some(limit) = limit else { return std::future::pending().await };
+        loop {
+            let left = limit.saturating_sub(self.elapsed());
+            if left.is_zero() {
+                return;
+            }
+            tokio::time::sleep(left).await;
+        }
+    }
+}
+
+impl Drop for Pause<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.0.waiting.lock().expect("no holder of the clock panics");
+        if let Some(since) = waiting.since.take() {
+            waiting.total += since.elapsed();
+        }
+    }
+}
+
+/// When work stops so that the closing answer still has time: the last tenth of `max_time`, 30 s at most, is its.
+#[must_use]
+pub fn working_time(max_time: Duration) -> Duration {
+    const MOST_FOR_CLOSING: Duration = Duration::from_secs(30);
+    max_time - (max_time / 10).min(MOST_FOR_CLOSING)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_closing_answer_gets_a_tenth_but_no_more_than_thirty_seconds() {
+        assert_eq!(working_time(Duration::from_secs(100)), Duration::from_secs(90));
+        assert_eq!(working_time(Duration::from_mins(30)), Duration::from_secs(30 * 60 - 30));
+    }
+}

@@ -1,0 +1,195 @@
+//! One turn: from a user's input to the answer that stands, or to the reason why none does.
+
+use crate::contract::{ModelError, ModelErrorKind, ToolChoice};
+use crate::event::EventKind;
+use crate::message::{AssistantMessage, FinishReason, Message};
+use crate::session::Session;
+
+use super::clock::{Clock, working_time};
+use super::emitter::SinkClosed;
+use super::limits::{Limit, Meter};
+use super::repeat::RepeatDetector;
+use super::{Agent, Cancel, Run, dispatch};
+
+/// How a turn ended.
+#[derive(Debug)]
+pub struct TurnEnd {
+    pub stop: Stop,
+    /// The final answer; under `--schema` the JSON text of it. Empty where there is none.
+    pub answer: String,
+}
+
+/// Why a turn ended.
+#[derive(Debug)]
+pub enum Stop {
+    /// The model's answer stands.
+    Answered,
+    Limit(Limit),
+    /// The request cannot be made to fit.
+    ContextFull(String),
+    Model(ModelError),
+    /// The answer does not match the schema; the text says where.
+    SchemaMismatch(String),
+    /// Cancelled from outside.
+    Interrupted,
+    /// Nobody can see the output any more.
+    SinkClosed,
+    /// Something of ours failed: the disk, a template.
+    Failed(anyhow::Error),
+}
+
+impl From<SinkClosed> for Stop {
+    fn from(_: SinkClosed) -> Self {
+        Self::SinkClosed
+    }
+}
+
+impl From<anyhow::Error> for Stop {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<ModelError> for Stop {
+    fn from(error: ModelError) -> Self {
+        if error.kind == ModelErrorKind::ContextTooLong {
+            return Self::ContextFull(format!("the request does not fit the model's context: {error}"));
+        }
+        Self::Model(error)
+    }
+}
+
+/// The state of a turn while it runs.
+pub(super) struct Turn<'a> {
+    pub agent: &'a Agent,
+    pub session: &'a mut Session,
+    pub run: &'a mut Run,
+    pub clock: &'a Clock,
+    pub meter: Meter,
+    pub repeats: RepeatDetector,
+}
+
+/// Takes one turn. Whatever ends it, afterwards every call has its answer and the session takes the next message.
+pub async fn take_turn(
+    agent: &Agent,
+    session: &mut Session,
+    run: &mut Run,
+    input: String,
+    cancel: &Cancel,
+) -> TurnEnd {
+    let clock = Clock::start();
+    let max_time = agent.limits.max_time;
+    let closed = run.emitter.closed_switch();
+    let repeats = RepeatDetector::new(agent.limits.loop_window, agent.limits.loop_threshold);
+    let mut turn = Turn { agent, session, run, clock: &clock, meter: Meter::default(), repeats };
+    let outcome = tokio::select! {
+        biased;
+        () = cancel.triggered() => Err(Stop::Interrupted),
+        () = closed.triggered() => Err(Stop::SinkClosed),
+        () = clock.reach(max_time.map(working_time)) => Err(Stop::Limit(Limit::Time(max_time.unwrap_or_default()))),
+        outcome = turn.work(input) => outcome,
+    };
+    let outcome = match outcome {
+        Err(Stop::Limit(limit)) if limit != Limit::Output => {
+            tokio::select! {
+                biased;
+                () = cancel.triggered() => Err(Stop::Interrupted),
+                () = closed.triggered() => Err(Stop::SinkClosed),
+                closing = turn.close(limit, max_time) => closing,
+            }
+        }
+        outcome => outcome,
+    };
+    turn.run.totals.turns += 1;
+    turn.finish(outcome)
+}
+
+impl Turn<'_> {
+    async fn work(&mut self, input: String) -> Result<TurnEnd, Stop> {
+        self.run.emitter.emit(EventKind::TurnStarted { input: input.clone() })?;
+        self.record(Message::User { content: input })?;
+        loop {
+            if let Some(limit) = self.meter.reached(&self.agent.limits) {
+                return Err(Stop::Limit(limit));
+            }
+            let reply = self.step(ToolChoice::Auto).await?;
+            if !reply.tool_calls.is_empty() {
+                self.run_calls(&reply).await?;
+                continue;
+            }
+            return match reply.finish_reason {
+                FinishReason::Length => Err(Stop::Limit(Limit::Output)),
+                FinishReason::ContentFilter => Err(Stop::Model(self.refused("the provider's content filter ended the reply"))),
+                _ => self.answer(reply.content).await,
+            };
+        }
+    }
+
+    /// One step: asks the model and keeps its reply.
+    pub(super) async fn step(&mut self, choice: ToolChoice) -> Result<AssistantMessage, Stop> {
+        let reply = self.ask(choice).await?;
+        self.record(Message::Assistant(reply.clone()))?;
+        Ok(reply)
+    }
+
+    /// The only way a message enters the conversation: on disk, then in memory, then seen.
+    pub(super) fn record(&mut self, message: Message) -> Result<(), Stop> {
+        self.session.record(message.clone()).map_err(anyhow::Error::from)?;
+        self.run.emitter.emit(EventKind::Message(message))?;
+        Ok(())
+    }
+
+    fn refused(&self, message: &str) -> ModelError {
+        ModelError {
+            kind: ModelErrorKind::BadRequest,
+            status: None,
+            message: message.to_owned(),
+            model: self.agent.model.info().id.clone(),
+            retry_after: None,
+        }
+    }
+
+    /// Settles what was left open and says how the turn ended.
+    fn finish(&mut self, outcome: Result<TurnEnd, Stop>) -> TurnEnd {
+        let stop = match outcome {
+            Ok(end) => return end,
+            Err(stop) => stop,
+        };
+        if let Err(failure) = self.settle(&stop) {
+            return TurnEnd { stop: failure, answer: String::new() };
+        }
+        let answer = match stop {
+            Stop::Limit(Limit::Output) | Stop::Interrupted => self.last_text(),
+            _ => String::new(),
+        };
+        TurnEnd { stop, answer }
+    }
+
+    /// Keeps what was streamed and answers the calls that were not answered, so that the next request is valid.
+    pub(super) fn settle(&mut self, stop: &Stop) -> Result<(), Stop> {
+        let why = match stop {
+            Stop::Limit(limit) => limit.to_string(),
+            Stop::Interrupted => "interrupted".to_owned(),
+            _ => "the turn ended before the call did".to_owned(),
+        };
+        let known = self.session.messages().len();
+        self.session.settle(&why).map_err(anyhow::Error::from)?;
+        for message in &self.session.messages()[known..] {
+            if let Message::Tool(answer) = message {
+                self.run.emitter.notify(dispatch::cancelled(answer));
+            }
+            self.run.emitter.notify(EventKind::Message(message.clone()));
+        }
+        Ok(())
+    }
+
+    /// What the model said last in this turn.
+    fn last_text(&self) -> String {
+        let said = self.session.messages().iter().rev().find_map(|message| match message {
+            Message::Assistant(message) => Some(message.content.clone()),
+            Message::User { .. } => Some(String::new()),
+            _ => None,
+        });
+        said.unwrap_or_default()
+    }
+}

@@ -1,0 +1,348 @@
+//! The one door to clap: what may stand on the command line. Help, completions and the manual page are made from
+//! this; nothing of clap leaves this file but what [`parse`], [`completions`] and [`manual`] return.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+use crate::config::{ApprovalMode, parse_duration};
+
+pub use clap_complete::Shell;
+
+/// A terminal agent: chat, one task, or a step in a pipeline.
+#[derive(Debug, Parser)]
+#[command(
+    name = "agent",
+    version,
+    max_term_width = 100,
+    after_help = "Examples:\n  \
+        agent                                   chat in this directory\n  \
+        agent run \"why does the build fail?\"    one task, answer on stdout\n  \
+        cargo test 2>&1 | agent run \"explain\"   what is piped in is attached as data\n  \
+        agent run -m demo \"show me around\"      a scripted model: no key, no network"
+)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: GlobalArgs,
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// Options that every command takes.
+#[derive(Debug, Clone, Args)]
+pub struct GlobalArgs {
+    /// Use this config directory in place of the user's and the project's [env: AGENT_CONFIG]
+    #[arg(short, long, global = true, value_name = "DIR", help_heading = "Global options")]
+    pub config: Option<PathBuf>,
+    /// The workspace [default: the current directory]
+    #[arg(short = 'C', long, global = true, value_name = "DIR", help_heading = "Global options")]
+    pub directory: Option<PathBuf>,
+    /// Set a configuration key: limits.max_turns=5 (repeatable)
+    #[arg(long = "set", global = true, value_name = "KEY=VALUE", help_heading = "Global options")]
+    pub sets: Vec<String>,
+    /// When to colour [also: NO_COLOR]
+    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, help_heading = "Global options")]
+    pub color: ColorChoice,
+    /// No progress on stderr, only warnings and errors
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Global options")]
+    pub quiet: bool,
+    /// Show more: reasoning, the output of running commands, what each answer cost
+    #[arg(short, long, global = true, help_heading = "Global options")]
+    pub verbose: bool,
+    /// Use what the workspace brings along (.agent/), this time
+    #[arg(long, global = true, help_heading = "Global options")]
+    pub trust: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Talk with the agent in the terminal
+    Chat(ChatArgs),
+    /// Do one task: stream the answer, exit
+    Run(RunArgs),
+    /// Write the built-in configs, prompts and skills out as files to edit; overwrites nothing
+    Init {
+        /// Where to
+        #[arg(default_value = ".agent")]
+        dir: PathBuf,
+    },
+    /// Look at the configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Look at the prompts
+    #[command(subcommand)]
+    Prompt(PromptCommand),
+    /// Look at the sessions of this workspace
+    #[command(subcommand)]
+    Session(SessionCommand),
+    /// Print a completion script for a shell
+    #[command(after_help = "Example:\n  agent completions bash > ~/.local/share/bash-completion/completions/agent")]
+    Completions { shell: Shell },
+    /// Print the manual page
+    #[command(after_help = "Example:\n  agent man | man -l -")]
+    Man,
+}
+
+/// What a turn is made of, in chat and in `run`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct TurnArgs {
+    /// The agent to use
+    #[arg(short, long, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// A configured model, else a provider's model id
+    #[arg(short, long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// Attach a file; - is stdin (repeatable)
+    #[arg(short, long = "file", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Set vars.K in prompts (repeatable)
+    #[arg(long = "var", value_name = "K=V", value_parser = key_value)]
+    pub vars: Vec<(String, String)>,
+    /// The system prompt to use
+    #[arg(long, value_name = "NAME[@VERSION]")]
+    pub prompt: Option<String>,
+    /// What runs without asking
+    #[arg(long, value_name = "MODE", value_parser = approval)]
+    pub approve: Option<ApprovalMode>,
+    /// Model requests at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_turns: Option<u64>,
+    /// Wall clock at most: 90s, 10m
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub max_time: Option<Duration>,
+    /// Tokens at most, input and output together
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_tokens: Option<u64>,
+    /// Cost at most
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    pub max_cost: Option<f64>,
+    /// Go on with this session: its id, or the beginning of it
+    #[arg(long, value_name = "ID", conflicts_with = "continue_latest")]
+    pub session: Option<String>,
+    /// Go on with the latest session of this workspace
+    #[arg(long = "continue")]
+    pub continue_latest: bool,
+    /// Keep no session on disk
+    #[arg(long, conflicts_with_all = ["session", "continue_latest"])]
+    pub ephemeral: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  agent chat -m gpt-5 --approve edits")]
+pub struct ChatArgs {
+    #[command(flatten)]
+    pub turn: TurnArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        agent run \"summarise README.md\"\n  \
+        git diff | agent run \"review this\" -o json | jq -r .result\n  \
+        agent run --schema person.json \"who wrote this?\" -f letter.txt")]
+pub struct RunArgs {
+    /// The task; without it, or with -, the task is stdin
+    pub task: Option<String>,
+    #[command(flatten)]
+    pub turn: TurnArgs,
+    /// What to print
+    #[arg(short, long, value_enum, default_value_t = OutputFormat::Text, value_name = "FORMAT")]
+    pub output: OutputFormat,
+    /// Also write the final answer to this file
+    #[arg(long, value_name = "FILE")]
+    pub output_file: Option<PathBuf>,
+    /// A JSON Schema that the final answer must match
+    #[arg(long, value_name = "FILE")]
+    pub schema: Option<PathBuf>,
+    /// Whether stdin is read as an attachment
+    #[arg(long, value_enum, default_value_t = StdinMode::Auto, value_name = "MODE")]
+    pub stdin: StdinMode,
+    /// Print text as it comes, also into a pipe
+    #[arg(long)]
+    pub stream: bool,
+    /// Print the request that would be sent; send nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// The final answer
+    Text,
+    /// One object at the end
+    Json,
+    /// Every event, one a line
+    Jsonl,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StdinMode {
+    /// Read it when another program of the pipeline holds the other end
+    Auto,
+    /// Never read it
+    None,
+    /// Wait for it; an empty one is an error
+    Require,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Print where configuration is looked for, in the order of precedence
+    Path,
+    /// Print the merged result; secrets show as ***
+    Show,
+    /// Report every mistake at once
+    Check,
+    /// Tell which file and line, variable or flag set a key
+    Explain { key: String },
+    /// Print the JSON Schema of a kind of file, for editors
+    Schema {
+        #[arg(value_name = "KIND")]
+        kind: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PromptCommand {
+    /// List the prompts with their versions
+    List,
+    /// Print a prompt as it is written
+    Show { reference: String },
+    /// Print a prompt as the agent would render it here
+    Render {
+        reference: String,
+        /// Set vars.K (repeatable)
+        #[arg(long = "var", value_name = "K=V", value_parser = key_value)]
+        vars: Vec<(String, String)>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SessionCommand {
+    /// List the sessions of this workspace, newest first
+    List {
+        /// Of all workspaces
+        #[arg(long)]
+        all: bool,
+    },
+    /// Print a session
+    Show { id: String },
+}
+
+/// What cannot be parsed, or a request for help: text, where it belongs, and whether it is an error.
+#[derive(Debug)]
+pub struct Usage {
+    pub text: String,
+    pub is_error: bool,
+}
+
+/// Reads the command line. Without a command, `interactive` decides between chat and run.
+///
+/// # Errors
+/// Also for `--help` and `--version`, which are not errors.
+pub fn parse(args: &[OsString], interactive: bool) -> Result<Cli, Usage> {
+    let default = if interactive { "chat" } else { "run" };
+    let parsed = Cli::try_parse_from(args).and_then(|cli| match cli.command {
+        Some(_) => Ok(cli),
+        None => Cli::try_parse_from(with_command(args, default)),
+    });
+    // `agent -m NAME` means `agent chat -m NAME`: an option that only commands know is tried with the default one.
+    let parsed = parsed.or_else(|error| match error.kind() {
+        clap::error::ErrorKind::UnknownArgument => {
+            Cli::try_parse_from(with_command(args, default)).map_err(|_| error)
+        }
+        _ => Err(error),
+    });
+    parsed.map_err(|error| Usage { text: error.render().ansi().to_string(), is_error: error.use_stderr() })
+}
+
+fn with_command(args: &[OsString], command: &str) -> Vec<OsString> {
+    let mut args = args.to_vec();
+    args.insert(args.len().min(1), command.into());
+    args
+}
+
+/// A completion script.
+#[must_use]
+pub fn completions(shell: Shell) -> Vec<u8> {
+    let mut out = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "agent", &mut out);
+    out
+}
+
+/// `text` without colours, for what is no terminal.
+#[must_use]
+pub fn without_style(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\u{1b}') {
+        out.push_str(before);
+        rest = after.split_once('m').map_or("", |(_, rest)| rest);
+    }
+    out + rest
+}
+
+/// The manual page, in roff.
+pub fn manual() -> std::io::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    clap_mangen::Man::new(Cli::command()).render(&mut out)?;
+    Ok(out)
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
+    if key.is_empty() {
+        return Err("the name before = is empty".to_owned());
+    }
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+fn approval(text: &str) -> Result<ApprovalMode, String> {
+    match text {
+        "ask" => Ok(ApprovalMode::Ask),
+        "edits" => Ok(ApprovalMode::Edits),
+        "all" => Ok(ApprovalMode::All),
+        "never" => Ok(ApprovalMode::Never),
+        _ => Err("one of ask, edits, all, never".to_owned()),
+    }
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|cost: &f64| cost.is_finite() && *cost > 0.0).ok_or("an amount like 0.50".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn the_definitions_are_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn without_a_command_a_terminal_chats_and_a_pipe_runs() {
+        let chat = parse(&args("agent -m demo"), true).expect("it parses").command;
+        assert!(matches!(chat, Some(Command::Chat(ChatArgs { turn })) if turn.model.as_deref() == Some("demo")));
+        assert!(matches!(parse(&args("agent"), false).expect("it parses").command, Some(Command::Run(_))));
+        assert!(matches!(parse(&args("agent -C x"), true).expect("it parses").command, Some(Command::Chat(_))));
+    }
+
+    #[test]
+    fn an_option_that_nothing_knows_is_an_error() {
+        let usage = parse(&args("agent --nonsense"), true).expect_err("it is unknown");
+        assert!(usage.is_error && usage.text.contains("--nonsense"), "{}", usage.text);
+    }
+}

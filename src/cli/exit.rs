@@ -1,0 +1,120 @@
+//! Exit codes: the contract with scripts. One table says which code wins where several apply.
+
+use crate::agent::{Limit, Stop};
+use crate::contract::ModelErrorKind;
+use crate::event::RunStatus;
+
+/// A signal that ends the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    Interrupt,
+    Terminate,
+    Hangup,
+}
+
+impl Signal {
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Interrupt => 130,
+            Self::Terminate | Self::Hangup => 143,
+        }
+    }
+
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Interrupt => "SIGINT",
+            Self::Terminate => "SIGTERM",
+            Self::Hangup => "SIGHUP",
+        }
+    }
+}
+
+pub const DONE: u8 = 0;
+pub const FAILED: u8 = 1;
+pub const USAGE: u8 = 2;
+pub const CONFIGURATION: u8 = 3;
+pub const AUTHENTICATION: u8 = 4;
+pub const PROVIDER: u8 = 5;
+pub const RATE_LIMIT: u8 = 6;
+pub const DENIED: u8 = 7;
+pub const LIMIT: u8 = 8;
+pub const CONTEXT: u8 = 9;
+pub const SCHEMA: u8 = 10;
+pub const LOOP: u8 = 12;
+pub const TIME: u8 = 124;
+
+/// How a run ended, in the terms of the contract.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    pub code: u8,
+    pub status: RunStatus,
+    /// One sentence.
+    pub reason: String,
+}
+
+/// The verdict on a turn that ended with `stop`, with `denied` calls that nobody could allow. A signal beats
+/// everything; a denial counts only where nothing else went wrong.
+#[must_use]
+pub fn verdict(stop: &Stop, denied: u64, signal: Option<Signal>) -> Verdict {
+    let (code, status, reason) = match (stop, signal) {
+        (_, Some(signal)) => (signal.code(), RunStatus::Interrupted, format!("stopped by {}", signal.name())),
+        // Without a signal of ours the reader left: that is how `| head -1` ends.
+        (Stop::SinkClosed, None) => (DONE, RunStatus::Interrupted, "the reader closed the output".to_owned()),
+        (Stop::Interrupted, None) => (Signal::Interrupt.code(), RunStatus::Interrupted, "interrupted".to_owned()),
+        (Stop::Answered, None) if denied > 0 => {
+            let calls = if denied == 1 { "1 tool call was".to_owned() } else { format!("{denied} tool calls were") };
+            let reason =
+                format!("{calls} denied because nobody could be asked: allow them with --approve edits or all");
+            (DENIED, RunStatus::Completed, reason)
+        }
+        (Stop::Answered, None) => (DONE, RunStatus::Completed, "done".to_owned()),
+        (Stop::Limit(limit), None) => {
+            let code = match limit {
+                Limit::Time(_) => TIME,
+                Limit::Loop { .. } => LOOP,
+                Limit::Turns(_) | Limit::Tokens { .. } | Limit::Cost { .. } | Limit::Output => LIMIT,
+            };
+            (code, RunStatus::Limit, limit.to_string())
+        }
+        (Stop::ContextFull(why), None) => (CONTEXT, RunStatus::Error, why.clone()),
+        (Stop::SchemaMismatch(why), None) => {
+            (SCHEMA, RunStatus::Error, format!("the answer does not match the schema: {why}"))
+        }
+        (Stop::Model(error), None) => {
+            let code = match error.kind {
+                ModelErrorKind::Authentication => AUTHENTICATION,
+                ModelErrorKind::RateLimit | ModelErrorKind::Quota => RATE_LIMIT,
+                ModelErrorKind::ContextTooLong => CONTEXT,
+                ModelErrorKind::Transient | ModelErrorKind::BadRequest | ModelErrorKind::Incomplete => PROVIDER,
+            };
+            (code, RunStatus::Error, error.to_string())
+        }
+        (Stop::Failed(error), None) => (FAILED, RunStatus::Error, format!("{error:#}")),
+    };
+    Verdict { code, status, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_beats_everything_and_a_denial_nothing() {
+        let table = [
+            (Stop::Answered, 0, None, DONE),
+            (Stop::Answered, 2, None, DENIED),
+            (Stop::Limit(Limit::Turns(3)), 2, None, LIMIT),
+            (Stop::Limit(Limit::Loop { times: 6 }), 1, None, LOOP),
+            (Stop::SchemaMismatch(String::new()), 1, None, SCHEMA),
+            (Stop::ContextFull(String::new()), 1, None, CONTEXT),
+            (Stop::Limit(Limit::Turns(3)), 2, Some(Signal::Interrupt), 130),
+            (Stop::Answered, 0, Some(Signal::Hangup), 143),
+            (Stop::SinkClosed, 1, None, DONE),
+        ];
+        for (stop, denied, signal, code) in table {
+            assert_eq!(verdict(&stop, denied, signal).code, code, "{stop:?} {denied} {signal:?}");
+        }
+    }
+}

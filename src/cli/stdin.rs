@@ -1,0 +1,190 @@
+//! Standard input beside a task: read to its end where another process of the pipeline writes it, and not waited for
+//! where only the program that started us holds the other end and says nothing.
+
+use std::io::{self, IsTerminal, Read};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use super::args::StdinMode;
+
+/// More than this is an error, never a silent cut.
+const MOST_BYTES: usize = 16 << 20;
+/// How long a first byte is waited for when only our ancestors could send it.
+const FORGOTTEN: Duration = Duration::from_millis(500);
+/// How long when it cannot be told who could.
+const UNKNOWN: Duration = Duration::from_secs(10);
+
+/// Who holds the other end of standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Writer {
+    /// Another process of the pipeline, or a file: the end will come.
+    Peer,
+    /// Only processes that started us: a pipe that nobody may ever close.
+    Ancestor,
+    Unknown,
+}
+
+/// What came, or why nothing did.
+#[derive(Debug)]
+pub enum Input {
+    Text(Vec<u8>),
+    /// Nothing was read; a note for the person, where there is something to say.
+    Nothing(Option<String>),
+}
+
+/// Why standard input could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StdinError {
+    #[error("standard input has more than 16 MiB: pass a part of it, or save it to a file and name the file")]
+    TooLarge,
+    #[error("standard input is empty")]
+    Empty,
+    #[error("standard input is a terminal: pipe something in, or give the task as an argument")]
+    Terminal,
+    #[error("cannot read standard input: {0}")]
+    Read(#[from] io::Error),
+}
+
+/// Reads standard input as an attachment to a task. `say` shows a note while it waits.
+pub fn attachment(mode: StdinMode, mut say: impl FnMut(&str)) -> Result<Input, StdinError> {
+    match mode {
+        StdinMode::None => Ok(Input::Nothing(None)),
+        StdinMode::Require => whole().map(Input::Text),
+        StdinMode::Auto if io::stdin().is_terminal() => Ok(Input::Nothing(None)),
+        StdinMode::Auto => automatic(&mut say),
+    }
+}
+
+/// Reads all of standard input, as the task or as `-f -`.
+pub fn whole() -> Result<Vec<u8>, StdinError> {
+    if io::stdin().is_terminal() {
+        return Err(StdinError::Terminal);
+    }
+    let bytes = read_rest(Vec::new())?;
+    if bytes.iter().all(u8::is_ascii_whitespace) { Err(StdinError::Empty) } else { Ok(bytes) }
+}
+
+fn automatic(say: &mut dyn FnMut(&str)) -> Result<Input, StdinError> {
+    let patience = match writer_of_stdin() {
+        Writer::Peer => None,
+        Writer::Ancestor => Some(FORGOTTEN),
+        Writer::Unknown => Some(UNKNOWN),
+    };
+    // A blocking read cannot be taken back, so it gets a thread of its own; one that is still reading when we go on
+    // ends with the process.
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut first = [0; 8192];
+        let read = io::stdin().lock().read(&mut first).map(|count| first[..count].to_vec());
+        let _ = sender.send(read);
+    });
+    let first = match receiver.recv_timeout(FORGOTTEN) {
+        Err(RecvTimeoutError::Timeout) => match patience {
+            Some(FORGOTTEN) => return Ok(Input::Nothing(Some(silent(FORGOTTEN)))),
+            Some(patience) => {
+                say("waiting for standard input …");
+                match receiver.recv_timeout(patience.saturating_sub(FORGOTTEN)) {
+                    Err(_) => return Ok(Input::Nothing(Some(silent(patience)))),
+                    Ok(first) => first,
+                }
+            }
+            None => {
+                say("waiting for standard input …");
+                receiver.recv().unwrap_or_else(|_| Ok(Vec::new()))
+            }
+        },
+        Ok(first) => first,
+        Err(RecvTimeoutError::Disconnected) => Ok(Vec::new()),
+    }?;
+    if first.is_empty() {
+        return Ok(Input::Nothing(None));
+    }
+    let bytes = read_rest(first)?;
+    let blank = bytes.iter().all(u8::is_ascii_whitespace);
+    Ok(if blank { Input::Nothing(None) } else { Input::Text(bytes) })
+}
+
+fn silent(waited: Duration) -> String {
+    format!(
+        "nothing came on standard input within {}: going on without it (--stdin none says so from the start, \
+         --stdin require waits)",
+        crate::config::format_duration(waited)
+    )
+}
+
+fn read_rest(mut bytes: Vec<u8>) -> Result<Vec<u8>, StdinError> {
+    let limit = (MOST_BYTES + 1 - bytes.len().min(MOST_BYTES)) as u64;
+    io::stdin().lock().take(limit).read_to_end(&mut bytes)?;
+    if bytes.len() > MOST_BYTES { Err(StdinError::TooLarge) } else { Ok(bytes) }
+}
+
+/// Looks up who else has the pipe open for writing. Files and `/dev/null` end by themselves.
+#[cfg(target_os = "linux")]
+fn writer_of_stdin() -> Writer {
+    let Ok(link) = std::fs::read_link("/proc/self/fd/0") else { return Writer::Unknown };
+    let name = link.to_string_lossy().into_owned();
+    if !name.starts_with("pipe:") {
+        return if name.starts_with('/') && !name.starts_with("/dev/") || name == "/dev/null" {
+            Writer::Peer
+        } else {
+            Writer::Unknown
+        };
+    }
+    let ancestors = ancestors();
+    let Ok(processes) = std::fs::read_dir("/proc") else { return Writer::Unknown };
+    let own = std::process::id();
+    let holders: Vec<u32> = processes
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|process| *process != own && writes_to(*process, &link))
+        .collect();
+    if holders.iter().any(|holder| !ancestors.contains(holder)) {
+        Writer::Peer
+    } else if holders.is_empty() {
+        // Closed already (the read ends at once), or held by a process that may not be looked at.
+        Writer::Unknown
+    } else {
+        Writer::Ancestor
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn writer_of_stdin() -> Writer {
+    Writer::Unknown
+}
+
+#[cfg(target_os = "linux")]
+fn writes_to(process: u32, pipe: &std::path::Path) -> bool {
+    let Ok(descriptors) = std::fs::read_dir(format!("/proc/{process}/fd")) else { return false };
+    descriptors.flatten().any(|entry| {
+        std::fs::read_link(entry.path()).is_ok_and(|target| target == pipe)
+            && opened_for_writing(process, &entry.file_name().to_string_lossy())
+    })
+}
+
+/// `flags` in fdinfo is octal; its last two bits are the access mode, 0 for reading alone.
+#[cfg(target_os = "linux")]
+fn opened_for_writing(process: u32, descriptor: &str) -> bool {
+    let Ok(info) = std::fs::read_to_string(format!("/proc/{process}/fdinfo/{descriptor}")) else { return false };
+    info.lines()
+        .find_map(|line| line.strip_prefix("flags:"))
+        .and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok())
+        .is_some_and(|flags| flags & 0b11 != 0)
+}
+
+#[cfg(target_os = "linux")]
+fn ancestors() -> Vec<u32> {
+    let mut chain = Vec::new();
+    let mut process = std::process::id();
+    while let Some(parent) = parent_of(process).filter(|parent| *parent > 0 && !chain.contains(parent)) {
+        chain.push(parent);
+        process = parent;
+    }
+    chain
+}
+
+/// The fourth field of `stat`; the second is a name in parentheses that may hold anything.
+#[cfg(target_os = "linux")]
+fn parent_of(process: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
