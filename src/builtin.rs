@@ -1,6 +1,7 @@
 //! The files of `configs/`, `prompts/` and `skills/`, compiled in: the binary needs no file to run.
 
-use include_dir::{Dir, include_dir};
+use include_dir::include_dir;
+pub use include_dir::{Dir, File};
 
 /// Built-in configuration, laid out as a config directory.
 pub static CONFIGS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/configs");

@@ -1,1 +1,137 @@
 //! The YAML head of a Markdown file, between two lines of three dashes.
+//!
+//! Only a line that is nothing but `---` opens or closes a head, so that dashes inside a value never split it.
+//! Places in errors are places in the file, not in the head.
+
+use serde::de::DeserializeOwned;
+
+use crate::yaml;
+
+/// A Markdown text in its two parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts<'a> {
+    /// The YAML between the dashes; `None` where the text does not begin with a line of dashes.
+    pub head: Option<&'a str>,
+    /// What follows the head; the whole text where there is none. Never begins with a byte-order mark.
+    pub body: &'a str,
+    /// The line of the file, 1-based, on which the body begins.
+    pub body_line: usize,
+}
+
+/// A head as data, and the body after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document<'a, T> {
+    pub head: T,
+    pub body: &'a str,
+    /// The line of the file, 1-based, on which the body begins.
+    pub body_line: usize,
+}
+
+/// What is wrong with a head, and where in the file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct FrontmatterError {
+    /// Without the place.
+    pub message: String,
+    /// 1-based.
+    pub line: usize,
+    /// 1-based, where known.
+    pub column: Option<usize>,
+}
+
+/// Splits `text` without looking into its head.
+///
+/// # Errors
+/// When a head is opened and never closed.
+pub fn split(text: &str) -> Result<Parts<'_>, FrontmatterError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut lines = text.split_inclusive('\n');
+    let Some(first) = lines.next().filter(|line| is_fence(line)) else {
+        return Ok(Parts { head: None, body: text, body_line: 1 });
+    };
+    let mut end = first.len();
+    for (index, line) in lines.enumerate() {
+        if is_fence(line) {
+            return Ok(Parts {
+                head: Some(&text[first.len()..end]),
+                body: &text[end + line.len()..],
+                body_line: index + 3,
+            });
+        }
+        end += line.len();
+    }
+    Err(FrontmatterError {
+        message: "the head that begins here is never closed: a line of three dashes is missing".to_owned(),
+        line: 1,
+        column: None,
+    })
+}
+
+/// Splits `text` and reads its head; a text without one is read as if its head were empty.
+///
+/// # Errors
+/// When the head is not closed, is not YAML, or does not fit `T`.
+pub fn parse<T: DeserializeOwned>(text: &str) -> Result<Document<'_, T>, FrontmatterError> {
+    let parts = split(text)?;
+    // The line break stands for the opening dashes: places in the head are then places in the file.
+    let head = match parts.head {
+        Some(head) if !head.trim().is_empty() => format!("\n{head}"),
+        _ => "{}".to_owned(),
+    };
+    let head = yaml::parse(&head).map_err(|error| FrontmatterError {
+        message: error.message,
+        line: error.line.unwrap_or(1),
+        column: error.column,
+    })?;
+    Ok(Document { head, body: parts.body, body_line: parts.body_line })
+}
+
+fn is_fence(line: &str) -> bool {
+    line.trim_end() == "---"
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::{parse, split};
+
+    #[derive(Debug, Default, PartialEq, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    struct Head {
+        description: String,
+        level: u8,
+    }
+
+    #[test]
+    fn a_head_ends_at_a_line_of_dashes_alone() {
+        for (text, head, body, line) in [
+            ("---\na: 1\n---\nbody\n", Some("a: 1\n"), "body\n", 4),
+            ("---\r\na: 1\r\n---\r\nbody", Some("a: 1\r\n"), "body", 4),
+            ("\u{feff}---\na: 1\n---\n", Some("a: 1\n"), "", 4),
+            ("---\na: b --- c\nd: |\n  ---\n---\nbody", Some("a: b --- c\nd: |\n  ---\n"), "body", 6),
+            ("---\n---\nbody", Some(""), "body", 3),
+            ("---", None, "", 0),
+            ("no head\n---\n", None, "no head\n---\n", 1),
+            ("---- not dashes\n", None, "---- not dashes\n", 1),
+        ] {
+            if let Ok(parts) = split(text) {
+                assert_eq!((parts.head, parts.body, parts.body_line), (head, body, line), "{text:?}");
+            } else {
+                assert_eq!(text, "---", "only an unclosed head is an error");
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_without_a_head_has_the_defaults() {
+        assert_eq!(parse::<Head>("just text").expect("no head is no error").head, Head::default());
+        assert_eq!(parse::<Head>("---\n\n---\ntext").expect("so is an empty one").head, Head::default());
+    }
+
+    #[test]
+    fn places_are_places_in_the_file() {
+        let error = parse::<Head>("---\ndescription: fine\nlevel: high\n---\n").expect_err("not a number");
+        assert_eq!((error.line, error.column), (3, Some(8)));
+    }
+}

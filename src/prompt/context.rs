@@ -1,0 +1,235 @@
+//! What a prompt can read when the agent runs, as one value.
+//!
+//! Facts come in, nothing is looked up here. The aliases (`name`, `tools`, `user_id`, …) are other names for facts
+//! that stand in their section.
+
+use serde::Serialize;
+use serde_json::{Map, Value as Json};
+
+use crate::contract::Permission;
+use crate::message::Usage;
+use crate::template::{self, Value};
+
+/// The facts of a run.
+#[derive(Debug, Clone)]
+pub struct PromptContext {
+    pub agent: AgentFacts,
+    pub session: SessionFacts,
+    pub workspace: WorkspaceFacts,
+    /// Answers `env.NAME`; withholds secrets.
+    pub env: Value,
+    /// Answers `datetime.now()`.
+    pub datetime: Value,
+    /// `--var NAME=VALUE`.
+    pub vars: Map<String, Json>,
+    /// The session's key-value state.
+    pub state: Map<String, Json>,
+    /// The text of the project's instructions; empty where there are none.
+    pub instructions: String,
+    /// Only in the termination prompt.
+    pub ending: Option<Ending>,
+}
+
+/// Who runs.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct AgentFacts {
+    pub name: String,
+    pub description: String,
+    pub model: String,
+    pub tools: Vec<ToolFacts>,
+    pub skills: Vec<SkillFacts>,
+}
+
+/// A tool that the model is shown.
+#[derive(Debug, Clone, Serialize)]
+pub struct ToolFacts {
+    pub name: String,
+    pub description: String,
+    pub permission: Permission,
+}
+
+/// A skill of the catalogue.
+#[derive(Debug, Clone, Serialize)]
+pub struct SkillFacts {
+    pub name: String,
+    pub description: String,
+    pub loaded: bool,
+}
+
+/// The conversation.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct SessionFacts {
+    pub id: String,
+    pub run_id: String,
+    pub user_id: String,
+    pub turn: u64,
+    pub step: u64,
+    /// RFC 3339.
+    pub started_at: String,
+}
+
+/// Where the run works.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct WorkspaceFacts {
+    pub dir: String,
+    pub git_branch: Option<String>,
+    pub os: String,
+    pub shell: String,
+}
+
+/// Why a turn has to end now.
+#[derive(Debug, Clone, Serialize)]
+pub struct Ending {
+    /// One sentence.
+    pub termination_reason: String,
+    /// The limits of the turn, as configured.
+    pub limits: Json,
+    /// What the turn has used.
+    pub usage: Usage,
+}
+
+/// The names at the top level, in their serde form.
+#[derive(Serialize)]
+struct Names<'a> {
+    agent: &'a AgentFacts,
+    session: &'a SessionFacts,
+    context: &'a SessionFacts,
+    workspace: &'a WorkspaceFacts,
+    env: &'a Value,
+    datetime: &'a Value,
+    vars: &'a Map<String, Json>,
+    state: &'a Map<String, Json>,
+    instructions: &'a str,
+    #[serde(flatten)]
+    ending: Option<&'a Ending>,
+    name: &'a str,
+    model: &'a str,
+    tools: &'a [ToolFacts],
+    skills: &'a [SkillFacts],
+    user_id: &'a str,
+    work_dir: &'a str,
+}
+
+impl PromptContext {
+    /// The value that [`Prompt::render`](super::Prompt::render) takes.
+    #[must_use]
+    pub fn value(&self) -> Value {
+        template::value(&Names {
+            agent: &self.agent,
+            session: &self.session,
+            context: &self.session,
+            workspace: &self.workspace,
+            env: &self.env,
+            datetime: &self.datetime,
+            vars: &self.vars,
+            state: &self.state,
+            instructions: &self.instructions,
+            ending: self.ending.as_ref(),
+            name: &self.agent.name,
+            model: &self.agent.model,
+            tools: &self.agent.tools,
+            skills: &self.agent.skills,
+            user_id: &self.session.user_id,
+            work_dir: &self.workspace.dir,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::{AgentFacts, Ending, PromptContext, SessionFacts, SkillFacts, ToolFacts, WorkspaceFacts};
+    use crate::contract::Permission;
+    use crate::message::Usage;
+    use crate::prompt::{Prompt, Registry};
+    use crate::template::value;
+
+    fn context() -> PromptContext {
+        let tool = |name: &str| ToolFacts {
+            name: name.to_owned(),
+            description: "What it does.".to_owned(),
+            permission: Permission::Read,
+        };
+        let tools =
+            "edit_file glob grep list_dir load_skill load_skill_reference read_file run_command write_file";
+        PromptContext {
+            agent: AgentFacts {
+                name: "default".to_owned(),
+                model: "scripted".to_owned(),
+                tools: tools.split(' ').map(tool).collect(),
+                skills: vec![SkillFacts {
+                    name: "workspace-tour".to_owned(),
+                    description: "d".repeat(230),
+                    loaded: false,
+                }],
+                ..AgentFacts::default()
+            },
+            session: SessionFacts { user_id: "ada".to_owned(), turn: 2, step: 7, ..SessionFacts::default() },
+            workspace: WorkspaceFacts {
+                dir: "/home/ada/project".to_owned(),
+                git_branch: Some("main".to_owned()),
+                os: "linux".to_owned(),
+                shell: "bash".to_owned(),
+            },
+            env: value(&json!({"EDITOR": "vi"})),
+            datetime: value(&json!({})),
+            vars: Map::new(),
+            state: Map::new(),
+            instructions: String::new(),
+            ending: None,
+        }
+    }
+
+    fn render(reference: &str, context: &PromptContext) -> String {
+        let registry = Registry::open(&[]).expect("sound");
+        registry.get(reference).expect("built in").render(&context.value()).expect("all is defined")
+    }
+
+    #[test]
+    fn every_name_and_alias_can_be_read() {
+        let text = "{{ agent.name == name }} {{ agent.model == model }} {{ agent.tools == tools }} {{ skills[0].loaded }} \
+                    {{ session == context }} {{ user_id }} {{ work_dir }} {{ env.EDITOR }} {{ tools[0].permission }} \
+                    {{ vars }} {{ state }} {{ instructions }}{{ termination_reason is defined }}";
+        let prompt = Prompt::inline(text).expect("a template");
+        let rendered = prompt.render(&context().value()).expect("all is defined");
+        assert_eq!(rendered, "True True True False True ada /home/ada/project vi read {} {} False");
+    }
+
+    #[test]
+    fn the_system_prompt_is_short_and_tells_what_is_there() {
+        let mut context = context();
+        let prompt = render("system", &context);
+        assert!(prompt.len() <= 3600, "{} bytes: at most 900 tokens of four bytes\n{prompt}", prompt.len());
+        assert!(prompt.contains("- [○] workspace-tour: ddd"));
+        assert!(!prompt.contains("\n\n\n") && !prompt.contains("# Project instructions"), "{prompt}");
+
+        context.agent.skills.clear();
+        context.agent.tools.clear();
+        context.instructions = "Use {{ tabs }}.".to_owned();
+        let prompt = render("system", &context);
+        assert!(!prompt.contains("# Skills") && !prompt.contains("[○]"));
+        assert!(prompt.contains("Use {{ tabs }}.") && !prompt.contains("\n\n\n"), "{prompt}");
+    }
+
+    #[test]
+    fn the_termination_prompt_tells_why_and_how_much() {
+        let mut context = context();
+        context.ending = Some(Ending {
+            termination_reason: "the limit of 50 steps is reached.".to_owned(),
+            limits: json!({"max_turns": 50, "max_time": "30m", "max_tokens": null, "max_cost": null}),
+            usage: Usage { input_tokens: 1000, output_tokens: 234, ..Usage::default() },
+        });
+        let prompt = render("termination", &context);
+        assert!(prompt.starts_with("This turn has to end now: the limit of 50 steps is reached."));
+        assert!(
+            prompt.contains("turn 2, 7 model requests, 1234 tokens. Limits: max_turns 50, max_time 30m.\n"),
+            "{prompt}"
+        );
+        context.ending = None;
+        let registry = Registry::open(&[]).expect("sound");
+        let error =
+            registry.get("termination").expect("built in").render(&context.value()).expect_err("no ending");
+        assert!(error.to_string().contains("`termination_reason`, `limits`, `usage`"), "{error}");
+    }
+}

@@ -1,0 +1,57 @@
+//! What is wrong with a prompt, and where: the file, the line and the column as far as they are known.
+
+use std::fmt;
+
+use crate::frontmatter::FrontmatterError;
+use crate::template::TemplateError;
+use crate::yaml::YamlError;
+
+/// Why a prompt cannot be found, read or rendered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct PromptError {
+    /// The file; `None` where no file is to blame (an unknown name).
+    pub file: Option<String>,
+    /// 1-based.
+    pub line: Option<usize>,
+    /// 1-based.
+    pub column: Option<usize>,
+    /// Without the place.
+    pub message: String,
+}
+
+impl fmt::Display for PromptError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(file) = &self.file {
+            f.write_str(file)?;
+            for place in [self.line, self.column].into_iter().map_while(|place| place) {
+                write!(f, ":{place}")?;
+            }
+            f.write_str(": ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl PromptError {
+    /// Nothing in a file is wrong: what was asked for does not exist.
+    pub(super) fn unknown(message: String) -> Self {
+        Self { file: None, line: None, column: None, message }
+    }
+
+    /// About `file` as a whole.
+    pub(super) fn of_file(file: &str, message: impl Into<String>) -> Self {
+        Self { file: Some(file.to_owned()), line: None, column: None, message: message.into() }
+    }
+
+    pub(super) fn of_head(file: &str, error: FrontmatterError) -> Self {
+        Self { line: Some(error.line), column: error.column, ..Self::of_file(file, error.message) }
+    }
+
+    pub(super) fn of_yaml(file: &str, error: YamlError) -> Self {
+        Self { line: error.line, column: error.column, ..Self::of_file(file, error.message) }
+    }
+
+    pub(super) fn of_template(file: &str, error: &TemplateError) -> Self {
+        Self { line: error.line, ..Self::of_file(file, error.message.clone()) }
+    }
+}

@@ -1,0 +1,211 @@
+//! One prompt: a small YAML head (what it is for, which variables it needs) and a template.
+//!
+//! It is compiled once, when it is first asked for. In what is compiled a comment stands for the head, so that the
+//! template's places are the file's.
+
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use crate::event::PromptUsed;
+use crate::frontmatter::{self, Document};
+use crate::template::{Template, Undefined, Value};
+
+use super::error::PromptError;
+use super::version::Version;
+
+/// A prompt, ready to be rendered.
+#[derive(Debug)]
+pub struct Prompt {
+    /// `system`; `inline` for text that stands in a configuration file.
+    pub name: String,
+    /// `None` for an inline prompt.
+    pub version: Option<Version>,
+    pub description: String,
+    /// Names that must be defined, dotted ones (`vars.team`) included.
+    pub required_vars: Vec<String>,
+    /// The first 12 hexadecimal digits of the SHA-256 of the file as it is.
+    pub fingerprint: String,
+    /// Where it comes from, for people: a path, or `built-in prompts/…`.
+    pub origin: String,
+    /// The template as written, without the head.
+    pub body: String,
+    template: Template,
+}
+
+/// What may stand in the head of a prompt.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Head {
+    description: String,
+    required_vars: Vec<String>,
+}
+
+impl Prompt {
+    /// Compiles a file's text.
+    pub(super) fn parse(name: &str, version: Version, origin: &str, text: &str) -> Result<Self, PromptError> {
+        let Document { head, body, body_line } =
+            frontmatter::parse::<Head>(text).map_err(|error| PromptError::of_head(origin, error))?;
+        let source = match body_line {
+            1 => body.to_owned(),
+            // One line break less than lines before the body: the last one follows the comment, which eats it.
+            line => format!("{{#{}-#}}\n{body}", "\n".repeat(line - 2)),
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            version: Some(version),
+            description: head.description,
+            required_vars: head.required_vars,
+            fingerprint: fingerprint(text),
+            origin: origin.to_owned(),
+            body: body.to_owned(),
+            template: compile(origin, &source)?,
+        })
+    }
+
+    /// A prompt that is written out in a configuration file: no head, no version.
+    ///
+    /// # Errors
+    /// When it is not a template.
+    pub fn inline(text: &str) -> Result<Self, PromptError> {
+        const INLINE: &str = "inline prompt";
+        Ok(Self {
+            name: "inline".to_owned(),
+            version: None,
+            description: String::new(),
+            required_vars: Vec::new(),
+            fingerprint: fingerprint(text),
+            origin: INLINE.to_owned(),
+            body: text.to_owned(),
+            template: compile(INLINE, text)?,
+        })
+    }
+
+    /// The text of the prompt in this context, without blank lines around it.
+    ///
+    /// # Errors
+    /// One that names every variable that is missing; else what the template says.
+    pub fn render(&self, context: &Value) -> Result<String, PromptError> {
+        let required = undefined(self.required_vars.iter().map(String::as_str), context);
+        if !required.is_empty() {
+            return Err(self.missing(&required));
+        }
+        self.template.render(context).map(|text| text.trim().to_owned()).map_err(|error| {
+            // Only the first undefined name stops a template; whoever repairs it wants to know them all.
+            let read = variables(&self.template);
+            match undefined(read.iter().map(String::as_str), context) {
+                missing if missing.is_empty() => PromptError::of_template(&self.origin, &error),
+                missing => PromptError { line: error.line, ..self.missing(&missing) },
+            }
+        })
+    }
+
+    /// How `run.started` names it.
+    #[must_use]
+    pub fn used(&self) -> PromptUsed {
+        PromptUsed {
+            name: self.name.clone(),
+            version: self.version.map(|version| version.to_string()).unwrap_or_default(),
+            fingerprint: self.fingerprint.clone(),
+        }
+    }
+
+    fn missing(&self, names: &[&str]) -> PromptError {
+        let names = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        PromptError::of_file(
+            &self.origin,
+            format!(
+                "nothing defines {names}, which this prompt reads; pass variables with --var NAME=VALUE (read as \
+                 vars.NAME), or write `| default('…')` where one may be absent"
+            ),
+        )
+    }
+}
+
+fn fingerprint(text: &str) -> String {
+    use std::fmt::Write;
+    Sha256::digest(text.as_bytes()).iter().take(6).fold(String::new(), |mut out, byte| {
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
+}
+
+fn compile(origin: &str, source: &str) -> Result<Template, PromptError> {
+    Template::compile(origin, source, Undefined::Error).map_err(|error| PromptError::of_template(origin, &error))
+}
+
+/// The names that a template reads and does not itself define, sorted.
+fn variables(template: &Template) -> Vec<String> {
+    /// Functions that every template may call.
+    const FUNCTIONS: [&str; 3] = ["range", "dict", "namespace"];
+    let mut names: Vec<String> =
+        template.variables().into_iter().filter(|name| !FUNCTIONS.contains(&name.as_str())).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Those of the dotted `names` that the context does not define.
+fn undefined<'a>(names: impl Iterator<Item = &'a str>, context: &Value) -> Vec<&'a str> {
+    names
+        .filter(|name| {
+            let found = name.split('.').try_fold(context.clone(), |value, part| value.get_attr(part));
+            found.map_or(true, |value| value.is_undefined())
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::Prompt;
+    use crate::template::value;
+
+    fn prompt(text: &str) -> Result<Prompt, super::PromptError> {
+        Prompt::parse("greet", "v1.0".parse().expect("a version"), "prompts/greet/v1.0.md", text)
+    }
+
+    const GREETING: &str =
+        "---\ndescription: Says hello\nrequired_vars: [vars.who, vars.team]\n---\n\nHello {{ vars.who }}!\n";
+
+    #[test]
+    fn a_prompt_renders_without_its_head() {
+        let prompt = prompt(GREETING).expect("sound");
+        let context = value(&json!({"vars": {"who": "{{ x }}", "team": "t"}}));
+        assert_eq!(prompt.render(&context).expect("all is defined"), "Hello {{ x }}!");
+        assert_eq!(prompt.fingerprint.len(), 12);
+        assert_eq!(prompt.used().version, "v1.0");
+    }
+
+    #[test]
+    fn one_error_names_everything_that_is_missing() {
+        let message = prompt(GREETING).expect("sound").render(&value(&json!({}))).expect_err("two are missing");
+        assert!(message.to_string().contains("`vars.who`, `vars.team`"), "{message}");
+
+        let optional = "{% if vars.a %}x{% endif %}{{ b }}{% for i in range(2) %}{{ i }}{{ c.d }}{% endfor %}";
+        let error = prompt(optional).expect("sound").render(&value(&json!({"c": {}}))).expect_err("undefined");
+        assert!(error.to_string().contains("`b`, `c.d`"), "{error}");
+        assert_eq!(error.line, Some(1));
+        let fine = prompt("{% if vars.a %}x{% endif %}ok").expect("sound");
+        assert_eq!(fine.render(&value(&json!({"vars": {}}))).expect("an `if` may ask for anything"), "ok");
+    }
+
+    #[test]
+    fn errors_name_file_and_line() {
+        for (text, place) in [
+            ("---\ndescription: d\n---\nfine\n{% if %}\n", "prompts/greet/v1.0.md:5"),
+            ("{% endif %}", "prompts/greet/v1.0.md:1"),
+            ("---\ndescription: d\nrequired: []\n---\n", "prompts/greet/v1.0.md:3:1: "),
+            ("---\ndescription: d\n", "prompts/greet/v1.0.md:1: "),
+        ] {
+            let error = prompt(text).expect_err("wrong").to_string();
+            assert!(error.starts_with(place), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_inline_prompt_has_no_head() {
+        let prompt = Prompt::inline("---\n{{ name }}").expect("a template");
+        assert_eq!(prompt.render(&value(&json!({"name": "n"}))).expect("defined"), "---\nn");
+        assert_eq!(prompt.name, "inline");
+    }
+}

@@ -1,0 +1,193 @@
+//! The instructions that a project keeps for agents: `AGENTS.md` in every directory from the git root down to the
+//! workspace, or `CLAUDE.md` or `GEMINI.md` where a directory has none.
+//!
+//! All of them share one budget. The nearest file takes its space first, so that it is never dropped for a distant
+//! one; the text runs from the root down, so that the nearest stands last. What is read is a value in a prompt and
+//! is never rendered.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use crate::text;
+use crate::workspace::Workspace;
+
+/// The most bytes of instructions in a prompt, without the lines that delimit them.
+pub const BUDGET: usize = 32 * 1024;
+/// What a directory is searched for, in this order.
+const NAMES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
+
+/// What a project says to agents.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Instructions {
+    /// Each file between two lines that name it; empty where there is none.
+    pub text: String,
+    /// The files, from the root down.
+    pub files: Vec<PathBuf>,
+    /// Files that could not be read, and why.
+    pub warnings: Vec<String>,
+}
+
+/// One file, as far as it is of use.
+struct Found {
+    path: PathBuf,
+    text: String,
+    /// Bytes on disk.
+    size: u64,
+}
+
+impl Instructions {
+    /// Reads them. Nothing that is wrong with a file is an error: it is left out, with a warning.
+    #[must_use]
+    pub fn read(workspace: &Workspace) -> Self {
+        let top = workspace.git_root().unwrap_or(workspace.root());
+        let mut warnings = Vec::new();
+        let mut found: Vec<Found> =
+            workspace.dirs_up_to_git_root().filter_map(|dir| find(dir, top, &mut warnings)).collect();
+        let space = share(found.iter().map(|file| file.text.len()));
+        let mut sections: Vec<String> = found
+            .iter()
+            .zip(space)
+            .map(|(file, space)| section(&workspace.display(&file.path), file, space))
+            .collect();
+        // Found nearest first; told from the root down.
+        sections.reverse();
+        found.reverse();
+        Self { text: sections.join("\n\n"), files: found.into_iter().map(|file| file.path).collect(), warnings }
+    }
+}
+
+/// How many bytes each text may have: the first takes what it needs, the others what is left.
+fn share(sizes: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut left = BUDGET;
+    sizes
+        .map(|size| {
+            let space = size.min(left);
+            left -= space;
+            space
+        })
+        .collect()
+}
+
+fn section(name: &str, file: &Found, space: usize) -> String {
+    let shown = text::head(&file.text, space);
+    let mut out = format!("<instructions file=\"{name}\">\n{}", shown.trim());
+    if shown.len() < file.text.len() {
+        let _ =
+            write!(out, "\n[cut here: {} of {} bytes are shown; read the file for the rest]", space, file.size);
+    }
+    out.push_str("\n</instructions>");
+    out
+}
+
+/// The first file of a directory that can be read and says something.
+fn find(dir: &Path, top: &Path, warnings: &mut Vec<String>) -> Option<Found> {
+    NAMES.iter().map(|name| dir.join(name)).find_map(|path| match read(&path, top) {
+        Ok(found) => found,
+        Err(why) => {
+            warnings.push(format!("{} is left out: {why}", path.display()));
+            None
+        }
+    })
+}
+
+/// `None` for a file that does not exist or says nothing. A link may lead to any place below `top`, and nothing but
+/// a regular file is opened: a pipe would be waited for.
+fn read(path: &Path, top: &Path) -> Result<Option<Found>, String> {
+    let real = match path.canonicalize() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        real => real.map_err(|error| error.to_string())?,
+    };
+    if !real.starts_with(top) {
+        return Err(format!("it leads outside {}", top.display()));
+    }
+    let size = match real.metadata().map_err(|error| error.to_string())? {
+        data if data.is_file() => data.len(),
+        _ => return Err("it is not a regular file".to_owned()),
+    };
+    let mut bytes = Vec::new();
+    // One byte more than can be shown tells a file that fits from one that does not.
+    File::open(&real)
+        .and_then(|file| file.take(BUDGET as u64 + 1).read_to_end(&mut bytes))
+        .map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&bytes);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    Ok((!text.trim().is_empty()).then(|| Found { path: path.to_path_buf(), text: text.to_owned(), size }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::{BUDGET, Instructions};
+    use crate::workspace::Workspace;
+
+    fn write(root: &Path, path: &str, text: &str) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().expect("inside")).expect("a directory");
+        fs::write(path, text).expect("a file");
+    }
+
+    fn read(workspace: &Path) -> Instructions {
+        Instructions::read(&Workspace::open(workspace).expect("a directory"))
+    }
+
+    #[test]
+    fn from_the_git_root_down_to_the_workspace() {
+        let root = tempfile::tempdir().expect("a directory");
+        let root = root.path();
+        fs::create_dir(root.join(".git")).expect("a directory");
+        write(root, "AGENTS.md", "\u{feff}root {{ rules }}\r\n");
+        write(root, "CLAUDE.md", "passed over");
+        write(root, "a/GEMINI.md", "middle");
+        write(root, "a/b/CLAUDE.md", "nearest");
+        write(root, "a/b/c/AGENTS.md", "below the workspace");
+        let found = read(&root.join("a/b"));
+        assert_eq!(found.files.len(), 3);
+        assert_eq!(found.warnings, Vec::<String>::new());
+        let place = |text: &str| found.text.find(text).unwrap_or_else(|| panic!("{text} in {}", found.text));
+        assert!(place("root {{ rules }}") < place("middle") && place("middle") < place("nearest"));
+        assert!(found.text.contains("<instructions file=\"CLAUDE.md\">\nnearest\n</instructions>"));
+        assert!(!found.text.contains("cut here"));
+    }
+
+    #[test]
+    fn the_nearest_takes_its_space_first() {
+        let root = tempfile::tempdir().expect("a directory");
+        let root = root.path();
+        fs::create_dir(root.join(".git")).expect("a directory");
+        write(root, "AGENTS.md", &"x".repeat(BUDGET));
+        write(root, "a/AGENTS.md", &"z".repeat(BUDGET - 100));
+        let found = read(&root.join("a"));
+        assert_eq!(found.text.matches('z').count(), BUDGET - 100);
+        assert!(found.text.contains(&format!("[cut here: 100 of {BUDGET} bytes are shown")));
+        write(root, "a/AGENTS.md", &"z".repeat(BUDGET * 2));
+        let found = read(&root.join("a"));
+        assert!(
+            found.text.contains(&format!("[cut here: {BUDGET} of {} bytes", BUDGET * 2)),
+            "its own end is cut"
+        );
+        assert!(found.text.contains(&format!("[cut here: 0 of {BUDGET} bytes")), "and the root's is named");
+        assert!(found.text.len() < BUDGET + 500);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_stay_inside_and_only_regular_files_are_opened() {
+        let outside = tempfile::tempdir().expect("a directory");
+        write(outside.path(), "secret.md", "outside");
+        let root = tempfile::tempdir().expect("a directory");
+        let root = root.path();
+        fs::create_dir(root.join(".git")).expect("a directory");
+        write(root, "docs/rules.md", "linked rules");
+        std::os::unix::fs::symlink("docs/rules.md", root.join("AGENTS.md")).expect("a link");
+        fs::create_dir(root.join("a")).expect("a directory");
+        std::os::unix::fs::symlink(outside.path().join("secret.md"), root.join("a/AGENTS.md")).expect("a link");
+        fs::create_dir(root.join("a/CLAUDE.md")).expect("a directory");
+        let found = read(&root.join("a"));
+        assert!(found.text.contains("linked rules") && !found.text.contains("outside"));
+        assert_eq!(found.warnings.len(), 2, "{:?}", found.warnings);
+    }
+}

@@ -1,0 +1,60 @@
+//! The version of a prompt: two numbers, written `v1.0` (or `1.0`), ordered as numbers.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// `v1.2`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    pub major: u32,
+    pub minor: u32,
+}
+
+impl FromStr for Version {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is not a version: write it like v1.0");
+        let (major, minor) = text.strip_prefix('v').unwrap_or(text).split_once('.').ok_or_else(wrong)?;
+        let number = |digits: &str| {
+            let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            plain.then(|| digits.parse().ok()).flatten().ok_or_else(wrong)
+        };
+        Ok(Self { major: number(major)?, minor: number(minor)? })
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "v{}.{}", self.major, self.minor)
+    }
+}
+
+impl Serialize for Version {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Version {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Version;
+
+    #[test]
+    fn versions_are_two_numbers_ordered_as_numbers() {
+        let version = |text: &str| text.parse::<Version>();
+        assert_eq!(version("v1.0"), version("1.0"));
+        assert!(version("v1.10") > version("v1.9"));
+        for wrong in ["", "v", "1", "v1", "v1.0.0", "v1.x", "v+1.0", "latest"] {
+            assert!(version(wrong).is_err(), "{wrong}");
+        }
+    }
+}
