@@ -51,9 +51,9 @@ pub enum EventKind {
     ToolStarted {
         call_id: String,
         name: String,
-        /// One short line for a person: a path, a command.
-        subject: String,
         arguments: serde_json::Value,
+        /// What the call is about, in a few words for a person: `src/main.rs`, `cargo test`.
+        subject: String,
     },
     #[serde(rename = "tool.output")]
     ToolOutput { call_id: String, chunk: String },
@@ -76,7 +76,14 @@ pub enum EventKind {
     SkillReferenced { name: String, path: String, tokens: u64 },
     /// Voids the deltas of this step so far: the request is made again.
     #[serde(rename = "retry")]
-    Retry { attempt: u32, delay_ms: u64, cause: String },
+    Retry {
+        /// The attempt that comes next; the first one of a step is 1.
+        attempt: u32,
+        /// How many there may be.
+        attempts: u32,
+        delay_ms: u64,
+        cause: String,
+    },
     #[serde(rename = "warning")]
     Warning { message: String },
     #[serde(rename = "run.completed")]

@@ -18,6 +18,7 @@ pub mod config;
 pub mod contract;
 pub mod net;
 pub mod process;
+pub mod terminal;
 
 // Floor 2: what lives in files, what decides.
 pub mod prompt;

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
 /// The longest start of `text` that has at most `bytes` bytes and ends between characters.
 #[must_use]
 pub fn head(text: &str, bytes: usize) -> &str {
@@ -51,26 +53,48 @@ fn is_unsafe(c: char) -> bool {
     }
 }
 
-/// `text` on one line and at most `width` characters, for lists and progress.
+/// `text` on one line, made visible, and at most `width` terminal columns wide (a CJK character takes two): for lists
+/// and progress. What does not fit is cut, with `…` as the last column.
 #[must_use]
 pub fn one_line(text: &str, width: usize) -> String {
-    let mut out = String::new();
-    let mut count = 0;
+    let mut line = String::new();
     for word in text.split_whitespace() {
-        if count > 0 {
-            out.push(' ');
-            count += 1;
+        // Four bytes a column are more than any script needs; the rest of a long text is never looked at.
+        if line.len() > width.saturating_mul(4) {
+            break;
         }
-        for c in word.chars() {
-            if count + 1 >= width {
-                out.push('…');
-                return visible(&out).into_owned();
-            }
-            out.push(c);
-            count += 1;
+        if !line.is_empty() {
+            line.push(' ');
         }
+        line.push_str(head(word, width.saturating_mul(4) + 4));
     }
-    visible(&out).into_owned()
+    cut(&visible(&line), width).into_owned()
+}
+
+/// `text`, which has no line feeds, cut to `width` terminal columns, with `…` as the last one where it was cut.
+#[must_use]
+pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
+    if columns(text) <= width {
+        return Cow::Borrowed(text);
+    }
+    let mut used = 0;
+    let mut end = 0;
+    for (at, c) in text.char_indices() {
+        used += UnicodeWidthChar::width(c).unwrap_or(0);
+        // One column is kept for the mark.
+        if used + 1 > width {
+            break;
+        }
+        end = at + c.len_utf8();
+    }
+    let kept = text[..end].trim_end_matches(['\u{200d}', ' ']);
+    Cow::Owned(if width == 0 { String::new() } else { format!("{kept}…") })
+}
+
+/// How many terminal columns `text` takes.
+#[must_use]
+pub fn columns(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
 }
 
 /// The candidates nearest to `name`, best first, at most three; none when nothing is near.
@@ -83,4 +107,35 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     scored.into_iter().take(3).map(|(_, candidate)| candidate).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_by_columns_not_by_characters() {
+        for (text, width, expected) in [
+            ("abcde", 5, "abcde"),
+            ("abcdef", 5, "abcd…"),
+            ("two\n  words", 20, "two words"),
+            ("日本語", 6, "日本語"),
+            ("日本語です", 6, "日本…"),
+            ("日本語です", 5, "日本…"),
+            ("a\u{1b}[31mb", 20, "a␛[31mb"),
+            ("ab", 1, "…"),
+            ("ab", 0, ""),
+            ("👨\u{200d}👩\u{200d}👧 family", 4, "👨…"),
+        ] {
+            let line = one_line(text, width);
+            assert_eq!(line, expected, "{text:?} in {width}");
+            assert!(columns(&line) <= width);
+        }
+    }
+
+    #[test]
+    fn nothing_that_moves_a_cursor_or_reorders_a_line_survives() {
+        assert_eq!(visible("a\u{1b}[2J\u{202e}b\r\n\tc\u{9b}"), "a␛[2J<U+202E>b␍\n\tc<U+009B>");
+        assert!(matches!(visible("plain, 日本語, 👨\u{200d}👩"), Cow::Borrowed(_)));
+    }
 }

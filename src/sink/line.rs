@@ -1,0 +1,186 @@
+//! The lines of progress: pure functions from facts to text, fitted to a terminal's columns.
+
+use super::style::{Ink, Style};
+use crate::event::{CallTelemetry, RunCompleted, RunStatus};
+use crate::message::CallStatus;
+use crate::text;
+
+/// Columns where stderr is no terminal: long enough to read, short enough for a log.
+const COLUMNS_OF_A_LOG: usize = 200;
+/// The longest reason: a provider's own words fit, a whole web page does not.
+const COLUMNS_OF_A_REASON: usize = 1000;
+
+/// The columns that a line may take. The last one stays free: some terminals wrap when it is filled.
+pub fn room(width: Option<usize>) -> usize {
+    width.map_or(COLUMNS_OF_A_LOG, |width| width.saturating_sub(1).max(1))
+}
+
+/// What a running call is called: `read_file src/main.rs`.
+pub fn label(name: &str, subject: &str, room: usize) -> String {
+    text::one_line(&format!("{name} {subject}"), room)
+}
+
+/// A finished call: `● read_file src/main.rs · 42 lines`. A failure is told by a word, not by colour alone.
+pub fn finished(
+    name: &str,
+    subject: &str,
+    status: CallStatus,
+    summary: &str,
+    telemetry: &CallTelemetry,
+    room: usize,
+    style: Style,
+) -> String {
+    let (mark, ink, word) = match status {
+        CallStatus::Ok => ("●", Ink::Green, ""),
+        CallStatus::Error => ("✗", Ink::Red, "error"),
+        CallStatus::Denied => ("✗", Ink::Yellow, "denied"),
+        CallStatus::Timeout => ("✗", Ink::Red, "timed out"),
+        CallStatus::Cancelled => ("✗", Ink::Yellow, "cancelled"),
+    };
+    let mut tail = outcome(word, summary);
+    if telemetry.duration_ms >= 1000 {
+        tail = if tail.is_empty() { String::new() } else { tail + " · " } + &seconds(telemetry.duration_ms);
+    }
+    let (head, tail) = fit(&format!("{mark} {name}"), subject, &tail, room);
+    // Where not even the mark fits, there is nothing to paint.
+    let (mark, head) = head.strip_prefix(mark).map_or(("", head.as_str()), |rest| (mark, rest));
+    let tail_ink = if word.is_empty() { Ink::Dim } else { ink };
+    format!("{}{head}{}", style.paint(ink, mark), style.paint(tail_ink, &tail))
+}
+
+/// `error: no such file`; the word is not said twice.
+fn outcome(word: &str, summary: &str) -> String {
+    if word.is_empty() || summary.to_lowercase().starts_with(word) {
+        return summary.to_owned();
+    }
+    if summary.is_empty() { word.to_owned() } else { format!("{word}: {summary}") }
+}
+
+/// `head subject` and ` · tail` in `room` columns together. The subject gives way first, down to a third of the
+/// line, as the tail says how it ended; then the tail.
+fn fit(head: &str, subject: &str, tail: &str, room: usize) -> (String, String) {
+    let whole = text::one_line(&format!("{head} {subject}"), usize::MAX / 8);
+    if tail.is_empty() {
+        return (text::cut(&whole, room).into_owned(), String::new());
+    }
+    let tail = format!(" · {}", text::one_line(tail, room));
+    let wanted = text::columns(&whole).min((room / 3).max(text::columns(head).min(room / 2)));
+    let tail = text::cut(&tail, room - wanted).into_owned();
+    let head = text::cut(&whole, room - text::columns(&tail)).into_owned();
+    (head, tail)
+}
+
+/// `retry 2/5 in 1.2s: HTTP 429 …`
+pub fn retry(attempt: u32, attempts: u32, delay_ms: u64, cause: &str, room: usize) -> String {
+    text::one_line(&format!("retry {attempt}/{attempts} in {}: {cause}", seconds(delay_ms)), room)
+}
+
+/// Why a run failed, on one line: what is said last.
+pub fn failure(run: &RunCompleted) -> String {
+    let word = match run.status {
+        RunStatus::Completed | RunStatus::Error => "error",
+        RunStatus::Limit | RunStatus::Interrupted => "stopped",
+    };
+    text::one_line(&format!("{word}: {}", run.reason), COLUMNS_OF_A_REASON)
+}
+
+/// What the run cost: `1.2k in (1.0k cached) · 420 out · $0.0031 · 4.2s`.
+pub fn footer(run: &RunCompleted, room: usize) -> String {
+    let about = if run.usage.estimated { "~" } else { "" };
+    let mut line = format!("{about}{} in", tokens(run.usage.input_tokens));
+    if run.usage.cached_input_tokens > 0 {
+        line += &format!(" ({} cached)", tokens(run.usage.cached_input_tokens));
+    }
+    line += &format!(" · {about}{} out", tokens(run.usage.output_tokens));
+    if let Some(cost) = run.cost_usd {
+        line += &format!(" · {about}${cost:.4}");
+    }
+    text::one_line(&format!("{line} · {}", seconds(run.duration_ms)), room)
+}
+
+fn tokens(count: u64) -> String {
+    match count {
+        0..1000 => count.to_string(),
+        1000..1_000_000 => format!("{}.{}k", count / 1000, count % 1000 / 100),
+        _ => format!("{}.{}M", count / 1_000_000, count % 1_000_000 / 100_000),
+    }
+}
+
+/// `340ms`, `1.2s`, `2m05s`
+fn seconds(ms: u64) -> String {
+    match ms {
+        0..1000 => format!("{ms}ms"),
+        1000..60_000 => format!("{}.{}s", ms / 1000, ms % 1000 / 100),
+        _ => format!("{}m{:02}s", ms / 60_000, ms % 60_000 / 1000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Usage;
+
+    fn call(subject: &str, status: CallStatus, summary: &str, ms: u64, room: usize) -> String {
+        let telemetry = CallTelemetry { duration_ms: ms, ..CallTelemetry::default() };
+        finished("read_file", subject, status, summary, &telemetry, room, Style::default())
+    }
+
+    #[test]
+    fn a_call_is_one_line_that_says_how_it_ended() {
+        use CallStatus::{Cancelled, Denied, Error, Ok, Timeout};
+        for (subject, status, summary, ms, expected) in [
+            ("a.rs", Ok, "42 lines", 3, "● read_file a.rs · 42 lines"),
+            ("a.rs", Ok, "", 3, "● read_file a.rs"),
+            ("", Ok, "", 3, "● read_file"),
+            ("a.rs", Ok, "42 lines", 2345, "● read_file a.rs · 42 lines · 2.3s"),
+            ("a.rs", Error, "no such\nfile", 3, "✗ read_file a.rs · error: no such file"),
+            ("a.rs", Error, "Error: no", 3, "✗ read_file a.rs · Error: no"),
+            ("a.rs", Denied, "nobody to ask", 3, "✗ read_file a.rs · denied: nobody to ask"),
+            ("a.rs", Timeout, "after 120s", 3, "✗ read_file a.rs · timed out: after 120s"),
+            ("a.rs", Cancelled, "", 125_000, "✗ read_file a.rs · cancelled · 2m05s"),
+            ("a\u{1b}[31m", Ok, "x\u{202e}y", 3, "● read_file a␛[31m · x<U+202E>y"),
+        ] {
+            assert_eq!(call(subject, status, summary, ms, 80), expected);
+        }
+    }
+
+    #[test]
+    fn the_subject_gives_way_before_the_outcome_and_nothing_is_wider_than_the_terminal() {
+        assert_eq!(
+            call("src/a/very/long/path/to/a/file.rs", CallStatus::Ok, "42 lines", 0, 39),
+            "● read_file src/a/very/long… · 42 lines"
+        );
+        assert_eq!(call("日本語のとても長い名前.txt", CallStatus::Ok, "3 lines", 0, 30), "● read_file 日本語… · 3 lines");
+        for room in 1..60 {
+            for text in ["x", "日本語日本語日本語日本語", "a long name with many words in it, and more"] {
+                let line = call(text, CallStatus::Error, text, 5000, room);
+                assert!(text::columns(&line) <= room, "{line:?} in {room}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_run_cost_and_why_it_failed_are_one_line_each() {
+        let run = RunCompleted {
+            status: RunStatus::Limit,
+            exit_code: 8,
+            reason: "50 steps\nwere taken".to_owned(),
+            result: "x".into(),
+            usage: Usage {
+                input_tokens: 1234,
+                cached_input_tokens: 1024,
+                output_tokens: 420,
+                ..Usage::default()
+            },
+            cost_usd: Some(0.0031),
+            turns: 1,
+            steps: 50,
+            tool_calls: 49,
+            denied: 0,
+            duration_ms: 4210,
+        };
+        assert_eq!(failure(&run), "stopped: 50 steps were taken");
+        assert_eq!(footer(&run, 80), "1.2k in (1.0k cached) · 420 out · $0.0031 · 4.2s");
+        assert_eq!(retry(2, 5, 1200, "HTTP 429", 80), "retry 2/5 in 1.2s: HTTP 429");
+    }
+}

@@ -1,0 +1,298 @@
+//! Whoever is asked: a person at the terminal, or nobody.
+//!
+//! What is asked is shown whole enough to be judged and made visible; only a plain yes allows. Keys that were typed
+//! before the question was seen never answer it.
+
+use std::io::{self, BufRead, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::mpsc;
+
+use super::line;
+use super::spinner::Spinner;
+use super::style::{Ink, Style};
+use crate::contract::{Approval, Approver, Question};
+use crate::{terminal, text};
+
+/// Where an answer is typed: the line editor of a chat, or plain stdin.
+pub trait AskLine: Send + Sync {
+    /// One line, without its line feed, typed after the prompt was shown; `None` when nobody answers any more.
+    fn ask<'a>(&'a self, prompt: &'a str) -> BoxFuture<'a, Option<String>>;
+}
+
+/// Nobody to ask.
+pub struct Nobody;
+
+impl Approver for Nobody {
+    fn present(&self) -> bool {
+        false
+    }
+
+    fn approve<'a>(&'a self, _question: Question<'a>) -> BoxFuture<'a, Approval> {
+        std::future::ready(Approval::Nobody).boxed()
+    }
+
+    fn answer<'a>(&'a self, _question: &'a str, _choices: &'a [String]) -> BoxFuture<'a, Option<String>> {
+        std::future::ready(None).boxed()
+    }
+}
+
+/// A person who reads `out` (stderr) and types into `lines`.
+pub struct Person<W> {
+    lines: Arc<dyn AskLine>,
+    out: Mutex<W>,
+    style: Style,
+    spinner: Spinner,
+    /// One question at a time, however many calls run side by side.
+    turn: tokio::sync::Mutex<()>,
+}
+
+impl<W: Write + Send> Person<W> {
+    /// `spinner` is the one of the screen: it rests while a question is open.
+    pub fn new(lines: Arc<dyn AskLine>, out: W, style: Style, spinner: Spinner) -> Self {
+        Self { lines, out: Mutex::new(out), style, spinner, turn: tokio::sync::Mutex::new(()) }
+    }
+
+    fn show(&self, text: &str) {
+        let mut out = self.out.lock().expect("nobody panics while writing a question");
+        // A question that cannot be shown is not answered either: the line that is read says so.
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+
+    fn describe(&self, question: &Question<'_>) -> String {
+        let title = text::one_line(&format!("{} wants to run", question.tool), 80);
+        let why = text::one_line(question.why, 200);
+        let title = if why.is_empty() { title } else { format!("{title}: {why}") };
+        let mut shown = format!("{}\n", self.style.paint(Ink::Bold, &title));
+        for line in bounded(question.preview) {
+            let ink = match line.as_bytes() {
+                [b'+', ..] => Some(Ink::Green),
+                [b'-', ..] => Some(Ink::Red),
+                _ => None,
+            };
+            shown += "  ";
+            shown += &ink.map_or(line.as_str().into(), |ink| self.style.paint(ink, &line));
+            shown.push('\n');
+        }
+        shown
+    }
+}
+
+impl<W: Write + Send> Approver for Person<W> {
+    fn present(&self) -> bool {
+        true
+    }
+
+    fn approve<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Approval> {
+        async move {
+            let _turn = self.turn.lock().await;
+            let _hold = self.spinner.hold();
+            self.show(&self.describe(&question));
+            loop {
+                let Some(line) = self.lines.ask("Allow? [y]es, [n]o, or n and a reason: ").await else {
+                    return Approval::Deny(String::new());
+                };
+                if let Some(approval) = verdict(&line) {
+                    return approval;
+                }
+                self.show("Please answer y or n (`n use the test database` says why).\n");
+            }
+        }
+        .boxed()
+    }
+
+    fn answer<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>> {
+        async move {
+            let _turn = self.turn.lock().await;
+            let _hold = self.spinner.hold();
+            let mut shown = format!("{}\n", self.style.paint(Ink::Bold, &text::visible(question)));
+            for (number, choice) in (1..).zip(choices) {
+                shown += &format!("  {number}. {}\n", text::one_line(choice, 200));
+            }
+            self.show(&shown);
+            let prompt = if choices.is_empty() { "Answer: " } else { "Answer (a number, or your own words): " };
+            loop {
+                let line = self.lines.ask(prompt).await?;
+                if let Some(answer) = chosen(&line, choices) {
+                    return Some(answer);
+                }
+                self.show("Please type an answer, or Ctrl-D for none.\n");
+            }
+        }
+        .boxed()
+    }
+}
+
+/// The lines of a preview that are shown: all of a short one, else its beginning and end.
+fn bounded(preview: &str) -> Vec<String> {
+    const MOST: usize = 40;
+    const LAST: usize = 10;
+    const LONGEST: usize = 1000;
+    let preview = text::visible(preview);
+    let lines: Vec<&str> = preview.lines().collect();
+    let shorten = |line: &&str| match line.len() {
+        0..=LONGEST => (*line).to_owned(),
+        bytes => format!("{}… {} more bytes", text::head(line, LONGEST), bytes - text::head(line, LONGEST).len()),
+    };
+    if lines.len() <= MOST {
+        return lines.iter().map(shorten).collect();
+    }
+    let (first, rest) = lines.split_at(MOST - LAST - 1);
+    let (hidden, last) = rest.split_at(rest.len() - LAST);
+    let mark = format!("… {} more lines", hidden.len());
+    first.iter().map(shorten).chain([mark]).chain(last.iter().map(shorten)).collect()
+}
+
+/// What a line says to `Allow?`; `None` when it says neither.
+fn verdict(line: &str) -> Option<Approval> {
+    let line = line.trim();
+    let (word, reason) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let word = word.trim_end_matches([',', ':', '.']).to_lowercase();
+    match (word.as_str(), reason.trim()) {
+        ("y" | "yes", "") => Some(Approval::Allow),
+        ("n" | "no", reason) => Some(Approval::Deny(reason.to_owned())),
+        _ => None,
+    }
+}
+
+/// A number picks a choice, other words are the answer; `None` when nothing was typed.
+fn chosen(line: &str, choices: &[String]) -> Option<String> {
+    let line = line.trim();
+    let number = line.trim_end_matches('.').parse::<usize>().ok();
+    let choice = number.and_then(|number| number.checked_sub(1)).and_then(|index| choices.get(index));
+    choice.cloned().or_else(|| Some(line.to_owned()).filter(|line| !line.is_empty()))
+}
+
+/// Answers typed into plain stdin (`agent run` on a terminal). A thread of its own reads, so that a run which is
+/// over never waits for a line.
+pub struct StdinLines {
+    requests: std::sync::mpsc::Sender<String>,
+    answers: tokio::sync::Mutex<mpsc::Receiver<Option<String>>>,
+    /// A line was asked for and has not come: a question that was given up.
+    waiting: AtomicBool,
+}
+
+impl StdinLines {
+    /// Starts the thread with the first question that is asked of it.
+    #[must_use]
+    pub fn spawn() -> Self {
+        let (requests, wanted) = std::sync::mpsc::channel::<String>();
+        let (sender, answers) = mpsc::channel(1);
+        std::thread::spawn(move || {
+            for prompt in wanted {
+                let answer = read_answer(&prompt);
+                if sender.blocking_send(answer).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { requests, answers: tokio::sync::Mutex::new(answers), waiting: AtomicBool::new(false) }
+    }
+}
+
+impl AskLine for StdinLines {
+    fn ask<'a>(&'a self, prompt: &'a str) -> BoxFuture<'a, Option<String>> {
+        async move {
+            let mut answers = self.answers.lock().await;
+            // What answers a question that was given up answers nothing.
+            if self.waiting.load(Ordering::Relaxed) {
+                answers.recv().await?;
+            }
+            self.requests.send(prompt.to_owned()).ok()?;
+            self.waiting.store(true, Ordering::Relaxed);
+            let answer = answers.recv().await?;
+            self.waiting.store(false, Ordering::Relaxed);
+            answer
+        }
+        .boxed()
+    }
+}
+
+fn read_answer(prompt: &str) -> Option<String> {
+    drop(terminal::typed_ahead());
+    let mut stderr = io::stderr();
+    // As for any question: if it cannot be shown, what comes is still read.
+    let _ = stderr.write_all(prompt.as_bytes()).and_then(|()| stderr.flush());
+    let mut line = Vec::new();
+    match io::stdin().lock().read_until(b'\n', &mut line) {
+        Ok(count) if count > 0 => Some(String::from_utf8_lossy(&line).trim_end().to_owned()),
+        _ => {
+            let _ = stderr.write_all(b"\n");
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers with these lines, then with nothing.
+    struct Typed(Mutex<Vec<&'static str>>);
+
+    impl AskLine for Typed {
+        fn ask<'a>(&'a self, _prompt: &'a str) -> BoxFuture<'a, Option<String>> {
+            let mut lines = self.0.lock().expect("one test, one thread");
+            let line = (!lines.is_empty()).then(|| lines.remove(0).to_owned());
+            std::future::ready(line).boxed()
+        }
+    }
+
+    fn person(lines: &[&'static str]) -> Person<Vec<u8>> {
+        let lines = Arc::new(Typed(Mutex::new(lines.to_vec())));
+        Person::new(lines, Vec::new(), Style::default(), Spinner::default())
+    }
+
+    fn approve(lines: &[&'static str], preview: &str) -> (Approval, String) {
+        let person = person(lines);
+        let workspace = std::path::Path::new("/w");
+        let question = Question { tool: "run_command", preview, why: "it executes", workspace };
+        let approval = person.approve(question).now_or_never().expect("the lines are there");
+        let out = person.out.into_inner().expect("nobody panicked");
+        (approval, String::from_utf8(out).expect("text"))
+    }
+
+    #[test]
+    fn only_a_plain_yes_allows() {
+        let deny = |reason: &str| Approval::Deny(reason.to_owned());
+        for (lines, expected) in [
+            (vec!["y"], Approval::Allow),
+            (vec![" YES "], Approval::Allow),
+            (vec!["n"], deny("")),
+            (vec!["n  use the other one "], deny("use the other one")),
+            (vec!["no, too risky"], deny("too risky")),
+            (vec![], deny("")),
+            (vec!["", "yes please", "what?", "y"], Approval::Allow),
+            (vec!["yep"], deny("")),
+        ] {
+            assert_eq!(approve(&lines, "rm x").0, expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_allowed_is_shown_with_nothing_hidden_in_it() {
+        let (_, shown) = approve(&["y"], "echo \u{1b}[8mhidden\u{202e}\nrm -rf x");
+        assert_eq!(shown, "run_command wants to run: it executes\n  echo ␛[8mhidden<U+202E>\n  rm -rf x\n");
+        let long: Vec<String> = (1..=100).map(|number| format!("+{number}")).collect();
+        let (_, shown) = approve(&["y"], &long.join("\n"));
+        assert!(shown.contains("  +29\n  … 61 more lines\n  +91\n"), "{shown}");
+    }
+
+    #[test]
+    fn a_number_picks_a_choice_and_other_words_answer_themselves() {
+        let choices = ["red".to_owned(), "blue".to_owned()];
+        for (lines, expected) in [
+            (vec!["2"], Some("blue")),
+            (vec!["1."], Some("red")),
+            (vec!["3"], Some("3")),
+            (vec!["", "green"], Some("green")),
+            (vec![], None),
+        ] {
+            let answer = person(&lines).answer("Which?", &choices).now_or_never().expect("the lines are there");
+            assert_eq!(answer.as_deref(), expected, "{lines:?}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Colours: whether they are allowed, and the few that are used.
+
+use std::borrow::Cow;
+
+/// What `--color` asks for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Colour {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+impl Colour {
+    /// Whether a stream gets colours. `no_color` and `term` are the variables `NO_COLOR` and `TERM`, where they are
+    /// set and not empty; `--color always` beats both.
+    #[must_use]
+    pub fn allowed(self, terminal: bool, no_color: Option<&str>, term: Option<&str>) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Never => false,
+            Self::Auto => terminal && no_color.is_none() && term != Some("dumb"),
+        }
+    }
+}
+
+/// What a piece of text is painted with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ink {
+    Dim,
+    Bold,
+    Green,
+    Yellow,
+    Red,
+    Cyan,
+}
+
+/// Paints, or does not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Style {
+    pub colours: bool,
+}
+
+impl Style {
+    /// `text` in `ink`; as it is where colours are off. The text has been made visible before.
+    #[must_use]
+    pub fn paint(self, ink: Ink, text: &str) -> Cow<'_, str> {
+        if !self.colours || text.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let code = match ink {
+            Ink::Dim => 2,
+            Ink::Bold => 1,
+            Ink::Green => 32,
+            Ink::Yellow => 33,
+            Ink::Red => 31,
+            Ink::Cyan => 36,
+        };
+        Cow::Owned(format!("\x1b[{code}m{text}\x1b[0m"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_need_a_terminal_that_wants_them_unless_they_are_asked_for() {
+        for (colour, terminal, no_color, term, expected) in [
+            (Colour::Auto, true, None, Some("xterm"), true),
+            (Colour::Auto, true, None, None, true),
+            (Colour::Auto, false, None, Some("xterm"), false),
+            (Colour::Auto, true, Some("1"), Some("xterm"), false),
+            (Colour::Auto, true, None, Some("dumb"), false),
+            (Colour::Always, false, Some("1"), None, true),
+            (Colour::Never, true, None, Some("xterm"), false),
+        ] {
+            assert_eq!(colour.allowed(terminal, no_color, term), expected, "{colour:?} {terminal} {no_color:?}");
+        }
+    }
+}
