@@ -5,6 +5,7 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 use crate::contract::ToolChoice;
+use crate::json;
 use crate::message::Message;
 
 use super::turn::{Stop, Turn, TurnEnd};
@@ -44,7 +45,7 @@ impl AnswerSchema {
     /// # Errors
     /// What does not match, for the model.
     pub fn check(&self, answer: &str) -> Result<Value, String> {
-        let value = arguments::document(answer).map_err(|why| format!("It is {why}"))?;
+        let value = json::document(answer).map_err(|why| format!("It is not JSON: {why}."))?;
         arguments::validate("The answer does", &self.validator, &value)?;
         Ok(value)
     }

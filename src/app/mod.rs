@@ -1,1 +1,180 @@
 //! From configuration to services: the only reader of a whole configuration.
+
+mod error;
+mod facts;
+mod sessions;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::agent::{Agent, AnswerSchema, Briefing, Toolbox};
+use crate::config::{AgentConfig, ApprovalMode, Config, Limits, ModelConfig, PromptRef, PromptSource, Redactor};
+use crate::context::Budget;
+use crate::contract::{Approver, ChatModel, Tool};
+use crate::llm;
+use crate::prompt::Registry;
+use crate::skills::{Catalogue, Loaded};
+use crate::tools::{self, Choice};
+use crate::workspace::{Ledger, Workspace};
+
+pub use error::{SetupError, SetupErrorKind};
+pub use sessions::{SessionChoice, open_session, store_dir};
+
+/// What a person may say beside the configuration.
+#[derive(Default)]
+pub struct Options {
+    pub agent: Option<String>,
+    pub model: Option<String>,
+    /// The system prompt, `NAME[@VERSION]`.
+    pub prompt: Option<String>,
+    pub vars: Vec<(String, String)>,
+    pub approve: Option<ApprovalMode>,
+    pub max_turns: Option<u64>,
+    pub max_time: Option<Duration>,
+    pub max_tokens: Option<u64>,
+    pub max_cost: Option<f64>,
+    pub schema: Option<Value>,
+}
+
+/// An agent that is ready, and what a front end shows of it.
+pub struct Services {
+    pub agent: Agent,
+    pub catalogue: Arc<Catalogue>,
+    /// Said once, when the run starts.
+    pub warnings: Vec<String>,
+}
+
+/// Puts an agent together.
+///
+/// # Errors
+/// When a name does not exist, a file is wrong, or no model can be reached with what is configured.
+pub fn assemble(
+    config: &Config,
+    workspace: &Workspace,
+    options: &Options,
+    approver: Arc<dyn Approver>,
+) -> Result<Services, SetupError> {
+    let settings = config.agent(options.agent.as_deref()).map_err(SetupError::usage)?;
+    let redactor = Redactor::new(config);
+    let model = model(config, settings, options)?;
+    let limits = limits(settings, options, model.as_ref())?;
+    let registry = Registry::open(&config.prompt_dirs).map_err(|errors| {
+        SetupError::configuration(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    })?;
+    let system_source = options.prompt.as_ref().map_or_else(
+        || settings.system_prompt.clone(),
+        |reference| PromptSource::Registered(PromptRef { reference: reference.clone() }),
+    );
+    let system = registry.of(&system_source).map_err(SetupError::configuration)?;
+    let termination = registry.of(&settings.termination_summary_prompt).map_err(SetupError::configuration)?;
+
+    let catalogue = Arc::new(skills(config, settings)?);
+    let loaded = Arc::new(Loaded::default());
+    let toolbox = toolbox(config, settings, &catalogue, &loaded, &approver, model.info().capabilities.tools)?;
+    let budget = Budget::new(model.info(), &settings.context).map_err(SetupError::configuration)?;
+    let schema = options.schema.clone().map(AnswerSchema::new).transpose().map_err(|why| {
+        SetupError::usage(format!("--schema is not a valid JSON Schema: {why}"))
+    })?;
+    let facts =
+        facts::gather(config, settings, workspace, &toolbox, &catalogue, &model.info().id, &options.vars);
+    let warnings = config.warnings.iter().chain(catalogue.warnings()).cloned().collect();
+    let agent = Agent {
+        name: settings.name.clone(),
+        model,
+        tools: toolbox,
+        briefing: Briefing { system, termination, facts, loaded },
+        limits,
+        budget,
+        tool_result_max_tokens: settings.context.tool_result_max_tokens,
+        approval: options.approve.unwrap_or(settings.approval),
+        workspace: workspace.clone(),
+        readable: catalogue.iter().map(|skill| skill.dir.clone()).collect(),
+        approver,
+        redactor,
+        schema,
+    };
+    Ok(Services { agent, catalogue, warnings })
+}
+
+/// `--model` is a configured model, else the provider's name for one at the agent's own provider.
+fn model(config: &Config, agent: &AgentConfig, options: &Options) -> Result<Arc<dyn ChatModel>, SetupError> {
+    let configured = |name: &str| config.models.get(name).cloned();
+    let chosen: ModelConfig = match &options.model {
+        None => config.model(&agent.model).cloned().map_err(SetupError::configuration)?,
+        Some(name) => match configured(name) {
+            Some(model) => model,
+            None => {
+                let base = config.model(&agent.model).map_err(SetupError::configuration)?;
+                base.with_id(name).map_err(SetupError::usage)?
+            }
+        },
+    };
+    llm::connect(&chosen, &config.user_id).map_err(SetupError::from)
+}
+
+fn limits(agent: &AgentConfig, options: &Options, model: &dyn ChatModel) -> Result<Limits, SetupError> {
+    let mut limits = agent.limits.clone();
+    limits.max_turns = options.max_turns.or(limits.max_turns);
+    limits.max_time = options.max_time.or(limits.max_time);
+    limits.max_tokens = options.max_tokens.or(limits.max_tokens);
+    limits.max_cost = options.max_cost.or(limits.max_cost);
+    if limits.max_cost.is_some() && model.info().prices.is_none() && !model.info().scripted {
+        return Err(SetupError::configuration(format!(
+            "a cost limit is set, but no prices are known for the model `{}`: add `prices` to models/{}.yaml",
+            model.info().id,
+            model.info().name
+        )));
+    }
+    Ok(limits)
+}
+
+fn skills(config: &Config, agent: &AgentConfig) -> Result<Catalogue, SetupError> {
+    let mut catalogue = Catalogue::discover(&config.skill_dirs, &config.dirs.cache);
+    let choices: Vec<Choice<'_>> =
+        catalogue.iter().map(|skill| Choice { name: &skill.name, default: true }).collect();
+    let taken: Vec<String> = tools::select(&agent.skills, &choices)
+        .map_err(|why| SetupError::configuration(format!("agents/{}.yaml: skills: {why}", agent.name)))?
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    catalogue.retain(|name| taken.iter().any(|taken| taken == name));
+    Ok(catalogue)
+}
+
+fn toolbox(
+    config: &Config,
+    agent: &AgentConfig,
+    catalogue: &Arc<Catalogue>,
+    loaded: &Arc<Loaded>,
+    approver: &Arc<dyn Approver>,
+    model_has_tools: bool,
+) -> Result<Toolbox, SetupError> {
+    if !model_has_tools {
+        return Ok(Toolbox::default());
+    }
+    let ledger = Arc::new(Ledger::default());
+    let mut known = tools::builtin(&ledger, config.env.for_children());
+    if approver.present() {
+        known.push(tools::ask_user(Arc::clone(approver)));
+    }
+    if !catalogue.is_empty() {
+        known.extend(tools::skill_tools(catalogue, loaded));
+    }
+    let choices: Vec<Choice<'_>> = known
+        .iter()
+        .map(|tool| {
+            let definition = tool.definition();
+            Choice { name: &definition.name, default: definition.default }
+        })
+        .collect();
+    let taken: Vec<String> = tools::select(&agent.tools, &choices)
+        .map_err(|why| SetupError::configuration(format!("agents/{}.yaml: tools: {why}", agent.name)))?
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    let tools: Vec<Arc<dyn Tool>> =
+        known.into_iter().filter(|tool| taken.iter().any(|name| *name == tool.definition().name)).collect();
+    Ok(Toolbox::new(tools))
+}

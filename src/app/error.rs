@@ -1,0 +1,36 @@
+//! Why no agent could be put together, by kind: the front end makes an exit code of it.
+
+/// What is wrong, for whom.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct SetupError {
+    pub kind: SetupErrorKind,
+    pub message: String,
+}
+
+/// Who can mend it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetupErrorKind {
+    /// Whoever typed the command.
+    Usage,
+    /// Whoever wrote the configuration.
+    Configuration,
+    /// No model is configured: no key and no base URL.
+    NoModel,
+    /// A session that cannot be opened, a disk that cannot be written.
+    Failed,
+}
+
+impl SetupError {
+    pub(super) fn usage(message: impl ToString) -> Self {
+        Self { kind: SetupErrorKind::Usage, message: message.to_string() }
+    }
+
+    pub(super) fn configuration(message: impl ToString) -> Self {
+        Self { kind: SetupErrorKind::Configuration, message: message.to_string() }
+    }
+
+    pub(super) fn failed(message: impl ToString) -> Self {
+        Self { kind: SetupErrorKind::Failed, message: message.to_string() }
+    }
+}

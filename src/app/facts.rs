@@ -1,0 +1,72 @@
+//! The facts that prompts read, gathered once when an agent is put together.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::agent::Toolbox;
+use crate::config::{AgentConfig, Config, looks_secret};
+use crate::prompt::{
+    AgentFacts, Instructions, PromptContext, SessionFacts, SkillFacts, ToolFacts, WorkspaceFacts,
+};
+use crate::skills::Catalogue;
+use crate::template;
+use crate::workspace::Workspace;
+
+/// The facts of an agent in a workspace. The session and the clock are filled in when a prompt is rendered.
+pub(super) fn gather(
+    config: &Config,
+    agent: &AgentConfig,
+    workspace: &Workspace,
+    toolbox: &Toolbox,
+    catalogue: &Catalogue,
+    model: &str,
+    vars: &[(String, String)],
+) -> PromptContext {
+    let tools = toolbox.definitions().iter().map(|tool| ToolFacts {
+        name: tool.name.clone(),
+        description: first_sentence(&tool.description).to_owned(),
+        permission: tool.permission,
+    });
+    let skills = catalogue.iter().map(|skill| SkillFacts {
+        name: skill.name.clone(),
+        description: skill.description.clone(),
+        loaded: false,
+    });
+    let shell = config.env.get("SHELL").and_then(|path| path.rsplit('/').next()).unwrap_or("sh");
+    PromptContext {
+        agent: AgentFacts {
+            name: agent.name.clone(),
+            description: agent.description.clone(),
+            model: model.to_owned(),
+            tools: tools.collect(),
+            skills: skills.collect(),
+        },
+        session: SessionFacts { user_id: config.user_id.clone(), ..SessionFacts::default() },
+        workspace: WorkspaceFacts {
+            dir: workspace.root().display().to_string(),
+            git_branch: workspace.git_branch(),
+            os: std::env::consts::OS.to_owned(),
+            shell: shell.to_owned(),
+        },
+        env: visible_env(config),
+        datetime: template::clock(Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::system())),
+        vars: vars.iter().map(|(name, value)| (name.clone(), Value::String(value.clone()))).collect(),
+        state: Map::new(),
+        instructions: Instructions::gather(workspace).text(),
+        ending: None,
+    }
+}
+
+/// The environment without what looks like a secret, unless the settings list it.
+fn visible_env(config: &Config) -> template::Value {
+    let env = config.env.clone();
+    let allowed = config.settings.prompts.allow_env.clone();
+    template::lookup(move |name| {
+        let visible = !looks_secret(name) || allowed.iter().any(|allowed| allowed == name);
+        env.get(name).filter(|_| visible).map(str::to_owned)
+    })
+}
+
+fn first_sentence(text: &str) -> &str {
+    text.find(". ").map_or(text, |end| &text[..=end])
+}

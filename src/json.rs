@@ -1,0 +1,157 @@
+//! JSON as weak models write it: in a code fence, with words around it, with trailing commas. Repaired where the
+//! meaning is plain; what cannot be read is an error, never an empty object.
+
+use serde_json::{Map, Value};
+
+/// Reads the arguments of a call as an object. No text at all is a call without arguments.
+///
+/// # Errors
+/// Why the text is no JSON object, with line and column.
+pub fn object(text: &str) -> Result<Map<String, Value>, String> {
+    if text.trim().is_empty() {
+        // Several servers write nothing at all for such a call.
+        return Ok(Map::new());
+    }
+    match document(text)? {
+        Value::Object(object) => Ok(object),
+        // Some models encode the object a second time, as a string.
+        Value::String(inner) if inner.trim_start().starts_with('{') => object(&inner),
+        other => Err(format!("expected an object, got {}", kind_of(&other))),
+    }
+}
+
+/// Reads a text that should be one JSON document.
+///
+/// # Errors
+/// Why the text as it stands is no JSON, with line and column.
+pub fn document(text: &str) -> Result<Value, String> {
+    let first_error = match serde_json::from_str(text.trim()) {
+        Ok(value) => return Ok(value),
+        Err(error) => error,
+    };
+    let block = first_block(text).ok_or_else(|| first_error.to_string())?;
+    serde_json::from_str(block)
+        .or_else(|_| serde_json::from_str(&without_trailing_commas(block)))
+        .map_err(|_| first_error.to_string())
+}
+
+/// From the first bracket to the one that closes it. `None` when nothing does, or when another block follows: which
+/// of the two was meant would be a guess.
+fn first_block(text: &str) -> Option<&str> {
+    let start = text.find(['{', '['])?;
+    let mut depth = 0usize;
+    let mut end = None;
+    each_outside_strings(&text[start..], |at, byte| match byte {
+        b'{' | b'[' => depth += 1,
+        b'}' | b']' => {
+            depth = depth.saturating_sub(1);
+            if depth == 0 && end.is_none() {
+                end = Some(start + at + 1);
+            }
+        }
+        _ => {}
+    });
+    let end = end?;
+    (!text[end..].contains(['{', '['])).then(|| &text[start..end])
+}
+
+fn without_trailing_commas(text: &str) -> String {
+    let mut superfluous = Vec::new();
+    let mut comma = None;
+    each_outside_strings(text, |at, byte| match byte {
+        b',' => comma = Some(at),
+        b'}' | b']' => superfluous.extend(comma.take()),
+        byte if byte.is_ascii_whitespace() => {}
+        _ => comma = None,
+    });
+    let mut out = String::with_capacity(text.len());
+    let mut from = 0;
+    for at in superfluous {
+        out.push_str(&text[from..at]);
+        from = at + 1;
+    }
+    out.push_str(&text[from..]);
+    out
+}
+
+/// Calls `seen` with the place of each byte that is not inside a JSON string; the quotes count as outside.
+fn each_outside_strings(text: &str, mut seen: impl FnMut(usize, u8)) {
+    let (mut inside, mut escaped) = (false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match (inside, byte) {
+            (true, _) if escaped => escaped = false,
+            (true, b'\\') => escaped = true,
+            (_, b'"') => {
+                inside = !inside;
+                seen(at, byte);
+            }
+            (true, _) => {}
+            (false, byte) => seen(at, byte),
+        }
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_repaired_and_what_is_not() {
+        for (text, expected) in [
+            (r#"{"a":1}"#, Some(r#"{"a":1}"#)),
+            ("", Some("{}")),
+            ("  ", Some("{}")),
+            ("```json\n{\"a\": 1}\n```", Some(r#"{"a":1}"#)),
+            ("```{\"a\": 1}```", Some(r#"{"a":1}"#)),
+            ("Here you are: {\"a\": 1}. Good luck!", Some(r#"{"a":1}"#)),
+            (r#"{"a":[1,2,],"b":{"c":3,},}"#, Some(r#"{"a":[1,2],"b":{"c":3}}"#)),
+            (r#"{"a":"x,}","b":"}",}"#, Some(r#"{"a":"x,}","b":"}"}"#)),
+            (r#"{"a":"say \"hi\", ok",}"#, Some(r#"{"a":"say \"hi\", ok"}"#)),
+            (r#""{\"a\":1}""#, Some(r#"{"a":1}"#)),
+            (r#"{"a":1"#, None),
+            (r#"{"a":"#, None),
+            (r#"{"a":1}{"a":2}"#, None),
+            ("[1]", None),
+            ("null", None),
+            ("path=x", None),
+            ("}{", None),
+        ] {
+            let read = object(text).ok().map(|object| Value::Object(object).to_string());
+            assert_eq!(read.as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_document_may_be_any_value() {
+        assert_eq!(document("```json\n[1, 2,]\n```"), Ok(json!([1, 2])));
+        assert_eq!(document(" \"text\" "), Ok(json!("text")));
+        assert!(document("The answer is 42.").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_sound_is_read_unchanged(key in "[a-z]{1,8}", value in ".{0,40}") {
+            let sound = json!({key: value});
+            prop_assert_eq!(document(&sound.to_string()), Ok(sound));
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "[\\[\\]{},:\"\\\\a`é\n ]{0,40}") {
+            let _ = object(&text);
+        }
+    }
+}
