@@ -1,6 +1,6 @@
 //! The terminal itself: how wide it is, what was typed while nobody read, and its modes.
 //!
-//! The only place that changes terminal modes outside the line editor; whatever it changed is put back on drop.
+//! The only place that changes terminal modes outside the line editor; [`Modes::restore`] puts back what it changed.
 
 use std::io;
 #[cfg(unix)]
@@ -14,43 +14,52 @@ pub fn width() -> Option<usize> {
     size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0)
 }
 
-/// While it lives, keys are kept by the terminal: not echoed into the output, not lost to Ctrl-C, and Ctrl-C is a
-/// signal. What was typed is read by the next [`typed_ahead`] or by the line editor.
+/// The modes that the terminal had when the program came.
 #[cfg(unix)]
-pub struct KeysHeld {
-    before: nix::sys::termios::Termios,
+#[derive(Clone, Copy)]
+pub struct Modes {
+    before: nix::libc::termios,
 }
 
 #[cfg(unix)]
-impl KeysHeld {
+impl Modes {
     /// `None` when stdin is no terminal.
     #[must_use]
-    pub fn hold() -> Option<Self> {
-        use nix::sys::termios::{InputFlags, LocalFlags, SetArg, SpecialCharacterIndices, tcgetattr, tcsetattr};
-
-        if !io::stdin().is_terminal() {
+    pub fn save() -> Option<Self> {
+        let stdin = io::stdin();
+        if !stdin.is_terminal() {
             return None;
         }
-        let before = tcgetattr(io::stdin()).ok()?;
-        let mut held = before.clone();
+        nix::sys::termios::tcgetattr(stdin).ok().map(|before| Self { before: before.into() })
+    }
+
+    /// From here on the terminal keeps what is typed for later: it is neither echoed into the output nor lost to
+    /// Ctrl-C, which is a signal.
+    pub fn hold_keys(&self) {
+        use nix::sys::termios::{InputFlags, LocalFlags, SpecialCharacterIndices};
+
+        let mut held = nix::sys::termios::Termios::from(self.before);
         held.local_flags.remove(LocalFlags::ICANON | LocalFlags::ECHO);
         held.local_flags.insert(LocalFlags::ISIG | LocalFlags::NOFLSH);
         // Enter stays a carriage return, which is what the line editor takes for Enter.
         held.input_flags.remove(InputFlags::ICRNL);
         held.control_chars[SpecialCharacterIndices::VMIN as usize] = 1;
         held.control_chars[SpecialCharacterIndices::VTIME as usize] = 0;
-        tcsetattr(io::stdin(), SetArg::TCSADRAIN, &held).ok()?;
-        Some(Self { before })
+        set(&held);
+    }
+
+    /// As it was before.
+    pub fn restore(&self) {
+        set(&self.before.into());
     }
 }
 
 #[cfg(unix)]
-impl Drop for KeysHeld {
-    fn drop(&mut self) {
-        use nix::sys::termios::{SetArg, tcsetattr};
-        // Nothing can be done about a terminal that has gone away.
-        let _ = tcsetattr(io::stdin(), SetArg::TCSADRAIN, &self.before);
-    }
+fn set(modes: &nix::sys::termios::Termios) {
+    use nix::sys::termios::{SetArg, tcsetattr};
+
+    // Nothing can be done about a terminal that has gone away.
+    let _ = tcsetattr(io::stdin(), SetArg::TCSADRAIN, modes);
 }
 
 /// The keys that the terminal at stdin holds now, taken out of it; empty where there is no terminal. Never waits.
@@ -80,17 +89,24 @@ pub fn typed_ahead() -> Vec<u8> {
     }
 }
 
-/// Here the terminal keeps its modes; the line editor alone reads it.
+/// Here the terminal keeps its modes, and the line editor alone reads it.
 #[cfg(not(unix))]
-pub struct KeysHeld;
+#[derive(Clone, Copy)]
+pub struct Modes;
 
 #[cfg(not(unix))]
-impl KeysHeld {
-    /// Nothing to hold.
+impl Modes {
+    /// Nothing to save.
     #[must_use]
-    pub fn hold() -> Option<Self> {
+    pub fn save() -> Option<Self> {
         None
     }
+
+    /// Does nothing.
+    pub fn hold_keys(&self) {}
+
+    /// Does nothing.
+    pub fn restore(&self) {}
 }
 
 /// Nothing is taken out: the line editor reads what was typed.

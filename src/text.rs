@@ -57,16 +57,18 @@ fn is_unsafe(c: char) -> bool {
 /// and progress. What does not fit is cut, with `…` as the last column.
 #[must_use]
 pub fn one_line(text: &str, width: usize) -> String {
+    // No script needs so many bytes for a column: the rest of a long text is never looked at.
+    const BYTES_PER_COLUMN: usize = 64;
+    let start = head(text, width.saturating_add(1).saturating_mul(BYTES_PER_COLUMN));
     let mut line = String::new();
-    for word in text.split_whitespace() {
-        // Four bytes a column are more than any script needs; the rest of a long text is never looked at.
-        if line.len() > width.saturating_mul(4) {
-            break;
-        }
+    for word in start.split_whitespace() {
         if !line.is_empty() {
             line.push(' ');
         }
-        line.push_str(head(word, width.saturating_mul(4) + 4));
+        line.push_str(word);
+    }
+    if start.len() < text.len() {
+        line.push('…');
     }
     cut(&visible(&line), width).into_owned()
 }

@@ -86,16 +86,20 @@ pub fn failure(run: &RunCompleted) -> String {
 
 /// What the run cost: `1.2k in (1.0k cached) · 420 out · $0.0031 · 4.2s`.
 pub fn footer(run: &RunCompleted, room: usize) -> String {
-    let about = if run.usage.estimated { "~" } else { "" };
-    let mut line = format!("{about}{} in", tokens(run.usage.input_tokens));
-    if run.usage.cached_input_tokens > 0 {
-        line += &format!(" ({} cached)", tokens(run.usage.cached_input_tokens));
-    }
-    line += &format!(" · {about}{} out", tokens(run.usage.output_tokens));
-    if let Some(cost) = run.cost_usd {
-        line += &format!(" · {about}${cost:.4}");
-    }
-    text::one_line(&format!("{line} · {}", seconds(run.duration_ms)), room)
+    let usage = &run.usage;
+    let about = if usage.estimated { "~" } else { "" };
+    let cached = match usage.cached_input_tokens {
+        0 => String::new(),
+        cached => format!(" ({} cached)", tokens(cached)),
+    };
+    let cost = run.cost_usd.map_or(String::new(), |cost| format!(" · {about}${cost:.4}"));
+    let line = format!(
+        "{about}{} in{cached} · {about}{} out{cost} · {}",
+        tokens(usage.input_tokens),
+        tokens(usage.output_tokens),
+        seconds(run.duration_ms)
+    );
+    text::one_line(&line, room)
 }
 
 fn tokens(count: u64) -> String {
@@ -150,9 +154,13 @@ mod tests {
             call("src/a/very/long/path/to/a/file.rs", CallStatus::Ok, "42 lines", 0, 39),
             "● read_file src/a/very/long… · 42 lines"
         );
-        assert_eq!(call("日本語のとても長い名前.txt", CallStatus::Ok, "3 lines", 0, 30), "● read_file 日本語… · 3 lines");
+        assert_eq!(
+            call("日本語のとても長い名前.txt", CallStatus::Ok, "3 lines", 0, 30),
+            "● read_file 日本語… · 3 lines"
+        );
         for room in 1..60 {
-            for text in ["x", "日本語日本語日本語日本語", "a long name with many words in it, and more"] {
+            for text in ["x", "日本語日本語日本語日本語", "a long name with many words in it, and more"]
+            {
                 let line = call(text, CallStatus::Error, text, 5000, room);
                 assert!(text::columns(&line) <= room, "{line:?} in {room}");
             }
@@ -166,12 +174,7 @@ mod tests {
             exit_code: 8,
             reason: "50 steps\nwere taken".to_owned(),
             result: "x".into(),
-            usage: Usage {
-                input_tokens: 1234,
-                cached_input_tokens: 1024,
-                output_tokens: 420,
-                ..Usage::default()
-            },
+            usage: Usage { input_tokens: 1234, cached_input_tokens: 1024, output_tokens: 420, ..Usage::default() },
             cost_usd: Some(0.0031),
             turns: 1,
             steps: 50,

@@ -4,6 +4,7 @@ use super::style::{Colour, Style};
 
 /// What the decision rests on.
 #[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact or an option of its own")]
 pub struct Facts<'a> {
     pub stdout_terminal: bool,
     pub stderr_terminal: bool,
@@ -48,6 +49,7 @@ pub enum Verbosity {
 
 /// What is shown where.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each decides something of its own")]
 pub struct Look {
     pub answer: AnswerTo,
     pub verbosity: Verbosity,
@@ -113,7 +115,7 @@ mod tests {
             (false, true, true, false, AnswerTo::AtEnd),
             (true, true, false, true, AnswerTo::Nowhere),
         ] {
-            let facts = Facts { stdout_terminal, stream, schema, json, ..Facts::default() };
+            let facts = Facts { stdout_terminal, json, stream, schema, ..Facts::default() };
             assert_eq!(look(&facts, || None).answer, expected, "{facts:?}");
         }
     }

@@ -11,7 +11,6 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
-use super::line;
 use super::spinner::Spinner;
 use super::style::{Ink, Style};
 use crate::contract::{Approval, Approver, Question};
@@ -108,11 +107,10 @@ impl<W: Write + Send> Approver for Person<W> {
         async move {
             let _turn = self.turn.lock().await;
             let _hold = self.spinner.hold();
-            let mut shown = format!("{}\n", self.style.paint(Ink::Bold, &text::visible(question)));
+            self.show(&format!("{}\n", self.style.paint(Ink::Bold, &text::visible(question))));
             for (number, choice) in (1..).zip(choices) {
-                shown += &format!("  {number}. {}\n", text::one_line(choice, 200));
+                self.show(&format!("  {number}. {}\n", text::one_line(choice, 200)));
             }
-            self.show(&shown);
             let prompt = if choices.is_empty() { "Answer: " } else { "Answer (a number, or your own words): " };
             loop {
                 let line = self.lines.ask(prompt).await?;

@@ -301,14 +301,12 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         let Some(call) = self.running.last().filter(|_| self.look.spinner) else {
             return;
         };
-        let mut shown = format!("{} {}", call.name, call.subject);
-        if self.running.len() > 1 {
-            shown += &format!(" (and {} more)", self.running.len() - 1);
-        }
-        if !last_output.is_empty() {
-            shown += " │ ";
-            shown += last_output;
-        }
+        let more = match self.running.len() {
+            1 => String::new(),
+            count => format!(" (and {} more)", count - 1),
+        };
+        let bar = if last_output.is_empty() { "" } else { " │ " };
+        let shown = format!("{} {}{more}{bar}{last_output}", call.name, call.subject);
         // The spinner itself and a space stand before it.
         self.spinner.show(text::one_line(&shown, self.room().saturating_sub(2)));
     }
@@ -342,7 +340,9 @@ impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
                 let line = text::one_line(&format!("  skill {name} loaded, {tokens} tokens"), self.room());
                 self.say(Ink::Dim, &line)
             }
-            EventKind::PermissionResolved { name, verdict, by, .. } if self.look.verbosity == Verbosity::Verbose => {
+            EventKind::PermissionResolved { name, verdict, by, .. }
+                if self.look.verbosity == Verbosity::Verbose =>
+            {
                 let verdict = match verdict {
                     PermissionVerdict::Allowed => "allowed",
                     PermissionVerdict::Denied => "denied",
@@ -385,17 +385,10 @@ mod tests {
     /// What stdout and stderr hold after these events.
     fn shown(facts: &Facts<'_>, kinds: impl IntoIterator<Item = EventKind>) -> (String, String) {
         let (mut answer, mut progress) = (Vec::new(), Vec::new());
-        let mut screen =
-            Screen::new(&mut answer, &mut progress, look(facts, || Some(40)), Spinner::default());
+        let mut screen = Screen::new(&mut answer, &mut progress, look(facts, || Some(40)), Spinner::default());
         for (seq, kind) in (0..).zip(kinds) {
-            let event = Event {
-                v: 1,
-                kind,
-                seq,
-                time: String::new(),
-                session_id: String::new(),
-                run_id: String::new(),
-            };
+            let event =
+                Event { v: 1, kind, seq, time: String::new(), session_id: String::new(), run_id: String::new() };
             screen.emit(&event).expect("a Vec takes everything");
         }
         let text = |bytes| String::from_utf8(bytes).expect("only text is written");
@@ -462,7 +455,10 @@ mod tests {
         let mut kinds = vec![request(), text("Let me "), text("look."), reply("Let me look.", 1)];
         kinds.extend(call());
         kinds.extend([request(), text("\nIt is "), text("日本語\u{1b}[31m.")]);
-        kinds.extend([reply("\nIt is 日本語\u{1b}[31m.", 0), end(RunStatus::Completed, 0, "\nIt is 日本語\u{1b}[31m.")]);
+        kinds.extend([
+            reply("\nIt is 日本語\u{1b}[31m.", 0),
+            end(RunStatus::Completed, 0, "\nIt is 日本語\u{1b}[31m."),
+        ]);
         kinds
     }
 
@@ -507,26 +503,22 @@ mod tests {
     #[test]
     fn verbose_shows_the_live_output_of_a_command() {
         let (_, progress) = shown(&Facts { verbose: true, ..PIPE }, call());
-        assert_eq!(
-            progress,
-            "○ read_file a.rs\n  │ one\n  │ two\n  │ thr\n● read_file a.rs · 42 lines\n"
-        );
+        assert_eq!(progress, "○ read_file a.rs\n  │ one\n  │ two\n  │ thr\n● read_file a.rs · 42 lines\n");
     }
 
     #[test]
     fn a_retry_voids_what_was_shown_and_a_pipe_never_sees_it() {
         let retry = EventKind::Retry { attempt: 2, attempts: 5, delay_ms: 1200, cause: "HTTP 429".to_owned() };
         let kinds = || {
-            [request(), text("Hal"), retry.clone(), text("Hello"), reply("Hello", 0)]
-                .into_iter()
-                .chain([end(RunStatus::Completed, 0, "Hello")])
+            [request(), text("Hal"), retry.clone(), text("Hello"), reply("Hello", 0)].into_iter().chain([end(
+                RunStatus::Completed,
+                0,
+                "Hello",
+            )])
         };
         let (answer, progress) = shown(&TERMINAL, kinds());
         assert_eq!(answer, "Hal\nHello\n");
-        assert_eq!(
-            progress,
-            "retry 2/5 in 1.2s: HTTP 429\nthe answer above was cut off: it starts again\n"
-        );
+        assert_eq!(progress, "retry 2/5 in 1.2s: HTTP 429\nthe answer above was cut off: it starts again\n");
         let (answer, progress) = shown(&PIPE, kinds());
         assert_eq!((answer.as_str(), progress.as_str()), ("Hello\n", "retry 2/5 in 1.2s: HTTP 429\n"));
     }
