@@ -1,0 +1,245 @@
+//! The files of one skill: which there are, and what one of them says.
+//!
+//! A path is judged twice: as it is written, so that nothing is learned of what lies outside, and where it really
+//! leads, so that no link gets out.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use crate::builtin::Dir;
+use crate::text;
+
+use super::error::{SkillError, SkillErrorKind};
+
+/// The most files that a listing names.
+const LISTED: usize = 50;
+/// How deep, and how many files at most, a folder is searched for the listing.
+const DEPTH: usize = 5;
+const MOST_FILES: usize = 2000;
+/// The largest file that is read; a larger one is described.
+const LARGEST: u64 = 4 * 1024 * 1024;
+/// How much of a file is looked at to tell text from other bytes.
+const SNIFFED: usize = 8 * 1024;
+
+/// Where the files of a skill are.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Folder<'a> {
+    /// Absolute, links followed.
+    Disk(&'a Path),
+    /// With the directory that the skill is unpacked to.
+    Builtin(&'a Dir<'static>, &'a Path),
+}
+
+/// Which part of a file is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// The first line, 1-based.
+    pub offset: usize,
+    /// The most lines.
+    pub limit: usize,
+    /// The most bytes.
+    pub bytes: usize,
+}
+
+/// A part of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// Relative to the skill's folder, with `/`.
+    pub path: String,
+    /// Of the whole file, in bytes.
+    pub size: u64,
+    pub content: Content,
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    Lines {
+        text: String,
+        /// The first and the last line of `text`, 1-based; `last` is `first - 1` in an empty file.
+        first: usize,
+        last: usize,
+        /// Lines of the whole file.
+        lines: usize,
+        /// True when a single line was longer than the window and was cut.
+        cut: bool,
+    },
+    /// Not shown; what it is instead: `binary`, `too large to page through`.
+    Other(&'static str),
+}
+
+impl Folder<'_> {
+    /// The files beside `SKILL.md`, sorted, and how many more there are than are named.
+    pub fn files(self) -> (Vec<String>, usize) {
+        let mut files = Vec::new();
+        match self {
+            Self::Disk(root) => walk(root, root, 0, &mut files),
+            Self::Builtin(dir, _) => walk_builtin(dir, dir.path(), &mut files),
+        }
+        files.retain(|file| !file.eq_ignore_ascii_case("SKILL.md"));
+        files.sort_unstable();
+        let more = files.len().saturating_sub(LISTED);
+        files.truncate(LISTED);
+        (files, more)
+    }
+
+    /// A part of the file at `path`, which is relative to the folder (or absolute and inside it).
+    ///
+    /// # Errors
+    /// When the path leads outside, is not a file, cannot be read, or has no such line.
+    pub fn page(self, path: &str, window: Window) -> Result<Page, SkillError> {
+        let root = match self {
+            Self::Disk(root) | Self::Builtin(_, root) => root,
+        };
+        let relative = inside(root, path)?;
+        let shown = slashes(&relative);
+        let (size, bytes) = match self {
+            Self::Disk(root) => self.read(root, &relative)?,
+            Self::Builtin(dir, _) => {
+                let file = dir.get_file(dir.path().join(&relative)).ok_or_else(|| self.no_file(&shown))?;
+                (file.contents().len() as u64, Some(file.contents().to_vec()))
+            }
+        };
+        let content = match bytes {
+            None => Content::Other("too large to page through"),
+            Some(bytes) => match readable(bytes) {
+                None => Content::Other("binary"),
+                Some(text) => lines(&shown, &text, window)?,
+            },
+        };
+        Ok(Page { path: shown, size, content })
+    }
+
+    /// The bytes of a file on disk, or only its size where it is too large.
+    fn read(self, root: &Path, relative: &Path) -> Result<(u64, Option<Vec<u8>>), SkillError> {
+        let shown = slashes(relative);
+        let real = root.join(relative).canonicalize().map_err(|_| self.no_file(&shown))?;
+        if !real.starts_with(root) {
+            return Err(outside(&shown));
+        }
+        let unreadable = |error: &dyn std::fmt::Display| {
+            SkillError::new(SkillErrorKind::Unreadable, format!("{} cannot be read: {error}", real.display()))
+        };
+        let data = real.metadata().map_err(|error| unreadable(&error))?;
+        if !data.is_file() {
+            return Err(self.no_file(&shown));
+        }
+        if data.len() > LARGEST {
+            return Ok((data.len(), None));
+        }
+        fs::read(&real).map(|bytes| (data.len(), Some(bytes))).map_err(|error| unreadable(&error))
+    }
+
+    fn no_file(self, path: &str) -> SkillError {
+        let (files, more) = self.files();
+        let near = text::nearest(path, files.iter().map(String::as_str));
+        let known = match (near.as_slice(), files.as_slice()) {
+            (_, []) => "it has no files besides SKILL.md".to_owned(),
+            ([], files) => format!("its files: {}{}", files.join(", "), and_more(more)),
+            (near, _) => format!("did you mean {}?", near.join(" or ")),
+        };
+        SkillError::new(SkillErrorKind::Unknown, format!("the skill has no file `{path}`; {known}"))
+    }
+}
+
+/// `, … and 3 more` after a listing that was cut.
+pub(super) fn and_more(more: usize) -> String {
+    if more == 0 { String::new() } else { format!(", … and {more} more") }
+}
+
+fn walk(root: &Path, dir: &Path, depth: usize, files: &mut Vec<String>) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    for path in paths {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // A link may not lead out, and one to a directory could lead back.
+        let Ok(data) = path.symlink_metadata() else { continue };
+        let linked = data.is_symlink().then(|| path.canonicalize().is_ok_and(|real| real.starts_with(root)));
+        if files.len() >= MOST_FILES || name.starts_with('.') || name == "node_modules" || linked == Some(false) {
+            continue;
+        }
+        if data.is_dir() {
+            if depth < DEPTH {
+                walk(root, &path, depth + 1, files);
+            }
+        } else if path.is_file()
+            && let Ok(relative) = path.strip_prefix(root)
+        {
+            files.push(slashes(relative));
+        }
+    }
+}
+
+fn walk_builtin(dir: &Dir<'_>, root: &Path, files: &mut Vec<String>) {
+    files.extend(dir.files().filter_map(|file| file.path().strip_prefix(root).ok()).map(slashes));
+    for dir in dir.dirs() {
+        walk_builtin(dir, root, files);
+    }
+}
+
+/// `path` relative to `root`, judged by its spelling.
+fn inside(root: &Path, path: &str) -> Result<PathBuf, SkillError> {
+    let written = Path::new(path);
+    let written = written.strip_prefix(root).unwrap_or(written);
+    let mut relative = PathBuf::new();
+    for part in written.components() {
+        match part {
+            Component::Normal(part) => relative.push(part),
+            Component::CurDir => {}
+            Component::ParentDir if relative.pop() => {}
+            _ => return Err(outside(path)),
+        }
+    }
+    Ok(relative)
+}
+
+fn outside(path: &str) -> SkillError {
+    let message = format!("`{path}` lies outside the skill's folder; give a path relative to that folder");
+    SkillError::new(SkillErrorKind::Outside, message)
+}
+
+fn slashes(path: &Path) -> String {
+    path.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
+}
+
+/// The bytes as text, unless they are something else.
+fn readable(bytes: Vec<u8>) -> Option<String> {
+    if bytes.iter().take(SNIFFED).any(|byte| *byte == 0) {
+        return None;
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Some(text),
+        // Text with a few odd bytes is text; what is odd from end to end is not.
+        Err(error) => {
+            let text = String::from_utf8_lossy(error.as_bytes());
+            let odd = text.matches('\u{fffd}').count();
+            (odd * 10 < text.chars().count()).then(|| text.into_owned())
+        }
+    }
+}
+
+fn lines(path: &str, text: &str, window: Window) -> Result<Content, SkillError> {
+    let lines = text.lines().count();
+    let first = window.offset.max(1);
+    if first > lines.max(1) {
+        let message = format!("`{path}` has {lines} lines; there is no line {first}");
+        return Err(SkillError::new(SkillErrorKind::Unknown, message));
+    }
+    let mut out = String::new();
+    let mut last = first - 1;
+    for line in text.split_inclusive('\n').skip(first - 1).take(window.limit.max(1)) {
+        if out.len() + line.len() > window.bytes {
+            break;
+        }
+        out.push_str(line);
+        last += 1;
+    }
+    let cut = last < first && lines > 0;
+    if cut {
+        let line = text.lines().nth(first - 1).unwrap_or_default();
+        text::head(line, window.bytes).clone_into(&mut out);
+        last = first;
+    }
+    Ok(Content::Lines { text: out, first, last, lines, cut })
+}

@@ -1,0 +1,57 @@
+//! Built-in skills on disk, so that their files and scripts have paths.
+//!
+//! A skill is unpacked when it is loaded. A file that is already as it should be is left alone; any other is
+//! replaced in one move, so that two processes can do this at once.
+
+use std::fs::{self, DirBuilder};
+use std::io::{self, Write};
+use std::path::Path;
+
+use tempfile::NamedTempFile;
+
+use crate::builtin::Dir;
+
+/// Makes `target` hold what `skill` holds.
+///
+/// # Errors
+/// When the directory cannot be written.
+pub(super) fn unpack(skill: &Dir<'_>, target: &Path) -> io::Result<()> {
+    make_dir(target)?;
+    for file in skill.files() {
+        let name = file.path().file_name().expect("an embedded file has a name");
+        let path = target.join(name);
+        if fs::read(&path).is_ok_and(|there| there == file.contents()) {
+            continue;
+        }
+        let mut temporary = NamedTempFile::new_in(target)?;
+        temporary.write_all(file.contents())?;
+        if file.contents().starts_with(b"#!") {
+            make_executable(temporary.path())?;
+        }
+        temporary.persist(&path).map_err(|error| error.error)?;
+    }
+    for dir in skill.dirs() {
+        let name = dir.path().file_name().expect("an embedded directory has a name");
+        unpack(dir, &target.join(name))?;
+    }
+    Ok(())
+}
+
+fn make_dir(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+#[cfg(unix)]
+fn make_executable(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o700))
+}
+
+#[cfg(not(unix))]
+fn make_executable(_path: &Path) -> io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,219 @@
+//! `load_skill`: gives the model the instructions of a skill. What is loaded already costs one line.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+
+use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
+use crate::event::EventKind;
+use crate::output::{ToolError, ToolErrorKind, ToolOutput};
+use crate::skills::{Body, Catalogue, Loaded, SkillError, SkillErrorKind};
+use crate::workspace::Workspace;
+
+/// Up to this many names are spelled out in the schema, so that the model cannot miss.
+const MOST_NAMES: usize = 50;
+
+/// The tool. Offered only where there are skills.
+pub struct LoadSkill {
+    definition: ToolDefinition,
+    catalogue: Arc<Catalogue>,
+    loaded: Arc<Loaded>,
+}
+
+impl LoadSkill {
+    #[must_use]
+    pub fn new(catalogue: Arc<Catalogue>, loaded: Arc<Loaded>) -> Self {
+        let mut name = json!({ "type": "string" });
+        if catalogue.iter().len() <= MOST_NAMES {
+            name["enum"] = catalogue.iter().map(|skill| skill.name.as_str()).collect();
+        }
+        let definition = ToolDefinition {
+            name: "load_skill".to_owned(),
+            description: "Returns a skill's instructions and files. Load one that fits the task before you begin."
+                .to_owned(),
+            parameters: json!({ "type": "object", "properties": { "name": name }, "required": ["name"] }),
+            permission: Permission::Read,
+            effects: Vec::new(),
+            default: false,
+        };
+        Self { definition, catalogue, loaded }
+    }
+
+    fn load(&self, name: &str, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
+        let body = self.catalogue.load(name).map_err(|error| refused(&error))?;
+        let tokens = body.tokens();
+        let mut result = json!({
+            "name": body.name,
+            "directory": body.directory,
+            "files": body.files,
+            "already_loaded": false,
+        });
+        if self.loaded.insert(name) {
+            (context.notify)(EventKind::SkillLoaded { name: body.name.clone(), path: body.path.clone(), tokens });
+            return Ok(ToolOutput {
+                result,
+                observation: observation(&body),
+                summary: format!("{name}, about {tokens} tokens"),
+                truncated: false,
+            });
+        }
+        result["already_loaded"] = Value::Bool(true);
+        Ok(ToolOutput {
+            result,
+            observation: format!(
+                "Skill `{name}` is already loaded: its instructions stand earlier in this conversation."
+            ),
+            summary: format!("{name} is already loaded"),
+            truncated: false,
+        })
+    }
+}
+
+impl Tool for LoadSkill {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn subject(&self, arguments: &Value) -> String {
+        arguments["name"].as_str().unwrap_or_default().to_owned()
+    }
+
+    fn preview(&self, arguments: &Value, _workspace: &Workspace) -> String {
+        self.subject(arguments)
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: Value,
+        context: CallContext<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let name =
+                arguments["name"].as_str().ok_or_else(|| ToolError::parameter("`name` must be a string"))?;
+            self.load(name, context)
+        })
+    }
+}
+
+/// A skill's error as a tool's.
+pub(super) fn refused(error: &SkillError) -> ToolError {
+    let kind = match error.kind {
+        SkillErrorKind::Unknown | SkillErrorKind::Outside => ToolErrorKind::Parameter,
+        SkillErrorKind::Unreadable => ToolErrorKind::Permanent,
+    };
+    ToolError::new(kind, error.message.clone())
+}
+
+fn observation(body: &Body) -> String {
+    let place = match &body.directory {
+        Some(directory) => {
+            format!("Skill directory: {}\nRelative paths above are relative to it.", directory.display())
+        }
+        None => "This skill has no directory on disk; load_skill_reference reads its files.".to_owned(),
+    };
+    let files = match body.listing() {
+        listing if listing.is_empty() => String::new(),
+        listing => format!("\nFiles (load_skill_reference reads them): {listing}"),
+    };
+    format!("<skill name=\"{}\">\n{}\n</skill>\n{place}{files}", body.name, body.text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    use futures_util::FutureExt;
+    use serde_json::{Value, json};
+
+    use super::LoadSkill;
+    use crate::contract::{CallContext, Tool};
+    use crate::event::EventKind;
+    use crate::output::{ToolError, ToolOutput};
+    use crate::skills::{Catalogue, Loaded};
+    use crate::tools::load_skill_reference::LoadSkillReference;
+    use crate::workspace::Workspace;
+
+    struct Bench {
+        dir: tempfile::TempDir,
+        load: LoadSkill,
+        reference: LoadSkillReference,
+        events: Mutex<Vec<Value>>,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().expect("a directory");
+            let catalogue = Arc::new(Catalogue::discover(&[], dir.path()));
+            let load = LoadSkill::new(catalogue.clone(), Arc::new(Loaded::default()));
+            Self { dir, load, reference: LoadSkillReference::new(catalogue), events: Mutex::default() }
+        }
+
+        fn call(&self, tool: &dyn Tool, arguments: Value) -> Result<ToolOutput, ToolError> {
+            let workspace = Workspace::open(self.dir.path()).expect("a directory");
+            let notify = |event: EventKind| {
+                self.events.lock().expect("no panic").push(serde_json::to_value(event).expect("plain data"));
+            };
+            let context = CallContext {
+                workspace: &workspace,
+                timeout: Duration::from_secs(1),
+                max_tokens: 2000,
+                live: &|_| {},
+                notify: &notify,
+            };
+            tool.call(arguments, context).now_or_never().expect("it waits for nothing")
+        }
+    }
+
+    #[test]
+    fn a_skill_is_given_once_with_real_paths() {
+        let bench = Bench::new();
+        let first = bench.call(&bench.load, json!({"name": "workspace-tour"})).expect("built in");
+        assert!(first.observation.contains("# Workspace tour") && !first.observation.contains("description:"));
+        assert!(first.observation.contains("references/reading-order.md"), "{}", first.observation);
+        let directory = first.result["directory"].as_str().expect("unpacked").to_owned();
+        assert!(first.observation.contains(&format!("Skill directory: {directory}\n")));
+        assert!(std::path::Path::new(&directory).join("references/reading-order.md").is_file());
+
+        let again = bench.call(&bench.load, json!({"name": "workspace-tour"})).expect("still there");
+        assert!(again.observation.lines().count() == 1 && again.result["already_loaded"] == true);
+        assert_eq!(bench.events.lock().expect("no panic").len(), 1, "and nothing is announced twice");
+
+        let error = bench.call(&bench.load, json!({"name": "workspace-tur"})).expect_err("unknown");
+        assert!(error.message.contains("did you mean workspace-tour?"));
+    }
+
+    #[test]
+    fn a_reference_is_read_by_lines() {
+        let bench = Bench::new();
+        let path = "references/reading-order.md";
+        let arguments = json!({"name": "workspace-tour", "path": path, "offset": 1, "limit": 2});
+        let page = bench.call(&bench.reference, arguments).expect("built in");
+        assert!(page.observation.contains("# Which files tell the most") && page.truncated);
+        assert!(page.observation.contains("offset 3"), "{}", page.observation);
+        let events = bench.events.lock().expect("no panic").clone();
+        assert_eq!((&events[0]["type"], &events[0]["path"]), (&json!("skill.referenced"), &json!(path)));
+        for path in ["../workspace-tour/SKILL.md", "/etc/passwd", "references/../../x"] {
+            let arguments = json!({"name": "workspace-tour", "path": path});
+            let error = bench.call(&bench.reference, arguments).expect_err("outside");
+            assert!(error.message.contains("outside the skill's folder"), "{}", error.message);
+        }
+    }
+
+    #[test]
+    fn both_definitions_are_cheap() {
+        let bench = Bench::new();
+        let bytes: usize = [bench.load.definition(), bench.reference.definition()]
+            .iter()
+            .map(|tool| {
+                let function = json!({
+                    "name": tool.name, "description": tool.description, "parameters": tool.parameters
+                });
+                json!({"type": "function", "function": function}).to_string().len()
+            })
+            .sum();
+        assert!(bytes <= 160 * 4, "{bytes} bytes: at most 160 tokens of four bytes");
+        assert!(bench.load.definition().parameters["properties"]["name"]["enum"][0] == "workspace-tour");
+    }
+}

@@ -1,0 +1,126 @@
+//! `load_skill_reference`: a file that a skill's instructions name, by lines, and nothing outside its folder.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
+use crate::event::EventKind;
+use crate::output::{ToolError, ToolOutput};
+use crate::skills::{Catalogue, Content, Page, Window};
+
+use super::load_skill::refused;
+
+/// The tool. Offered only where there are skills.
+pub struct LoadSkillReference {
+    definition: ToolDefinition,
+    catalogue: Arc<Catalogue>,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    name: String,
+    path: String,
+    offset: Option<usize>,
+    limit: Option<usize>,
+}
+
+impl LoadSkillReference {
+    #[must_use]
+    pub fn new(catalogue: Arc<Catalogue>) -> Self {
+        let definition = ToolDefinition {
+            name: "load_skill_reference".to_owned(),
+            description: "Reads a text file in a skill's directory; offset and limit are lines.".to_owned(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "name": { "type": "string" },
+                    "path": { "type": "string" },
+                    "offset": { "type": "integer" },
+                    "limit": { "type": "integer" },
+                },
+                "required": ["name", "path"],
+            }),
+            permission: Permission::Read,
+            effects: Vec::new(),
+            default: false,
+        };
+        Self { definition, catalogue }
+    }
+
+    fn read(&self, arguments: &Arguments, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
+        /// What the lines around a page may take of the room for the observation.
+        const FRAME: usize = 256;
+        let window = Window {
+            offset: arguments.offset.unwrap_or(1),
+            limit: arguments.limit.unwrap_or(usize::MAX),
+            bytes: (context.max_tokens * 4).saturating_sub(FRAME).max(FRAME),
+        };
+        let page =
+            self.catalogue.reference(&arguments.name, &arguments.path, window).map_err(|error| refused(&error))?;
+        let output = shown(&arguments.name, &page);
+        (context.notify)(EventKind::SkillReferenced {
+            name: arguments.name.clone(),
+            path: page.path,
+            tokens: output.observation.len() as u64 / 4,
+        });
+        Ok(output)
+    }
+}
+
+impl Tool for LoadSkillReference {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn subject(&self, arguments: &Value) -> String {
+        let part = |key: &str| arguments[key].as_str().unwrap_or_default();
+        format!("{}: {}", part("name"), part("path"))
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: Value,
+        context: CallContext<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let arguments: Arguments =
+                serde_json::from_value(arguments).map_err(|error| ToolError::parameter(error.to_string()))?;
+            self.read(&arguments, context)
+        })
+    }
+}
+
+fn shown(skill: &str, page: &Page) -> ToolOutput {
+    let (text, first, last, lines, cut) = match &page.content {
+        Content::Lines { text, first, last, lines, cut } => (text, *first, *last, *lines, *cut),
+        Content::Other(what) => {
+            let observation = format!("{} is not shown: {what}, {} bytes", page.path, page.size);
+            return ToolOutput {
+                result: json!({ "skill": skill, "path": page.path, "size": page.size, "content": null }),
+                summary: format!("{what}, {} bytes", page.size),
+                observation,
+                truncated: true,
+            };
+        }
+    };
+    let truncated = cut || last < lines;
+    let mut observation = text.clone();
+    if truncated || first > 1 {
+        let separator = if text.ends_with('\n') { "" } else { "\n" };
+        let cut = if cut { "; the line is too long and was cut" } else { "" };
+        let rest = if last < lines { format!("; the rest from offset {}", last + 1) } else { String::new() };
+        observation = format!("{text}{separator}[lines {first} to {last} of {lines}{cut}{rest}]");
+    }
+    ToolOutput {
+        result: json!({
+            "skill": skill, "path": page.path, "size": page.size,
+            "content": text, "first": first, "last": last, "lines": lines,
+        }),
+        summary: format!("{} lines", (last + 1).saturating_sub(first)),
+        observation,
+        truncated,
+    }
+}
