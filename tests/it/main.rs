@@ -1,0 +1,8 @@
+//! The program seen from outside: one binary, a scripted server, a terminal, and the rules of the house.
+
+mod run;
+mod output;
+mod reply;
+mod server;
+mod pty;
+mod lifeline;
