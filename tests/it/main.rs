@@ -6,3 +6,5 @@ mod reply;
 mod server;
 mod pty;
 mod lifeline;
+
+mod house;
