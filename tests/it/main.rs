@@ -7,4 +7,6 @@ mod server;
 mod pty;
 mod lifeline;
 
+mod cli;
+mod exit_codes;
 mod house;

@@ -104,7 +104,11 @@ impl Output {
         let kind = |event: Option<&Value>| event.map(|event| event["type"].clone()).unwrap_or_default();
         assert!(kind(events.first()) == "run.started", "the first event is not run.started\n{}", self.shown());
         assert!(kind(events.last()) == "run.completed", "the last event is not run.completed\n{}", self.shown());
-        assert!(events.last().is_some_and(|event| event["exit_code"] == self.code), "another code\n{}", self.shown());
+        assert!(
+            events.last().is_some_and(|event| event["exit_code"] == self.code),
+            "another code\n{}",
+            self.shown()
+        );
         Events(events)
     }
 

@@ -31,7 +31,8 @@ pub struct Place {
 
 impl Place {
     pub fn new() -> Arc<Self> {
-        let root = tempfile::Builder::new().prefix("agent-it-").tempdir().expect("the temporary directory is writable");
+        let root =
+            tempfile::Builder::new().prefix("agent-it-").tempdir().expect("the temporary directory is writable");
         for dir in ["home", "workspace"] {
             fs::create_dir(root.path().join(dir)).expect("a fresh directory");
         }

@@ -140,7 +140,10 @@ impl Request {
             .iter()
             .filter(|message| message["role"] == "tool")
             .map(|message| {
-                (message["tool_call_id"].as_str().unwrap_or_default(), message["content"].as_str().unwrap_or_default())
+                (
+                    message["tool_call_id"].as_str().unwrap_or_default(),
+                    message["content"].as_str().unwrap_or_default(),
+                )
             })
             .collect()
     }
@@ -206,7 +209,9 @@ pub fn assert_answered_once(request: &Request) {
         if message["role"] == "tool" {
             let id = message["tool_call_id"].as_str().unwrap_or_default();
             let place = open.iter().position(|known| known == id);
-            open.remove(place.unwrap_or_else(|| panic!("an answer to `{id}`, which nobody asked: {}", request.raw)));
+            open.remove(
+                place.unwrap_or_else(|| panic!("an answer to `{id}`, which nobody asked: {}", request.raw)),
+            );
             continue;
         }
         assert!(open.is_empty(), "calls without an answer: {open:?} in {}", request.raw);

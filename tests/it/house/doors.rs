@@ -65,7 +65,11 @@ const DEEDS: &[(&[&str], &[&str], &str)] = &[
         &["src/cli/", "src/main.rs", "src/sink/", "src/repl/"],
         "Library code does not print: emit an event, or return the text",
     ),
-    (&["process::exit", "process::abort"], &["src/cli/", "src/main.rs"], "Library code does not exit: return an error"),
+    (
+        &["process::exit", "process::abort"],
+        &["src/cli/", "src/main.rs"],
+        "Library code does not exit: return an error",
+    ),
 ];
 
 #[test]
@@ -90,7 +94,8 @@ fn every_dependency_has_a_door_or_is_open_to_all() {
     let known = |name: &str| OPEN.contains(&name) || DOORS.iter().any(|(door, _)| *door == name);
     let undecided: Vec<String> = declared.iter().filter(|name| !known(name)).cloned().collect();
     none("Decide where each dependency is used, in DOORS or OPEN of tests/it/house/doors.rs:", &undecided);
-    let all: String = rust(&["src"]).iter().flat_map(|file| file.all_code()).map(|(_, code)| code + "\n").collect();
+    let all: String =
+        rust(&["src"]).iter().flat_map(|file| file.all_code()).map(|(_, code)| code + "\n").collect();
     let unused: Vec<String> = declared.iter().filter(|name| !names_crate(&all, name)).cloned().collect();
     none("Nothing uses these dependencies; take them out of Cargo.toml:", &unused);
     let doors = DOORS.iter().map(|(name, _)| *name).chain(OPEN.iter().copied());
@@ -135,7 +140,8 @@ fn names_crate(code: &str, name: &str) -> bool {
         let before = code[..at].chars().next_back();
         let fresh = before.is_none_or(|c| !c.is_alphanumeric() && c != '_' && c != ':' && c != '.');
         let rest = &code[at + name.len()..];
-        let root = code[..at].ends_with("::") && !code[..at].trim_end_matches("::").ends_with(char::is_alphanumeric);
+        let root =
+            code[..at].ends_with("::") && !code[..at].trim_end_matches("::").ends_with(char::is_alphanumeric);
         let imported = code[..at].trim_end().ends_with("use") && rest.starts_with([';', ' ']);
         (fresh || root) && (rest.starts_with("::") || rest.starts_with('!') || imported)
     })

@@ -33,7 +33,8 @@ fn a_module_uses_lower_floors_only() {
             let allowed = if module == "main" {
                 MAIN_USES.contains(&used.as_str())
             } else {
-                used == module || matches!((floor(&used), floor(&module)), (Some(below), Some(here)) if below < here)
+                used == module
+                    || matches!((floor(&used), floor(&module)), (Some(below), Some(here)) if below < here)
             };
             if !allowed {
                 broken.push(format!("{}:{line}: `{module}` uses `{used}`", file.path));
@@ -61,7 +62,10 @@ fn every_module_stands_on_a_floor() {
         FLOORS.iter().copied().flatten().filter(|m| !declared.contains(m)).map(|m| (*m).to_owned()).collect();
     none("These stand on a floor, but src/lib.rs does not declare them; take them out of the table:", &gone);
     let order: Vec<usize> = declared.iter().filter_map(|m| floor(m)).collect();
-    assert!(order.is_sorted(), "src/lib.rs declares its modules from the ground up; put them in the table's order");
+    assert!(
+        order.is_sorted(),
+        "src/lib.rs declares its modules from the ground up; put them in the table's order"
+    );
 }
 
 fn floor(module: &str) -> Option<usize> {
@@ -94,7 +98,8 @@ fn uses(code: &[(usize, String)]) -> Vec<(usize, String)> {
 
 /// The first segments of a path: one, or each in a list in braces.
 fn first_names(rest: &str) -> Vec<String> {
-    let name = |text: &str| -> String { text.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect() };
+    let name =
+        |text: &str| -> String { text.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect() };
     let Some(list) = rest.strip_prefix('{') else {
         return vec![name(rest)];
     };

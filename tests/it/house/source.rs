@@ -17,11 +17,15 @@ pub fn package() -> &'static Path {
 /// All Rust files below these directories.
 pub fn rust(dirs: &[&str]) -> Vec<Source> {
     let is_rust = |path: &PathBuf| path.extension().is_some_and(|end| end == "rs");
-    let mut files: Vec<PathBuf> = dirs.iter().flat_map(|dir| below(&package().join(dir))).filter(is_rust).collect();
+    let mut files: Vec<PathBuf> =
+        dirs.iter().flat_map(|dir| below(&package().join(dir))).filter(is_rust).collect();
     files.sort();
     files
         .into_iter()
-        .map(|path| Source { text: fs::read_to_string(&path).expect("a source file is UTF-8"), path: relative(&path) })
+        .map(|path| Source {
+            text: fs::read_to_string(&path).expect("a source file is UTF-8"),
+            path: relative(&path),
+        })
         .collect()
 }
 

@@ -48,7 +48,10 @@ fn no_file_is_too_long_to_read() {
         .filter(|(_, lines)| *lines > LONGEST_FILE)
         .map(|(path, lines)| format!("{path}: {lines} lines"))
         .collect();
-    none(&format!("A file has at most {LONGEST_FILE} lines without its inline tests. Find the second thing in:"), &broken);
+    none(
+        &format!("A file has at most {LONGEST_FILE} lines without its inline tests. Find the second thing in:"),
+        &broken,
+    );
 }
 
 #[test]
@@ -108,7 +111,9 @@ fn tests_do_not_watch_the_clock() {
     let mut broken = Vec::new();
     for file in rust(&["tests"]) {
         for (line, code) in file.all_code() {
-            broken.extend(CLOCKS.iter().filter(|word| code.contains(**word)).map(|w| format!("{}:{line}: {w}", file.path)));
+            broken.extend(
+                CLOCKS.iter().filter(|word| code.contains(**word)).map(|w| format!("{}:{line}: {w}", file.path)),
+            );
         }
     }
     none("A test waits for something that happens (a gate, a line, an end), never for time:", &broken);
@@ -130,7 +135,8 @@ fn no_path_of_one_machine_is_in_the_tree() {
 
 #[test]
 fn every_source_file_is_declared() {
-    let mut declared: BTreeSet<String> = ["src/lib.rs", "src/main.rs", "tests/it/main.rs"].map(str::to_owned).into();
+    let mut declared: BTreeSet<String> =
+        ["src/lib.rs", "src/main.rs", "tests/it/main.rs"].map(str::to_owned).into();
     let files = rust(&["src", "tests"]);
     for file in &files {
         let (dir, name) = file.path.rsplit_once('/').unwrap_or_default();
@@ -155,8 +161,11 @@ fn every_source_file_is_declared() {
 
 #[test]
 fn nothing_strays_among_what_is_compiled_in() {
-    const KINDS: &[(&str, &[&str])] =
-        &[("configs", &["yaml", "j2"]), ("prompts", &["md", "yaml"]), ("skills", &["md", "yaml", "txt", "sh", "py"])];
+    const KINDS: &[(&str, &[&str])] = &[
+        ("configs", &["yaml", "j2"]),
+        ("prompts", &["md", "yaml"]),
+        ("skills", &["md", "yaml", "txt", "sh", "py"]),
+    ];
     let mut stray = Vec::new();
     for (dir, ends) in KINDS {
         let files = below(&package().join(dir));
@@ -168,7 +177,10 @@ fn nothing_strays_among_what_is_compiled_in() {
             }
         }
     }
-    none("Everything in configs/, prompts/ and skills/ is compiled in and shown to users; these do not belong:", &stray);
+    none(
+        "Everything in configs/, prompts/ and skills/ is compiled in and shown to users; these do not belong:",
+        &stray,
+    );
     let leftovers: Vec<String> = tracked()
         .into_iter()
         .filter(|path| [".orig", ".rej", ".bak", "~", ".swp", ".snap.new"].iter().any(|end| path.ends_with(end)))
@@ -193,11 +205,13 @@ fn the_readme_names_the_command_that_the_gate_runs() {
 fn tracked() -> Vec<String> {
     let listed = Command::new("git").arg("-C").arg(package()).args(["ls-files", "-z"]).output();
     match listed {
-        Ok(output) if output.status.success() && !output.stdout.is_empty() => String::from_utf8_lossy(&output.stdout)
-            .split('\0')
-            .filter(|path| !path.is_empty())
-            .map(str::to_owned)
-            .collect(),
+        Ok(output) if output.status.success() && !output.stdout.is_empty() => {
+            String::from_utf8_lossy(&output.stdout)
+                .split('\0')
+                .filter(|path| !path.is_empty())
+                .map(str::to_owned)
+                .collect()
+        }
         _ => ["src", "tests", "benches", "configs", "prompts", "skills", ".ci"]
             .iter()
             .flat_map(|dir| below(&package().join(dir)))
