@@ -10,3 +10,8 @@ mod lifeline;
 mod cli;
 mod exit_codes;
 mod house;
+mod provider;
+mod calls;
+mod limits;
+mod streams;
+mod wire;
