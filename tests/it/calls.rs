@@ -247,10 +247,10 @@ fn invalid_arguments_are_answered_with_path_expected_and_given() {
 
 #[test]
 fn an_unknown_tool_is_answered_with_the_nearest_names() {
-    let (output, requests) = played(Reply::call("read_files", &json!({"path": "a.txt"})), &[]);
+    let (output, requests) = played(Reply::call("raed_file", &json!({"path": "a.txt"})), &[]);
     output.success();
     let text = requests[1].last_result();
-    assert!(text.contains("read_files") && text.contains("read_file`") || text.contains("read_file "), "{text}");
+    assert!(text.contains("raed_file") && text.contains("read_file"), "{text}");
     assert_answered_once(&requests[1]);
 }
 
