@@ -63,18 +63,14 @@ fn a_denial_by_nobody_is_an_event_with_its_reason() {
 
 #[test]
 fn approval_in_the_users_configuration_holds_and_the_flag_beats_it() {
-    let replies = || [Reply::call("write_file", &json!({"path": "new.txt", "content": "x"})), Reply::text("done")];
     let run = |extra: &[&str]| {
-        Run::task(&Server::start(replies()), "task")
-            .args(extra.iter().copied())
-            .config("agents/default.yaml", "approval: edits\n")
+        let write = Reply::call("write_file", &json!({"path": "new.txt", "content": "x"}));
+        let server = Server::start([write, Reply::text("done")]);
+        let run = Run::task(&server, "task").args(extra.iter().copied());
+        run.config("agents/default.yaml", "approval: edits\n").run()
     };
-    // The server has to outlive the run.
-    let server = Server::start(replies());
-    let output = run(&[]).server(&server).run().success();
-    assert!(output.place.exists("new.txt"));
-    let server = Server::start(replies());
-    run(&["--approve", "ask"]).server(&server).run().exits(7);
+    assert!(run(&[]).success().place.exists("new.txt"));
+    assert!(!run(&["--approve", "ask"]).exits(7).place.exists("new.txt"));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The program seen from outside: one binary, a scripted server, a terminal, and the rules of the house.
 
+#![expect(clippy::format_collect, reason = "a text in a test is read more often than it is made")]
+
 mod run;
 mod output;
 mod reply;
@@ -10,6 +12,11 @@ mod lifeline;
 mod cli;
 mod exit_codes;
 mod house;
+mod signals;
+mod secrets;
+mod configuration;
+mod prompting;
+mod repl;
 mod approval;
 mod tools;
 mod sessions;

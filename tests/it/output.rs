@@ -51,12 +51,6 @@ impl Output {
     }
 
     #[track_caller]
-    pub fn stdout_lacks(self, text: &str) -> Self {
-        assert!(!self.stdout.contains(text), "{text:?} must not be in stdout\n{}", self.shown());
-        self
-    }
-
-    #[track_caller]
     pub fn stderr_has(self, text: &str) -> Self {
         assert!(self.stderr.contains(text), "expected {text:?} in stderr\n{}", self.shown());
         self

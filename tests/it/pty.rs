@@ -110,13 +110,11 @@ impl Terminal {
         thread::spawn(move || {
             let _ = done.send(child.wait());
         });
-        match ended.recv_timeout(GUARD) {
-            Ok(status) => status.as_ref().map(ExitStatus::exit_code).expect("a child can be waited for"),
-            Err(_) => {
-                let _ = killer.kill();
-                panic!("the program did not end. The screen shows:\n{}", self.screen());
-            }
-        }
+        let Ok(status) = ended.recv_timeout(GUARD) else {
+            let _ = killer.kill();
+            panic!("the program did not end. The screen shows:\n{}", self.screen());
+        };
+        status.as_ref().map(ExitStatus::exit_code).expect("a child can be waited for")
     }
 }
 

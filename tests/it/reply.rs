@@ -90,23 +90,18 @@ pub enum UsageAt {
     Never,
 }
 
-/// Tokens that every reply reports unless a test says otherwise.
+/// Tokens that every reply reports.
 pub const USAGE: (u64, u64) = (100, 20);
 
 impl Reply {
     /// A streamed answer in words.
     pub fn text(text: &str) -> Self {
-        Self::said(text, &[], "stop", UsageAt::Last, USAGE)
-    }
-
-    /// A streamed answer that took this many tokens.
-    pub fn text_costing(text: &str, usage: (u64, u64)) -> Self {
-        Self::said(text, &[], "stop", UsageAt::Last, usage)
+        Self::said(text, &[], "stop", UsageAt::Last)
     }
 
     /// A streamed answer with its usage in another place.
     pub fn text_with_usage(text: &str, usage: UsageAt) -> Self {
-        Self::said(text, &[], "stop", usage, USAGE)
+        Self::said(text, &[], "stop", usage)
     }
 
     /// One call, without words.
@@ -120,12 +115,7 @@ impl Reply {
     }
 
     pub fn text_and_calls(text: &str, calls: &[(&str, String)]) -> Self {
-        Self::said(text, calls, "tool_calls", UsageAt::Last, USAGE)
-    }
-
-    /// Calls of a reply that took this many tokens.
-    pub fn call_costing(name: &str, arguments: &Value, usage: (u64, u64)) -> Self {
-        Self::said("", &[(name, arguments.to_string())], "tool_calls", UsageAt::Last, usage)
+        Self::said(text, calls, "tool_calls", UsageAt::Last)
     }
 
     /// A long text in pieces of `bytes` (ASCII text only).
@@ -227,7 +217,7 @@ impl Reply {
         }
     }
 
-    fn said(text: &str, calls: &[(&str, String)], reason: &str, at: UsageAt, tokens: (u64, u64)) -> Self {
+    fn said(text: &str, calls: &[(&str, String)], reason: &str, at: UsageAt) -> Self {
         let mut events = vec![chunk(&json!({"role": "assistant", "content": ""}))];
         // Two pieces, so that a test which cuts between them has something on each side.
         let (head, tail) = text.split_at(text.floor_char_boundary(text.len() / 2));
@@ -240,15 +230,15 @@ impl Reply {
         }));
         events.push(finish(reason));
         match at {
-            UsageAt::Last => events.push(usage_last(tokens)),
+            UsageAt::Last => events.push(usage_last(USAGE)),
             UsageAt::LastWithChoice => {
                 let mut last = chunk(&json!({}));
-                last["usage"] = usage(tokens);
+                last["usage"] = usage(USAGE);
                 events.push(last);
             }
             UsageAt::Finish => {
                 if let Some(last) = events.last_mut() {
-                    last["usage"] = usage(tokens);
+                    last["usage"] = usage(USAGE);
                 }
             }
             UsageAt::Never => {}

@@ -19,7 +19,7 @@ use crate::output::Output;
 use crate::server::Server;
 
 /// How long anything may take before the test fails instead of hanging. Never part of an assertion.
-pub const GUARD: Duration = Duration::from_secs(60);
+pub const GUARD: Duration = Duration::from_mins(1);
 
 /// What `OPENAI_API_KEY` holds in every run: no output may ever show it.
 pub const KEY: &str = "sk-test-0123456789-never-shown";
@@ -284,18 +284,12 @@ impl Running {
         thread::spawn(move || {
             let _ = done.send(self.child.wait());
         });
-        let status = match ended.recv_timeout(GUARD) {
-            Ok(status) => status.expect("a child that was started can be waited for"),
-            Err(_) => {
-                let _ = kill(self.pid, Signal::SIGKILL);
-                panic!(
-                    "`{}` did not end\n--- stdout\n{}\n--- stderr\n{}",
-                    self.line,
-                    self.stdout.so_far(),
-                    self.stderr.so_far()
-                );
-            }
+        let Ok(status) = ended.recv_timeout(GUARD) else {
+            let _ = kill(self.pid, Signal::SIGKILL);
+            let (stdout, stderr) = (self.stdout.so_far(), self.stderr.so_far());
+            panic!("`{}` did not end\n--- stdout\n{stdout}\n--- stderr\n{stderr}", self.line);
         };
+        let status = status.expect("a child that was started can be waited for");
         Output {
             line: self.line,
             stdout: self.stdout.all(),

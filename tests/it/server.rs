@@ -3,9 +3,10 @@
 //! A thread per connection, keep-alive as real servers do it; what is answered depends on the number of the request
 //! alone, so a test reads as a conversation. Nothing here sleeps: order comes from gates.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -22,10 +23,12 @@ pub struct Server {
     shared: Arc<Shared>,
 }
 
+/// What is answered to a request, by its number.
+type Answer = dyn Fn(&Request, usize) -> Reply + Send + Sync;
+
 struct Shared {
-    answer: Box<dyn Fn(&Request, usize) -> Reply + Send + Sync>,
+    answer: Box<Answer>,
     requests: Mutex<Vec<Request>>,
-    connections: AtomicUsize,
     over: AtomicBool,
 }
 
@@ -64,18 +67,16 @@ impl Server {
         let shared = Arc::new(Shared {
             answer: Box::new(answer),
             requests: Mutex::new(Vec::new()),
-            connections: AtomicUsize::new(0),
             over: AtomicBool::new(false),
         });
         let accepting = Arc::clone(&shared);
         thread::spawn(move || {
-            for stream in listener.incoming() {
+            for (connection, stream) in listener.incoming().enumerate() {
                 if accepting.over.load(Ordering::SeqCst) {
                     return;
                 }
                 let Ok(stream) = stream else { continue };
                 let shared = Arc::clone(&accepting);
-                let connection = shared.connections.fetch_add(1, Ordering::SeqCst);
                 thread::spawn(move || serve(stream, connection, &shared));
             }
         });
@@ -100,9 +101,9 @@ impl Server {
         requests.remove(0)
     }
 
-    /// How many connections were made.
+    /// How many connections the requests came over.
     pub fn connections(&self) -> usize {
-        self.shared.connections.load(Ordering::SeqCst)
+        self.requests().iter().map(|request| request.connection).collect::<BTreeSet<_>>().len()
     }
 }
 

@@ -36,8 +36,8 @@ fn a_session_is_found_by_its_id_and_listed_and_shown() {
     Run::at(place).args(["run", "--session", &id, "and more"]).server(&server).run().success();
     let last = server.requests().pop().expect("a request");
     assert!(last.raw.contains("the first task") && !last.raw.contains("the second task"), "{}", last.raw);
-    let list = Run::at(place).args(["session", "list"]).run().success();
-    assert!(list.stdout.contains(&id) && list.stdout.contains("the second task"), "{}", list.shown());
+    let listed = Run::at(place).args(["session", "list"]).run().success();
+    assert!(listed.stdout.contains(&id) && listed.stdout.contains("the second task"), "{}", listed.shown());
     let shown = Run::at(place).args(["session", "show", &id]).run().success();
     for part in ["the first task", "The answer.", "and more"] {
         assert!(shown.stdout.contains(part), "{part}\n{}", shown.shown());

@@ -1,6 +1,6 @@
 //! The doors: each foreign crate is used in one place, so that it can be replaced there; and what only some rooms do.
 
-use super::source::{none, package, rust};
+use super::source::{Source, none, package, rust};
 
 /// Crate (as code names it) → the files or directories (ending in `/`) that may use it.
 const DOORS: &[(&str, &[&str])] = &[
@@ -94,8 +94,7 @@ fn every_dependency_has_a_door_or_is_open_to_all() {
     let known = |name: &str| OPEN.contains(&name) || DOORS.iter().any(|(door, _)| *door == name);
     let undecided: Vec<String> = declared.iter().filter(|name| !known(name)).cloned().collect();
     none("Decide where each dependency is used, in DOORS or OPEN of tests/it/house/doors.rs:", &undecided);
-    let all: String =
-        rust(&["src"]).iter().flat_map(|file| file.all_code()).map(|(_, code)| code + "\n").collect();
+    let all: String = rust(&["src"]).iter().flat_map(Source::all_code).map(|(_, code)| code + "\n").collect();
     let unused: Vec<String> = declared.iter().filter(|name| !names_crate(&all, name)).cloned().collect();
     none("Nothing uses these dependencies; take them out of Cargo.toml:", &unused);
     let doors = DOORS.iter().map(|(name, _)| *name).chain(OPEN.iter().copied());

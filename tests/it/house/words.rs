@@ -122,7 +122,7 @@ fn tests_do_not_watch_the_clock() {
 #[test]
 fn no_path_of_one_machine_is_in_the_tree() {
     let mut broken = Vec::new();
-    for path in tracked().iter().filter(|path| !path.ends_with(".lock")) {
+    for path in tracked().iter().filter(|path| *path != "Cargo.lock") {
         let Ok(text) = fs::read_to_string(package().join(path)) else { continue };
         for (index, line) in text.lines().enumerate() {
             if let Some((a, b)) = MACHINE_PATHS.iter().find(|(a, b)| line.contains(&format!("{a}{b}"))) {
