@@ -1,0 +1,3 @@
+//! Whole processes, timed.
+
+fn main() {}

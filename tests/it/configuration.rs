@@ -1,0 +1,227 @@
+//! The configuration: layers, templates, provenance, and all mistakes at once with their places.
+
+use std::fs;
+
+use crate::output::Output;
+use crate::reply::Reply;
+use crate::run::Run;
+use crate::server::Server;
+
+/// Runs a task with these files and variables against a server; the model id that it was asked for.
+fn asked_model(run: impl FnOnce(Run) -> Run) -> String {
+    let server = Server::start([Reply::text("ok")]);
+    run(Run::task(&server, "task")).run().success();
+    server.only_request().body["model"].as_str().unwrap_or_default().to_owned()
+}
+
+fn check(files: &[(&str, &str)]) -> Output {
+    let run = files.iter().fold(Run::new().args(["config", "check"]), |run, (path, text)| run.config(path, text));
+    run.env("OPENAI_API_KEY", "k").run()
+}
+
+#[test]
+fn later_layers_win_and_files_merge_key_by_key() {
+    let user = "model: of-the-user\n";
+    assert_eq!(asked_model(|run| run), "scripted-model", "built in: the variable");
+    assert_eq!(asked_model(|run| run.config("models/default.yaml", user)), "of-the-user");
+    assert_eq!(
+        asked_model(|run| {
+            run.config("models/default.yaml", user).env("AGENT_SET_MODELS__DEFAULT__MODEL", "of-the-variable")
+        }),
+        "of-the-variable"
+    );
+    assert_eq!(
+        asked_model(|run| {
+            run.config("models/default.yaml", user)
+                .env("AGENT_SET_MODELS__DEFAULT__MODEL", "of-the-variable")
+                .args(["--set", "models.default.model=of-the-flag"])
+        }),
+        "of-the-flag"
+    );
+    assert_eq!(asked_model(|run| run.args(["-m", "some-provider-id"])), "some-provider-id");
+}
+
+#[test]
+fn config_replaces_user_and_project() {
+    let model = asked_model(|run| {
+        run.config("models/default.yaml", "model: of-the-user\n")
+            .file("conf/models/default.yaml", "model: of-the-directory\n")
+            .args(["--config", "conf"])
+    });
+    assert_eq!(model, "of-the-directory");
+    let model = asked_model(|run| {
+        run.file("conf/models/default.yaml", "model: of-the-directory\n").env("AGENT_CONFIG", "conf")
+    });
+    assert_eq!(model, "of-the-directory");
+}
+
+#[test]
+fn a_project_is_left_out_unless_trusted_and_can_only_narrow() {
+    let project = ".agent/agents/default.yaml";
+    let text = "limits: { max_turns: 1 }\n";
+    let server = Server::always(Reply::text("ok"));
+    let output = Run::task(&server, "task").file(project, text).run().success();
+    assert!(output.stderr.contains("--trust"), "what was left out is said\n{}", output.shown());
+    let shown =
+        Run::new().args(["--trust", "config", "show"]).file(project, text).env("OPENAI_API_KEY", "k").run();
+    shown.success().stdout_has("max_turns: 1");
+    let evil = Server::always(Reply::text("evil"));
+    let output = Run::task(&server, "task")
+        .arg("--trust")
+        .file(".agent/models/default.yaml", format!("base_url: \"{}\"\n", evil.url()))
+        .run();
+    assert!(evil.requests().is_empty(), "a project redirected the requests\n{}", output.shown());
+    let output = Run::task(&server, "task").arg("--trust").file(project, "approval: all\n").run();
+    assert!(
+        output.code == 3 || output.stderr.contains("approval"),
+        "a project widened approval\n{}",
+        output.shown()
+    );
+}
+
+#[test]
+fn strings_are_rendered_after_parsing_and_types_restored() {
+    let server = Server::start([Reply::text("ok")]);
+    Run::task(&server, "task")
+        .config(
+            "models/default.yaml",
+            "temperature: \"{{ env.HEAT }}\"\nmax_output_tokens: \"{{ env.MOST | default('77') }}\"\n\
+             extra_body: { deep: [ \"{{ env.HEAT }}!\" ] }\n",
+        )
+        .env("HEAT", "0.25")
+        .run()
+        .success();
+    let body = server.only_request().body;
+    assert_eq!(body["temperature"], 0.25);
+    assert_eq!(body["deep"][0], "0.25!");
+    assert!(body.to_string().contains("77"), "{body}");
+}
+
+#[test]
+fn a_j2_file_is_rendered_as_a_whole_first() {
+    let text = "{% if env.STAGE == 'production' %}\nmodel: big\n{% else %}\nmodel: small\n{% endif %}\n\
+                extra_body:\n{% for name in env.FLAGS.split(',') %}  {{ name }}: true\n{% endfor %}";
+    let server = Server::start([Reply::text("ok")]);
+    Run::task(&server, "task")
+        .config("models/default.yaml.j2", text)
+        .env("STAGE", "production")
+        .env("FLAGS", "one,two")
+        .run()
+        .success();
+    let body = server.only_request().body;
+    assert_eq!(body["model"], "big");
+    assert_eq!((body["one"].clone(), body["two"].clone()), (true.into(), true.into()));
+}
+
+#[test]
+fn all_mistakes_are_reported_at_once_with_their_places() {
+    let output = check(&[
+        ("agent.yaml", "default_agent: default\nlimts: { max_turns: 3 }\n"),
+        ("models/default.yaml", "# a comment\nbase_url: 7000\nretry: { attempts: many }\n"),
+        (
+            "agents/other.yaml",
+            "name: other\nmodel: no-such-model\nsystem_prompt: \"{{ unclosed\"\ntools: [\"*\"]\n",
+        ),
+        ("models/twice.yaml", "name: twice\nprovider: openai\nmodel: a\nmodel: b\n"),
+    ])
+    .exits(3);
+    for part in [
+        "agent.yaml:2:1",
+        "limts",
+        "limits",
+        "models/default.yaml:3",
+        "attempts",
+        "agents/other.yaml:2",
+        "no-such-model",
+        "agents/other.yaml:3",
+        "models/twice.yaml:4",
+        "retry: { attempts: many }",
+    ] {
+        assert!(
+            output.stderr.contains(part) || output.stdout.contains(part),
+            "{part} is missing\n{}",
+            output.shown()
+        );
+    }
+    check(&[]).success();
+}
+
+#[test]
+fn a_run_fails_with_the_same_text_as_check() {
+    let broken = ("agent.yaml", "limits: { max_turns: many }\n");
+    let checked = check(&[broken]).exits(3);
+    let run =
+        Run::new().args(["run", "task"]).config(broken.0, broken.1).env("OPENAI_API_KEY", "k").run().exits(3);
+    let line = checked.stderr.lines().chain(checked.stdout.lines()).find(|line| line.contains("agent.yaml:1"));
+    assert!(line.is_some_and(|line| run.stderr.contains(line)), "{}\n{}", checked.shown(), run.shown());
+}
+
+#[test]
+fn a_plain_yaml_file_with_template_blocks_gets_a_hint() {
+    check(&[("models/default.yaml", "{% if env.X %}\nmodel: a\n{% endif %}\n")]).exits(3).stderr_has(".yaml.j2");
+}
+
+#[test]
+fn explain_names_the_file_and_line_the_variable_or_the_flag() {
+    let explain = |extra: &[&str], variable: &str| {
+        Run::new()
+            .args(["config", "explain", "models.default.retry.attempts"])
+            .args(extra.iter().copied())
+            .config("models/default.yaml", "# first line\nretry:\n  attempts: 9\n")
+            .env(variable, "7")
+            .env("OPENAI_API_KEY", "k")
+            .run()
+            .success()
+    };
+    explain(&[], "UNRELATED").stdout_has("models/default.yaml:3").stdout_has("9");
+    explain(&[], "AGENT_SET_MODELS__DEFAULT__RETRY__ATTEMPTS")
+        .stdout_has("AGENT_SET_MODELS__DEFAULT__RETRY__ATTEMPTS")
+        .stdout_has("7");
+    explain(&["--set", "models.default.retry.attempts=8"], "UNRELATED").stdout_has("--set").stdout_has("8");
+    Run::new()
+        .args(["config", "explain", "limits.max_turns"])
+        .env("OPENAI_API_KEY", "k")
+        .run()
+        .success()
+        .stdout_has("50");
+    Run::new()
+        .args(["config", "explain", "limits.max_tunrs"])
+        .env("OPENAI_API_KEY", "k")
+        .run()
+        .fails()
+        .stderr_has("max_turns");
+}
+
+#[test]
+fn settings_reach_the_built_in_agents() {
+    let shown =
+        Run::new().args(["--set", "limits.max_turns=7", "config", "explain", "agents.default.limits.max_turns"]);
+    shown.env("OPENAI_API_KEY", "k").run().success().stdout_has("7");
+}
+
+#[test]
+fn path_shows_where_it_looks() {
+    let output = Run::new().args(["config", "path"]).run().success();
+    assert!(output.stdout.contains(&output.place.config().to_string_lossy().into_owned()), "{}", output.shown());
+}
+
+#[test]
+fn schema_is_a_json_schema_for_editors() {
+    for (kind, key) in [("model", "base_url"), ("agent", "system_prompt"), ("settings", "default_agent")] {
+        let schema = Run::new().args(["config", "schema", kind]).run().success().json();
+        assert!(schema["properties"][key].is_object(), "{kind}: {schema}");
+    }
+    Run::new().args(["config", "schema", "no-such-kind"]).run().exits(2);
+}
+
+#[test]
+fn the_built_in_configuration_is_sound_under_its_own_check() {
+    let output = Run::new().args(["init", "conf"]).run().success();
+    let written = fs::read_dir(output.place.workspace().join("conf")).expect("init writes").count();
+    assert!(written >= 3, "configs, prompts and skills");
+    Run::at(&output.place)
+        .args(["--config", "conf", "config", "check"])
+        .env("OPENAI_API_KEY", "k")
+        .run()
+        .success();
+}

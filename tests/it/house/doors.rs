@@ -1,0 +1,176 @@
+//! The doors: each foreign crate is used in one place, so that it can be replaced there; and what only some rooms do.
+
+use super::source::{Source, none, package, rust};
+
+/// Crate (as code names it) → the files or directories (ending in `/`) that may use it.
+const DOORS: &[(&str, &[&str])] = &[
+    // command line and terminal
+    ("clap", &["src/cli/args.rs", "src/cli/args/"]),
+    ("clap_complete", &["src/cli/"]),
+    ("clap_mangen", &["src/cli/"]),
+    ("indicatif", &["src/sink/"]),
+    ("rustyline", &["src/repl/input.rs"]),
+    // data
+    ("saphyr_parser", &["src/yaml.rs", "src/yaml/"]),
+    ("serde_yaml", &["src/yaml.rs", "src/yaml/"]),
+    ("jsonschema", &["src/agent/", "src/policy/", "src/tools/"]),
+    ("schemars", &["src/config/"]),
+    ("include_dir", &["src/builtin.rs"]),
+    // templates
+    ("minijinja", &["src/template/"]),
+    ("minijinja_contrib", &["src/template/"]),
+    // network and model
+    ("async_openai", &["src/llm/openai.rs", "src/llm/openai/"]),
+    ("reqwest", &["src/net.rs", "src/net/", "src/llm/"]),
+    ("rustls", &["src/net.rs", "src/net/"]),
+    ("tiktoken_rs", &["src/tokens.rs", "src/tokens/"]),
+    // files and search
+    ("globset", &["src/tools/", "src/policy/", "src/text.rs"]),
+    ("grep_matcher", &["src/tools/"]),
+    ("grep_regex", &["src/tools/"]),
+    ("grep_searcher", &["src/tools/"]),
+    ("ignore", &["src/tools/"]),
+    ("similar", &["src/tools/"]),
+    ("strsim", &["src/text.rs"]),
+    // operating system
+    ("nix", &["src/process.rs", "src/process/"]),
+    // errors: `anyhow` above the library layers, kinds of errors below
+    ("anyhow", &["src/agent/", "src/app/", "src/repl/", "src/cli/"]),
+];
+
+/// Plain vocabulary that any room may use.
+const OPEN: &[&str] = &[
+    "bytes",
+    "fastrand",
+    "futures_util",
+    "jiff",
+    "serde",
+    "serde_json",
+    "sha2",
+    "tempfile",
+    "thiserror",
+    "tokio",
+    "unicode_width",
+];
+
+/// What only some rooms may do: words in the code → where → what to do instead.
+const DEEDS: &[(&[&str], &[&str], &str)] = &[
+    (
+        &["env::var(", "env::var_os", "env::vars"],
+        &["src/config/env.rs"],
+        "Only src/config/env.rs reads the environment; take an `Env`",
+    ),
+    (
+        &["println!", "print!(", "io::stdout()", "io::stderr()", "stdout().lock", "stderr().lock", "dbg!"],
+        &["src/cli/", "src/main.rs", "src/sink/", "src/repl/"],
+        "Library code does not print: emit an event, or return the text",
+    ),
+    (
+        &["process::exit", "process::abort"],
+        &["src/cli/", "src/main.rs"],
+        "Library code does not exit: return an error",
+    ),
+];
+
+#[test]
+fn every_foreign_crate_is_behind_its_door() {
+    let mut broken = Vec::new();
+    for file in rust(&["src"]) {
+        for (line, code) in file.code() {
+            for (name, places) in DOORS {
+                if names_crate(&code, name) && !inside(&file.path, places) {
+                    broken.push(format!("{}:{line}: {name} belongs in {}", file.path, places.join(" or ")));
+                }
+            }
+        }
+    }
+    none("A foreign crate is used behind its one door. Ask the door's module for what is needed:", &broken);
+}
+
+#[test]
+fn every_dependency_has_a_door_or_is_open_to_all() {
+    let manifest = std::fs::read_to_string(package().join("Cargo.toml")).expect("the package has a manifest");
+    let declared = dependencies(&manifest);
+    let known = |name: &str| OPEN.contains(&name) || DOORS.iter().any(|(door, _)| *door == name);
+    let undecided: Vec<String> = declared.iter().filter(|name| !known(name)).cloned().collect();
+    none("Decide where each dependency is used, in DOORS or OPEN of tests/it/house/doors.rs:", &undecided);
+    let all: String = rust(&["src"]).iter().flat_map(Source::all_code).map(|(_, code)| code + "\n").collect();
+    let unused: Vec<String> = declared.iter().filter(|name| !names_crate(&all, name)).cloned().collect();
+    none("Nothing uses these dependencies; take them out of Cargo.toml:", &unused);
+    let doors = DOORS.iter().map(|(name, _)| *name).chain(OPEN.iter().copied());
+    let gone: Vec<String> = doors.filter(|name| !declared.iter().any(|d| d == name)).map(str::to_owned).collect();
+    none("These have a door but are no dependency any more; take them out of tests/it/house/doors.rs:", &gone);
+}
+
+#[test]
+fn json_schemas_are_checked_in_one_file() {
+    let users: Vec<String> = rust(&["src"])
+        .into_iter()
+        .filter(|file| file.code().iter().any(|(_, code)| names_crate(code, "jsonschema")))
+        .map(|file| file.path)
+        .collect();
+    assert!(users.len() <= 1, "jsonschema is used in one file; these do: {users:?}");
+}
+
+#[test]
+fn only_the_rooms_meant_for_it_read_the_environment_print_or_exit() {
+    let mut broken = Vec::new();
+    for file in rust(&["src"]) {
+        for (line, code) in file.code() {
+            for (words, places, instead) in DEEDS {
+                if let Some(word) = words.iter().find(|word| code.contains(**word))
+                    && !inside(&file.path, places)
+                {
+                    broken.push(format!("{}:{line}: `{}`. {instead}.", file.path, word.trim()));
+                }
+            }
+        }
+    }
+    none("What only some rooms may do:", &broken);
+}
+
+fn inside(path: &str, places: &[&str]) -> bool {
+    places.iter().any(|place| path == *place || place.ends_with('/') && path.starts_with(place))
+}
+
+/// Whether the code names this crate at the start of a path.
+fn names_crate(code: &str, name: &str) -> bool {
+    code.match_indices(name).any(|(at, _)| {
+        let before = code[..at].chars().next_back();
+        let fresh = before.is_none_or(|c| !c.is_alphanumeric() && c != '_' && c != ':' && c != '.');
+        let rest = &code[at + name.len()..];
+        let root =
+            code[..at].ends_with("::") && !code[..at].trim_end_matches("::").ends_with(char::is_alphanumeric);
+        let imported = code[..at].trim_end().ends_with("use") && rest.starts_with([';', ' ']);
+        (fresh || root) && (rest.starts_with("::") || rest.starts_with('!') || imported)
+    })
+}
+
+/// Names under `[dependencies]` and `[target.….dependencies]`, as code writes them.
+fn dependencies(manifest: &str) -> Vec<String> {
+    let mut counted = false;
+    let mut names = Vec::new();
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            counted = line == "[dependencies]" || line.starts_with("[target.") && line.ends_with(".dependencies]");
+        } else if let (true, Some((name, _))) = (counted && !line.starts_with('#'), line.split_once('=')) {
+            names.push(name.trim().replace('-', "_"));
+        }
+    }
+    names
+}
+
+#[test]
+fn crates_are_found_however_they_are_named() {
+    for (code, name, expected) in [
+        ("use clap::Parser;", "clap", true),
+        ("use clap_complete::generate;", "clap", false),
+        ("let x = ::reqwest::get(y);", "reqwest", true),
+        ("x.ignore::<T>()", "ignore", false),
+        ("include_dir!(a)", "include_dir", true),
+        ("crate::template::minijinja::x", "minijinja", false),
+        ("#[derive(schemars::JsonSchema)]", "schemars", true),
+    ] {
+        assert_eq!(names_crate(code, name), expected, "{code}");
+    }
+}

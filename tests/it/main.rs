@@ -1,0 +1,27 @@
+//! The program seen from outside: one binary, a scripted server, a terminal, and the rules of the house.
+
+#![expect(clippy::format_collect, reason = "a text in a test is read more often than it is made")]
+
+mod run;
+mod output;
+mod reply;
+mod server;
+mod pty;
+mod lifeline;
+
+mod cli;
+mod exit_codes;
+mod house;
+mod signals;
+mod secrets;
+mod configuration;
+mod prompting;
+mod repl;
+mod approval;
+mod tools;
+mod sessions;
+mod provider;
+mod calls;
+mod limits;
+mod streams;
+mod wire;

@@ -1,0 +1,113 @@
+//! The system prompt that a model really gets.
+
+use crate::reply::Reply;
+use crate::run::Run;
+use crate::server::Server;
+
+/// The system prompt of one run.
+fn system(run: impl FnOnce(Run) -> Run) -> String {
+    let server = Server::start([Reply::text("ok")]);
+    run(Run::task(&server, "task")).run().success();
+    server.only_request().system().to_owned()
+}
+
+#[test]
+fn it_names_the_workspace_and_holds_no_template() {
+    let text = system(|run| run);
+    assert!(text.contains("workspace"), "{text}");
+    for mark in ["{{", "}}", "{%", "%}"] {
+        assert!(!text.contains(mark), "{mark} in {text}");
+    }
+}
+
+#[test]
+fn it_is_the_same_for_two_runs_in_one_place() {
+    let server = Server::always(Reply::text("ok"));
+    let first = Run::task(&server, "task").run().success();
+    Run::at(&first.place).args(["run", "another"]).server(&server).run().success();
+    let requests = server.requests();
+    assert_eq!(requests[0].system(), requests[1].system(), "no clock and no counter in the prefix");
+    assert_eq!(requests[0].body["tools"], requests[1].body["tools"]);
+}
+
+#[test]
+fn instructions_of_the_workspace_are_part_of_it_from_the_git_root_down() {
+    let text = system(|run| {
+        run.file(".git/HEAD", "ref: refs/heads/main\n")
+            .file("AGENTS.md", "Rule of the root. {{ env.HOME }}")
+            .file("sub/AGENTS.md", "Rule of the part.")
+            .args(["-C", "sub"])
+    });
+    let (root, part) = (text.find("Rule of the root."), text.find("Rule of the part."));
+    assert!(root.is_some() && part.is_some() && root < part, "{text}");
+    assert!(text.contains("{{ env.HOME }}"), "what comes from a file is never rendered: {text}");
+    let text = system(|run| run.file("CLAUDE.md", "Rule of another file."));
+    assert!(text.contains("Rule of another file."), "{text}");
+    let text = system(|run| run.file("CLAUDE.md", "Not read.").file("AGENTS.md", "Read."));
+    assert!(!text.contains("Not read."), "{text}");
+}
+
+#[test]
+fn long_instructions_share_the_room_and_the_nearest_is_never_dropped() {
+    let text = system(|run| {
+        run.file(".git/HEAD", "ref: refs/heads/main\n")
+            .file("AGENTS.md", "root rule ".repeat(10_000))
+            .file("sub/AGENTS.md", format!("nearest rule {}", "x".repeat(10_000)))
+            .args(["-C", "sub"])
+    });
+    assert!(text.contains("nearest rule") && text.contains("root rule"), "{}", &text[..400]);
+    assert!(text.len() < 48 * 1024, "{} bytes", text.len());
+}
+
+#[test]
+fn an_agent_may_bring_its_own_prompt_with_variables() {
+    let text = system(|run| {
+        run.config("agents/default.yaml", "system_prompt: \"You are {{ name }}. {{ vars.tone }}\"\n")
+            .args(["--var", "tone=Be {{ kind }}."])
+    });
+    assert!(text.starts_with("You are default. Be {{ kind }}."), "{text}");
+}
+
+#[test]
+fn a_prompt_of_the_user_is_found_by_name_and_version() {
+    let prompt = |version: &str| format!("---\ndescription: Mine.\n---\nThis is {version}.\n");
+    let with = |reference: &'static str| {
+        system(move |run| {
+            run.config("prompts/mine/v1.0.0.md", &prompt("one"))
+                .config("prompts/mine/v2.0.0.md", &prompt("two"))
+                .config("prompts/mine/release.yaml", "production: 1.0.0\n")
+                .args(["--prompt", reference])
+        })
+    };
+    assert!(with("mine@2.0.0").contains("This is two."));
+    assert!(with("mine@production").contains("This is one."));
+}
+
+#[test]
+fn missing_variables_are_all_named_before_anything_is_sent() {
+    let server = Server::start([]);
+    let output = Run::task(&server, "task")
+        .config(
+            "prompts/mine/v1.0.0.md",
+            "---\ndescription: Mine.\nrequired_vars: [vars.tone, vars.place]\n---\n{{ vars.tone }} in {{ vars.place }}\n",
+        )
+        .args(["--prompt", "mine@1.0.0"])
+        .run()
+        .fails();
+    assert!(output.stderr.contains("tone") && output.stderr.contains("place"), "{}", output.shown());
+    assert!(server.requests().is_empty());
+}
+
+#[test]
+fn a_prompt_that_runs_for_ever_is_stopped() {
+    let server = Server::start([]);
+    Run::task(&server, "task")
+        .config(
+            "agents/default.yaml",
+            "system_prompt: \"{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}\"\n",
+        )
+        .run()
+        .fails()
+        .stdout_is("");
+    assert!(server.requests().is_empty());
+}

@@ -1,0 +1,152 @@
+//! A terminal with a screen: the binary runs in a PTY, a test types and reads what a person would see.
+
+use std::io::{Read, Write};
+use std::num::NonZeroU16;
+use std::sync::{Arc, Condvar, Mutex, mpsc};
+use std::thread;
+
+use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
+
+use crate::run::{GUARD, Place, Run};
+
+/// A running program and its screen.
+pub struct Terminal {
+    master: Box<dyn MasterPty + Send>,
+    keys: Box<dyn Write + Send>,
+    child: Option<Box<dyn Child + Send + Sync>>,
+    state: Arc<(Mutex<Seen>, Condvar)>,
+    pub place: Arc<Place>,
+}
+
+struct Seen {
+    parser: vt100::Parser,
+    /// Everything that was written, escapes and all.
+    raw: Vec<u8>,
+    ended: bool,
+}
+
+impl Terminal {
+    /// Starts `run` on a screen of 100 columns and 30 rows.
+    pub fn start(run: &Run) -> Self {
+        Self::sized(run, 100, 30)
+    }
+
+    pub fn sized(run: &Run, columns: u16, rows: u16) -> Self {
+        let pair = native_pty_system().openpty(size(columns, rows)).expect("the system has a free terminal");
+        let command = run.command();
+        let mut builder = CommandBuilder::new(command.get_program());
+        builder.args(command.get_args());
+        builder.env_clear();
+        for (name, value) in command.get_envs() {
+            builder.env(name, value.unwrap_or_default());
+        }
+        builder.cwd(run.place().workspace());
+        let child = pair.slave.spawn_command(builder).expect("the binary starts");
+        // Ours would keep the terminal open after the program's end.
+        drop(pair.slave);
+        let parser = vt100::Parser::new(positive(rows), positive(columns), 1000);
+        let state = Arc::new((Mutex::new(Seen { parser, raw: Vec::new(), ended: false }), Condvar::new()));
+        let reader = pair.master.try_clone_reader().expect("the terminal can be read");
+        let shared = Arc::clone(&state);
+        thread::spawn(move || watch(reader, &shared));
+        let keys = pair.master.take_writer().expect("the terminal can be written");
+        Self { master: pair.master, keys, child: Some(child), state, place: run.place() }
+    }
+
+    /// Presses these keys; `\r` is Enter, `\x03` Ctrl-C, `\x04` Ctrl-D.
+    pub fn keys(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).and_then(|()| self.keys.flush()).expect("the terminal takes keys");
+    }
+
+    /// Types a line and presses Enter.
+    pub fn line(&mut self, line: &str) {
+        self.keys(&format!("{line}\r"));
+    }
+
+    /// Pastes, as terminals do that mark a paste.
+    pub fn paste(&mut self, text: &str) {
+        self.keys(&format!("\x1b[200~{text}\x1b[201~"));
+    }
+
+    pub fn resize(&mut self, columns: u16, rows: u16) {
+        self.master.resize(size(columns, rows)).expect("the terminal takes another size");
+        let mut seen = self.state.0.lock().expect("the watcher does not panic");
+        seen.parser.screen_mut().set_size(positive(rows), positive(columns));
+    }
+
+    /// Returns once the screen shows `text`.
+    #[track_caller]
+    pub fn wait_for(&self, text: &str) {
+        self.wait_until(&format!("`{text}`"), |screen| screen.contains(text));
+    }
+
+    /// Returns once the screen shows what is wanted.
+    #[track_caller]
+    pub fn wait_until(&self, what: &str, wanted: impl Fn(&str) -> bool) {
+        let (seen, changed) = &*self.state;
+        let seen = seen.lock().expect("the watcher does not panic");
+        let waiting = |seen: &mut Seen| !wanted(&seen.parser.screen().contents()) && !seen.ended;
+        let (seen, _) = changed.wait_timeout_while(seen, GUARD, waiting).expect("the watcher does not panic");
+        let screen = seen.parser.screen().contents();
+        assert!(wanted(&screen), "the screen never showed {what}. It shows:\n{screen}");
+    }
+
+    /// What the screen shows now.
+    pub fn screen(&self) -> String {
+        self.state.0.lock().expect("the watcher does not panic").parser.screen().contents()
+    }
+
+    /// Every byte that was written so far.
+    pub fn raw(&self) -> String {
+        String::from_utf8_lossy(&self.state.0.lock().expect("the watcher does not panic").raw).into_owned()
+    }
+
+    /// Waits for the end of the program and returns its exit code.
+    #[track_caller]
+    pub fn exit_code(&mut self) -> u32 {
+        let mut child = self.child.take().expect("its end is waited for once");
+        let mut killer = child.clone_killer();
+        let (done, ended) = mpsc::channel();
+        thread::spawn(move || {
+            let _ = done.send(child.wait());
+        });
+        let Ok(status) = ended.recv_timeout(GUARD) else {
+            let _ = killer.kill();
+            panic!("the program did not end. The screen shows:\n{}", self.screen());
+        };
+        status.as_ref().map(ExitStatus::exit_code).expect("a child can be waited for")
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn watch(mut reader: Box<dyn Read + Send>, state: &(Mutex<Seen>, Condvar)) {
+    let mut buffer = vec![0; 16 * 1024];
+    loop {
+        // A terminal whose other side is gone answers with an error, not with an end.
+        let read = reader.read(&mut buffer).unwrap_or(0);
+        let mut seen = state.0.lock().expect("nobody panics while holding the screen");
+        seen.parser.process(&buffer[..read]);
+        seen.raw.extend_from_slice(&buffer[..read]);
+        seen.ended = read == 0;
+        state.1.notify_all();
+        if read == 0 {
+            return;
+        }
+    }
+}
+
+fn size(columns: u16, rows: u16) -> PtySize {
+    PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 }
+}
+
+fn positive(size: u16) -> NonZeroU16 {
+    NonZeroU16::new(size).expect("a screen has a size")
+}

@@ -1,0 +1,240 @@
+//! The REPL in a real terminal: no input lost, no wide character garbled, Ctrl-C and Ctrl-D as a shell user expects.
+
+use serde_json::json;
+
+use crate::lifeline::Lifeline;
+use crate::pty::Terminal;
+use crate::reply::{Act, Reply};
+use crate::run::Run;
+use crate::server::{Server, assert_answered_once, assert_append_only};
+
+fn chat(server: &Server) -> Terminal {
+    Terminal::start(&Run::new().server(server))
+}
+
+/// The last thing that the user said in each request.
+fn said(server: &Server) -> Vec<String> {
+    server.requests().iter().map(|request| request.user().to_owned()).collect()
+}
+
+#[test]
+fn a_conversation_of_two_turns() {
+    let server = Server::start([Reply::text("First answer."), Reply::text("Second answer.")]);
+    let mut terminal = chat(&server);
+    terminal.line("one");
+    terminal.wait_for("First answer.");
+    terminal.line("two");
+    terminal.wait_for("Second answer.");
+    terminal.line("/exit");
+    assert_eq!(terminal.exit_code(), 0);
+    assert_append_only(&server.requests());
+    assert_eq!(said(&server), ["one", "two"]);
+}
+
+#[test]
+fn keys_typed_while_the_answer_streams_are_not_lost() {
+    let gate = crate::reply::Gate::new();
+    let server = Server::start([Reply::text("First answer.").gate(&gate, 2), Reply::text("Second answer.")]);
+    let mut terminal = chat(&server);
+    terminal.line("one");
+    gate.reached();
+    terminal.line("typed ahead");
+    gate.open();
+    terminal.wait_for("Second answer.");
+    assert_eq!(said(&server), ["one", "typed ahead"]);
+}
+
+#[test]
+fn control_d_on_an_empty_line_leaves() {
+    let server = Server::start([Reply::text("First answer.")]);
+    let mut terminal = chat(&server);
+    terminal.line("one");
+    terminal.wait_for("First answer.");
+    terminal.keys("\x04");
+    assert_eq!(terminal.exit_code(), 0);
+}
+
+#[test]
+fn control_c_clears_a_half_typed_line_and_stops_an_answer_but_never_the_program() {
+    let server = Server::start([Reply::text("Half of it, and more.").then(2, Act::Hang), Reply::text("Fine.")]);
+    let mut terminal = chat(&server);
+    terminal.keys("not this");
+    terminal.wait_for("not this");
+    terminal.keys("\x03");
+    terminal.line("one");
+    terminal.wait_for("Half of");
+    terminal.keys("\x03");
+    terminal.line("two");
+    terminal.wait_for("Fine.");
+    assert_eq!(said(&server), ["one", "two"]);
+    assert_answered_once(&server.requests()[1]);
+    assert!(server.requests()[1].raw.contains("Half of"), "what was streamed is kept");
+}
+
+#[test]
+fn control_c_kills_a_running_command_and_the_next_message_works() {
+    let server =
+        Server::start([Reply::call("run_command", &json!({"command": Lifeline::COMMAND})), Reply::text("Fine.")]);
+    let run = Run::new().args(["chat", "--approve", "all"]).server(&server);
+    let lifeline = Lifeline::new(&run.place().workspace());
+    let mut terminal = Terminal::start(&run);
+    terminal.line("run it");
+    lifeline.wait_started();
+    terminal.keys("\x03");
+    lifeline.wait_dead();
+    terminal.line("two");
+    terminal.wait_for("Fine.");
+    assert_answered_once(&server.requests()[1]);
+}
+
+#[test]
+fn wide_characters_are_typed_edited_and_sent_whole() {
+    let server = Server::start([Reply::text("你好，世界 👋🏽 done")]);
+    let mut terminal = chat(&server);
+    terminal.keys("日本語x");
+    terminal.wait_for("日本語x");
+    // Backspace takes the x, then one wide character.
+    terminal.keys("\x7f\x7f");
+    terminal.line("é🎉");
+    terminal.wait_for("done");
+    assert_eq!(said(&server), ["日本é🎉"]);
+    assert!(terminal.screen().contains("你好，世界"), "{}", terminal.screen());
+}
+
+#[test]
+fn many_lines_are_one_message_however_they_are_entered() {
+    let server = Server::always(Reply::text("Noted."));
+    let mut terminal = chat(&server);
+    let mut turn = |keys: &mut dyn FnMut(&mut Terminal), expected: &str| {
+        let before = server.requests().len();
+        keys(&mut terminal);
+        terminal.wait_until("the answer", |screen| {
+            server.requests().len() > before && screen.matches("Noted.").count() > before
+        });
+        assert_eq!(said(&server).last().map(String::as_str), Some(expected));
+    };
+    turn(
+        &mut |terminal| {
+            terminal.paste("line one\nline two");
+            terminal.keys("\r");
+        },
+        "line one\nline two",
+    );
+    turn(
+        &mut |terminal| {
+            terminal.line("begun \\");
+            terminal.line("ended");
+        },
+        "begun \nended",
+    );
+    turn(
+        &mut |terminal| {
+            terminal.line("\"\"\"");
+            terminal.line("in quotes");
+            terminal.line("\"\"\"");
+        },
+        "in quotes",
+    );
+}
+
+#[test]
+fn commands_come_from_one_table() {
+    let server = Server::start([]);
+    let mut terminal = chat(&server);
+    terminal.line("/help");
+    for command in ["/help", "/model", "/tools", "/skills", "/context", "/clear", "/exit"] {
+        terminal.wait_for(command);
+    }
+    terminal.line("/tools");
+    terminal.wait_for("edit_file");
+    terminal.line("/no-such-command");
+    terminal.wait_for("no-such-command");
+    terminal.keys("/ski\t");
+    terminal.wait_for("/skills");
+    assert!(server.requests().is_empty(), "a command is not a message");
+}
+
+#[test]
+fn paths_are_completed_after_an_at_sign() {
+    let server = Server::start([Reply::text("Seen.")]);
+    let run = Run::new().server(&server).file("unmistakable.txt", "x");
+    let mut terminal = Terminal::start(&run);
+    terminal.keys("look at @unmis\t");
+    terminal.wait_for("@unmistakable.txt");
+}
+
+#[test]
+fn clear_begins_anew() {
+    let server = Server::always(Reply::text("Noted."));
+    let mut terminal = chat(&server);
+    terminal.line("remember the heron");
+    terminal.wait_for("Noted.");
+    terminal.line("/clear");
+    terminal.line("what was it?");
+    terminal.wait_until("a second request", |_| server.requests().len() > 1);
+    assert!(!server.requests()[1].raw.contains("heron"), "{}", server.requests()[1].raw);
+}
+
+#[test]
+fn a_write_is_asked_for_and_shows_what_it_would_do() {
+    let write = |name: &str| Reply::call("write_file", &json!({"path": name, "content": "the new text\n"}));
+    let server =
+        Server::start([write("yes.txt"), Reply::text("Written."), write("no.txt"), Reply::text("Left it.")]);
+    let mut terminal = chat(&server);
+    terminal.line("write yes");
+    terminal.wait_for("the new text");
+    terminal.line("y");
+    terminal.wait_for("Written.");
+    assert_eq!(terminal.place.read("yes.txt"), "the new text\n");
+    terminal.line("write no");
+    terminal.wait_for("no.txt");
+    terminal.line("n");
+    terminal.wait_for("Left it.");
+    assert!(!terminal.place.exists("no.txt"));
+}
+
+#[test]
+fn a_resize_in_the_middle_of_a_line_loses_nothing() {
+    let server = Server::start([Reply::text("Seen.")]);
+    let mut terminal = chat(&server);
+    terminal.keys("the first half of a line ");
+    terminal.wait_for("the first half of a line");
+    terminal.resize(50, 20);
+    terminal.keys("and its second half, which is longer");
+    terminal.resize(120, 40);
+    terminal.keys("\r");
+    terminal.wait_for("Seen.");
+    assert_eq!(said(&server), ["the first half of a line and its second half, which is longer"]);
+}
+
+#[test]
+fn what_a_model_says_cannot_move_the_cursor() {
+    let server = Server::start([Reply::text("start \u{1b}[2J\u{1b}]0;title\u{7} \u{202e}end")]);
+    let mut terminal = chat(&server);
+    terminal.line("one");
+    terminal.wait_for("end");
+    assert!(!terminal.raw().contains("\u{1b}[2J\u{1b}]0;"), "{:?}", terminal.raw());
+    assert!(!terminal.raw().contains('\u{202e}'));
+}
+
+#[test]
+fn on_a_terminal_run_streams_every_text() {
+    let gate = crate::reply::Gate::new();
+    let server = Server::start([Reply::text("First half, second half.").gate(&gate, 2)]);
+    let mut terminal = Terminal::start(&Run::task(&server, "task"));
+    gate.reached();
+    terminal.wait_for("First half");
+    gate.open();
+    terminal.wait_for("second half.");
+    assert_eq!(terminal.exit_code(), 0);
+}
+
+#[test]
+fn a_failed_turn_is_shown_and_the_next_message_works() {
+    let server = Server::start([Reply::error(400, "no such thing"), Reply::text("Fine.")]);
+    let mut terminal = chat(&server);
+    terminal.line("one");
+    terminal.wait_for("no such thing");
+    terminal.line("two");
+    terminal.wait_for("Fine.");
+}

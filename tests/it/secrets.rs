@@ -1,0 +1,126 @@
+//! Secrets: what a key holds is in the request's header and nowhere else.
+
+use serde_json::json;
+
+use crate::reply::Reply;
+use crate::run::{KEY, Run};
+use crate::server::Server;
+
+#[test]
+fn the_key_reaches_the_server_and_nothing_else() {
+    let server = Server::start([
+        Reply::call("run_command", &json!({"command": "env; echo key=$OPENAI_API_KEY"})),
+        Reply::call("run_command", &json!({"command": "cat /proc/$PPID/environ | tr '\\0' '\\n'"})),
+        Reply::text("done"),
+    ]);
+    let output = Run::task(&server, "task")
+        .args(["--approve", "all", "-o", "jsonl", "-v"])
+        .env("MY_SERVICE_TOKEN", "token-0123456789-never-shown")
+        .run()
+        .success();
+    for request in server.requests() {
+        assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+        for secret in [KEY, "token-0123456789-never-shown"] {
+            assert!(!request.raw.contains(secret), "a secret is in the conversation: {}", request.raw);
+        }
+    }
+    for secret in [KEY, "token-0123456789-never-shown"] {
+        assert!(!output.stdout.contains(secret) && !output.stderr.contains(secret), "{}", output.shown());
+        for (path, text) in output.place.kept() {
+            assert!(!text.contains(secret), "{} holds a secret", path.display());
+        }
+    }
+}
+
+#[test]
+fn errors_do_not_quote_the_key_even_where_the_provider_does() {
+    let server = Server::always(Reply::error(401, &format!("Incorrect API key provided: {KEY}.")));
+    let output = Run::task(&server, "task").args(["-o", "jsonl"]).run().exits(4);
+    assert!(!output.stdout.contains(KEY) && !output.stderr.contains(KEY), "{}", output.shown());
+}
+
+#[test]
+fn a_dry_run_and_the_configuration_show_no_secret() {
+    let server = Server::start([]);
+    for args in [
+        vec!["run", "--dry-run", "task"],
+        vec!["config", "show"],
+        vec!["config", "explain", "models.default.api_key"],
+    ] {
+        let output = Run::new()
+            .args(args)
+            .server(&server)
+            .config("models/default.yaml", "headers: { X-Auth: header-0123456789-secret }\n")
+            .run()
+            .success();
+        for secret in [KEY, "header-0123456789-secret"] {
+            assert!(!output.stdout.contains(secret) && !output.stderr.contains(secret), "{}", output.shown());
+        }
+    }
+    Run::new().args(["config", "show"]).server(&server).run().success().stdout_has("***");
+}
+
+#[test]
+fn a_mistake_in_a_file_with_a_key_does_not_show_the_key() {
+    let output = Run::new()
+        .args(["config", "check"])
+        .config("models/default.yaml", "api_key: key-0123456789-written-out\nbase_url: [not, a, string]\n")
+        .run()
+        .exits(3)
+        .stderr_has("models/default.yaml:2");
+    assert!(
+        !output.stderr.contains("key-0123456789") && !output.stdout.contains("key-0123456789"),
+        "{}",
+        output.shown()
+    );
+}
+
+#[test]
+fn prompts_cannot_read_secrets_from_the_environment() {
+    let run = |extra: &str| {
+        let server = Server::always(Reply::text("ok"));
+        let output = Run::task(&server, "task")
+            .config(
+                "agents/default.yaml",
+                "system_prompt: \"team={{ env.TEAM }} key={{ env.OPENAI_API_KEY | default('hidden') }}\"\n",
+            )
+            .config("agent.yaml", extra)
+            .env("TEAM", "blue")
+            .run();
+        (output, server.requests())
+    };
+    let (output, requests) = run("");
+    assert!(requests.iter().all(|request| !request.raw.contains(KEY)), "{}", output.shown());
+    output.success();
+    assert!(requests[0].system().contains("team=blue key=hidden"), "{}", requests[0].system());
+}
+
+#[test]
+fn a_key_with_a_line_feed_is_trimmed_and_one_with_garbage_is_refused() {
+    let server = Server::start([Reply::text("ok")]);
+    Run::task(&server, "task").env("OPENAI_API_KEY", format!("{KEY}\n")).run().success();
+    assert_eq!(server.only_request().header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+    let output = Run::task(&server, "task").env("OPENAI_API_KEY", "two\nlines").run().fails();
+    assert!([3, 4].contains(&output.code), "{}", output.shown());
+}
+
+#[test]
+fn the_key_for_openai_is_not_sent_to_another_models_server() {
+    let server = Server::start([Reply::text("ok")]);
+    Run::new()
+        .args(["run", "-m", "local", "task"])
+        .env("OPENAI_API_KEY", KEY)
+        .env("OPENAI_ORG_ID", "org-1")
+        .config(
+            "models/local.yaml",
+            &format!("name: local\nprovider: openai\nbase_url: \"{}\"\nmodel: tiny\n", server.url()),
+        )
+        .run()
+        .success();
+    let request = server.only_request();
+    assert!(
+        !request.headers.iter().any(|(_, value)| value.contains(KEY) || value.contains("org-1")),
+        "{:?}",
+        request.headers
+    );
+}

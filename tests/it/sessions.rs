@@ -1,0 +1,142 @@
+//! Sessions on disk: durable, private, continued, and mended where a line was torn.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+
+use crate::reply::Reply;
+use crate::run::Run;
+use crate::server::{Server, assert_answered_once};
+
+#[test]
+fn continue_extends_the_last_conversation_byte_for_byte() {
+    let server = Server::start([
+        Reply::call("read_file", &json!({"path": "a.txt"})),
+        Reply::text("It says A."),
+        Reply::text("You asked about a.txt."),
+    ]);
+    let first = Run::task(&server, "what is in a.txt?").file("a.txt", "A\n").run().success();
+    Run::at(&first.place).args(["run", "--continue", "what did I ask?"]).server(&server).run().success();
+    let requests = server.requests();
+    crate::server::assert_append_only(&requests);
+    assert_eq!(requests[2].user(), "what did I ask?");
+    assert_answered_once(&requests[2]);
+    assert_eq!(first.place.session_logs().len(), 1, "one conversation, one log");
+}
+
+#[test]
+fn a_session_is_found_by_its_id_and_listed_and_shown() {
+    let server = Server::always(Reply::text("The answer."));
+    let first = Run::task(&server, "the first task").args(["-o", "json"]).run().success();
+    let id = first.json()["session_id"].as_str().expect("an id").to_owned();
+    let place = &first.place;
+    Run::at(place).args(["run", "the second task"]).server(&server).run().success();
+    Run::at(place).args(["run", "--session", &id, "and more"]).server(&server).run().success();
+    let last = server.requests().pop().expect("a request");
+    assert!(last.raw.contains("the first task") && !last.raw.contains("the second task"), "{}", last.raw);
+    let listed = Run::at(place).args(["session", "list"]).run().success();
+    assert!(listed.stdout.contains(&id) && listed.stdout.contains("the second task"), "{}", listed.shown());
+    let shown = Run::at(place).args(["session", "show", &id]).run().success();
+    for part in ["the first task", "The answer.", "and more"] {
+        assert!(shown.stdout.contains(part), "{part}\n{}", shown.shown());
+    }
+    Run::at(place)
+        .args(["run", "--session", "no-such-session", "x"])
+        .server(&server)
+        .run()
+        .fails()
+        .stderr_has("no-such-session");
+    Run::at(place).args(["session", "show", "no-such-session"]).run().fails().stderr_has("no-such-session");
+}
+
+#[test]
+fn continue_means_this_workspace_and_says_so_where_there_is_none() {
+    let server = Server::always(Reply::text("ok"));
+    let first = Run::task(&server, "here").file("other/x", "").run().success();
+    let elsewhere =
+        Run::at(&first.place).args(["-C", "other", "run", "--continue", "there"]).server(&server).run();
+    assert!(elsewhere.code != 0, "another workspace has no session to continue\n{}", elsewhere.shown());
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn ephemeral_leaves_nothing_behind() {
+    let server = Server::always(Reply::text("ok"));
+    let output = Run::task(&server, "a secret question").arg("--ephemeral").run().success();
+    for (path, text) in output.place.kept() {
+        assert!(!text.contains("a secret question"), "{} holds the task", path.display());
+    }
+    assert!(output.place.session_logs().is_empty());
+}
+
+#[test]
+fn logs_are_versioned_from_the_first_line_and_private() {
+    let server = Server::always(Reply::text("ok"));
+    let output = Run::task(&server, "task").run().success();
+    let logs = output.place.session_logs();
+    let [log] = &logs[..] else { panic!("one log, found {logs:?}") };
+    assert_eq!(mode(log), 0o600, "{}", log.display());
+    assert_eq!(mode(log.parent().expect("a directory")), 0o700);
+    let text = fs::read_to_string(log).expect("a log is text");
+    let first: Value = serde_json::from_str(text.lines().next().expect("a line")).expect("a line is JSON");
+    assert!(first["v"].is_number() || first["version"].is_number(), "no version in {first}");
+    for line in text.lines() {
+        serde_json::from_str::<Value>(line).expect("each line is JSON");
+    }
+}
+
+fn mode(path: &std::path::Path) -> u32 {
+    fs::metadata(path).expect("it is there").permissions().mode() & 0o777
+}
+
+#[test]
+fn a_torn_last_line_is_repaired_with_a_warning() {
+    let server = Server::always(Reply::text("ok"));
+    let first = Run::task(&server, "the first task").run().success();
+    let log = first.place.session_logs().remove(0);
+    let mut file = fs::OpenOptions::new().append(true).open(&log).expect("the log can be written");
+    file.write_all(b"{\"type\":\"message\",\"role\":\"user\",\"cont").expect("the log can be written");
+    drop(file);
+    let second = Run::at(&first.place).args(["run", "--continue", "go on"]).server(&server).run().success();
+    assert!(!second.stderr.is_empty(), "the repair was not reported\n{}", second.shown());
+    let last = server.requests().pop().expect("a request");
+    assert!(last.raw.contains("the first task") && last.raw.contains("go on"), "{}", last.raw);
+    for line in fs::read_to_string(&log).expect("a log is text").lines() {
+        serde_json::from_str::<Value>(line).unwrap_or_else(|error| panic!("{error} in {line}"));
+    }
+    Run::at(&first.place).args(["run", "--continue", "again"]).server(&server).run().success();
+}
+
+#[test]
+fn a_log_torn_between_a_call_and_its_answer_is_answered_on_the_way() {
+    let server = Server::start([
+        Reply::call("read_file", &json!({"path": "a.txt"})),
+        Reply::text("A."),
+        Reply::text("fine"),
+    ]);
+    let first = Run::task(&server, "task").file("a.txt", "A\n").run().success();
+    let log = first.place.session_logs().remove(0);
+    let text = fs::read_to_string(&log).expect("a log is text");
+    // Up to the message that made the call.
+    let kept: Vec<&str> = text.lines().take_while(|line| !line.contains("\"role\":\"tool\"")).collect();
+    assert!(kept.len() < text.lines().count(), "the answer of the tool is in the log: {text}");
+    fs::write(&log, kept.join("\n") + "\n").expect("the log can be written");
+    Run::at(&first.place).args(["run", "--continue", "go on"]).server(&server).run().success();
+    assert_answered_once(&server.requests()[2]);
+}
+
+#[test]
+fn the_system_prompt_is_rendered_once_a_session() {
+    let server = Server::always(Reply::text("ok"));
+    let first = Run::task(&server, "task").file("AGENTS.md", "Be brief.").run().success();
+    Run::at(&first.place)
+        .args(["run", "--continue", "more"])
+        .file("AGENTS.md", "Be verbose.")
+        .server(&server)
+        .run()
+        .success();
+    let requests = server.requests();
+    assert_eq!(requests[0].system(), requests[1].system());
+}
