@@ -8,6 +8,7 @@ pub mod json;
 pub mod yaml;
 pub mod template;
 pub mod message;
+pub mod attachment;
 pub mod output;
 pub mod frontmatter;
 pub mod tokens;

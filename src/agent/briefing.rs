@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use jiff::tz::TimeZone;
+
 use crate::event::PromptUsed;
 use crate::prompt::{Ending, Prompt, PromptContext, SessionFacts};
 use crate::session::Session;
@@ -37,7 +39,8 @@ impl Briefing {
             limits: (&turn.agent.limits).into(),
             usage: turn.meter.usage,
         };
-        let context = self.context(turn.session, turn.run.emitter.run_id(), turn.meter.steps, Some(ending));
+        let run_id = turn.run.emitter.run_id();
+        let context = self.context(turn.session, &run_id, turn.meter.steps, Some(ending));
         self.termination.render(&context.value()).map_err(|error| Stop::Failed(error.into()))
     }
 
@@ -57,7 +60,8 @@ impl Briefing {
             step,
             started_at: session.started_at().to_string(),
         };
-        context.datetime = template::datetime(session.started_at());
+        // The clock stands still at the session's start: a prompt that tells the time stays the same.
+        context.datetime = template::clock(session.started_at().to_zoned(TimeZone::system()));
         for skill in &mut context.agent.skills {
             skill.loaded = self.loaded.contains(&skill.name);
         }

@@ -9,16 +9,16 @@ use super::cancel::Cancel;
 use crate::contract::EventSink;
 use crate::event::{EVENT_VERSION, Event, EventKind};
 
-/// Emits the events of one run.
+/// Emits the events of one run after another.
 pub struct Emitter {
-    session_id: String,
-    run_id: String,
     inner: Mutex<Inner>,
     closed: Cancel,
 }
 
 struct Inner {
     sink: Box<dyn EventSink>,
+    session_id: String,
+    run_id: String,
     seq: u64,
     failure: Option<io::Error>,
 }
@@ -31,13 +31,21 @@ pub struct SinkClosed;
 impl Emitter {
     #[must_use]
     pub fn new(session_id: String, run_id: String, sink: Box<dyn EventSink>) -> Self {
-        let inner = Inner { sink, seq: 0, failure: None };
-        Self { session_id, run_id, inner: Mutex::new(inner), closed: Cancel::default() }
+        let inner = Inner { sink, session_id, run_id, seq: 0, failure: None };
+        Self { inner: Mutex::new(inner), closed: Cancel::default() }
+    }
+
+    /// Begins another run into the same sink; its events count from 0.
+    pub fn begin(&self, session_id: String, run_id: String) {
+        let mut inner = self.inner.lock().expect("no sink panics");
+        inner.session_id = session_id;
+        inner.run_id = run_id;
+        inner.seq = 0;
     }
 
     #[must_use]
-    pub fn run_id(&self) -> &str {
-        &self.run_id
+    pub fn run_id(&self) -> String {
+        self.inner.lock().expect("no sink panics").run_id.clone()
     }
 
     /// # Errors
@@ -52,8 +60,8 @@ impl Emitter {
             kind,
             seq: inner.seq,
             time: format!("{:.3}", Timestamp::now()),
-            session_id: self.session_id.clone(),
-            run_id: self.run_id.clone(),
+            session_id: inner.session_id.clone(),
+            run_id: inner.run_id.clone(),
         };
         inner.seq += 1;
         inner.sink.emit(&event).map_err(|error| {

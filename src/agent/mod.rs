@@ -35,7 +35,7 @@ pub use emitter::{Emitter, SinkClosed};
 pub use limits::{Limit, cost_usd};
 pub use schema::AnswerSchema;
 pub use toolbox::Toolbox;
-pub use turn::{Stop, TurnEnd, take_turn};
+pub use turn::{Stop, TurnEnd, settle, take_turn};
 
 /// An agent: everything that a turn needs besides the conversation. Holds no state.
 pub struct Agent {
@@ -90,5 +90,12 @@ impl Run {
             results: Vec::new(),
             ruler: Ruler::default(),
         }
+    }
+
+    /// Begins the next run of a chat: its sums start anew, what scripts and sizes rest on stays.
+    pub fn begin(&mut self, session_id: &str, run_id: String) {
+        self.emitter.begin(session_id.to_owned(), run_id);
+        self.started = Instant::now();
+        self.totals = Totals::default();
     }
 }

@@ -9,7 +9,7 @@ use super::clock::{Clock, working_time};
 use super::emitter::SinkClosed;
 use super::limits::{Limit, Meter};
 use super::repeat::RepeatDetector;
-use super::{Agent, Cancel, Run, dispatch};
+use super::{Agent, Cancel, Emitter, Run, dispatch};
 
 /// How a turn ended.
 #[derive(Debug)]
@@ -165,22 +165,14 @@ impl Turn<'_> {
         TurnEnd { stop, answer }
     }
 
-    /// Keeps what was streamed and answers the calls that were not answered, so that the next request is valid.
+    /// Keeps what was streamed and answers the calls that were not answered.
     pub(super) fn settle(&mut self, stop: &Stop) -> Result<(), Stop> {
         let why = match stop {
             Stop::Limit(limit) => limit.to_string(),
             Stop::Interrupted => "interrupted".to_owned(),
             _ => "the turn ended before the call did".to_owned(),
         };
-        let known = self.session.messages().len();
-        self.session.settle(&why).map_err(anyhow::Error::from)?;
-        for message in &self.session.messages()[known..] {
-            if let Message::Tool(answer) = message {
-                self.run.emitter.notify(dispatch::cancelled(answer));
-            }
-            self.run.emitter.notify(EventKind::Message(message.clone()));
-        }
-        Ok(())
+        Ok(settle(self.session, &self.run.emitter, &why)?)
     }
 
     /// What the model said last in this turn.
@@ -192,4 +184,21 @@ impl Turn<'_> {
         });
         said.unwrap_or_default()
     }
+}
+
+/// After a turn was cut short or dropped: keeps what was streamed and answers the calls that were not answered, so
+/// that the next request is valid.
+///
+/// # Errors
+/// When the session cannot be written.
+pub fn settle(session: &mut Session, emitter: &Emitter, why: &str) -> anyhow::Result<()> {
+    let known = session.messages().len();
+    session.settle(why)?;
+    for message in &session.messages()[known..] {
+        if let Message::Tool(answer) = message {
+            emitter.notify(dispatch::cancelled(answer));
+        }
+        emitter.notify(EventKind::Message(message.clone()));
+    }
+    Ok(())
 }

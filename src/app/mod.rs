@@ -20,10 +20,10 @@ use crate::tools::{self, Choice};
 use crate::workspace::{Ledger, Workspace};
 
 pub use error::{SetupError, SetupErrorKind};
-pub use sessions::{SessionChoice, open_session, store_dir};
+pub use sessions::{SessionChoice, brief, new_run_id, open_session, remember_loaded, store};
 
 /// What a person may say beside the configuration.
-#[derive(Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     pub agent: Option<String>,
     pub model: Option<String>,

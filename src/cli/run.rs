@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::agent::{Agent, Cancel, Emitter, Run, Stop, TurnEnd, take_turn};
 use crate::app::{self, Options, Services};
+use crate::attachment::attach;
 use crate::contract::{Approver, EventSink, Request, ToolChoice};
 use crate::event::{ContextSize, EventKind, RunCompleted, RunStarted};
 use crate::message::Message;
@@ -15,7 +16,7 @@ use crate::session::Session;
 use crate::sink::{Fanout, Jsonl, Nobody, Person, Screen, Spinner, StdinLines};
 
 use super::args::{OutputFormat, RunArgs, TurnArgs};
-use super::attachments::{self, Attachment};
+use super::attachments;
 use super::exit::{self, Verdict};
 use super::setup::Setup;
 use super::signals::Signals;
@@ -108,9 +109,9 @@ fn read_schema(path: &std::path::Path) -> Result<Value, Failure> {
 /// The task and what is attached to it. Without a task, standard input is the task.
 fn input(args: &RunArgs, warnings: &mut Vec<String>) -> Result<String, Failure> {
     let task = args.task.as_deref().filter(|task| *task != "-");
-    let mut attachments = Vec::new();
+    let mut attached = Vec::new();
     for file in &args.turn.files {
-        attachments.push(Attachment::read(file).map_err(Failure::usage)?);
+        attached.push(attachments::read(file).map_err(Failure::usage)?);
     }
     let from_stdin = args.turn.files.iter().any(|file| file.as_os_str() == "-");
     let task = match task {
@@ -121,7 +122,7 @@ fn input(args: &RunArgs, warnings: &mut Vec<String>) -> Result<String, Failure> 
             let bytes = stdin::whole().map_err(|error| {
                 Failure::usage(format!("no task: {error} (agent run \"task\", or pipe the task in)"))
             })?;
-            return Ok(attachments::message(String::from_utf8_lossy(&bytes).trim_end(), &attachments));
+            return Ok(attach(String::from_utf8_lossy(&bytes).trim_end(), &attached));
         }
     };
     if !from_stdin {
@@ -129,11 +130,11 @@ fn input(args: &RunArgs, warnings: &mut Vec<String>) -> Result<String, Failure> 
             let _ = writeln!(io::stderr(), "{note}");
         };
         match stdin::attachment(args.stdin, say).map_err(Failure::usage)? {
-            Input::Text(bytes) => attachments.push(Attachment::new("stdin", bytes).map_err(Failure::usage)?),
+            Input::Text(bytes) => attached.push(attachments::from_bytes("stdin", bytes).map_err(Failure::usage)?),
             Input::Nothing(note) => warnings.extend(note),
         }
     }
-    Ok(attachments::message(&task, &attachments))
+    Ok(attach(&task, &attached))
 }
 
 /// `--dry-run`: the request as it would be sent.

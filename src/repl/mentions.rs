@@ -6,18 +6,11 @@
 use std::fs::File;
 use std::io::Read;
 
+use crate::attachment::Attachment;
 use crate::workspace::Workspace;
 
 /// The most that one file may bring along, in bytes.
 pub const MOST_BYTES: u64 = 256 * 1024;
-
-/// A file that goes along with a message, as data.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attachment {
-    /// As the person wrote it.
-    pub name: String,
-    pub content: String,
-}
 
 /// What reading a mentioned file gave.
 #[derive(Debug, Clone, PartialEq, Eq)]

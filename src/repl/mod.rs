@@ -18,8 +18,8 @@ use tokio::sync::mpsc;
 pub use commands::{Action, COMMANDS, Command, Input, help, parse};
 pub use complete::Vocabulary;
 pub use lines::{Lines, Setup};
-pub use mentions::Attachment;
 
+use crate::attachment::Attachment;
 use crate::workspace::Workspace;
 
 /// What a chat needs of whoever runs its turns. Tables end in a line feed.

@@ -1,0 +1,212 @@
+//! `agent chat`: the interactive front end over the same turns as `agent run`. Each turn is a run of its own in one
+//! session.
+
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+
+use crate::agent::{Cancel, Emitter, Run, Stop, TurnEnd as AgentTurnEnd, settle, take_turn};
+use crate::app::{self, Options, Services, SessionChoice};
+use crate::attachment::attach;
+use crate::config::Config;
+use crate::contract::Approver;
+use crate::event::EventKind;
+use crate::repl::{self, ChatHost, Interrupter, LineSource, Lines, TurnEnd, TurnInput, Vocabulary};
+use crate::session::Session;
+use crate::sink::{Nobody, Person, Screen, Spinner};
+use crate::workspace::Workspace;
+
+use super::args::ChatArgs;
+use super::setup::Setup;
+use super::{Failure, Outcome, attachments, exit, run, tables};
+
+pub(super) fn run(setup: &Setup, args: ChatArgs) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (mut host, lines, mut interrupts, interrupter) = prepare(setup, &args)?;
+    let code = runtime.block_on(async {
+        listen(interrupter)?;
+        let chat = async move {
+            let code = repl::chat(&mut host, lines.as_ref(), &mut interrupts, &mut io::stderr()).await;
+            host.session.close().map(|()| code)
+        };
+        tokio::spawn(chat).await.map_err(anyhow::Error::from)?.map_err(Failure::from)
+    });
+    runtime.shutdown_background();
+    code
+}
+
+fn prepare(
+    setup: &Setup,
+    args: &ChatArgs,
+) -> Result<(Host, Arc<Lines>, repl::Interrupts, Interrupter), Failure> {
+    let workspace = setup.workspace()?;
+    let config = setup.config(&workspace)?;
+    let look = setup.look(false, false, false, true);
+    let spinner = Spinner::new(look.spinner);
+    let interactive = io::stdin().is_terminal() && io::stderr().is_terminal();
+    let (interrupter, interrupts) = repl::interrupts();
+    let lines = Arc::new(if interactive {
+        let editor = repl::Setup {
+            history: Some(config.dirs.state.join("history")),
+            vocabulary: Vocabulary {
+                models: config.models.keys().cloned().collect(),
+                workspace: workspace.root().to_path_buf(),
+            },
+            style: look.style,
+            stdout_terminal: io::stdout().is_terminal(),
+        };
+        Lines::editor(editor, interrupter.clone())
+    } else {
+        Lines::piped(interrupter.clone())
+    });
+    let approver: Arc<dyn Approver> = if interactive {
+        Arc::new(Person::new(Arc::clone(&lines) as Arc<_>, io::stderr(), look.style, spinner.clone()))
+    } else {
+        Arc::new(Nobody)
+    };
+    let options = run::options(&args.turn, None);
+    let mut services =
+        app::assemble(&config, &workspace, &options, Arc::clone(&approver)).map_err(Failure::from_setup)?;
+    let choice = setup.session_choice(&args.turn, false);
+    let (session, notes) =
+        app::open_session(&config, &workspace, &choice, &services.agent).map_err(Failure::from_setup)?;
+    let mut attached = Vec::new();
+    for file in &args.turn.files {
+        attached.push(attachments::read(file).map_err(Failure::usage)?);
+    }
+    let screen = Screen::new(io::stdout(), io::stderr(), look, spinner);
+    let run = Run::new(Emitter::new(session.id().to_owned(), app::new_run_id(), Box::new(screen)));
+    let warnings = services.warnings.drain(..).chain(notes);
+    for message in warnings {
+        run.emitter.notify(EventKind::Warning { message });
+    }
+    let host = Host {
+        config,
+        workspace,
+        options,
+        approver,
+        services,
+        session,
+        run,
+        attached,
+        ephemeral: matches!(choice, SessionChoice::Ephemeral),
+    };
+    Ok((host, lines, interrupts, interrupter))
+}
+
+/// SIGINT, wherever it was typed, stops the turn; SIGTERM and SIGHUP end the program.
+#[cfg(unix)]
+fn listen(interrupter: Interrupter) -> io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::spawn(async move {
+        while interrupt.recv().await.is_some() {
+            interrupter.interrupt();
+        }
+    });
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn listen(interrupter: Interrupter) -> io::Result<()> {
+    tokio::spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() {
+            interrupter.interrupt();
+        }
+    });
+    Ok(())
+}
+
+struct Host {
+    config: Config,
+    workspace: Workspace,
+    options: Options,
+    approver: Arc<dyn Approver>,
+    services: Services,
+    session: Session,
+    run: Run,
+    /// `-f` files, which go along with the first message.
+    attached: Vec<crate::attachment::Attachment>,
+    ephemeral: bool,
+}
+
+impl Host {
+    /// Shows how the turn ended and says it to the loop.
+    fn finish(&mut self, end: &AgentTurnEnd) -> TurnEnd {
+        let agent = &self.services.agent;
+        let mut verdict = exit::verdict(&end.stop, self.run.totals.denied, None);
+        verdict.reason = agent.redactor.redact(&verdict.reason).into_owned();
+        match self.run.emitter.emit(run::completed(agent, &self.run, &verdict, end)) {
+            Ok(()) => TurnEnd::Done(verdict.code),
+            Err(_) => TurnEnd::Unseen,
+        }
+    }
+}
+
+impl ChatHost for Host {
+    fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
+    async fn turn(&mut self, mut input: TurnInput) -> TurnEnd {
+        self.run.begin(self.session.id(), app::new_run_id());
+        let agent = &self.services.agent;
+        self.run.emitter.notify(run::started(agent));
+        input.attachments.splice(0..0, self.attached.drain(..));
+        let text = attach(&input.text, &input.attachments);
+        let end = match app::brief(agent, &mut self.session, &self.run) {
+            Ok(()) => take_turn(agent, &mut self.session, &mut self.run, text, &Cancel::default()).await,
+            Err(error) => AgentTurnEnd { stop: Stop::Failed(error), answer: String::new() },
+        };
+        self.finish(&end)
+    }
+
+    async fn interrupted(&mut self) -> TurnEnd {
+        let stop = match settle(&mut self.session, &self.run.emitter, "interrupted") {
+            Ok(()) => Stop::Interrupted,
+            Err(error) => Stop::Failed(error),
+        };
+        self.finish(&AgentTurnEnd { stop, answer: String::new() })
+    }
+
+    fn models_table(&self) -> String {
+        tables::models(&self.config, self.services.agent.model.info())
+    }
+
+    fn switch_model(&mut self, name: &str) -> Result<String, String> {
+        let options = Options { model: Some(name.to_owned()), ..self.options.clone() };
+        let services = app::assemble(&self.config, &self.workspace, &options, Arc::clone(&self.approver))
+            .map_err(|error| error.to_string())?;
+        self.options = options;
+        self.services = services;
+        app::remember_loaded(&self.session, &self.services.agent);
+        Ok(format!("The model is now {}.", self.services.agent.model.info().id))
+    }
+
+    fn tools_table(&self) -> String {
+        tables::tools(self.services.agent.tools.definitions())
+    }
+
+    fn skills_table(&self) -> String {
+        tables::skills(&self.services.catalogue, &self.services.agent.briefing.loaded)
+    }
+
+    fn context_table(&self) -> String {
+        tables::context(&self.services.agent, self.session.messages())
+    }
+
+    fn clear(&mut self) -> Result<String, String> {
+        let choice = if self.ephemeral { SessionChoice::Ephemeral } else { SessionChoice::New };
+        let agent = &self.services.agent;
+        let (session, _) = app::open_session(&self.config, &self.workspace, &choice, agent)
+            .map_err(|error| error.to_string())?;
+        agent.briefing.loaded.clear();
+        let before = std::mem::replace(&mut self.session, session);
+        let id = before.id().to_owned();
+        before.close().map_err(|error| error.to_string())?;
+        Ok(if self.ephemeral {
+            "A new conversation.".to_owned()
+        } else {
+            format!("A new conversation. The one before is kept: agent chat --session {id}")
+        })
+    }
+}
