@@ -1,1 +1,571 @@
 //! A session: one conversation, in memory and as an append-only log on disk.
+//!
+//! [`Session::record`] is the only way a message enters a conversation: on disk first, then in memory. A reply with
+//! calls is on disk for good before it returns, so that no call runs that a crash could forget; everything else is
+//! made durable by the next [`Session::sync`], which belongs before each request. Text that is still streaming is
+//! logged in pieces, without waiting for the disk.
+//!
+//! Time comes from the caller.
+
+mod conversation;
+mod entry;
+mod error;
+mod id;
+mod log;
+mod replay;
+mod store;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use crate::message::{AssistantMessage, FinishReason, Message, Usage};
+
+use conversation::{Conversation, cancelled};
+use entry::{Entry, Header};
+use id::stamp;
+use log::Log;
+
+pub use error::SessionError;
+pub use store::{Store, Summary};
+
+/// What a new session is about.
+#[derive(Debug, Clone, Copy)]
+pub struct About<'a> {
+    pub workspace: &'a Path,
+    pub agent: &'a str,
+    pub model: &'a str,
+}
+
+/// A conversation.
+#[derive(Debug)]
+pub struct Session {
+    header: Header,
+    started_at: Timestamp,
+    conversation: Conversation,
+    partial: Partial,
+    /// `None`: nothing is kept.
+    log: Option<Log>,
+}
+
+/// What the reply that is streaming has said.
+#[derive(Debug, Default)]
+struct Partial {
+    text: String,
+    reasoning: String,
+    /// How much of each is in the log.
+    logged_text: usize,
+    logged_reasoning: usize,
+    /// When the log last got a piece, or the first piece came.
+    since: Option<Instant>,
+}
+
+impl Session {
+    /// A session that leaves nothing on disk.
+    #[must_use]
+    pub fn ephemeral(about: About<'_>, now: Timestamp) -> Self {
+        Self::new(about, now, None)
+    }
+
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.header.id
+    }
+
+    #[must_use]
+    pub fn started_at(&self) -> Timestamp {
+        self.started_at
+    }
+
+    /// The directory, the agent and the model that it began with.
+    #[must_use]
+    pub fn about(&self) -> About<'_> {
+        About {
+            workspace: Path::new(&self.header.workspace),
+            agent: &self.header.agent,
+            model: &self.header.model,
+        }
+    }
+
+    /// The log; `None` for an ephemeral session. The file is made with the first message.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.log.as_ref().map(Log::path)
+    }
+
+    /// The conversation, the system prompt first once there is one.
+    #[must_use]
+    pub fn messages(&self) -> &[Message] {
+        &self.conversation.messages
+    }
+
+    /// The sum over all replies.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.conversation.usage
+    }
+
+    /// The sum of what is known; `None` when no price is.
+    #[must_use]
+    pub fn cost_usd(&self) -> Option<f64> {
+        self.conversation.cost_usd
+    }
+
+    #[must_use]
+    pub fn turns(&self) -> u64 {
+        self.conversation.turns
+    }
+
+    /// Replies of the model.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.conversation.steps
+    }
+
+    /// Calls that were answered, however they ended.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.conversation.calls
+    }
+
+    /// The visible text of the reply that is streaming.
+    #[must_use]
+    pub fn partial_text(&self) -> &str {
+        &self.partial.text
+    }
+
+    /// Adds a message: on disk, then in memory. Secrets must be out of it. A system prompt takes the place of the
+    /// one before; it reaches the disk with the message after it.
+    ///
+    /// # Errors
+    /// When the disk is in the way. The message is in memory all the same, and is written with the next one.
+    pub fn record(&mut self, message: Message, now: Timestamp) -> Result<(), SessionError> {
+        self.partial = Partial::default();
+        let logged = match &mut self.log {
+            None => Ok(()),
+            Some(log) => {
+                log.push(&Entry::Message { time: &stamp(now), message: &message });
+                match &message {
+                    Message::System { .. } => Ok(()),
+                    Message::Assistant(reply) if !reply.tool_calls.is_empty() => log.sync(),
+                    _ => log.write(),
+                }
+            }
+        };
+        self.conversation.push(message);
+        logged
+    }
+
+    /// Waits until everything that was recorded is on disk for good.
+    ///
+    /// # Errors
+    /// When the disk is in the way.
+    pub fn sync(&mut self) -> Result<(), SessionError> {
+        self.log.as_mut().map_or(Ok(()), Log::sync)
+    }
+
+    /// A turn begins. It reaches the disk with the user's message.
+    pub fn start_turn(&mut self, run_id: &str, now: Timestamp) {
+        self.conversation.turns += 1;
+        self.push(&Entry::TurnStarted { run_id, time: &stamp(now) });
+    }
+
+    /// A turn is over; `stop` says why (`completed`, `limit`, …). Everything is then on disk for good.
+    ///
+    /// # Errors
+    /// When the disk is in the way.
+    pub fn end_turn(&mut self, stop: &str, now: Timestamp) -> Result<(), SessionError> {
+        self.push(&Entry::TurnCompleted { stop, time: &stamp(now) });
+        self.sync()
+    }
+
+    /// More of the visible text of the reply that is streaming. A disk that fails is reported by the message that
+    /// follows.
+    pub fn stream_text(&mut self, text: &str, now: Instant) {
+        self.partial.text.push_str(text);
+        self.log_partial(now);
+    }
+
+    /// More of its reasoning.
+    pub fn stream_reasoning(&mut self, reasoning: &str, now: Instant) {
+        self.partial.reasoning.push_str(reasoning);
+        self.log_partial(now);
+    }
+
+    /// What has streamed is void: the request is made again.
+    pub fn clear_partial(&mut self) {
+        let partial = std::mem::take(&mut self.partial);
+        if partial.logged_text + partial.logged_reasoning > 0 {
+            self.push(&Entry::PartialVoid);
+        }
+    }
+
+    /// Makes the conversation whole after a turn was cut short: open calls are answered with `why` (each exactly
+    /// once), and text that has streamed becomes an interrupted reply. Does nothing where nothing is open.
+    ///
+    /// # Errors
+    /// When the disk is in the way; in memory the conversation is whole.
+    pub fn settle(&mut self, why: &str, now: Timestamp) -> Result<(), SessionError> {
+        let partial = std::mem::take(&mut self.partial);
+        let mut settled: Vec<Message> =
+            self.conversation.open_calls().into_iter().map(|call| cancelled(call, why)).collect();
+        if partial.text.trim().is_empty() {
+            self.partial = partial;
+            self.clear_partial();
+        } else {
+            settled.push(Message::Assistant(AssistantMessage {
+                content: partial.text,
+                reasoning: partial.reasoning,
+                finish_reason: FinishReason::Interrupted,
+                ..AssistantMessage::default()
+            }));
+        }
+        // Every message goes in, whatever the disk says of the first.
+        let recorded: Vec<_> = settled.into_iter().map(|message| self.record(message, now)).collect();
+        recorded.into_iter().collect::<Result<(), _>>()?;
+        self.sync()
+    }
+
+    fn new(about: About<'_>, now: Timestamp, store: Option<&Store>) -> Self {
+        let header = Header::new(
+            id::session_id(now, fastrand::u32(..)),
+            about.workspace.to_string_lossy().into_owned(),
+            about.agent,
+            about.model,
+            stamp(now),
+        );
+        let log = store.map(|store| {
+            let mut log = Log::new(store.path(about.workspace, &header.id));
+            log.push(&header);
+            log
+        });
+        Self { header, started_at: now, conversation: Conversation::default(), partial: Partial::default(), log }
+    }
+
+    /// Queues an entry for the next write.
+    fn push(&mut self, entry: &Entry<'_>) {
+        if let Some(log) = &mut self.log {
+            log.push(entry);
+        }
+    }
+
+    /// Logs what has streamed since the last time, if that is much or was long ago.
+    fn log_partial(&mut self, now: Instant) {
+        const MUCH: usize = 2048;
+        const LONG: Duration = Duration::from_millis(500);
+        let partial = &mut self.partial;
+        let since = *partial.since.get_or_insert(now);
+        let text = &partial.text[partial.logged_text..];
+        let reasoning = &partial.reasoning[partial.logged_reasoning..];
+        if text.len() + reasoning.len() < MUCH && now.saturating_duration_since(since) < LONG {
+            return;
+        }
+        if let Some(log) = &mut self.log {
+            log.push(&Entry::Partial { text, reasoning });
+            // What fails here stays queued, and fails again where it is reported.
+            let _ = log.write();
+        }
+        partial.logged_text = partial.text.len();
+        partial.logged_reasoning = partial.reasoning.len();
+        partial.since = Some(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+    use std::time::{Duration, Instant};
+
+    use jiff::Timestamp;
+
+    use super::{About, Session, SessionError, Store};
+    use crate::message::{AssistantMessage, CallStatus, FinishReason, Message, ToolCall, ToolMessage, Usage};
+
+    const NOON: Timestamp = Timestamp::constant(1_800_000_000, 0);
+
+    fn about(workspace: &Path) -> About<'_> {
+        About { workspace, agent: "default", model: "scripted" }
+    }
+
+    fn user(content: &str) -> Message {
+        Message::User { content: content.to_owned() }
+    }
+
+    fn reply(content: &str, calls: &[&str]) -> Message {
+        let call =
+            |id: &&str| ToolCall { id: (*id).to_owned(), name: "grep".to_owned(), arguments: "{}".to_owned() };
+        Message::Assistant(AssistantMessage {
+            content: content.to_owned(),
+            tool_calls: calls.iter().map(call).collect(),
+            usage: Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() },
+            cost_usd: Some(0.5),
+            ..AssistantMessage::default()
+        })
+    }
+
+    fn answer(id: &str) -> Message {
+        Message::Tool(ToolMessage {
+            call_id: id.to_owned(),
+            name: "grep".to_owned(),
+            content: "found".to_owned(),
+            status: CallStatus::Ok,
+        })
+    }
+
+    /// A store, and in it a session with one user message.
+    fn begun() -> (tempfile::TempDir, Store, Session) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let store = Store::new(dir.path().join("sessions"));
+        let mut session = store.create(about(Path::new("/w/project")), NOON);
+        session.start_turn("run", NOON);
+        session.record(user("hello"), NOON).expect("written");
+        (dir, store, session)
+    }
+
+    fn path(session: &Session) -> PathBuf {
+        session.path().expect("kept").to_path_buf()
+    }
+
+    fn append(path: &Path, text: &str) {
+        let log = fs::read_to_string(path).expect("a log");
+        fs::write(path, log + text).expect("written");
+    }
+
+    #[test]
+    fn what_was_recorded_is_read_again() {
+        let (_dir, store, mut session) = begun();
+        session.record(Message::System { content: "old".to_owned() }, NOON).expect("written");
+        session.record(Message::System { content: "new".to_owned() }, NOON).expect("written");
+        session.record(reply("", &["c1"]), NOON).expect("written");
+        session.record(answer("c1"), NOON).expect("written");
+        session.record(reply("done", &[]), NOON).expect("written");
+        session.end_turn("completed", NOON).expect("written");
+        let (id, messages) = (session.id().to_owned(), session.messages().to_vec());
+        assert_eq!(messages[0].content(), "new", "the system prompt is first, and the last one counts");
+        drop(session);
+        let (session, warnings) = store.open(&id, NOON).expect("a sound log");
+        assert_eq!((session.messages(), warnings), (&messages[..], vec![]));
+        assert_eq!((session.turns(), session.steps(), session.calls()), (1, 2, 1));
+        assert_eq!((session.usage().total(), session.cost_usd()), (22, Some(1.0)));
+        assert_eq!(session.started_at(), NOON);
+        assert_eq!(session.about().model, "scripted");
+    }
+
+    #[test]
+    fn the_format_is_versioned_from_the_first_line() {
+        let (_dir, store, session) = begun();
+        let log = fs::read_to_string(path(&session)).expect("a log");
+        let lines: Vec<&str> = log.lines().collect();
+        assert_eq!(
+            lines[0],
+            format!(
+                "{{\"v\":1,\"type\":\"session\",\"id\":\"{}\",\"workspace\":\"/w/project\",\"agent\":\"default\",\
+                 \"model\":\"scripted\",\"created_at\":\"2027-01-15T08:00:00.000Z\"}}",
+                session.id()
+            )
+        );
+        assert_eq!(lines[1], r#"{"type":"turn.started","run_id":"run","time":"2027-01-15T08:00:00.000Z"}"#);
+        let message = r#"{"type":"message","time":"2027-01-15T08:00:00.000Z","role":"user","content":"hello"}"#;
+        assert_eq!(lines[2], message);
+
+        let (id, path) = (session.id().to_owned(), path(&session));
+        drop(session);
+        append(&path, "{\"type\":\"from.the.future\",\"x\":[1]}\n");
+        assert!(store.open(&id, NOON).expect("unknown types are passed over").1.is_empty());
+        fs::write(&path, log.replacen("\"v\":1", "\"v\":2", 1)).expect("written");
+        let error = store.open(&id, NOON).expect_err("a later format").to_string();
+        assert!(error.contains("written by a newer version of agent (format 2; this one reads 1)"), "{error}");
+        fs::write(&path, "hello\n").expect("written");
+        assert!(matches!(store.open(&id, NOON), Err(SessionError::NotALog { .. })));
+    }
+
+    #[test]
+    fn a_torn_last_line_is_cut_off() {
+        let (_dir, store, session) = begun();
+        let (id, path) = (session.id().to_owned(), path(&session));
+        drop(session);
+        let sound = fs::read_to_string(&path).expect("a log");
+        append(&path, "{\"type\":\"message\",\"role\":\"user\",\"content\":\"lo");
+        let (read, warnings) = store.read(&id).expect("reading leaves it alone");
+        assert_eq!((read.messages().len(), warnings.len()), (1, 1));
+        assert_ne!(fs::read_to_string(&path).expect("a log"), sound);
+
+        let (mut session, warnings) = store.open(&id, NOON).expect("repaired");
+        assert!(warnings[0].contains("was not written to its end; 45 bytes are dropped"), "{warnings:?}");
+        assert_eq!(fs::read_to_string(&path).expect("a log"), sound);
+        session.record(user("again"), NOON).expect("written");
+        drop(session);
+        assert_eq!(store.open(&id, NOON).expect("sound").1, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_last_line_that_lacks_only_its_end_counts() {
+        let (_dir, store, session) = begun();
+        let (id, path) = (session.id().to_owned(), path(&session));
+        drop(session);
+        let log = fs::read_to_string(&path).expect("a log");
+        fs::write(&path, log.trim_end()).expect("written");
+        let (mut session, warnings) = store.open(&id, NOON).expect("sound");
+        assert_eq!((session.messages().len(), warnings.len()), (1, 0));
+        session.record(user("again"), NOON).expect("written");
+        drop(session);
+        assert_eq!(store.open(&id, NOON).expect("sound").0.messages().len(), 2);
+    }
+
+    #[test]
+    fn damage_in_the_middle_leaves_a_valid_conversation() {
+        let (_dir, store, mut session) = begun();
+        for message in
+            [reply("", &["a", "b"]), answer("a"), answer("b"), reply("", &["c"]), answer("c"), user("x")]
+        {
+            session.record(message, NOON).expect("written");
+        }
+        let (id, path) = (session.id().to_owned(), path(&session));
+        drop(session);
+        let log = fs::read_to_string(&path).expect("a log");
+        let mut lines: Vec<&str> = log.lines().collect();
+        // The answer to `b`, and the reply that called `c`.
+        lines[5] = "\0\0\0";
+        lines[6] = "{}";
+        fs::write(&path, lines.join("\n") + "\n").expect("written");
+        let (session, warnings) = store.open(&id, NOON).expect("readable");
+        let Message::Tool(b) = &session.messages()[3] else { panic!("{:?}", session.messages()) };
+        assert_eq!((b.call_id.as_str(), b.status), ("b", CallStatus::Cancelled));
+        assert_eq!(session.messages().len(), 5, "and the answer to `c` is gone");
+        assert_eq!(warnings.len(), 3, "{warnings:?}");
+    }
+
+    #[test]
+    fn settling_answers_each_open_call_once() {
+        let (_dir, store, mut session) = begun();
+        session.record(reply("", &["a", "b", "c"]), NOON).expect("written");
+        session.record(answer("b"), NOON).expect("written");
+        session.settle("interrupted by the person", NOON).expect("written");
+        session.settle("twice", NOON).expect("nothing is open");
+        let answers: Vec<(&str, CallStatus)> = session.messages()[2..]
+            .iter()
+            .map(|message| match message {
+                Message::Tool(answer) => (answer.call_id.as_str(), answer.status),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        let cancelled = CallStatus::Cancelled;
+        assert_eq!(answers, [("b", CallStatus::Ok), ("a", cancelled), ("c", cancelled)]);
+
+        session.record(reply("", &["d"]), NOON).expect("written");
+        let id = session.id().to_owned();
+        drop(session);
+        let (session, _) = store.open(&id, NOON).expect("sound");
+        assert!(session.messages().last().expect("some").content().starts_with("interrupted"));
+        let length = session.messages().len();
+        drop(session);
+        assert_eq!(store.open(&id, NOON).expect("sound").0.messages().len(), length, "settled for good");
+    }
+
+    #[test]
+    fn text_that_streamed_survives() {
+        let (_dir, store, mut session) = begun();
+        let start = Instant::now();
+        session.stream_text("void", start + Duration::from_secs(1));
+        session.stream_text(" and void", start + Duration::from_secs(2));
+        session.clear_partial();
+        session.stream_reasoning("hm", start);
+        session.stream_text("kept ", start);
+        session.stream_text(&"x".repeat(3000), start);
+        session.stream_text("lost with the machine", start);
+        let id = session.id().to_owned();
+        drop(session);
+        let (mut session, _) = store.open(&id, NOON).expect("sound");
+        let Some(Message::Assistant(last)) = session.messages().last() else { panic!("no reply") };
+        assert_eq!(last.content, format!("kept {}", "x".repeat(3000)));
+        assert_eq!((last.reasoning.as_str(), last.finish_reason), ("hm", FinishReason::Interrupted));
+
+        session.stream_text("and on", start);
+        assert_eq!(session.partial_text(), "and on");
+        session.settle("interrupted", NOON).expect("written");
+        assert_eq!(session.messages().last().expect("some").content(), "and on");
+        session.stream_text("replaced", start);
+        session.record(reply("whole", &[]), NOON).expect("written");
+        session.settle("interrupted", NOON).expect("nothing is open");
+        assert_eq!(session.messages().last().expect("some").content(), "whole");
+    }
+
+    #[test]
+    fn one_process_at_a_time() {
+        let (_dir, store, session) = begun();
+        let id = session.id().to_owned();
+        let error = store.open(&id, NOON).expect_err("in use").to_string();
+        assert!(error.contains("is in use by another process"), "{error}");
+        assert!(store.read(&id).is_ok(), "looking is allowed");
+        drop(session);
+        assert!(store.open(&id, NOON).is_ok());
+    }
+
+    #[test]
+    fn a_failing_disk_loses_nothing_in_memory() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let blocked = dir.path().join("sessions");
+        fs::write(&blocked, "in the way").expect("written");
+        let store = Store::new(&blocked);
+        let mut session = store.create(about(dir.path()), NOON);
+        let error = session.record(user("one"), NOON).expect_err("no directory").to_string();
+        assert!(error.contains("sessions") && error.contains("cannot be created"), "{error}");
+        assert_eq!(session.messages().len(), 1);
+        fs::remove_file(&blocked).expect("out of the way");
+        session.record(user("two"), NOON).expect("written, with what came before");
+        assert_eq!(store.read(session.id()).expect("sound").0.messages(), session.messages());
+    }
+
+    #[test]
+    fn an_ephemeral_session_and_one_without_words_leave_no_file() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut session = Session::ephemeral(about(dir.path()), NOON);
+        session.record(user("secret"), NOON).expect("nothing to write");
+        session.end_turn("completed", NOON).expect("nothing to write");
+        assert_eq!((session.path(), session.messages().len()), (None, 1));
+        let store = Store::new(dir.path().join("sessions"));
+        let mut silent = store.create(about(dir.path()), NOON);
+        silent.record(Message::System { content: "You are …".to_owned() }, NOON).expect("queued");
+        drop(silent);
+        assert_eq!(store.list(None).expect("nothing there"), []);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn logs_are_for_this_user_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let (_dir, _store, session) = begun();
+        let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+        let path = path(&session);
+        let workspace = path.parent().expect("a directory");
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!((mode(workspace), mode(workspace.parent().expect("the store"))), (0o700, 0o700));
+    }
+
+    #[test]
+    fn sessions_are_found_by_the_beginning_of_their_id() {
+        let (_dir, store, first) = begun();
+        let mut later = store.create(about(Path::new("/w/other")), NOON + jiff::SignedDuration::from_secs(1));
+        later.record(user("  what is\nthis "), NOON).expect("written");
+        let id = first.id();
+        assert_eq!(store.find(id).expect("exact"), path(&first));
+        assert_eq!(store.find(&id[..17]).expect("unique"), path(&first));
+        let error = store.find("2027").expect_err("both").to_string();
+        assert!(error.contains(id) && error.contains(later.id()), "{error}");
+        let error = store.find("20270115-080000-").err();
+        assert!(error.is_none(), "{error:?}");
+        let mistyped = format!("{}_", &id[..20]);
+        assert!(store.find(&mistyped).expect_err("none").to_string().contains(&format!("did you mean {id}")));
+        assert!(matches!(store.find(""), Err(SessionError::Unknown { .. })));
+
+        let all = store.list(None).expect("readable");
+        assert_eq!(
+            all.iter().map(|summary| summary.title.as_str()).collect::<Vec<_>>(),
+            ["what is this", "hello"]
+        );
+        assert_eq!(store.latest(Path::new("/w/project")).expect("readable").expect("one").id, id);
+        assert_eq!(store.latest(Path::new("/w/none")).expect("readable"), None);
+    }
+}

@@ -1,0 +1,92 @@
+//! The conversation itself: its messages, and what they add up to.
+//!
+//! The system prompt is always the first message; a newer one takes its place. Every call is answered by exactly
+//! one tool message that follows it.
+
+use crate::message::{AssistantMessage, Message, ToolCall, ToolMessage, Usage};
+
+/// Messages and sums.
+#[derive(Debug, Default)]
+pub(super) struct Conversation {
+    pub messages: Vec<Message>,
+    pub usage: Usage,
+    pub cost_usd: Option<f64>,
+    pub turns: u64,
+    pub steps: u64,
+    pub calls: u64,
+}
+
+impl Conversation {
+    /// Adds a message.
+    pub fn push(&mut self, message: Message) {
+        match &message {
+            Message::System { .. } => {
+                match self.messages.first_mut() {
+                    Some(first @ Message::System { .. }) => *first = message,
+                    _ => self.messages.insert(0, message),
+                }
+                return;
+            }
+            Message::User { .. } => {}
+            Message::Assistant(reply) => {
+                self.steps += 1;
+                self.usage += reply.usage;
+                if let Some(cost) = reply.cost_usd {
+                    *self.cost_usd.get_or_insert(0.0) += cost;
+                }
+            }
+            Message::Tool(_) => self.calls += 1,
+        }
+        self.messages.push(message);
+    }
+
+    /// The calls of the last reply that nothing has answered.
+    pub fn open_calls(&self) -> Vec<ToolCall> {
+        let answered = self.messages.iter().rev().map_while(|message| match message {
+            Message::Tool(answer) => Some(answer.call_id.as_str()),
+            _ => None,
+        });
+        let answered: Vec<&str> = answered.collect();
+        match self.messages.iter().nth_back(answered.len()) {
+            Some(Message::Assistant(reply)) => unanswered(reply, &answered),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Restores what a damaged log broke: answers to nothing are dropped, and calls that were never answered,
+    /// though the conversation went on, are answered with `why`. Returns how many of each there were.
+    pub fn repair(&mut self, why: &str) -> (usize, usize) {
+        let (mut dropped, mut added) = (0, 0);
+        let mut whole: Vec<Message> = Vec::with_capacity(self.messages.len());
+        // The calls of the reply that is being answered, and their answers so far.
+        let mut open: Vec<ToolCall> = Vec::new();
+        for message in std::mem::take(&mut self.messages) {
+            if let Message::Tool(answer) = &message {
+                let Some(index) = open.iter().position(|call| call.id == answer.call_id) else {
+                    dropped += 1;
+                    continue;
+                };
+                open.remove(index);
+            } else {
+                added += open.len();
+                whole.extend(open.drain(..).map(|call| cancelled(call, why)));
+            }
+            if let Message::Assistant(reply) = &message {
+                open = unanswered(reply, &[]);
+            }
+            whole.push(message);
+        }
+        self.messages = whole;
+        (dropped, added)
+    }
+}
+
+/// The answer to a call that did not run to its end.
+pub(super) fn cancelled(call: ToolCall, why: &str) -> Message {
+    let status = crate::message::CallStatus::Cancelled;
+    Message::Tool(ToolMessage { call_id: call.id, name: call.name, content: why.to_owned(), status })
+}
+
+fn unanswered(reply: &AssistantMessage, answered: &[&str]) -> Vec<ToolCall> {
+    reply.tool_calls.iter().filter(|call| !answered.contains(&call.id.as_str())).cloned().collect()
+}

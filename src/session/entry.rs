@@ -1,0 +1,112 @@
+//! The format of the log: one JSON object a line, the first of which says what follows.
+//!
+//! ```text
+//! {"v":1,"type":"session","id":…,"workspace":…,"agent":…,"model":…,"created_at":…}
+//! {"type":"turn.started","run_id":…,"time":…}
+//! {"type":"message","time":…,"role":"user","content":…}
+//! {"type":"partial","text":…}                what a reply has said so far, piece by piece
+//! {"type":"partial.void"}                    the reply begins anew
+//! {"type":"message","time":…,"role":"assistant",…}
+//! {"type":"turn.completed","stop":…,"time":…}
+//! ```
+//!
+//! A message makes the pieces before it void: it holds them. Readers pass over types and fields that they do not
+//! know.
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::Message;
+
+/// The format that this program writes, and the newest that it reads.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// The first line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    pub v: u32,
+    #[serde(rename = "type")]
+    kind: HeaderKind,
+    pub id: String,
+    pub workspace: String,
+    pub agent: String,
+    pub model: String,
+    /// RFC 3339.
+    pub created_at: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum HeaderKind {
+    Session,
+}
+
+impl Header {
+    pub(super) fn new(id: String, workspace: String, agent: &str, model: &str, created_at: String) -> Self {
+        let (agent, model) = (agent.to_owned(), model.to_owned());
+        Self { v: FORMAT_VERSION, kind: HeaderKind::Session, id, workspace, agent, model, created_at }
+    }
+}
+
+/// Any line but the first, to be written.
+#[derive(Serialize)]
+#[serde(tag = "type")]
+pub(super) enum Entry<'a> {
+    #[serde(rename = "turn.started")]
+    TurnStarted { run_id: &'a str, time: &'a str },
+    #[serde(rename = "message")]
+    Message {
+        time: &'a str,
+        #[serde(flatten)]
+        message: &'a Message,
+    },
+    #[serde(rename = "partial")]
+    Partial {
+        #[serde(skip_serializing_if = "str::is_empty")]
+        text: &'a str,
+        #[serde(skip_serializing_if = "str::is_empty")]
+        reasoning: &'a str,
+    },
+    #[serde(rename = "partial.void")]
+    PartialVoid,
+    #[serde(rename = "turn.completed")]
+    TurnCompleted { stop: &'a str, time: &'a str },
+}
+
+/// Any line but the first, as far as it matters when it is read again.
+#[derive(Debug)]
+pub(super) enum Line {
+    TurnStarted,
+    Message(Message),
+    Partial(Piece),
+    PartialVoid,
+    /// Nothing that changes the conversation, or a type of a later version.
+    Other,
+}
+
+/// A piece of a reply that was still being written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Piece {
+    pub text: String,
+    pub reasoning: String,
+}
+
+impl Line {
+    /// # Errors
+    /// When the line is not an entry.
+    pub fn parse(line: &[u8]) -> serde_json::Result<Self> {
+        #[derive(Deserialize)]
+        struct Kind<'a> {
+            #[serde(rename = "type", borrow)]
+            kind: std::borrow::Cow<'a, str>,
+        }
+        let Kind { kind } = serde_json::from_slice(line)?;
+        Ok(match kind.as_ref() {
+            "message" => Self::Message(serde_json::from_slice(line)?),
+            "partial" => Self::Partial(serde_json::from_slice(line)?),
+            "partial.void" => Self::PartialVoid,
+            "turn.started" => Self::TurnStarted,
+            _ => Self::Other,
+        })
+    }
+}

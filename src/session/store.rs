@@ -1,0 +1,210 @@
+//! Where sessions live: `DIR/WORKSPACE/ID.jsonl`, found by id, by the beginning of an id, or as a workspace's latest.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::message::Message;
+use crate::text;
+
+use super::entry::Line;
+use super::error::SessionError;
+use super::id::{stamp, workspace_slug};
+use super::log::Log;
+use super::replay::{self, INTERRUPTED, Replayed};
+use super::{About, Partial, Session};
+
+/// The directory of all sessions.
+#[derive(Debug, Clone)]
+pub struct Store {
+    dir: PathBuf,
+}
+
+/// A session as lists show it, from the beginning of its log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    pub id: String,
+    /// The first words of the user, on one line; empty where there are none yet.
+    pub title: String,
+    pub workspace: String,
+    pub agent: String,
+    pub model: String,
+    /// RFC 3339, both.
+    pub created_at: String,
+    pub updated_at: String,
+    /// Of the log.
+    pub bytes: u64,
+    pub path: PathBuf,
+}
+
+impl Store {
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into() }
+    }
+
+    /// A new session. Nothing is written before its first message.
+    #[must_use]
+    pub fn create(&self, about: About<'_>, now: Timestamp) -> Session {
+        Session::new(about, now, Some(self))
+    }
+
+    /// Opens a session to go on with it: locked, repaired, and settled where it was cut short. The warnings say
+    /// what was repaired.
+    ///
+    /// # Errors
+    /// When there is no such session, it is in use, or its log cannot be read or written.
+    pub fn open(&self, id: &str, now: Timestamp) -> Result<(Session, Vec<String>), SessionError> {
+        let path = self.find(id)?;
+        let (mut log, bytes) = Log::open(&path, &id_of(&path))?;
+        let replayed = replay::replay(&path, &bytes)?;
+        log.cut(replayed.whole, replayed.ends_with_newline)?;
+        let (mut session, warnings) = restored(&path, replayed, Some(log))?;
+        session.settle(INTERRUPTED, now)?;
+        Ok((session, warnings))
+    }
+
+    /// Reads a session without touching it: what is recorded in the result is not kept.
+    ///
+    /// # Errors
+    /// When there is no such session or its log cannot be read.
+    pub fn read(&self, id: &str) -> Result<(Session, Vec<String>), SessionError> {
+        let path = self.find(id)?;
+        let bytes = fs::read(&path).map_err(|error| SessionError::io(&path, "read", error))?;
+        restored(&path, replay::replay(&path, &bytes)?, None)
+    }
+
+    /// The session of this workspace that was used last.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn latest(&self, workspace: &Path) -> Result<Option<Summary>, SessionError> {
+        Ok(self.list(Some(workspace))?.into_iter().next())
+    }
+
+    /// The sessions of a workspace, or of all, the one used last first. Files that are no session logs are passed
+    /// over.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn list(&self, workspace: Option<&Path>) -> Result<Vec<Summary>, SessionError> {
+        let logs = match workspace {
+            Some(workspace) => logs_in(&self.dir.join(workspace_slug(workspace)))?,
+            None => self.logs()?,
+        };
+        let mut found: Vec<(SystemTime, Summary)> = logs.iter().filter_map(|path| summary(path).ok()).collect();
+        found.sort_by(|(a_used, a), (b_used, b)| b_used.cmp(a_used).then_with(|| b.id.cmp(&a.id)));
+        Ok(found.into_iter().map(|(_, summary)| summary).collect())
+    }
+
+    /// The log of the session with this id, or with the only id that begins so.
+    ///
+    /// # Errors
+    /// When there is none, or more than one.
+    pub fn find(&self, id: &str) -> Result<PathBuf, SessionError> {
+        const SHOWN: usize = 5;
+        let logs = self.logs()?;
+        if let Some(exact) = logs.iter().find(|path| id_of(path) == id) {
+            return Ok(exact.clone());
+        }
+        let mut begin_so = logs.iter().filter(|path| !id.is_empty() && id_of(path).starts_with(id));
+        match (begin_so.next(), begin_so.next()) {
+            (Some(only), None) => Ok(only.clone()),
+            (Some(first), Some(second)) => {
+                let ids = [first, second].into_iter().chain(begin_so).map(|path| id_of(path));
+                let ids = ids.take(SHOWN).collect::<Vec<_>>().join(", ");
+                Err(SessionError::Ambiguous { id: id.to_owned(), ids })
+            }
+            _ => {
+                let ids: Vec<String> = logs.iter().map(|path| id_of(path)).collect();
+                let hint = match text::nearest(id, ids.iter().map(String::as_str)).as_slice() {
+                    [] => String::new(),
+                    near => format!("; did you mean {}?", near.join(" or ")),
+                };
+                Err(SessionError::Unknown { id: id.to_owned(), hint })
+            }
+        }
+    }
+
+    /// Where the log of a session goes.
+    pub(super) fn path(&self, workspace: &Path, id: &str) -> PathBuf {
+        self.dir.join(workspace_slug(workspace)).join(format!("{id}.jsonl"))
+    }
+
+    /// Every log, by id.
+    fn logs(&self) -> Result<Vec<PathBuf>, SessionError> {
+        let mut logs = Vec::new();
+        for dir in entries(&self.dir)?.into_iter().filter(|path| path.is_dir()) {
+            logs.extend(logs_in(&dir)?);
+        }
+        logs.sort_by_key(|path| id_of(path));
+        Ok(logs)
+    }
+}
+
+fn restored(path: &Path, replayed: Replayed, log: Option<Log>) -> Result<(Session, Vec<String>), SessionError> {
+    let Replayed { header, conversation, partial, warnings, .. } = replayed;
+    let started_at = header.created_at.parse().map_err(|error| replay::no_log(path, error))?;
+    // What is in the log counts as logged.
+    let partial = Partial {
+        logged_text: partial.text.len(),
+        logged_reasoning: partial.reasoning.len(),
+        text: partial.text,
+        reasoning: partial.reasoning,
+        since: None,
+    };
+    Ok((Session { header, started_at, conversation, partial, log }, warnings))
+}
+
+/// Reads no further than the first words of the user.
+fn summary(path: &Path) -> Result<(SystemTime, Summary), SessionError> {
+    /// A system prompt stands before them; what is longer than this has no title.
+    const MOST_BYTES: u64 = 512 * 1024;
+    const TITLE_CHARS: usize = 80;
+    let unreadable = |error| SessionError::io(path, "read", error);
+    let file = File::open(path).map_err(unreadable)?;
+    let data = file.metadata().map_err(unreadable)?;
+    let used = data.modified().map_err(unreadable)?;
+    let mut lines = BufReader::new(file.take(MOST_BYTES)).split(b'\n').map_while(Result::ok);
+    let first = lines.next().ok_or_else(|| replay::no_log(path, "it is empty"))?;
+    let header = replay::header(path, &first)?;
+    let title = lines.find_map(|line| match Line::parse(&line) {
+        Ok(Line::Message(Message::User { content })) => Some(text::one_line(&content, TITLE_CHARS)),
+        _ => None,
+    });
+    let updated_at = Timestamp::try_from(used).map(stamp).unwrap_or_default();
+    let summary = Summary {
+        id: header.id,
+        title: title.unwrap_or_default(),
+        workspace: header.workspace,
+        agent: header.agent,
+        model: header.model,
+        created_at: header.created_at,
+        updated_at,
+        bytes: data.len(),
+        path: path.to_path_buf(),
+    };
+    Ok((used, summary))
+}
+
+fn logs_in(dir: &Path) -> Result<Vec<PathBuf>, SessionError> {
+    Ok(entries(dir)?.into_iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect())
+}
+
+/// What a directory holds; nothing where it does not exist.
+fn entries(dir: &Path) -> Result<Vec<PathBuf>, SessionError> {
+    let listing = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        listing => listing,
+    };
+    listing
+        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
+        .map_err(|error| SessionError::io(dir, "listed", error))
+}
+
+fn id_of(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
