@@ -4,6 +4,8 @@
 //! watches. Closing the last request (`tool_choice: none`) keeps the tools, so that a provider's cache stays warm.
 
 
+use std::time::Instant;
+
 use crate::context;
 use crate::contract::{Delta, ModelErrorKind, ReplyEnd, Request, ToolChoice, ToolDefinition};
 use crate::event::EventKind;
@@ -83,11 +85,11 @@ impl Turn<'_> {
         loop {
             match stream.next().await.map_err(Stop::Model)? {
                 Delta::Text(text) => {
-                    self.session.stream_text(&text).map_err(anyhow::Error::from)?;
+                    self.session.stream_text(&text, Instant::now());
                     self.run.emitter.emit(EventKind::TextDelta { text })?;
                 }
                 Delta::Reasoning(text) => {
-                    self.session.stream_reasoning(&text).map_err(anyhow::Error::from)?;
+                    self.session.stream_reasoning(&text, Instant::now());
                     self.run.emitter.emit(EventKind::ReasoningDelta { text })?;
                 }
                 Delta::CallBegun(_) => {}
@@ -107,7 +109,8 @@ impl Turn<'_> {
         if let Some(cost) = cost {
             totals.cost_usd = Some(totals.cost_usd.unwrap_or(0.0) + cost);
         }
-        let (content, reasoning) = self.session.take_partial();
+        let (content, reasoning) = self.session.partial();
+        let (content, reasoning) = (content.to_owned(), reasoning.to_owned());
         AssistantMessage {
             content,
             reasoning,

@@ -1,5 +1,7 @@
 //! One turn: from a user's input to the answer that stands, or to the reason why none does.
 
+use jiff::Timestamp;
+
 use crate::contract::{ModelError, ModelErrorKind, ToolChoice};
 use crate::event::EventKind;
 use crate::message::{AssistantMessage, FinishReason, Message};
@@ -134,7 +136,7 @@ impl Turn<'_> {
 
     /// The only way a message enters the conversation: on disk, then in memory, then seen.
     pub(super) fn record(&mut self, message: Message) -> Result<(), Stop> {
-        self.session.record(message.clone()).map_err(anyhow::Error::from)?;
+        self.session.record(message.clone(), Timestamp::now()).map_err(anyhow::Error::from)?;
         self.run.emitter.emit(EventKind::Message(message))?;
         Ok(())
     }
@@ -193,7 +195,7 @@ impl Turn<'_> {
 /// When the session cannot be written.
 pub fn settle(session: &mut Session, emitter: &Emitter, why: &str) -> anyhow::Result<()> {
     let known = session.messages().len();
-    session.settle(why)?;
+    session.settle(why, Timestamp::now())?;
     for message in &session.messages()[known..] {
         if let Message::Tool(answer) = message {
             emitter.notify(dispatch::cancelled(answer));

@@ -1,5 +1,7 @@
 //! Why no agent could be put together, by kind: the front end makes an exit code of it.
 
+use crate::session::SessionError;
+
 /// What is wrong, for whom.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
@@ -28,6 +30,14 @@ impl SetupError {
 
     pub(super) fn configuration(message: impl ToString) -> Self {
         Self { kind: SetupErrorKind::Configuration, message: message.to_string() }
+    }
+
+    /// A session that does not exist is the mistake of whoever named it; one that cannot be used is not.
+    pub(super) fn session(error: SessionError) -> Self {
+        match error {
+            SessionError::Unknown { .. } | SessionError::Ambiguous { .. } => Self::usage(error),
+            error => Self::failed(error),
+        }
     }
 
     pub(super) fn failed(message: impl ToString) -> Self {

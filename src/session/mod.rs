@@ -129,10 +129,10 @@ impl Session {
         self.conversation.calls
     }
 
-    /// The visible text of the reply that is streaming.
+    /// The text and the reasoning of the reply that is streaming.
     #[must_use]
-    pub fn partial_text(&self) -> &str {
-        &self.partial.text
+    pub fn partial(&self) -> (&str, &str) {
+        (&self.partial.text, &self.partial.reasoning)
     }
 
     /// Adds a message: on disk, then in memory. Secrets must be out of it. A system prompt takes the place of the

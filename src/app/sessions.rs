@@ -1,0 +1,108 @@
+//! Opening the session that a run goes on with, and what of it the services must know.
+
+use jiff::Timestamp;
+
+use crate::agent::{Agent, Run};
+use crate::config::Config;
+use crate::message::{CallStatus, Message, ToolMessage};
+use crate::session::{About, Session, Store};
+use crate::workspace::Workspace;
+use crate::json;
+
+use super::SetupError;
+
+/// Which session a run is part of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionChoice {
+    New,
+    /// In memory only.
+    Ephemeral,
+    /// This workspace's latest.
+    Latest,
+    /// By its id, or by the beginning of it.
+    Id(String),
+}
+
+/// Where sessions live.
+#[must_use]
+pub fn store(config: &Config) -> Store {
+    Store::new(config.session_dir())
+}
+
+/// Opens or begins a session. The warnings say what had to be repaired.
+///
+/// # Errors
+/// When there is no such session, or it cannot be read or locked.
+pub fn open_session(
+    config: &Config,
+    workspace: &Workspace,
+    choice: &SessionChoice,
+    agent: &Agent,
+) -> Result<(Session, Vec<String>), SetupError> {
+    let now = Timestamp::now();
+    let info = agent.model.info();
+    let about = About { workspace: workspace.root(), agent: &agent.name, model: &info.name };
+    let store = store(config);
+    let id = match choice {
+        SessionChoice::Ephemeral => return Ok((Session::ephemeral(about, now), Vec::new())),
+        SessionChoice::New => return Ok((store.create(about, now), Vec::new())),
+        SessionChoice::Id(id) => id.clone(),
+        SessionChoice::Latest => {
+            let latest = store.latest(workspace.root()).map_err(SetupError::failed)?;
+            let latest = latest.ok_or_else(|| {
+                SetupError::usage("there is no session in this workspace to continue; leave --continue out")
+            })?;
+            latest.id
+        }
+    };
+    let opened = store.open(&id, now).map_err(SetupError::session)?;
+    remember_loaded(&opened.0, agent);
+    Ok(opened)
+}
+
+/// Gives the session its system prompt, or a new one where agent or model are not those it was rendered for: the
+/// prompt of a session that goes on unchanged stays byte for byte.
+///
+/// # Errors
+/// When the prompt cannot be rendered or the session not be written.
+pub fn brief(agent: &Agent, session: &mut Session, run: &Run) -> anyhow::Result<()> {
+    let info = agent.model.info();
+    let about = session.about();
+    let unchanged = about.agent == agent.name && about.model == info.name;
+    let has_prompt = matches!(session.messages().first(), Some(Message::System { .. }));
+    if has_prompt && unchanged {
+        return Ok(());
+    }
+    let content = agent.briefing.system(session, &run.emitter.run_id())?;
+    if session.messages().first().is_some_and(|first| first.content() == content) {
+        return Ok(());
+    }
+    session.record(Message::System { content }, Timestamp::now())?;
+    Ok(())
+}
+
+/// Marks the skills whose instructions are in the conversation, so that loading one again costs one line.
+pub fn remember_loaded(session: &Session, agent: &Agent) {
+    let messages = session.messages();
+    let calls = messages.iter().flat_map(|message| match message {
+        Message::Assistant(reply) => reply.tool_calls.as_slice(),
+        _ => &[],
+    });
+    for call in calls.filter(|call| call.name == "load_skill") {
+        let was_answered = messages.iter().any(|message| {
+            matches!(message, Message::Tool(ToolMessage { call_id, status: CallStatus::Ok, .. }) if *call_id == call.id)
+        });
+        let name = json::object(&call.arguments).ok().and_then(|arguments| {
+            arguments.get("name").and_then(|name| name.as_str()).map(str::to_owned)
+        });
+        if let Some(name) = name.filter(|_| was_answered) {
+            agent.briefing.loaded.insert(&name);
+        }
+    }
+}
+
+/// A name for what one process, or one turn of a chat, does.
+#[must_use]
+pub fn new_run_id() -> String {
+    std::iter::repeat_with(fastrand::alphanumeric).take(12).map(|c| c.to_ascii_lowercase()).collect()
+}
