@@ -1,6 +1,6 @@
 //! The line editor on a terminal: keys, completion, history. The only user of the editing crate.
 //!
-//! Enter ends a message unless it goes on (see `multiline`); a paste is one piece of text, whatever it holds.
+//! Enter ends a line, and a message unless it goes on (see `multiline`); a paste is one line, whatever it holds.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -18,16 +18,18 @@ use rustyline::history::{FileHistory, History, SearchDirection};
 use rustyline::validate::Validator;
 use rustyline::{
     Cmd, ConditionalEventHandler, Config, Context, Event, EventContext, EventHandler, Helper, KeyCode, KeyEvent,
-    Modifiers, Movement, RepeatCount,
+    Modifiers, RepeatCount,
 };
 
 use super::Line;
 use super::complete::{Vocabulary, offers};
 use super::lines::Setup;
-use super::multiline::{self, Enter};
+use super::multiline::Joined;
 use crate::sink::{Ink, Style};
 
 const PROMPT: &str = "> ";
+/// Before the further lines of a message.
+const MORE: &str = ". ";
 const MOST_ENTRIES: usize = 1000;
 
 /// Reads lines from a person; `Err` is why there is no editor.
@@ -56,15 +58,28 @@ impl Editor {
         Self { terminal: terminal.map_err(|error| error.to_string()), history, keys, style }
     }
 
-    /// Reads a message that begins with `begun`.
-    pub fn read_message(&mut self, begun: &str) -> Line {
-        self.keys.message.store(true, Ordering::Relaxed);
-        let line = self.read(PROMPT, begun);
-        self.keys.message.store(false, Ordering::Relaxed);
-        if let Line::Text(text) = &line {
-            self.remember(text);
+    /// Reads a message: lines until it is whole. `joined` holds the lines of it that came already, `begun` is the
+    /// start of the next one.
+    pub fn read_message(&mut self, mut joined: Joined, mut begun: &str) -> Line {
+        loop {
+            let prompt = if joined.is_empty() { PROMPT } else { MORE };
+            self.keys.message.store(true, Ordering::Relaxed);
+            let line = self.read(prompt, begun);
+            self.keys.message.store(false, Ordering::Relaxed);
+            begun = "";
+            match line {
+                Line::Text(text) => {
+                    if let Some(message) = joined.add(&text) {
+                        self.remember(&message);
+                        return Line::Text(message);
+                    }
+                }
+                // Ctrl-C threw away the lines before as well; Ctrl-D sends them.
+                Line::Interrupted if !joined.is_empty() => return Line::Cleared,
+                Line::Eof => return joined.rest().map_or(Line::Eof, Line::Text),
+                line => return line,
+            }
         }
-        line
     }
 
     /// Reads one line, which no history keeps.
@@ -121,14 +136,8 @@ fn open(
         .build();
     let mut editor = rustyline::Editor::with_config(config)?;
     editor.set_helper(Some(Keys { vocabulary, style, shared: Arc::clone(keys) }));
-    let handler = || Box::new(Handler { shared: Arc::clone(keys) });
-    for (code, modifiers) in [
-        (KeyCode::Enter, Modifiers::NONE),
-        (KeyCode::Char('J'), Modifiers::CTRL),
-        (KeyCode::Char('C'), Modifiers::CTRL),
-    ] {
-        editor.bind_sequence(KeyEvent(code, modifiers), EventHandler::Conditional(handler()));
-    }
+    let ctrl_c = Box::new(CtrlC { shared: Arc::clone(keys) });
+    editor.bind_sequence(KeyEvent::ctrl('C'), EventHandler::Conditional(ctrl_c));
     editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
     if let Some(path) = history {
         // A history that cannot be read is begun anew.
@@ -185,7 +194,7 @@ impl Hinter for Keys {
     type Hint = String;
 }
 
-/// Enter decides by itself what is whole.
+/// What is whole is decided after Enter.
 impl Validator for Keys {}
 
 impl Completer for Keys {
@@ -207,27 +216,14 @@ impl Highlighter for Keys {
     }
 }
 
-/// Enter and Ctrl-C.
-struct Handler {
+/// Looks on at Ctrl-C.
+struct CtrlC {
     shared: Arc<Shared>,
 }
 
-impl ConditionalEventHandler for Handler {
-    fn handle(&self, event: &Event, _: RepeatCount, _: bool, context: &EventContext<'_>) -> Option<Cmd> {
-        let line = context.line();
-        if event.get(0).is_some_and(|key| matches!(key.0, KeyCode::Char('C'))) {
-            self.shared.empty.store(line.is_empty(), Ordering::Relaxed);
-            return None;
-        }
-        if !self.shared.message.load(Ordering::Relaxed) {
-            return Some(Cmd::AcceptLine);
-        }
-        Some(match multiline::enter(line) {
-            Enter::Newline => Cmd::Newline,
-            Enter::Continue if context.pos() == line.len() => {
-                Cmd::Replace(Movement::BackwardChar(1), Some("\n".to_owned()))
-            }
-            Enter::Continue | Enter::Accept => Cmd::AcceptLine,
-        })
+impl ConditionalEventHandler for CtrlC {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, context: &EventContext<'_>) -> Option<Cmd> {
+        self.shared.empty.store(context.line().is_empty(), Ordering::Relaxed);
+        None
     }
 }

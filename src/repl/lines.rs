@@ -189,8 +189,8 @@ impl TypedAhead {
             }
             from = end + 1;
         }
-        let begun = joined.rest().unwrap_or_default() + &std::mem::take(&mut self.typed)[from..];
-        editor.read_message(&begun)
+        let begun = std::mem::take(&mut self.typed);
+        editor.read_message(joined, &begun[from..])
     }
 }
 

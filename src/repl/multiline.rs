@@ -1,29 +1,9 @@
-//! Messages of many lines: when Enter ends one, and what was meant.
+//! Messages of many lines: when one is whole, and what was meant.
 //!
-//! A pasted text is kept as it is; only what Enter is pressed on is looked at.
+//! A trailing `\` and an open `"""` go on in the next line. A pasted text is kept as it is: only its end is looked
+//! at.
 
 const FENCE: &str = "\"\"\"";
-
-/// What Enter does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Enter {
-    /// The message is whole.
-    Accept,
-    /// A `"""` block is open: a new line of it.
-    Newline,
-    /// The `\` before the cursor becomes a new line.
-    Continue,
-}
-
-/// What Enter does at the end of `typed`.
-#[must_use]
-pub fn enter(typed: &str) -> Enter {
-    if is_open(typed) {
-        return Enter::Newline;
-    }
-    let backslashes = typed.len() - typed.trim_end_matches('\\').len();
-    if backslashes % 2 == 1 { Enter::Continue } else { Enter::Accept }
-}
 
 /// The text of a block without its fences; `None` when the message is no block.
 #[must_use]
@@ -32,11 +12,6 @@ pub fn block(message: &str) -> Option<&str> {
     let inner = inner.strip_suffix(FENCE).unwrap_or(inner);
     let inner = inner.strip_prefix('\n').unwrap_or(inner);
     Some(inner.strip_suffix('\n').unwrap_or(inner))
-}
-
-fn is_open(typed: &str) -> bool {
-    let inner = typed.trim().strip_prefix(FENCE);
-    inner.is_some_and(|inner| !inner.ends_with(FENCE))
 }
 
 /// Lines that come one by one (a pipe, keys typed ahead) put together to messages.
@@ -49,15 +24,19 @@ impl Joined {
     /// Adds a line without its line feed; the message when it is whole.
     pub fn add(&mut self, line: &str) -> Option<String> {
         self.begun += line;
-        match enter(&self.begun) {
-            Enter::Accept => return Some(std::mem::take(&mut self.begun)),
-            Enter::Newline => {}
-            Enter::Continue => {
-                self.begun.pop();
+        if !is_open(&self.begun) {
+            if !goes_on(&self.begun) {
+                return Some(std::mem::take(&mut self.begun));
             }
+            self.begun.pop();
         }
         self.begun.push('\n');
         None
+    }
+
+    /// Nothing has been begun.
+    pub fn is_empty(&self) -> bool {
+        self.begun.is_empty()
     }
 
     /// What has been begun and not ended.
@@ -66,27 +45,21 @@ impl Joined {
     }
 }
 
+/// A `"""` block has begun and not ended.
+fn is_open(typed: &str) -> bool {
+    let inner = typed.trim().strip_prefix(FENCE);
+    inner.is_some_and(|inner| !inner.ends_with(FENCE))
+}
+
+/// The last backslash is not escaped by another.
+fn goes_on(typed: &str) -> bool {
+    let backslashes = typed.len() - typed.trim_end_matches('\\').len();
+    backslashes % 2 == 1
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn enter_ends_a_message_unless_it_goes_on() {
-        for (typed, expected) in [
-            ("", Enter::Accept),
-            ("hello", Enter::Accept),
-            ("hello \\", Enter::Continue),
-            ("a literal \\\\", Enter::Accept),
-            ("one \\\ntwo", Enter::Accept),
-            ("\"\"\"", Enter::Newline),
-            ("\"\"\"one\ntwo", Enter::Newline),
-            ("\"\"\"one\ntwo\"\"\"", Enter::Accept),
-            ("\"\"\"\none \\\n\"\"\" ", Enter::Accept),
-            ("say \"\"\"", Enter::Accept),
-        ] {
-            assert_eq!(enter(typed), expected, "{typed:?}");
-        }
-    }
 
     #[test]
     fn a_block_loses_its_fences_and_nothing_else() {
@@ -96,12 +69,23 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_joined_to_messages() {
-        let mut joined = Joined::default();
-        let lines = ["one", "two \\", "three", "\"\"\"", "", "four", "\"\"\"", "five \\"];
-        let messages: Vec<String> = lines.iter().filter_map(|line| joined.add(line)).collect();
-        assert_eq!(messages, ["one", "two \nthree", "\"\"\"\n\nfour\n\"\"\""]);
-        assert_eq!(joined.rest().as_deref(), Some("five \n"));
-        assert_eq!(joined.rest(), None);
+    fn enter_ends_a_message_unless_it_goes_on() {
+        for (lines, messages, rest) in [
+            (vec!["one", "two"], vec!["one", "two"], None),
+            (vec!["one \\", "two"], vec!["one \ntwo"], None),
+            (vec!["a literal \\\\"], vec!["a literal \\\\"], None),
+            (vec!["pasted \\\nwhole"], vec!["pasted \\\nwhole"], None),
+            (vec!["\"\"\"", "", "a \\", "b\"\"\" "], vec!["\"\"\"\n\na \\\nb\"\"\" "], None),
+            (vec!["say \"\"\""], vec!["say \"\"\""], None),
+            (vec!["\"\"\"open"], vec![], Some("\"\"\"open\n")),
+            (vec!["five \\"], vec![], Some("five \n")),
+        ] {
+            let mut joined = Joined::default();
+            let whole: Vec<String> = lines.iter().filter_map(|line| joined.add(line)).collect();
+            assert_eq!(
+                (whole, joined.rest().as_deref()),
+                (messages.into_iter().map(str::to_owned).collect(), rest)
+            );
+        }
     }
 }

@@ -92,14 +92,17 @@ pub fn footer(run: &RunCompleted, room: usize) -> String {
         0 => String::new(),
         cached => format!(" ({} cached)", tokens(cached)),
     };
-    let cost = run.cost_usd.map_or(String::new(), |cost| format!(" · {about}${cost:.4}"));
-    let line = format!(
-        "{about}{} in{cached} · {about}{} out{cost} · {}",
-        tokens(usage.input_tokens),
-        tokens(usage.output_tokens),
-        seconds(run.duration_ms)
-    );
-    text::one_line(&line, room)
+    // A script costs nothing.
+    let used = match usage.total() {
+        0 => String::new(),
+        _ => format!(
+            "{about}{} in{cached} · {about}{} out · ",
+            tokens(usage.input_tokens),
+            tokens(usage.output_tokens)
+        ),
+    };
+    let cost = run.cost_usd.map_or(String::new(), |cost| format!("{about}${cost:.4} · "));
+    text::one_line(&format!("{used}{cost}{}", seconds(run.duration_ms)), room)
 }
 
 fn tokens(count: u64) -> String {

@@ -91,7 +91,7 @@ impl<W: Write + Send> Approver for Person<W> {
             let _hold = self.spinner.hold();
             self.show(&self.describe(&question));
             loop {
-                let Some(line) = self.lines.ask("Allow? [y]es, [n]o, or n and a reason: ").await else {
+                let Some(line) = self.lines.ask("Allow? [y]es, [n]o, or n WHY: ").await else {
                     return Approval::Deny(String::new());
                 };
                 if let Some(approval) = verdict(&line) {
@@ -111,7 +111,7 @@ impl<W: Write + Send> Approver for Person<W> {
             for (number, choice) in (1..).zip(choices) {
                 self.show(&format!("  {number}. {}\n", text::one_line(choice, 200)));
             }
-            let prompt = if choices.is_empty() { "Answer: " } else { "Answer (a number, or your own words): " };
+            let prompt = if choices.is_empty() { "Answer: " } else { "Answer (a number or words): " };
             loop {
                 let line = self.lines.ask(prompt).await?;
                 if let Some(answer) = chosen(&line, choices) {
