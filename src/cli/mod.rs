@@ -13,6 +13,7 @@ mod session;
 mod setup;
 mod signals;
 mod stdin;
+mod tables;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -96,6 +97,11 @@ impl args::Usage {
         let _ = result;
         code
     }
+}
+
+/// One warning on stderr.
+fn warn(message: &str) {
+    let _ = writeln!(io::stderr(), "warning: {message}");
 }
 
 /// Writes to stdout as a whole. A reader that left is not an error of ours.

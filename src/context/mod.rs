@@ -5,7 +5,7 @@
 use crate::config::ContextSettings;
 use crate::contract::{ModelInfo, ToolDefinition};
 use crate::message::{AssistantMessage, Message};
-use crate::tokens;
+use crate::tokens::{self, Counter};
 
 /// The tokens that a request may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,8 +107,18 @@ fn texts(message: &Message) -> impl Iterator<Item = &str> {
 /// once the bytes pass the budget.
 #[must_use]
 pub fn count(model: &str, messages: &[Message], tools: &[ToolDefinition]) -> u64 {
-    let counter = tokens::Counter::for_model(model);
-    let tools: u64 =
-        tools.iter().map(|tool| counter.count(&tool.description) + counter.count(&tool.parameters.to_string())).sum();
-    tools + messages.iter().flat_map(texts).map(|text| counter.count(text)).sum::<u64>()
+    let counter = Counter::for_model(model);
+    count_tools(&counter, tools) + messages.iter().map(|message| count_message(&counter, message)).sum::<u64>()
+}
+
+/// The tokens of a message, counted.
+#[must_use]
+pub fn count_message(counter: &Counter, message: &Message) -> u64 {
+    texts(message).map(|text| counter.count(text)).sum()
+}
+
+/// The tokens of all definitions, counted.
+#[must_use]
+pub fn count_tools(counter: &Counter, tools: &[ToolDefinition]) -> u64 {
+    tools.iter().map(|tool| counter.count(&tool.description) + counter.count(&tool.parameters.to_string())).sum()
 }

@@ -483,7 +483,7 @@ mod tests {
         assert_eq!((last.reasoning.as_str(), last.finish_reason), ("hm", FinishReason::Interrupted));
 
         session.stream_text("and on", start);
-        assert_eq!(session.partial_text(), "and on");
+        assert_eq!(session.partial().0, "and on");
         session.settle("interrupted", NOON).expect("written");
         assert_eq!(session.messages().last().expect("some").content(), "and on");
         session.stream_text("replaced", start);

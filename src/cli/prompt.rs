@@ -1,0 +1,70 @@
+//! `agent prompt list / show / render`: the prompts as files, and as the agent would render them here.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::app::{self, Options};
+use crate::prompt::{Listed, Registry};
+use crate::session::{About, Session};
+use crate::sink::Nobody;
+
+use super::args::PromptCommand;
+use super::setup::Setup;
+use super::{Failure, Outcome, exit, print, tables};
+
+pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
+    let workspace = setup.workspace()?;
+    let config = setup.config(&workspace)?;
+    let registry = Registry::open(&config.prompt_dirs).map_err(|errors| {
+        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        Failure::new(exit::CONFIGURATION, anyhow::anyhow!("{}", lines.join("\n")))
+    })?;
+    match command {
+        PromptCommand::List => print(list(&registry.list())),
+        PromptCommand::Show { reference } => {
+            let prompt = registry.get(&reference).map_err(Failure::prompt)?;
+            print(format!("{}\n", prompt.body.trim_end()))
+        }
+        PromptCommand::Render { reference, vars } => {
+            registry.get(&reference).map_err(Failure::prompt)?;
+            let options =
+                Options { prompt: Some(reference), vars, ..Options::default() };
+            let services =
+                app::assemble_to_look(&config, &workspace, &options, Arc::new(Nobody)).map_err(Failure::from_setup)?;
+            let agent = &services.agent;
+            let about = About { workspace: workspace.root(), agent: &agent.name, model: &agent.model.info().name };
+            let session = Session::ephemeral(about, Timestamp::now());
+            let text = agent
+                .briefing
+                .system(&session, &app::new_run_id())
+                .map_err(|error| Failure::new(exit::CONFIGURATION, error))?;
+            print(text + "\n")
+        }
+    }
+}
+
+fn list(prompts: &[Listed]) -> String {
+    let rows: Vec<[String; 4]> = prompts
+        .iter()
+        .map(|listed| {
+            let (fingerprint, description) = match &listed.prompt {
+                Ok(prompt) => (prompt.fingerprint.clone(), prompt.description.clone()),
+                Err(error) => ("-".to_owned(), format!("error: {error}")),
+            };
+            let version = match listed.labels.as_slice() {
+                [] => listed.version.to_string(),
+                labels => format!("{} ({})", listed.version, labels.join(", ")),
+            };
+            [listed.name.clone(), version, fingerprint, description]
+        })
+        .collect();
+    tables::columns(&rows)
+}
+
+impl Failure {
+    fn prompt(error: crate::prompt::PromptError) -> Self {
+        let code = if error.file.is_some() { exit::CONFIGURATION } else { exit::USAGE };
+        Self::new(code, error)
+    }
+}
