@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serializer, de};
 use serde_json::Value;
 
@@ -21,6 +22,23 @@ pub fn parse(text: &str) -> Result<Duration, String> {
 #[must_use]
 pub fn format(duration: Duration) -> String {
     SignedDuration::try_from(duration).map_or_else(|_| format!("{}s", duration.as_secs()), |d| format!("{d:#}"))
+}
+
+/// How a duration looks in a schema.
+pub(super) struct DurationText;
+
+impl JsonSchema for DurationText {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Duration".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["string", "number"], "x-duration": true, "examples": ["20ms", "30s", "1h 30m"] })
+    }
 }
 
 pub(super) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {

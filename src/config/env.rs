@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::secret::looks_secret;
+use crate::template;
 
 /// The variables of the process.
 #[derive(Clone, Default)]
 pub struct Env {
-    variables: BTreeMap<String, String>,
+    variables: Arc<BTreeMap<String, String>>,
 }
 
 /// Where the program keeps things, by the XDG base directory specification 0.8.
@@ -32,12 +34,13 @@ impl Env {
         let variables = std::env::vars_os()
             .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
             .collect();
-        Self { variables }
+        Self { variables: Arc::new(variables) }
     }
 
     /// An environment made up of these variables alone.
     pub fn from_pairs<K: Into<String>, V: Into<String>>(pairs: impl IntoIterator<Item = (K, V)>) -> Self {
-        Self { variables: pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect() }
+        let variables = pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Self { variables: Arc::new(variables) }
     }
 
     /// The value of a variable that is set and not empty.
@@ -49,6 +52,26 @@ impl Env {
     /// All variables, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Who is at work: `AGENT_USER`, else the login name.
+    #[must_use]
+    pub fn user(&self) -> &str {
+        ["AGENT_USER", "USER", "LOGNAME", "USERNAME"].iter().find_map(|name| self.get(name)).unwrap_or("user")
+    }
+
+    /// `env` for templates: variables are looked up when a template reads them, and those that `shows` refuses are
+    /// as if unset.
+    pub fn template_object(&self, shows: impl Fn(&str) -> bool + Send + Sync + 'static) -> template::Value {
+        let env = self.clone();
+        template::lookup(move |name| env.get(name).filter(|_| shows(name)).map(str::to_owned))
+    }
+
+    /// `env` for prompts: without variables whose names look like secrets, unless `allow_env` lists them.
+    #[must_use]
+    pub fn for_prompts(&self, allow_env: &[String]) -> template::Value {
+        let allowed = allow_env.to_vec();
+        self.template_object(move |name| !looks_secret(name) || allowed.iter().any(|other| other == name))
     }
 
     /// What a child process gets: no variable that looks like a secret, and no pager or prompt that would wait for

@@ -1,21 +1,136 @@
 //! Settings: read-only data from files, variables and flags, with the place where each value was set.
 //!
-//! Nothing else in the program reads the environment ([`Env`] is its one snapshot).
+//! Nothing else in the program reads the environment ([`Env`] is its one snapshot). [`load`] is the way in; the
+//! modules below are in the order in which a configuration comes to be.
 
+// The shapes.
 mod env;
-mod duration;
-mod model;
 mod secret;
+mod duration;
 mod settings;
+mod model;
+mod schema;
+// From files to the whole.
+mod source;
+mod mistake;
+mod trust;
+mod layer;
+mod document;
+mod key;
+mod merge;
+mod inspect;
+mod rules;
+mod load;
+// What people ask about it.
+mod redact;
+mod explain;
+mod init;
 
 pub use duration::{format as format_duration, parse as parse_duration};
 pub use env::{Dirs, Env};
+pub use init::{InitFile, init};
+pub use load::{Config, LoadOptions, PromptCheck, UnknownName, check, load};
+pub use mistake::{ConfigError, Mistake};
 pub use model::{
     Capabilities, ModelConfig, Prices, Provider, RetryConfig, ScriptCall, ScriptCondition, ScriptError,
     ScriptReply, Timeouts,
 };
+pub use redact::Redactor;
+pub use schema::schema;
 pub use secret::{Secret, looks_secret};
 pub use settings::{
     AgentConfig, ApprovalMode, ContextSettings, Limits, Named, PromptRef, PromptSettings, PromptSource,
     SessionStoreConfig, Settings,
 };
+pub use source::{Kind, Layer};
+pub use trust::{Brought, TrustStore, brought};
+
+/// Each folder of `tests/config_cases/` is a case: `user/`, `project/` (trusted) and `config/` (as `--config`) are
+/// layers, `env` and `set` hold one line each per variable and flag, `explain` one key a line. `expected` is what
+/// `config check` says, or, where all is well, the warnings and what `explain` says. A missing `expected` is
+/// written, to be read and kept.
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+    use std::fs;
+    use std::path::Path;
+
+    use super::{Env, LoadOptions, check};
+    use crate::workspace::Workspace;
+
+    #[test]
+    fn every_case_gives_what_it_says() {
+        let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/config_cases");
+        let mut cases: Vec<_> =
+            fs::read_dir(cases).expect("cases").map(|case| case.expect("readable").path()).collect();
+        cases.sort();
+        for case in cases {
+            let said = run(&case);
+            let expected = case.join("expected");
+            if !expected.exists() {
+                fs::write(&expected, &said).expect("written");
+            }
+            let expected = fs::read_to_string(expected).expect("readable");
+            assert_eq!(said, expected, "case {}", case.display());
+        }
+    }
+
+    fn run(case: &Path) -> String {
+        let work = tempfile::tempdir().expect("a directory");
+        let root = work.path().canonicalize().expect("a path");
+        copy(&case.join("user"), &root.join("home/.config/agent"));
+        copy(&case.join("project"), &root.join("work/.agent"));
+        copy(&case.join("config"), &root.join("given"));
+        fs::create_dir_all(root.join("work")).expect("made");
+        let lines = |name: &str| -> Vec<String> {
+            let text = fs::read_to_string(case.join(name)).unwrap_or_default();
+            text.lines().map(str::to_owned).collect()
+        };
+        let mut pairs = vec![("HOME".to_owned(), root.join("home").display().to_string())];
+        pairs.extend(
+            lines("env")
+                .iter()
+                .filter_map(|line| line.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()))),
+        );
+        let env = Env::from_pairs(pairs);
+        let workspace = Workspace::open(&root.join("work")).expect("a workspace");
+        let given = root.join("given");
+        let options = LoadOptions {
+            env: &env,
+            workspace: &workspace,
+            config_dir: given.is_dir().then_some(given),
+            sets: &lines("set"),
+            trust: true,
+        };
+        let mut prompt = |_: &[std::path::PathBuf], reference: &str| match reference {
+            "system@production" | "termination@production" => Ok(()),
+            other => Err(format!("there is no prompt `{other}`")),
+        };
+        let said = match check(&options, &mut prompt) {
+            Err(error) => error.to_string(),
+            Ok(config) => {
+                let mut text = String::new();
+                for warning in &config.warnings {
+                    let _ = writeln!(text, "warning: {warning}");
+                }
+                for key in lines("explain") {
+                    text += &config.explain(&key).unwrap_or_else(|error| format!("{error}\n"));
+                }
+                text
+            }
+        };
+        said.replace(&root.display().to_string(), "ROOT") + "\n"
+    }
+
+    fn copy(from: &Path, to: &Path) {
+        for entry in fs::read_dir(from).into_iter().flatten().filter_map(Result::ok) {
+            let target = to.join(entry.file_name());
+            if entry.path().is_dir() {
+                copy(&entry.path(), &target);
+            } else {
+                fs::create_dir_all(to).expect("made");
+                fs::copy(entry.path(), target).expect("copied");
+            }
+        }
+    }
+}

@@ -82,10 +82,10 @@ pub struct RetryConfig {
     /// Attempts in all, the first included.
     pub attempts: u32,
     #[serde(with = "duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "duration::DurationText")]
     pub base_delay: Duration,
     #[serde(with = "duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "duration::DurationText")]
     pub max_delay: Duration,
 }
 
@@ -100,15 +100,15 @@ impl Default for RetryConfig {
 #[serde(deny_unknown_fields, default)]
 pub struct Timeouts {
     #[serde(with = "duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "duration::DurationText")]
     pub connect: Duration,
     /// From the request to the first byte of the reply.
     #[serde(with = "duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "duration::DurationText")]
     pub first_byte: Duration,
     /// Between two reads of a reply; keep-alive comments count.
     #[serde(with = "duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "duration::DurationText")]
     pub idle: Duration,
 }
 
@@ -165,7 +165,7 @@ pub struct ScriptReply {
     pub error: Option<ScriptError>,
     /// Waited before each chunk.
     #[serde(with = "duration::optional", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<duration::DurationText>")]
     pub delay: Option<Duration>,
     /// Characters per streamed piece; the whole text at once where it is not given.
     #[serde(skip_serializing_if = "Option::is_none")]

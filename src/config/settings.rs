@@ -28,12 +28,20 @@ pub struct AgentConfig {
     #[serde(default)]
     pub description: String,
     /// The name of a configured model.
+    #[serde(default = "default_model")]
     pub model: String,
+    /// A template of the run, never rendered while the configuration is read.
+    #[serde(default = "PromptSource::system")]
     pub system_prompt: PromptSource,
+    /// The same, for the closing answer when a limit was reached.
+    #[serde(default = "PromptSource::termination")]
     pub termination_summary_prompt: PromptSource,
     /// Names and globs; `!` takes out; `*` is the built-in tools marked as default.
+    #[serde(default = "everything")]
     pub tools: Vec<String>,
+    #[serde(default = "everything")]
     pub skills: Vec<String>,
+    #[serde(default)]
     pub approval: ApprovalMode,
     pub limits: Limits,
     pub context: ContextSettings,
@@ -55,11 +63,34 @@ pub struct PromptRef {
     pub reference: String,
 }
 
+impl PromptSource {
+    fn registered(reference: &str) -> Self {
+        Self::Registered(PromptRef { reference: reference.to_owned() })
+    }
+
+    fn system() -> Self {
+        Self::registered("system@production")
+    }
+
+    fn termination() -> Self {
+        Self::registered("termination@production")
+    }
+}
+
+fn default_model() -> String {
+    "default".to_owned()
+}
+
+fn everything() -> Vec<String> {
+    vec!["*".to_owned()]
+}
+
 /// What runs without asking.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalMode {
     /// Reading runs; writing and executing ask.
+    #[default]
     Ask,
     /// Edits inside the workspace run as well.
     Edits,
@@ -77,7 +108,7 @@ pub struct Limits {
     pub max_turns: Option<u64>,
     /// Wall clock of one turn, waiting for a person excluded.
     #[serde(with = "duration::optional")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<duration::DurationText>")]
     pub max_time: Option<Duration>,
     /// Input and output tokens of one turn in sum.
     pub max_tokens: Option<u64>,
@@ -85,7 +116,7 @@ pub struct Limits {
     pub max_cost: Option<f64>,
     /// The longest that one call may take.
     #[serde(with = "duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "duration::DurationText")]
     pub tool_timeout: Duration,
     /// Read-only calls that run side by side.
     pub max_parallel: usize,
@@ -121,7 +152,8 @@ pub struct PromptSettings {
 #[serde(deny_unknown_fields)]
 pub struct SessionStoreConfig {
     pub name: String,
-    /// The directory of the session logs.
+    /// The directory of the session logs. A relative one lies in the data directory (`$XDG_DATA_HOME/agent`); `~/`
+    /// is the home directory.
     pub dir: String,
 }
 

@@ -1,10 +1,26 @@
-//! The one door to templates (Jinja): compiled once, rendered in a sandbox with fuel, never with a value rendered
-//! a second time.
+//! The one door to templates (Jinja): compiled once, rendered in a sandbox, never with a value rendered a second
+//! time.
+//!
+//! The sandbox: fuel instead of endless loops, a bound on the output, no file but what the caller's loader gives,
+//! no way to dump the context. Errors name places and variables, never values.
 
-use minijinja::{Environment, UndefinedBehavior};
+mod missing;
+mod objects;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::ops::Range;
+
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, UndefinedBehavior};
+use minijinja_contrib::pycompat;
 use serde::Serialize;
 
 pub use minijinja::Value;
+pub use objects::{clock, lookup, object};
+
+/// The longest text that a template may produce, in bytes.
+pub const LONGEST_OUTPUT: usize = 1024 * 1024;
+const FUEL: u64 = 1_000_000;
 
 /// A compiled template.
 #[derive(Debug)]
@@ -29,19 +45,52 @@ pub struct TemplateError {
     pub message: String,
     /// 1-based line in the template, where known.
     pub line: Option<usize>,
+    /// The bytes of the template that it is about, where known.
+    pub range: Option<Range<usize>>,
+    /// All the names that the template needs and nothing defines, where that is what is wrong.
+    pub missing: Vec<String>,
+}
+
+/// Whether there is anything to render in `text`. What has no mark is itself, and need not be compiled.
+#[must_use]
+pub fn is_template(text: &str) -> bool {
+    text.as_bytes().windows(2).any(|pair| matches!(pair, b"{{" | b"{%" | b"{#"))
+}
+
+/// Whether a template may be included by this name: relative, without a way up.
+#[must_use]
+pub fn is_safe_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.contains(['\\', ':', '\0'])
+        && name.split('/').all(|part| !part.is_empty() && !part.starts_with('.'))
 }
 
 impl Template {
-    /// `name` is what errors call it.
+    /// `name` is what errors call it. It can include no other template.
     pub fn compile(name: &str, source: &str, undefined: Undefined) -> Result<Self, TemplateError> {
-        const FUEL: u64 = 1_000_000;
+        Self::compile_with(name, source, undefined, |_| None)
+    }
+
+    /// The same, where `{% include %}`, `{% extends %}` and `{% import %}` ask `loader` for the text of a name.
+    /// Names that [`is_safe_name`] refuses never reach it.
+    pub fn compile_with(
+        name: &str,
+        source: &str,
+        undefined: Undefined,
+        loader: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Result<Self, TemplateError> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(match undefined {
             Undefined::Empty => UndefinedBehavior::Chainable,
             Undefined::Error => UndefinedBehavior::SemiStrict,
         });
-        environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+        environment.set_auto_escape_callback(|_| AutoEscape::None);
         environment.set_fuel(Some(FUEL));
+        // With it errors name what is undefined. They would also carry values, so only `describe` prints them.
+        environment.set_debug(true);
+        environment.remove_global("debug");
+        environment.set_unknown_method_callback(method);
+        environment.set_loader(move |name| Ok(Some(name).filter(|name| is_safe_name(name)).and_then(&loader)));
         environment.add_template_owned(name.to_owned(), source.to_owned()).map_err(|e| TemplateError::from(&e))?;
         Ok(Self { environment, name: name.to_owned() })
     }
@@ -55,20 +104,169 @@ impl Template {
 
     /// Renders with `context` as the top-level names.
     pub fn render(&self, context: &Value) -> Result<String, TemplateError> {
-        self.environment
-            .get_template(&self.name)
-            .and_then(|template| template.render(context))
-            .map_err(|error| TemplateError::from(&error))
+        self.render_raw(context).map_err(|error| {
+            let missing = match error.kind() {
+                ErrorKind::UndefinedError => missing::find(self, context),
+                _ => Vec::new(),
+            };
+            let mut described = TemplateError::from(&error);
+            if !missing.is_empty() {
+                described.message = format!("nothing defines {}", missing.join(", "));
+                described.missing = missing;
+            }
+            described
+        })
+    }
+
+    /// The names that the template reads from its context, attributes dotted: `session.id`, `vars`. What included
+    /// templates read is not among them.
+    #[must_use]
+    pub fn variables(&self) -> BTreeSet<String> {
+        let template = self.environment.get_template(&self.name).expect("compiled under this name");
+        let globals: BTreeSet<&str> = self.environment.globals().map(|(name, _)| name).collect();
+        let names = template.undeclared_variables(true);
+        names.into_iter().filter(|name| !globals.contains(name.as_str())).collect()
+    }
+
+    fn render_raw(&self, context: &Value) -> Result<String, Error> {
+        let template = self.environment.get_template(&self.name)?;
+        let mut output = Bounded(Vec::new());
+        template.render_captured_to(context, &mut output)?;
+        String::from_utf8(output.0).map_err(|_| Error::new(ErrorKind::BadEscape, "the result is not Unicode"))
     }
 }
 
-impl From<&minijinja::Error> for TemplateError {
-    fn from(error: &minijinja::Error) -> Self {
-        Self { message: error.to_string(), line: error.line() }
+/// Methods as Python has them. A variable that is unset is the empty string to configuration, so it also has the
+/// methods of one: `env.NAMES.split(',')`.
+fn method(state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Value]) -> Result<Value, Error> {
+    if value.is_undefined() && state.undefined_behavior() == UndefinedBehavior::Chainable {
+        return pycompat::unknown_method_callback(state, &Value::from(""), name, arguments);
+    }
+    pycompat::unknown_method_callback(state, value, name, arguments)
+}
+
+struct Bounded(Vec<u8>);
+
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > LONGEST_OUTPUT {
+            return Err(io::Error::other("too long"));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl From<&Error> for TemplateError {
+    fn from(error: &Error) -> Self {
+        let mut message = describe(error);
+        let mut source = std::error::Error::source(error);
+        while let Some(inner) = source.and_then(|source| source.downcast_ref::<Error>()) {
+            let name = inner.name().unwrap_or("?");
+            message = format!("{message}: {} (in {name}:{})", describe(inner), inner.line().unwrap_or(0));
+            source = std::error::Error::source(inner);
+        }
+        Self { message, line: error.line(), range: error.range(), missing: Vec::new() }
+    }
+}
+
+fn describe(error: &Error) -> String {
+    match (error.kind(), error.detail()) {
+        (ErrorKind::OutOfFuel, _) => "it runs too long".to_owned(),
+        (ErrorKind::WriteFailure, _) => format!("its result is longer than {} KiB", LONGEST_OUTPUT / 1024),
+        (ErrorKind::UnknownFunction, Some(detail)) => format!("unknown function: {detail}"),
+        (_, Some(detail)) => detail.to_owned(),
+        (kind, None) => kind.to_string(),
     }
 }
 
 /// Any serialisable value, for a template to read.
 pub fn value<T: Serialize>(value: &T) -> Value {
     Value::from(minijinja::value::Serde(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Template, Undefined, Value, clock, is_safe_name, is_template, lookup, object, value};
+
+    fn context() -> Value {
+        let env = lookup(|name| match name {
+            "NAMES" => Some("a,b".to_owned()),
+            "HOME" => Some("/home/u".to_owned()),
+            _ => None,
+        });
+        let now = "2026-01-02T03:04:05+02:00[+02:00]".parse().expect("a moment");
+        let session = value(&json!({"id": "s1", "user": {"name": "Ann"}}));
+        object([("env", env), ("datetime", clock(now)), ("session", session), ("raw", "{{ env.HOME }}".into())])
+    }
+
+    #[test]
+    fn what_templates_give() {
+        let table = [
+            ("{{ env.HOME }}|{{ env.NOPE }}|{{ env.NOPE | default('x') }}|{{ env }}", "/home/u||x|{}"),
+            ("{% for n in env.NAMES.split(',') %}<{{ n }}>{% endfor %}", "<a><b>"),
+            ("{% for n in env.NOPE.split(',') if n %}<{{ n }}>{% endfor %}", ""),
+            ("{{ datetime.now().strftime('%Y-%m-%d %H:%M:%S') }}", "2026-01-02 03:04:05"),
+            ("{{ datetime.now().isoformat() }} {{ datetime.now().year }}", "2026-01-02T03:04:05+02:00 2026"),
+            ("{% for n in [1,2,3] %}{% if n == 2 %}{% break %}{% endif %}{{ n }}{% endfor %}", "1"),
+            ("{{ raw }}", "{{ env.HOME }}"),
+            ("<{{ '&' }}>", "<&>"),
+            ("{{ session.user.name.upper() }}{{ nothing.at.all }}", "ANN"),
+        ];
+        for (source, expected) in table {
+            let template = Template::compile("t.html", source, Undefined::Empty).expect(source);
+            assert_eq!(template.render(&context()).expect(source), expected);
+        }
+    }
+
+    #[test]
+    fn all_missing_names_are_told_and_guarded_ones_are_not() {
+        let source = "{{ session.id }}{{ one }}{{ session.user.age }}{{ two | default('') }}\
+                      {% if three %}x{% endif %}{{ env.KEY }}{% for x in range(2) %}{{ x }}{% endfor %}";
+        let template = Template::compile("t", source, Undefined::Error).expect("valid");
+        let error = template.render(&context()).expect_err("three are missing");
+        assert_eq!(error.missing, ["env.KEY", "one", "session.user.age"]);
+        assert_eq!(error.message, "nothing defines env.KEY, one, session.user.age");
+    }
+
+    #[test]
+    fn the_sandbox_holds() {
+        let table = [
+            ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "it runs too long"),
+            ("{% for a in range(9999) %}{{ 'x' * 1000 }}{% endfor %}", "its result is longer than 1024 KiB"),
+            ("{{ debug() }}", "unknown function: debug is unknown"),
+            ("{% include '../secret' %}", "tried to include non-existing template '../secret'"),
+            ("{{ datetime.now().strftime('%Q%') }}", "`%Q%` is no format for a time"),
+        ];
+        for (source, expected) in table {
+            let template =
+                Template::compile_with("t", source, Undefined::Empty, |_| Some("leak".to_owned())).expect(source);
+            let error = template.render(&context()).expect_err(source);
+            assert_eq!(error.message, expected);
+        }
+        assert!(is_safe_name("a/b.j2") && !is_safe_name("/a") && !is_safe_name("a/../b") && !is_safe_name(""));
+    }
+
+    #[test]
+    fn syntax_errors_have_a_place() {
+        let error = Template::compile("t", "one\n{{ two + }}", Undefined::Empty).expect_err("not an expression");
+        assert_eq!(error.line, Some(2));
+        assert!(is_template("a {# b #}") && !is_template("a { b } {"));
+    }
+
+    #[test]
+    fn included_templates_come_from_the_loader_alone() {
+        let loader = |name: &str| (name == "part.j2").then(|| "[{{ session.id }}{{ x.y.z() }}]".to_owned());
+        let template =
+            Template::compile_with("t", "{% include 'part.j2' %}", Undefined::Empty, loader).expect("ok");
+        let error = template.render(&context()).expect_err("no such method");
+        assert!(error.message.contains("(in part.j2:1)"), "{}", error.message);
+        assert_eq!(template.variables().len(), 0);
+    }
 }

@@ -1,0 +1,181 @@
+//! From the text of a file to a located tree with its templates rendered.
+//!
+//! A `.yaml` file is parsed first and its strings are rendered one by one; a `.yaml.j2` file is rendered as a whole
+//! and parsed then. What is a template of run time (prompts, scripts) is left as it was written. A project's
+//! templates see no secrets, and its files cannot set what would redirect or loosen.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use super::env::Env;
+use super::layer::{ConfigFile, read_inside};
+use super::mistake::{Mistake, template_place};
+use super::redact::Redactor;
+use super::secret::looks_secret;
+use super::source::{Document, Kind, Layer, Source, Sources};
+use crate::template::{self, Template, TemplateError, Undefined, is_template};
+use crate::yaml::{self, Form, Node, Place, Scalar, Tree};
+
+/// What reading files gathers.
+pub(super) struct Reading<'e> {
+    pub env: &'e Env,
+    pub sources: Sources,
+    pub documents: Vec<Document>,
+    pub mistakes: Vec<Mistake>,
+    pub warnings: Vec<String>,
+    /// What templates included, by directory and name.
+    pub included: Arc<Mutex<HashSet<(PathBuf, String)>>>,
+}
+
+impl Reading<'_> {
+    /// Reads one file; what is wrong with it is added to the mistakes.
+    pub fn read(&mut self, file: ConfigFile) {
+        let file_name = file.display.clone();
+        let text = if file.whole_template {
+            match self.render_whole(&file) {
+                Ok(text) => text,
+                Err(error) => {
+                    return self.mistakes.push(Mistake::whole_template(&file.display, &file.text, &error));
+                }
+            }
+        } else {
+            file.text.clone()
+        };
+        let source =
+            self.sources.add(Source { layer: file.layer, name: file_name, text, rendered: file.whole_template });
+        let text = &self.sources.of(Place { source, ..Place::default() }).text;
+        let mut node = match yaml::tree(text, source) {
+            Ok(node) => node,
+            Err(errors) => {
+                let hint = hint_for(&file);
+                self.mistakes.extend(errors.into_iter().map(|error| {
+                    let mut mistake = Mistake::yaml(&self.sources, source, error);
+                    mistake.hint.clone_from(&hint);
+                    mistake
+                }));
+                return;
+            }
+        };
+        if !matches!(node.tree, Tree::Map(_)) && !node.is_blank() {
+            let message = "a file holds a mapping: `key: value` lines";
+            return self.mistakes.push(Mistake::at(&self.sources, node.place, message));
+        }
+        if !file.whole_template {
+            let mut context = None;
+            self.render(&file, &mut node, &mut Vec::new(), &mut context);
+        }
+        self.check_name(&file, &node);
+        if file.layer == Layer::Project {
+            self.refuse_widening(&file, &node);
+        }
+        self.documents.push(Document { kind: file.kind, name: file.name, node });
+    }
+
+    fn render_whole(&self, file: &ConfigFile) -> Result<String, TemplateError> {
+        let (dir, included) = (file.dir.clone(), Arc::clone(&self.included));
+        let loader = move |name: &str| {
+            let dir = dir.as_ref()?;
+            let text = read_inside(dir, name).ok()?;
+            included.lock().expect("no holder panics").insert((dir.clone(), name.to_owned()));
+            Some(text)
+        };
+        Template::compile_with(&file.display, &file.text, Undefined::Empty, loader)
+            .and_then(|template| template.render(&self.context(file)))
+    }
+
+    /// `env` and `config.dir`.
+    fn context(&self, file: &ConfigFile) -> template::Value {
+        let sees_secrets = file.layer != Layer::Project;
+        let env = self.env.template_object(move |name| sees_secrets || !looks_secret(name));
+        let dir = file.dir.as_ref().map(|dir| dir.to_string_lossy().into_owned()).unwrap_or_default();
+        template::object([("env", env), ("config", template::object([("dir", dir.into())]))])
+    }
+
+    fn render(
+        &mut self,
+        file: &ConfigFile,
+        node: &mut Node,
+        path: &mut Vec<String>,
+        context: &mut Option<template::Value>,
+    ) {
+        if is_run_time_text(file.kind, path, node) {
+            return;
+        }
+        let rendered = match &mut node.tree {
+            Tree::Map(entries) => {
+                for (key, value) in entries {
+                    path.push(key.text.clone());
+                    self.render(file, value, path, context);
+                    path.pop();
+                }
+                return;
+            }
+            Tree::List(items) => return items.iter_mut().for_each(|item| self.render(file, item, path, context)),
+            Tree::Scalar(scalar) if is_template(&scalar.text) => {
+                match Template::compile(&file.display, &scalar.text, Undefined::Empty) {
+                    Ok(template) => template.render(context.get_or_insert_with(|| self.context(file))),
+                    Err(error) => {
+                        return self.mistakes.push(Mistake::template(&self.sources, node, &error));
+                    }
+                }
+            }
+            Tree::Scalar(_) => return,
+        };
+        match rendered {
+            Ok(text) => node.tree = Tree::Scalar(Scalar { text, form: Form::Rendered }),
+            Err(error) => {
+                let place = self.sources.describe(template_place(&self.sources, node, &error));
+                let message = format!("{place}: template: {}; the text is kept as it is", error.message);
+                self.warnings.push(Redactor::of_env(self.env).redact(&message).into_owned());
+            }
+        }
+    }
+
+    fn check_name(&mut self, file: &ConfigFile, node: &Node) {
+        let Some(named) = node.get("name").filter(|_| file.kind != Kind::Settings) else { return };
+        if named.text().is_some_and(|name| name != file.name) && !named.is_blank() {
+            let message = format!("the name must be that of the file, `{}`", file.name);
+            self.mistakes.push(Mistake::at(&self.sources, named.place, message).hint("or leave the key out"));
+        }
+    }
+
+    /// A project narrows and never widens.
+    fn refuse_widening(&mut self, file: &ConfigFile, node: &Node) {
+        const REFUSED: [(Kind, &[&str], &str); 6] = [
+            (Kind::Models, &["base_url"], "where requests go"),
+            (Kind::Models, &["api_key"], "whose key is sent"),
+            (Kind::Models, &["headers"], "what is sent along with requests"),
+            (Kind::Agents, &["approval"], "what runs without asking"),
+            (Kind::Settings, &["prompts", "allow_env"], "which secrets prompts may read"),
+            (Kind::SessionStores, &["dir"], "where sessions are written"),
+        ];
+        for (kind, path, what) in REFUSED {
+            let found = node.at(path.iter().copied()).filter(|_| kind == file.kind);
+            if let Some(value) = found {
+                let message =
+                    format!("a project's configuration cannot set `{}`: {what} is yours alone", path.join("."));
+                let mistake = Mistake::at(&self.sources, value.place, message);
+                self.mistakes.push(mistake.hint("set it in your user configuration, or with --set"));
+            }
+        }
+    }
+}
+
+/// Texts that are templates of the run: prompts written out, and everything in a script.
+pub(super) fn is_run_time_text(kind: Kind, path: &[String], node: &Node) -> bool {
+    match (kind, path) {
+        (Kind::Agents, [key]) => {
+            matches!(key.as_str(), "system_prompt" | "termination_summary_prompt")
+                && matches!(node.tree, Tree::Scalar(_))
+        }
+        (Kind::Models, [key, ..]) => key == "script",
+        _ => false,
+    }
+}
+
+fn hint_for(file: &ConfigFile) -> Option<String> {
+    let blocks = file.text.lines().any(|line| line.trim_start().starts_with("{%"));
+    let hint = "a file with {% … %} lines is a template as a whole: let its name end in .yaml.j2";
+    (blocks && !file.whole_template).then(|| hint.to_owned())
+}

@@ -1,0 +1,98 @@
+//! `config show` and `config explain`: the merged result, and who set what, without a secret in either.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use super::key::{self, KeyPath};
+use super::load::{Config, UnknownName};
+use super::merge::INHERITED;
+use super::redact::Redactor;
+use super::source::{Document, Kind};
+use crate::yaml::{self, Node, Tree};
+
+impl Config {
+    /// The merged result as YAML, defaults included, secrets as `***`.
+    #[must_use]
+    pub fn show(&self) -> String {
+        yaml::write(&self.masked()).unwrap_or_default()
+    }
+
+    /// The value of a dotted key and the chain of what set it, highest first, secrets as `***`.
+    ///
+    /// # Errors
+    /// When there is no such key.
+    pub fn explain(&self, key: &str) -> Result<String, UnknownName> {
+        let KeyPath { kind, name, path } = key::parse(key, |kind| self.names(kind));
+        let mut value = &self.masked();
+        let mut text = String::new();
+        let mut so_far = match kind {
+            Kind::Settings => vec![],
+            _ => vec![kind.name(), name.as_str()],
+        };
+        so_far.retain(|step| !step.is_empty());
+        so_far.extend(path.iter().map(String::as_str));
+        for step in &so_far {
+            let known: Vec<String> = value.as_object().map(|o| o.keys().cloned().collect()).unwrap_or_default();
+            value = value.get(*step).ok_or(UnknownName { what: "key", name: (*step).to_owned(), known })?;
+        }
+        let shown = match value {
+            Value::Object(_) | Value::Array(_) => {
+                format!("\n{}", indented(&yaml::write(value).unwrap_or_default()))
+            }
+            scalar => format!(" {}", yaml::write(scalar).unwrap_or_default().trim_end()),
+        };
+        let _ = writeln!(text, "{key}:{}", shown.trim_end());
+        let chain = self.chain(kind, &name, &path);
+        if chain.is_empty() {
+            text.push_str("  default of the program\n");
+        }
+        let redactor = Redactor::new(&self.env, self);
+        for (number, (document, node)) in chain.iter().rev().enumerate() {
+            let place = self.sources.describe(node.place);
+            let layer = self.sources.of(node.place).layer;
+            let inherited = if document.kind == kind { "" } else { ", inherited from the settings" };
+            let verb = if number == 0 { "set by" } else { "over" };
+            let last = path.last().map_or("", String::as_str);
+            let _ = writeln!(text, "  {verb:<6} {place} ({layer}{inherited}){}", said(&redactor, last, node));
+        }
+        Ok(text)
+    }
+
+    /// Who states the value at `path`, or a part of it, lowest first.
+    fn chain(&self, kind: Kind, name: &str, path: &[String]) -> Vec<(&Document, &Node)> {
+        let inherits = kind == Kind::Agents && path.first().is_some_and(|key| INHERITED.contains(&key.as_str()));
+        let ground = self.documents.iter().filter(|d| inherits && d.kind == Kind::Settings);
+        let own = self.documents.iter().filter(|d| d.kind == kind && d.name == name);
+        let steps = || path.iter().map(String::as_str);
+        let found = ground.chain(own).filter_map(|document| Some((document, document.node.at(steps())?)));
+        found.filter(|(_, node)| !node.is_blank()).collect()
+    }
+
+    fn names(&self, kind: Kind) -> Vec<&str> {
+        self.documents.iter().filter(|d| d.kind == kind).map(|d| d.name.as_str()).collect()
+    }
+
+    fn masked(&self) -> Value {
+        let mut value = json!(self.settings);
+        value["agents"] = json!(self.agents);
+        value["models"] = json!(self.models);
+        value["session_stores"] = json!(self.session_stores);
+        Redactor::new(&self.env, self).mask("", &mut value);
+        value
+    }
+}
+
+/// What one layer said, in short.
+fn said(redactor: &Redactor, key: &str, node: &Node) -> String {
+    if !matches!(node.tree, Tree::Scalar(_)) {
+        return String::new();
+    }
+    let mut value = Value::String(node.text().unwrap_or_default().to_owned());
+    redactor.mask(key, &mut value);
+    format!(": {}", crate::text::one_line(value.as_str().unwrap_or_default(), 60))
+}
+
+fn indented(text: &str) -> String {
+    text.lines().flat_map(|line| ["  ", line, "\n"]).collect()
+}

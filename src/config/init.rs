@@ -1,0 +1,78 @@
+//! `agent init`: the built-in configuration, prompts and skills as files to edit.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use include_dir::Dir;
+
+use crate::builtin;
+
+/// What became of one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InitFile {
+    pub path: PathBuf,
+    /// False where a file of this name was there already and was left as it is.
+    pub written: bool,
+}
+
+/// Writes every built-in file below `dir`, which then is a config directory with prompts and skills inside it.
+/// Overwrites nothing.
+///
+/// # Errors
+/// When a directory or file cannot be written; what was written before it stays.
+pub fn init(dir: &Path) -> io::Result<Vec<InitFile>> {
+    let mut files = Vec::new();
+    write_all(&builtin::CONFIGS, dir, &mut files)?;
+    write_all(&builtin::PROMPTS, &dir.join("prompts"), &mut files)?;
+    write_all(&builtin::SKILLS, &dir.join("skills"), &mut files)?;
+    Ok(files)
+}
+
+fn write_all(built_in: &Dir<'static>, into: &Path, files: &mut Vec<InitFile>) -> io::Result<()> {
+    let is_placeholder = |path: &Path| path.file_name().is_some_and(|name| name == ".gitkeep");
+    for file in built_in.files().filter(|file| !is_placeholder(file.path())) {
+        let path = into.join(file.path());
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(|error| named(parent, &error))?;
+        }
+        let written = match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(mut target) => target.write_all(file.contents()).map(|()| true).map_err(|e| named(&path, &e))?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+            Err(error) => return Err(named(&path, &error)),
+        };
+        files.push(InitFile { path, written });
+    }
+    built_in.dirs().try_for_each(|dir| write_all(dir, into, files))
+}
+
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::init;
+    use crate::config::{Env, LoadOptions, load};
+    use crate::workspace::Workspace;
+
+    #[test]
+    fn what_is_written_out_is_what_was_built_in() {
+        let dir = tempfile::tempdir().expect("a directory");
+        fs::write(dir.path().join("agent.yaml"), "default_agent: default").expect("written");
+        let files = init(dir.path()).expect("written");
+        let kept: Vec<_> = files.iter().filter(|file| !file.written).map(|file| file.path.clone()).collect();
+        assert_eq!(kept, [dir.path().join("agent.yaml")]);
+        assert!(init(dir.path()).expect("nothing to do").iter().all(|file| !file.written));
+
+        let env = Env::from_pairs([("HOME", "/nowhere")]);
+        let workspace = Workspace::open(dir.path()).expect("a workspace");
+        let show = |config_dir| {
+            let options = LoadOptions { env: &env, workspace: &workspace, config_dir, sets: &[], trust: false };
+            load(&options).expect("valid").show()
+        };
+        assert_eq!(show(Some(dir.path().to_path_buf())), show(None));
+    }
+}

@@ -1,0 +1,270 @@
+//! Finds every mistake of a configuration at once, by walking its located trees along the schemas of their types.
+//!
+//! The schemas are those of [`super::schema`], made from the types that are read, so the two cannot disagree about
+//! a key. Only failures and `config check` come here.
+
+use serde_json::Value;
+
+use super::document::is_run_time_text;
+use super::duration;
+use super::load::{Gathered, PromptCheck};
+use super::merge::Merged;
+use super::mistake::{Mistake, did_you_mean};
+use super::schema::raw;
+use super::settings::{PromptRef, PromptSource};
+use super::source::{Kind, Sources};
+use crate::template::{Template, Undefined, is_template};
+use crate::yaml::{Node, Scalar, Tree};
+
+/// Unknown keys and wrong types in every document, missing keys in what they merge to.
+pub(super) fn against_schemas(gathered: &Gathered, merged: &Merged, mistakes: &mut Vec<Mistake>) {
+    for kind in Kind::ALL {
+        let schema = raw(kind);
+        let documents = gathered.documents.iter().filter(|document| document.kind == kind);
+        let mut walk = Walk { root: &schema, sources: &gathered.sources, mistakes, kind, partial: true };
+        for document in documents {
+            walk.node(&schema, &document.node, "");
+        }
+        walk.partial = false;
+        for (_, node) in merged.of_kind(kind) {
+            walk.missing(&schema, node, "");
+        }
+    }
+}
+
+/// The syntax of prompts that are written out and of scripts.
+pub(super) fn run_time_templates(gathered: &Gathered, mistakes: &mut Vec<Mistake>) {
+    fn walk(kind: Kind, node: &Node, path: &mut Vec<String>, run_time: bool, found: &mut dyn FnMut(&Node, &str)) {
+        let run_time = run_time || is_run_time_text(kind, path, node);
+        match &node.tree {
+            Tree::Map(entries) => {
+                for (key, value) in entries {
+                    path.push(key.text.clone());
+                    walk(kind, value, path, run_time, found);
+                    path.pop();
+                }
+            }
+            Tree::List(items) => items.iter().for_each(|item| walk(kind, item, path, run_time, found)),
+            Tree::Scalar(Scalar { text, .. }) if run_time && is_template(text) => found(node, text),
+            Tree::Scalar(_) => {}
+        }
+    }
+    for document in &gathered.documents {
+        walk(document.kind, &document.node, &mut Vec::new(), false, &mut |node, text| {
+            // What it includes is the prompt registry's business.
+            if let Err(error) = Template::compile("template", text, Undefined::Error) {
+                mistakes.push(Mistake::template(&gathered.sources, node, &error));
+            }
+        });
+    }
+}
+
+/// The prompts that agents refer to.
+pub(super) fn prompts(
+    gathered: &Gathered,
+    merged: &Merged,
+    exists: &mut PromptCheck<'_>,
+    mistakes: &mut Vec<Mistake>,
+) {
+    for (_, agent) in merged.of_kind(Kind::Agents) {
+        for key in ["system_prompt", "termination_summary_prompt"] {
+            let Some(node) = agent.get(key) else { continue };
+            let Ok(PromptSource::Registered(PromptRef { reference })) = node.read() else { continue };
+            if let Err(message) = exists(&gathered.layers.prompt_dirs, &reference) {
+                let place = node.get("ref").map_or(node.place, |reference| reference.place);
+                mistakes.push(Mistake::at(&gathered.sources, place, message));
+            }
+        }
+    }
+}
+
+struct Walk<'w> {
+    root: &'w Value,
+    sources: &'w Sources,
+    mistakes: &'w mut Vec<Mistake>,
+    kind: Kind,
+    /// Whether keys may be missing because another layer has them.
+    partial: bool,
+}
+
+impl<'w> Walk<'w> {
+    /// `key` is what the node is the value of.
+    fn node(&mut self, schema: &'w Value, node: &Node, key: &str) {
+        let schema = self.resolve(schema, node);
+        if let Some(allowed) = words(schema) {
+            return self.word(&allowed, node, key);
+        }
+        let types = types(schema);
+        if !types.is_empty() && !types.iter().any(|json_type| fits(node, json_type)) {
+            let message = format!("{}expected {}, found {}", prefix(key), describe(schema, &types), found(node));
+            let mistake = Mistake::at(self.sources, node.place, message);
+            return self.mistakes.push(match quotes_matter(node, &types) {
+                Some(hint) => mistake.hint(hint),
+                None => mistake,
+            });
+        }
+        if schema.get("x-duration").is_some()
+            && let Some(Err(message)) = node.text().filter(|_| !node.fits("null")).map(duration::parse)
+        {
+            return self.mistakes.push(Mistake::at(self.sources, node.place, message));
+        }
+        if schema["minimum"] == 0 && node.text().is_some_and(|text| text.trim_start().starts_with('-')) {
+            let message = format!("{}expected a number that is not below 0", prefix(key));
+            return self.mistakes.push(Mistake::at(self.sources, node.place, message));
+        }
+        match &node.tree {
+            Tree::Map(_) => self.map(schema, node),
+            Tree::List(items) => {
+                let partial = std::mem::replace(&mut self.partial, false);
+                for item in items {
+                    self.node(&schema["items"], item, key);
+                    // Lists replace as a whole, so what stands in them must be complete.
+                    self.missing(&schema["items"], item, key);
+                }
+                self.partial = partial;
+            }
+            Tree::Scalar(_) => {}
+        }
+    }
+
+    fn map(&mut self, schema: &'w Value, node: &Node) {
+        let properties = schema["properties"].as_object();
+        for (key, value) in node.entries() {
+            match (properties.and_then(|properties| properties.get(&key.text)), &schema["additionalProperties"]) {
+                (Some(schema), _) => self.node(schema, value, &key.text),
+                (None, Value::Bool(false)) => {
+                    let known = properties.into_iter().flat_map(serde_json::Map::keys).map(String::as_str);
+                    let kinds = Kind::ALL.map(Kind::name);
+                    // A key of the settings that a flag got wrong may have meant a kind.
+                    let kinds = kinds.into_iter().filter(|_| self.kind == Kind::Settings && key.place.line == 0);
+                    let message = format!("unknown key `{}`", key.text);
+                    let mistake = Mistake::at(self.sources, key.place, message);
+                    let listed: Vec<&str> = known.clone().collect();
+                    let hint = did_you_mean(&key.text, known.chain(kinds));
+                    self.mistakes.push(mistake.hint(hint.unwrap_or(format!("known here: {}", listed.join(", ")))));
+                }
+                (None, additional) => self.node(additional, value, &key.text),
+            }
+        }
+    }
+
+    /// Keys that must be there and are not, at any depth but in lists.
+    fn missing(&mut self, schema: &'w Value, node: &Node, key: &str) {
+        let schema = self.resolve(schema, node);
+        if !matches!(node.tree, Tree::Map(_)) {
+            return;
+        }
+        for required in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            if node.get(required).is_none() {
+                let message = format!("{}the key `{required}` is missing", prefix(key));
+                self.mistakes.push(Mistake::at(self.sources, node.place, message));
+            }
+        }
+        for (key, value) in node.entries() {
+            if let Some(schema) = schema["properties"].get(&key.text) {
+                self.missing(schema, value, &key.text);
+            }
+        }
+    }
+
+    /// Follows references, and takes of several alternatives the first that the node could be.
+    fn resolve(&self, mut schema: &'w Value, node: &Node) -> &'w Value {
+        loop {
+            if let Some(pointer) = schema["$ref"].as_str().and_then(|r| r.strip_prefix('#')) {
+                let Some(target) = self.root.pointer(pointer) else { return schema };
+                schema = target;
+            } else if let Some(branches) = schema["anyOf"].as_array() {
+                let fitting = branches.iter().find(|branch| {
+                    let types = types(self.resolve(branch, node));
+                    types.is_empty() || types.iter().any(|json_type| fits(node, json_type))
+                });
+                match fitting.or(branches.first()) {
+                    Some(branch) => schema = branch,
+                    None => return schema,
+                }
+            } else {
+                return schema;
+            }
+        }
+    }
+
+    fn word(&mut self, allowed: &[&str], node: &Node, key: &str) {
+        let text = node.text();
+        if text.is_some_and(|text| allowed.contains(&text)) {
+            return;
+        }
+        let message = format!("{}expected one of {}", prefix(key), allowed.join(", "));
+        let mistake = Mistake::at(self.sources, node.place, message);
+        self.mistakes.push(mistake.did_you_mean(text.unwrap_or_default(), allowed.iter().copied()));
+    }
+}
+
+fn prefix(key: &str) -> String {
+    if key.is_empty() { String::new() } else { format!("`{key}`: ") }
+}
+
+/// The words of an enumeration, however the schema writes them.
+fn words(schema: &Value) -> Option<Vec<&str>> {
+    if let Some(words) = schema["enum"].as_array() {
+        return words.iter().map(Value::as_str).collect();
+    }
+    let branches = schema["oneOf"].as_array()?;
+    let constants = branches.iter().map(|branch| branch["const"].as_str().or_else(|| branch["enum"][0].as_str()));
+    constants.collect()
+}
+
+fn types(schema: &Value) -> Vec<&str> {
+    match &schema["type"] {
+        Value::String(json_type) => vec![json_type],
+        Value::Array(types) => types.iter().filter_map(Value::as_str).collect(),
+        _ if schema["oneOf"].is_array() => vec!["string"],
+        _ => Vec::new(),
+    }
+}
+
+/// A section with nothing written in it is an empty one.
+fn fits(node: &Node, json_type: &str) -> bool {
+    node.fits(json_type) || matches!(json_type, "object" | "array") && node.is_blank()
+}
+
+fn describe(schema: &Value, types: &[&str]) -> String {
+    if schema.get("x-duration").is_some() {
+        return "a duration (20ms, 30s, 1h 30m)".to_owned();
+    }
+    let words = types.iter().map(|json_type| match *json_type {
+        "null" => "null",
+        "string" => "text",
+        "integer" => "a whole number",
+        "number" => "a number",
+        "boolean" => "true or false",
+        "array" => "a list",
+        _ => "a mapping",
+    });
+    words.collect::<Vec<_>>().join(" or ")
+}
+
+/// Without the value: it may be a secret.
+fn found(node: &Node) -> &'static str {
+    match &node.tree {
+        Tree::List(_) => "a list",
+        Tree::Map(_) => "a mapping",
+        Tree::Scalar(_) if node.is_blank() => "nothing",
+        Tree::Scalar(_) if node.fits("boolean") => "true or false",
+        Tree::Scalar(_) if node.fits("number") => "a number",
+        Tree::Scalar(_) if node.fits("null") => "null",
+        Tree::Scalar(_) => "text",
+    }
+}
+
+fn quotes_matter(node: &Node, types: &[&str]) -> Option<&'static str> {
+    let Tree::Scalar(scalar) = &node.tree else { return None };
+    let unquoted = Scalar { form: crate::yaml::Form::Plain, ..scalar.clone() };
+    let unquoted = Node { tree: Tree::Scalar(unquoted), place: node.place };
+    if types.iter().any(|json_type| unquoted.fits(json_type)) {
+        Some("without the quotes it is one")
+    } else if types.contains(&"string") {
+        Some("put it in quotes")
+    } else {
+        None
+    }
+}

@@ -1,0 +1,162 @@
+//! Dotted keys: `limits.max_turns`, `models.NAME.retry.attempts`; and what variables and flags set by them.
+
+use super::document::Reading;
+use super::mistake::Mistake;
+use super::source::{Document, Kind, Layer, Source};
+use crate::yaml::{self, Form, Key, Node, Place, Scalar, Tree};
+
+const VARIABLE: &str = "AGENT_SET_";
+
+/// A key, taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct KeyPath {
+    pub kind: Kind,
+    /// Empty for the settings.
+    pub name: String,
+    pub path: Vec<String>,
+}
+
+/// Takes a dotted key apart. Names may hold dots themselves, so the longest of `names` that fits is taken; one that
+/// is not known is taken up to the next dot.
+pub(super) fn parse<'n>(key: &str, names: impl Fn(Kind) -> Vec<&'n str>) -> KeyPath {
+    let steps = |text: &str| text.split('.').filter(|step| !step.is_empty()).map(str::to_owned).collect();
+    let (first, rest) = key.split_once('.').unwrap_or((key, ""));
+    let kind = Kind::ALL.into_iter().find(|kind| *kind != Kind::Settings && kind.name() == first);
+    let Some(kind) = kind else {
+        return KeyPath { kind: Kind::Settings, name: String::new(), path: steps(key) };
+    };
+    let fits = |name: &&str| rest.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    let name = names(kind).into_iter().filter(fits).max_by_key(|name| name.len());
+    let name = name.unwrap_or_else(|| rest.split('.').next().unwrap_or_default());
+    KeyPath { kind, name: name.to_owned(), path: steps(&rest[name.len()..]) }
+}
+
+/// Adds what `AGENT_SET_…` variables and `--set` flags say, as documents on top of all files.
+pub(super) fn apply(reading: &mut Reading<'_>, sets: &[String]) {
+    let variables: Vec<(String, String)> = reading
+        .env
+        .iter()
+        .filter(|(name, value)| name.starts_with(VARIABLE) && !value.is_empty())
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    for (name, value) in variables {
+        let key = reading.key_of_variable(&name);
+        reading.set(Layer::Variables, name, &key, &value);
+    }
+    for set in sets {
+        match set.split_once('=') {
+            Some((key, value)) => {
+                let key = key.trim();
+                reading.set(Layer::Flags, format!("--set {key}"), key, value.trim());
+            }
+            None => reading.mistakes.push(Mistake::in_file(format!("--set {set}"), "it is KEY=VALUE")),
+        }
+    }
+}
+
+impl Reading<'_> {
+    /// The names of a kind that files describe.
+    pub fn names(&self, kind: Kind) -> Vec<&str> {
+        let mut names: Vec<&str> =
+            self.documents.iter().filter(|d| d.kind == kind).map(|d| d.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// `AGENT_SET_MODELS__MY_MODEL__RETRY` → `models.my-model.retry`: variables cannot tell case, `-` and `.` apart,
+    /// so a configured name that reads the same is meant.
+    fn key_of_variable(&self, variable: &str) -> String {
+        let steps: Vec<&str> = variable[VARIABLE.len()..].split("__").collect();
+        let mut key: Vec<String> = steps.iter().map(|step| step.to_ascii_lowercase()).collect();
+        let kind = Kind::ALL.into_iter().find(|kind| kind.name() == key[0]);
+        if let (Some(kind), Some(name)) = (kind, steps.get(1)) {
+            let flat = |name: &str| name.replace(['-', '.'], "_").to_ascii_uppercase();
+            if let Some(known) = self.names(kind).into_iter().find(|known| flat(known) == flat(name)) {
+                known.clone_into(&mut key[1]);
+            }
+        }
+        key.join(".")
+    }
+
+    fn set(&mut self, layer: Layer, source_name: String, key: &str, value: &str) {
+        let KeyPath { kind, name, path } = parse(key, |kind| self.names(kind));
+        if kind != Kind::Settings && !self.names(kind).contains(&name.as_str()) {
+            let message = format!("there is nothing called `{name}` in {}", kind.name());
+            let known = self.names(kind);
+            self.mistakes.push(Mistake::in_file(source_name, message).did_you_mean(&name, known));
+            return;
+        }
+        if path.is_empty() {
+            self.mistakes.push(Mistake::in_file(source_name, "the key names no value, only where values stand"));
+            return;
+        }
+        let shown = source_name.clone();
+        let source = self.sources.add(Source { layer, name: source_name, text: String::new(), rendered: false });
+        let place = Place { source, ..Place::default() };
+        let value = match value_of(value, place) {
+            Ok(value) => value,
+            Err(message) => {
+                self.mistakes.push(Mistake::in_file(shown, format!("the value is not YAML: {message}")));
+                return;
+            }
+        };
+        let node = path
+            .into_iter()
+            .rev()
+            .fold(value, |inner, step| Node { tree: Tree::Map(vec![(Key { text: step, place }, inner)]), place });
+        self.documents.push(Document { kind, name, node });
+    }
+}
+
+/// A list, a mapping or a quoted text as YAML has them in one line; anything else is a scalar as it stands.
+fn value_of(text: &str, place: Place) -> Result<Node, String> {
+    if !text.starts_with(['[', '{', '"', '\'']) {
+        return Ok(Node { tree: Tree::Scalar(Scalar { text: text.to_owned(), form: Form::Given }), place });
+    }
+    let mut node = yaml::tree(text, place.source).map_err(|errors| errors[0].message.clone())?;
+    settle(&mut node, place);
+    Ok(node)
+}
+
+/// Everything in a flag stands at the flag.
+fn settle(node: &mut Node, place: Place) {
+    node.place = place;
+    match &mut node.tree {
+        Tree::Scalar(scalar) if scalar.form == Form::Plain => scalar.form = Form::Given,
+        Tree::Scalar(_) => {}
+        Tree::List(items) => items.iter_mut().for_each(|item| settle(item, place)),
+        Tree::Map(entries) => {
+            for (key, value) in entries {
+                key.place = place;
+                settle(value, place);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, parse};
+
+    #[test]
+    fn keys_name_kind_and_name() {
+        let names = |kind| if kind == Kind::Models { vec!["gpt-4", "gpt-4.1"] } else { vec![] };
+        let table = [
+            ("limits.max_turns", Kind::Settings, "", "limits/max_turns"),
+            ("models.gpt-4.1.retry.attempts", Kind::Models, "gpt-4.1", "retry/attempts"),
+            ("models.gpt-4.retry", Kind::Models, "gpt-4", "retry"),
+            ("models.other.x", Kind::Models, "other", "x"),
+            ("models", Kind::Models, "", ""),
+            ("agents.default", Kind::Agents, "default", ""),
+        ];
+        for (key, kind, name, path) in table {
+            let found = parse(key, names);
+            assert_eq!(
+                (found.kind, found.name.as_str(), found.path.join("/").as_str()),
+                (kind, name, path),
+                "{key}"
+            );
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Documents of the same kind and name become one: mappings merge key by key, everything else is replaced.
+
+use std::collections::BTreeMap;
+
+use super::source::{Document, Kind};
+use crate::yaml::{Form, Key, Node, Place, Scalar, Tree};
+
+/// The sections of the settings that are the ground of every agent's own.
+pub(super) const INHERITED: [&str; 2] = ["limits", "context"];
+
+/// The merged tree of everything, by kind and name. Agents have the settings' sections under their own.
+pub(super) struct Merged(BTreeMap<(Kind, String), Node>);
+
+impl Merged {
+    pub fn of(documents: &[Document]) -> Self {
+        let mut merged = BTreeMap::<(Kind, String), Node>::new();
+        for Document { kind, name, node } in documents {
+            let empty = || Node { tree: Tree::Map(Vec::new()), place: node.place };
+            lay(merged.entry((*kind, name.clone())).or_insert_with(empty), node);
+        }
+        let settings = merged.get(&(Kind::Settings, String::new())).cloned();
+        for ((kind, name), node) in &mut merged {
+            if *kind != Kind::Settings {
+                set_name(node, name);
+            }
+            if let (Kind::Agents, Some(settings)) = (kind, &settings) {
+                inherit(node, settings);
+            }
+        }
+        Self(merged)
+    }
+
+    pub fn get(&self, kind: Kind, name: &str) -> Option<&Node> {
+        self.0.get(&(kind, name.to_owned()))
+    }
+
+    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = (&str, &Node)> {
+        self.0.iter().filter(move |((k, _), _)| *k == kind).map(|((_, name), node)| (name.as_str(), node))
+    }
+}
+
+/// Lays `above` over `below`. A section with nothing written in it says nothing.
+fn lay(below: &mut Node, above: &Node) {
+    if above.is_blank() && matches!(below.tree, Tree::Map(_)) {
+        return;
+    }
+    let (Tree::Map(lower), Tree::Map(upper)) = (&mut below.tree, &above.tree) else {
+        *below = above.clone();
+        return;
+    };
+    for (key, value) in upper {
+        match lower.iter_mut().find(|(other, _)| other.text == key.text) {
+            Some((other, below)) => {
+                // Whoever sets a value is asked about its key, too.
+                if !matches!(value.tree, Tree::Map(_)) {
+                    other.place = key.place;
+                }
+                lay(below, value);
+            }
+            None => lower.push((key.clone(), value.clone())),
+        }
+    }
+}
+
+/// A missing name is that of the file.
+fn set_name(node: &mut Node, name: &str) {
+    let place = Place { line: 0, column: 0, ..node.place };
+    let value = Node { tree: Tree::Scalar(Scalar { text: name.to_owned(), form: Form::Quoted }), place };
+    if let Tree::Map(entries) = &mut node.tree {
+        entries.retain(|(key, _)| key.text != "name");
+        entries.insert(0, (Key { text: "name".to_owned(), place }, value));
+    }
+}
+
+fn inherit(agent: &mut Node, settings: &Node) {
+    let Tree::Map(entries) = &mut agent.tree else { return };
+    for section in INHERITED {
+        let Some((key, ground)) = settings.entries().iter().find(|(key, _)| key.text == section) else { continue };
+        let mut merged = ground.clone();
+        match entries.iter_mut().find(|(key, _)| key.text == section) {
+            Some((_, own)) => {
+                lay(&mut merged, own);
+                *own = merged;
+            }
+            None => entries.push((key.clone(), merged)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Map, Value, json};
+
+    use super::lay;
+    use crate::yaml::tree;
+
+    fn merged(below: &str, above: &str) -> Value {
+        let mut node = tree(below, 0).expect("valid");
+        lay(&mut node, &tree(above, 1).expect("valid"));
+        node.read().expect("any value")
+    }
+
+    #[test]
+    fn mappings_merge_and_the_rest_replaces() {
+        let table = [
+            ("a: {b: 1, c: 2}", "a: {c: 3}", json!({"a": {"b": 1, "c": 3}})),
+            ("a: [1, 2]", "a: [3]", json!({"a": [3]})),
+            ("a: {b: 1}", "a:", json!({"a": {"b": 1}})),
+            ("a: {b: 1}", "a: null", json!({"a": null})),
+            ("a: 1", "a: {b: 1}", json!({"a": {"b": 1}})),
+        ];
+        for (below, above, expected) in table {
+            assert_eq!(merged(below, above), expected, "{below} + {above}");
+        }
+    }
+
+    /// What merging means, said in another way.
+    fn model(below: &mut Map<String, Value>, above: Map<String, Value>) {
+        for (key, value) in above {
+            match (below.get_mut(&key), value) {
+                (Some(Value::Object(lower)), Value::Object(upper)) => model(lower, upper),
+                (_, value) => {
+                    below.insert(key, value);
+                }
+            }
+        }
+    }
+
+    fn maps() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![any::<u8>().prop_map(Value::from), any::<bool>().prop_map(Value::from)];
+        let value = leaf.prop_recursive(3, 20, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                prop::collection::btree_map("[a-d]", inner, 0..4).prop_map(|map| json!(map)),
+            ]
+        });
+        prop::collection::btree_map("[a-d]", value, 0..4).prop_map(|map| json!(map))
+    }
+
+    proptest! {
+        #[test]
+        fn merging_is_what_the_model_says(below in maps(), above in maps()) {
+            let mut expected = below.as_object().cloned().unwrap_or_default();
+            model(&mut expected, above.as_object().cloned().unwrap_or_default());
+            // JSON is YAML.
+            prop_assert_eq!(merged(&below.to_string(), &above.to_string()), Value::Object(expected));
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What is wrong with a configuration: every mistake at once, each with its place and the line itself, without the
+//! secrets that may stand there.
+
+use std::fmt::{self, Write};
+
+use super::redact::mask_line;
+use super::source::Sources;
+use crate::template::TemplateError;
+use crate::text::{head, nearest, visible};
+use crate::yaml::{Form, Node, Place, Scalar, Tree, YamlError};
+
+/// One mistake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    /// The file, the variable or the flag.
+    pub file: String,
+    /// 1-based, where it is known.
+    pub line: Option<usize>,
+    /// 1-based, in characters.
+    pub column: Option<usize>,
+    /// The line itself, secrets masked.
+    pub source_line: Option<String>,
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+/// Why there is no configuration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct ConfigError {
+    /// In the order of their places; never empty.
+    pub mistakes: Vec<Mistake>,
+}
+
+impl Mistake {
+    /// About a file as a whole.
+    pub(super) fn in_file(file: impl Into<String>, message: impl Into<String>) -> Self {
+        let (file, message) = (file.into(), message.into());
+        Self { file, line: None, column: None, source_line: None, message, hint: None }
+    }
+
+    pub(super) fn at(sources: &Sources, place: Place, message: impl Into<String>) -> Self {
+        let source = sources.of(place);
+        let mut mistake = Self::in_file(source.name.clone(), message);
+        if place.line > 0 {
+            mistake.line = Some(place.line);
+            mistake.column = Some(place.column);
+            mistake.source_line = source_line(&source.text, place.line);
+            if source.rendered {
+                mistake.message.push_str(" (line and column are of what the template renders to)");
+            }
+        }
+        mistake
+    }
+
+    pub(super) fn yaml(sources: &Sources, source: u16, error: YamlError) -> Self {
+        let (line, column) = (error.line.unwrap_or(0), error.column.unwrap_or(1));
+        Self::at(sources, Place { source, line, column }, error.message)
+    }
+
+    /// A mistake in a template that stands in a YAML string.
+    pub(super) fn template(sources: &Sources, node: &Node, error: &TemplateError) -> Self {
+        let place = template_place(sources, node, error);
+        Self::at(sources, place, format!("template: {}", error.message))
+    }
+
+    /// A mistake in a file that is a template as a whole.
+    pub(super) fn whole_template(file: &str, text: &str, error: &TemplateError) -> Self {
+        let mut mistake = Self::in_file(file, format!("template: {}", error.message));
+        mistake.line = error.line;
+        mistake.source_line = error.line.and_then(|line| source_line(text, line));
+        let before = error.range.as_ref().and_then(|range| text.get(..range.start));
+        mistake.column = before.map(|before| before.chars().rev().take_while(|c| *c != '\n').count() + 1);
+        mistake
+    }
+
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(super) fn did_you_mean<'a>(self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        match did_you_mean(name, known) {
+            Some(hint) => self.hint(hint),
+            None => self,
+        }
+    }
+}
+
+pub(super) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let near: Vec<String> = nearest(name, known).into_iter().map(|name| format!("`{name}`")).collect();
+    (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")))
+}
+
+/// The place in the file of an error in the template that a scalar holds.
+pub(super) fn template_place(sources: &Sources, node: &Node, error: &TemplateError) -> Place {
+    let place = node.place;
+    let Tree::Scalar(Scalar { text, form }) = &node.tree else { return place };
+    if place.line == 0 {
+        return place;
+    }
+    // "Unexpected end" may be told of the line after the last.
+    let last = text.lines().count().saturating_sub(1);
+    let below = error.line.map_or(0, |line| line.saturating_sub(1)).min(last);
+    let line = place.line + below + usize::from(*form == Form::Block);
+    // Escapes and folding move columns, so a column is only told where the text stands in the line as it is.
+    let here = sources.of(place).text.lines().nth(line - 1).unwrap_or_default();
+    let inner = text.lines().nth(below).unwrap_or_default();
+    let offset = error.range.as_ref().and_then(|range| text.trim_end().get(..range.start));
+    let offset = offset.map_or(0, |before| before.chars().rev().take_while(|c| *c != '\n').count());
+    let column = here.find(inner).filter(|_| !inner.is_empty()).map(|at| here[..at].chars().count() + offset + 1);
+    Place { line, column: column.unwrap_or(if below == 0 { place.column } else { 1 }), ..place }
+}
+
+fn source_line(text: &str, line: usize) -> Option<String> {
+    const LONGEST: usize = 240;
+    Some(visible(head(&mask_line(text, line)?, LONGEST)).into_owned())
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+            if let Some(column) = self.column {
+                write!(f, ":{column}")?;
+            }
+        }
+        write!(f, ": {}", self.message)?;
+        if let (Some(line), Some(text)) = (self.line, &self.source_line) {
+            write!(f, "\n  {line:>4} | {text}")?;
+            if let Some(column) = self.column {
+                // Tabs stay tabs, so that the caret stands below its character.
+                let before = text.chars().take(column.saturating_sub(1));
+                let before: String = before.map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+                write!(f, "\n       | {before}^")?;
+            }
+        }
+        match &self.hint {
+            Some(hint) => write!(f, "\n       = {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        for mistake in &self.mistakes {
+            write!(text, "{mistake}\n\n")?;
+        }
+        let count = self.mistakes.len();
+        let noun = if count == 1 { "1 mistake".to_owned() } else { format!("{count} mistakes") };
+        write!(f, "{text}the configuration has {noun}")
+    }
+}

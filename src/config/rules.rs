@@ -1,0 +1,111 @@
+//! Values of the right type that make no sense all the same.
+
+use super::model::{ModelConfig, Provider};
+use super::settings::{AgentConfig, ContextSettings, Limits, Named, Settings};
+use super::source::Kind;
+
+/// Kind, name, path and what is wrong.
+pub(super) type Report<'r> = dyn FnMut(Kind, &str, &[&str], &str) + 'r;
+
+pub(super) fn check(
+    settings: Option<&Settings>,
+    agents: &Named<AgentConfig>,
+    models: &Named<ModelConfig>,
+    report: &mut Report<'_>,
+) {
+    let mut settings_agree = true;
+    if let Some(settings) = settings {
+        let mut seen = |path: &[&str], message: &str| {
+            settings_agree = false;
+            report(Kind::Settings, "", path, message);
+        };
+        limits(&settings.limits, &mut seen);
+        context(&settings.context, &mut seen);
+    }
+    for (name, agent) in agents {
+        // What an agent inherits was reported where it stands.
+        let own = |same: bool| settings_agree || !same;
+        let inherits = settings.is_some_and(|s| s.limits == agent.limits && s.context == agent.context);
+        if own(inherits) {
+            limits(&agent.limits, &mut |path, message| report(Kind::Agents, name, path, message));
+            context(&agent.context, &mut |path, message| report(Kind::Agents, name, path, message));
+        }
+    }
+    for (name, config) in models {
+        model(config, &mut |path, message| report(Kind::Models, name, path, message));
+    }
+}
+
+fn limits(limits: &Limits, report: &mut dyn FnMut(&[&str], &str)) {
+    let rules: [(&str, bool, &str); 6] = [
+        ("max_turns", limits.max_turns != Some(0), "at least 1, or null for no limit"),
+        (
+            "max_time",
+            limits.max_time.is_none_or(|time| !time.is_zero()),
+            "more than nothing, or null for no limit",
+        ),
+        ("max_cost", limits.max_cost.is_none_or(|cost| cost > 0.0), "more than 0, or null for no limit"),
+        ("max_parallel", limits.max_parallel >= 1, "at least 1"),
+        ("tool_timeout", !limits.tool_timeout.is_zero(), "more than nothing"),
+        ("loop_threshold", limits.loop_threshold >= 2, "at least 2: one call is no loop"),
+    ];
+    tell("limits", &rules, report);
+    let window = limits.loop_window >= limits.loop_threshold;
+    tell("limits", &[("loop_window", window, "at least loop_threshold")], report);
+}
+
+fn context(context: &ContextSettings, report: &mut dyn FnMut(&[&str], &str)) {
+    let rules: [(&str, bool, &str); 2] = [
+        ("budget", context.budget != Some(0), "at least 1, or null for the model's window"),
+        ("tool_result_max_tokens", context.tool_result_max_tokens >= 1, "at least 1"),
+    ];
+    tell("context", &rules, report);
+}
+
+fn tell(section: &str, rules: &[(&str, bool, &str)], report: &mut dyn FnMut(&[&str], &str)) {
+    for (key, _, wanted) in rules.iter().filter(|(_, holds, _)| !holds) {
+        report(&[section, key], &format!("`{key}` must be {wanted}"));
+    }
+}
+
+fn model(model: &ModelConfig, report: &mut dyn FnMut(&[&str], &str)) {
+    let is_set = |value: &Option<String>| value.as_deref().is_some_and(|text| !text.trim().is_empty());
+    match model.provider {
+        Provider::Openai if model.script.is_some() => {
+            report(&["script"], "only a model with `provider: scripted` has a script");
+        }
+        Provider::Openai if !is_set(&model.model) => {
+            report(&["model"], "the key `model` is missing: the provider's name for the model");
+        }
+        Provider::Scripted if model.script.is_none() => {
+            report(&[], "the key `script` is missing: the replies of a scripted model");
+        }
+        _ => {}
+    }
+    let http = |url: &String| url.is_empty() || url.starts_with("http://") || url.starts_with("https://");
+    if !model.base_url.as_ref().is_none_or(http) {
+        report(&["base_url"], "a base URL begins with http:// or https://");
+    }
+    let sendable = |text: &str| text.trim().bytes().all(|b| (0x20..0x7f).contains(&b));
+    if model.api_key.as_ref().is_some_and(|key| !sendable(key.reveal())) {
+        report(&["api_key"], "the key has characters that no request can carry");
+    }
+    for (name, value) in &model.headers {
+        let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+        if name.is_empty() || !name.bytes().all(token) || !sendable(value.reveal()) {
+            report(&["headers", name], "the header has characters that no request can carry");
+        }
+    }
+    let prices = model.prices.as_ref();
+    let rules: [(&[&str], bool, &str); 6] = [
+        (&["retry", "attempts"], model.retry.attempts >= 1, "`attempts` counts the first one: at least 1"),
+        (&["context_window"], model.context_window != Some(0), "`context_window` must be at least 1"),
+        (&["max_output_tokens"], model.max_output_tokens != Some(0), "`max_output_tokens` must be at least 1"),
+        (&["temperature"], model.temperature.is_none_or(|t| t >= 0.0), "`temperature` must not be below 0"),
+        (&["prices", "input"], prices.is_none_or(|p| p.input >= 0.0), "a price must not be below 0"),
+        (&["prices", "output"], prices.is_none_or(|p| p.output >= 0.0), "a price must not be below 0"),
+    ];
+    for (path, _, message) in rules.iter().filter(|(_, holds, _)| !holds) {
+        report(path, message);
+    }
+}

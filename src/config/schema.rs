@@ -1,0 +1,114 @@
+//! JSON Schemas of the files, for editors and for naming mistakes; made from the types that are read.
+//!
+//! A file may state only a part, since layers below may state the rest. So the schemas for editors demand nothing,
+//! except inside lists: lists replace as a whole and must be complete. Where a number, a boolean or a word stands, a
+//! template may stand too.
+
+use schemars::schema_for;
+use serde_json::{Value, json};
+
+use super::model::ModelConfig;
+use super::settings::{AgentConfig, SessionStoreConfig, Settings};
+use super::source::Kind;
+
+/// The schema of the files of a kind, for editors.
+#[must_use]
+pub fn schema(kind: Kind) -> Value {
+    let mut schema = raw(kind);
+    // What lists hold is described among the definitions: those keep what they require.
+    let complete = used_in_lists(&schema);
+    loosen(&mut schema, &complete, "");
+    schema
+}
+
+/// The schema of the merged whole.
+pub(super) fn raw(kind: Kind) -> Value {
+    let schema = match kind {
+        Kind::Settings => schema_for!(Settings),
+        Kind::Agents => schema_for!(AgentConfig),
+        Kind::Models => schema_for!(ModelConfig),
+        Kind::SessionStores => schema_for!(SessionStoreConfig),
+    };
+    schema.to_value()
+}
+
+/// The definitions that items of lists refer to.
+fn used_in_lists(schema: &Value) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut rest = vec![schema];
+    while let Some(value) = rest.pop() {
+        names.extend(value["items"]["$ref"].as_str().map(str::to_owned));
+        match value {
+            Value::Object(entries) => rest.extend(entries.values()),
+            Value::Array(items) => rest.extend(items),
+            _ => {}
+        }
+    }
+    names
+}
+
+fn loosen(value: &mut Value, complete: &[String], path: &str) {
+    match value {
+        Value::Object(entries) => {
+            if !complete.iter().any(|name| name == path) {
+                // A property called `required` is a schema, not a list.
+                if entries.get("required").is_some_and(Value::is_array) {
+                    entries.remove("required");
+                }
+            }
+            for (key, value) in entries.iter_mut() {
+                let path = if path.is_empty() { format!("#/{key}") } else { format!("{path}/{key}") };
+                loosen(value, complete, &path);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| loosen(item, complete, "-")),
+        _ => {}
+    }
+    let narrow = |json_type: &str| matches!(json_type, "integer" | "number" | "boolean");
+    let wants_other_than_text = match &value["type"] {
+        Value::String(json_type) => narrow(json_type),
+        Value::Array(types) => types.iter().filter_map(Value::as_str).any(narrow),
+        _ => false,
+    };
+    let is_words = value["enum"].is_array() || value["oneOf"].is_array();
+    if wants_other_than_text || is_words {
+        let annotation = |key: &str| value.get(key).cloned();
+        let kept: Vec<(&str, Value)> =
+            ["description", "default"].into_iter().filter_map(|key| Some((key, annotation(key)?))).collect();
+        let mut loose = json!({ "anyOf": [value.take(), { "type": "string", "pattern": r"\{\{|\{%" }] });
+        for (key, annotation) in kept {
+            loose[key] = annotation;
+        }
+        *value = loose;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, schema};
+
+    #[test]
+    fn parts_and_templates_are_valid_and_strangers_are_not() {
+        let valid = |kind: Kind, instance: serde_json::Value| {
+            jsonschema::validator_for(&schema(kind)).expect("a schema").is_valid(&instance)
+        };
+        let table = [
+            (Kind::Settings, serde_json::json!({"limits": {"max_turns": 3}}), true),
+            (
+                Kind::Settings,
+                serde_json::json!({"limits": {"max_turns": "{{ env.TURNS }}", "max_time": "30m"}}),
+                true,
+            ),
+            (Kind::Settings, serde_json::json!({"limits": {"max_turns": "three"}}), false),
+            (Kind::Settings, serde_json::json!({"limitz": {}}), false),
+            (Kind::Agents, serde_json::json!({"approval": "edits", "system_prompt": {"ref": "x@1"}}), true),
+            (Kind::Agents, serde_json::json!({"approval": "sometimes"}), false),
+            (Kind::Models, serde_json::json!({"provider": "{{ env.PROVIDER }}", "temperature": null}), true),
+            (Kind::Models, serde_json::json!({"script": [{"tool_calls": [{"name": "x"}]}]}), false),
+            (Kind::SessionStores, serde_json::json!({}), true),
+        ];
+        for (kind, instance, expected) in table {
+            assert_eq!(valid(kind, instance.clone()), expected, "{} {instance}", kind.name());
+        }
+    }
+}

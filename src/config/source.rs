@@ -1,0 +1,124 @@
+//! Where values come from: the texts that were read, in the order of their layers, later wins.
+
+use std::fmt;
+
+use crate::yaml::{Node, Place};
+
+/// The layers, lowest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Layer {
+    BuiltIn,
+    User,
+    Project,
+    /// `--config DIR` or `AGENT_CONFIG`: instead of user and project.
+    Directory,
+    Variables,
+    Flags,
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::BuiltIn => "built in",
+            Self::User => "user",
+            Self::Project => "project",
+            Self::Directory => "--config",
+            Self::Variables => "variable",
+            Self::Flags => "flag",
+        })
+    }
+}
+
+/// What a file describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// `agent.yaml`
+    Settings,
+    Agents,
+    Models,
+    SessionStores,
+}
+
+impl Kind {
+    pub const ALL: [Self; 4] = [Self::Settings, Self::Agents, Self::Models, Self::SessionStores];
+
+    /// How keys and schemas call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Settings => "agent",
+            Self::Agents => "agents",
+            Self::Models => "models",
+            Self::SessionStores => "session_stores",
+        }
+    }
+
+    /// Where its files lie in a config directory; the settings are a single file.
+    #[must_use]
+    pub fn folder(self) -> &'static str {
+        match self {
+            Self::Settings => "",
+            Self::SessionStores => "storages/session_stores",
+            other => other.name(),
+        }
+    }
+
+    /// # Errors
+    /// A sentence that names the kinds.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        let kind = Self::ALL.into_iter().find(|kind| kind.name() == name);
+        kind.ok_or_else(|| format!("there is no kind `{name}`: {}", Self::ALL.map(Self::name).join(", ")))
+    }
+}
+
+/// A text that values came from: a file, a variable or a flag.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub layer: Layer,
+    /// The path, `AGENT_SET_…` or `--set KEY`.
+    pub name: String,
+    /// What line and column count in: the file, or what a `.yaml.j2` file rendered to. Empty for variables and flags.
+    pub text: String,
+    /// Whether `text` is what a template gave.
+    pub rendered: bool,
+}
+
+/// What one source says about one thing.
+#[derive(Debug)]
+pub(super) struct Document {
+    pub kind: Kind,
+    /// Empty for the settings.
+    pub name: String,
+    pub node: Node,
+}
+
+/// Every source that was read; a [`Place`] carries its number.
+#[derive(Debug, Default)]
+pub(super) struct Sources(Vec<Source>);
+
+impl Sources {
+    pub fn add(&mut self, source: Source) -> u16 {
+        self.0.push(source);
+        u16::try_from(self.0.len() - 1).expect("fewer sources than files that can be read in a moment")
+    }
+
+    /// The number of the source that is called so; those that could not become one come last.
+    pub fn position(&self, name: &str) -> usize {
+        self.0.iter().position(|source| source.name == name).unwrap_or(usize::MAX)
+    }
+
+    pub fn of(&self, place: Place) -> &Source {
+        &self.0[usize::from(place.source)]
+    }
+
+    /// `file:line`, or the name of the variable or flag.
+    pub fn describe(&self, place: Place) -> String {
+        let source = self.of(place);
+        let name = &source.name;
+        match (place.line, source.rendered) {
+            (0, _) => name.clone(),
+            (line, false) => format!("{name}:{line}"),
+            (line, true) => format!("{name}:{line} (of what it renders to)"),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What a workspace brings along, and whether somebody said yes to it. The answer holds for that content alone:
+//! another file, or another byte, and the question is asked again.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::load::LoadOptions;
+use crate::workspace::Workspace;
+
+/// The config directory of a project.
+pub(super) const FOLDER: &str = ".agent";
+/// More than this is no configuration, and hashing it would keep somebody waiting.
+const MOST_FILES: usize = 5_000;
+
+/// The `.agent` directories of a workspace, lowest first (the nearest wins, so it is last).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Brought {
+    layers: Vec<ProjectLayer>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ProjectLayer {
+    dir: PathBuf,
+    files: BTreeSet<String>,
+    hash: String,
+}
+
+/// What the workspace brings along; `None` when it brings nothing.
+#[must_use]
+pub fn brought(workspace: &Workspace) -> Option<Brought> {
+    let mut layers: Vec<ProjectLayer> = workspace
+        .dirs_up_to_git_root()
+        .map(|dir| dir.join(FOLDER))
+        .filter(|dir| dir.is_dir())
+        .filter_map(|dir| dir.canonicalize().ok())
+        .map(ProjectLayer::read)
+        .collect();
+    layers.reverse();
+    (!layers.is_empty()).then_some(Brought { layers })
+}
+
+impl LoadOptions<'_> {
+    /// What a person must be asked about before `trust` may be set; `None` when there is nothing, or when a config
+    /// directory stands in for it.
+    #[must_use]
+    pub fn brought(&self) -> Option<Brought> {
+        if self.directory().is_some() { None } else { brought(self.workspace) }
+    }
+}
+
+impl Brought {
+    pub fn dirs(&self) -> impl Iterator<Item = &Path> {
+        self.layers.iter().map(|layer| layer.dir.as_path())
+    }
+
+    /// What a person reads before saying yes: every file, with what it can do.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let mut lines = Vec::new();
+        for layer in &self.layers {
+            lines.push(layer.dir.display().to_string());
+            let effect = |file: &str| match file.split('/').next() {
+                Some("skills") if file.contains("/scripts/") => "a script that the model may run",
+                Some("prompts" | "skills") => "instructs the model",
+                Some("models") => "chooses a model and its options",
+                Some("agents") => "chooses prompts, tools and limits",
+                _ => "settings",
+            };
+            lines.extend(layer.files.iter().map(|file| format!("  {file}: {}", effect(file))));
+        }
+        crate::text::visible(&lines.join("\n")).into_owned()
+    }
+}
+
+impl ProjectLayer {
+    fn read(dir: PathBuf) -> Self {
+        let mut files = BTreeSet::new();
+        list(&dir, "", &mut files);
+        let mut hasher = Sha256::new();
+        for file in &files {
+            let path = dir.join(file);
+            // Links count with their target's name, too: pointing elsewhere is another content.
+            let link =
+                fs::read_link(&path).map(|target| target.to_string_lossy().into_owned()).unwrap_or_default();
+            let content = fs::read(&path).unwrap_or_default();
+            for part in [file.as_bytes(), link.as_bytes(), &content] {
+                hasher.update((part.len() as u64).to_le_bytes());
+                hasher.update(part);
+            }
+        }
+        let hash = hex(&hasher.finalize());
+        Self { dir, files, hash }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn list(dir: &Path, inside: &str, files: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(dir.join(inside)).into_iter().flatten().filter_map(Result::ok) {
+        if files.len() >= MOST_FILES {
+            return;
+        }
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let relative = if inside.is_empty() { name } else { format!("{inside}/{name}") };
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => list(dir, &relative, files),
+            _ => {
+                files.insert(relative);
+            }
+        }
+    }
+}
+
+/// The decisions, one JSON object a line, in the data directory; private to the user.
+#[derive(Debug, Clone)]
+pub struct TrustStore {
+    path: PathBuf,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Decision {
+    path: PathBuf,
+    hash: String,
+}
+
+impl TrustStore {
+    /// The store of this user; nothing is read or written yet.
+    #[must_use]
+    pub fn open(data_dir: &Path) -> Self {
+        Self { path: data_dir.join("trust.jsonl") }
+    }
+
+    /// Whether somebody said yes to exactly this. An unreadable store knows nothing.
+    #[must_use]
+    pub fn trusts(&self, brought: &Brought) -> bool {
+        let text = fs::read_to_string(&self.path).unwrap_or_default();
+        let decisions: Vec<Decision> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let known = |layer: &ProjectLayer| {
+            let same = |decision: &Decision| decision.path == layer.dir && decision.hash == layer.hash;
+            // What was cut off from the listing was not hashed, so nobody can have agreed to it.
+            layer.files.len() < MOST_FILES && decisions.iter().any(same)
+        };
+        brought.layers.iter().all(known)
+    }
+
+    /// Remembers that somebody said yes.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn remember(&self, brought: &Brought) -> io::Result<()> {
+        if let Some(dir) = self.path.parent() {
+            create_private_dir(dir)?;
+        }
+        let mut options = OpenOptions::new();
+        options.create(true).append(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut text = String::new();
+        for layer in &brought.layers {
+            let decision = Decision { path: layer.dir.clone(), hash: layer.hash.clone() };
+            text.push_str(&serde_json::to_string(&decision)?);
+            text.push('\n');
+        }
+        options.open(&self.path)?.write_all(text.as_bytes())
+    }
+}
+
+fn create_private_dir(dir: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{TrustStore, brought};
+    use crate::workspace::Workspace;
+
+    #[test]
+    fn a_yes_holds_for_that_content_alone() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let inner = dir.path().join("inner");
+        fs::create_dir_all(inner.join(".agent/skills/x/scripts")).expect("made");
+        fs::create_dir_all(dir.path().join(".agent")).expect("made");
+        fs::create_dir_all(dir.path().join(".git")).expect("made");
+        fs::write(inner.join(".agent/agent.yaml"), "limits: {max_turns: 3}").expect("written");
+        fs::write(inner.join(".agent/skills/x/scripts/run.sh"), "echo").expect("written");
+        let workspace = Workspace::open(&inner).expect("a workspace");
+        let store = TrustStore::open(&dir.path().join("data"));
+
+        let first = brought(&workspace).expect("two directories");
+        assert_eq!(first.dirs().count(), 2);
+        assert!(first.describe().contains("skills/x/scripts/run.sh: a script that the model may run"));
+        assert!(!store.trusts(&first));
+        store.remember(&first).expect("written");
+        assert!(store.trusts(&brought(&workspace).expect("still there")));
+
+        fs::write(inner.join(".agent/skills/x/scripts/run.sh"), "rm -rf /").expect("written");
+        assert!(!store.trusts(&brought(&workspace).expect("still there")));
+    }
+}

@@ -1,0 +1,62 @@
+//! Which names a template truly misses: not the first that failed, and not those that it guards with `default` or
+//! `if`. Found by rendering once per candidate with all other candidates filled in; only ever after a failure.
+
+use std::sync::Arc;
+
+use minijinja::value::{Enumerator, Object};
+use minijinja::{ErrorKind, Value};
+
+use super::Template;
+
+pub(super) fn find(template: &Template, context: &Value) -> Vec<String> {
+    let candidates: Vec<String> =
+        template.variables().into_iter().filter(|name| is_undefined(context, name)).collect();
+    let fails_without = |missing: &String| {
+        let filled = candidates.iter().filter(|name| *name != missing);
+        let paths = filled.map(|name| name.split('.').map(str::to_owned).collect()).collect();
+        let context = Value::from_object(Filled { base: context.clone(), paths });
+        matches!(template.render_raw(&context), Err(error) if error.kind() == ErrorKind::UndefinedError)
+    };
+    candidates.iter().filter(|name| fails_without(name)).cloned().collect()
+}
+
+fn is_undefined(context: &Value, name: &str) -> bool {
+    let mut value = context.clone();
+    for part in name.split('.') {
+        value = value.get_attr(part).unwrap_or_default();
+        if value.is_undefined() {
+            return true;
+        }
+    }
+    false
+}
+
+/// A value in which the attributes at `paths` are the empty string.
+#[derive(Debug)]
+struct Filled {
+    base: Value,
+    paths: Vec<Vec<String>>,
+}
+
+impl Object for Filled {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let inside: Vec<&[String]> = self
+            .paths
+            .iter()
+            .filter(|path| path.first().map(String::as_str) == key.as_str())
+            .map(|path| &path[1..])
+            .collect();
+        let base = self.base.get_item(key).ok().filter(|value| !value.is_undefined());
+        let deeper: Vec<Vec<String>> = inside.iter().filter(|p| !p.is_empty()).map(|p| p.to_vec()).collect();
+        match base {
+            Some(base) if deeper.is_empty() => Some(base),
+            None if inside.is_empty() => None,
+            None if deeper.is_empty() => Some(Value::from("")),
+            base => Some(Value::from_object(Self { base: base.unwrap_or_default(), paths: deeper })),
+        }
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::NonEnumerable
+    }
+}

@@ -1,0 +1,120 @@
+//! Values that are worked out when a template reads them: the environment, the clock.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Zoned;
+use jiff::fmt::strtime;
+use minijinja::value::{Enumerator, Object, ObjectRepr};
+use minijinja::{Error, ErrorKind, State};
+
+use super::Value;
+
+/// An object whose attributes are looked up on demand. What `find` does not know is undefined; the object itself
+/// prints as `{}` and cannot be listed.
+pub fn lookup(find: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Value {
+    Value::from_object(Lookup(Box::new(find)))
+}
+
+/// An object with these attributes: the usual way to build a context.
+pub fn object<K: Into<String>>(pairs: impl IntoIterator<Item = (K, Value)>) -> Value {
+    pairs.into_iter().map(|(name, value)| (name.into(), value)).collect::<BTreeMap<String, Value>>().into()
+}
+
+/// `datetime`: its `now()` is always `now`, so that rendering twice gives the same text. A moment has
+/// `strftime(format)`, `isoformat()` and `year`, `month`, `day`, `hour`, `minute`, `second`.
+#[must_use]
+pub fn clock(now: Zoned) -> Value {
+    Value::from_object(Clock(now))
+}
+
+type Find = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+struct Lookup(Box<Find>);
+
+impl fmt::Debug for Lookup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Lookup")
+    }
+}
+
+impl Object for Lookup {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        (self.0)(key.as_str()?).map(Value::from)
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::NonEnumerable
+    }
+}
+
+#[derive(Debug)]
+struct Clock(Zoned);
+
+impl Object for Clock {
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::NonEnumerable
+    }
+
+    fn call_method(
+        self: &Arc<Self>,
+        _state: &mut State<'_, '_>,
+        method: &str,
+        _arguments: &[Value],
+    ) -> Result<Value, Error> {
+        match method {
+            "now" => Ok(Value::from_object(Moment(self.0.clone()))),
+            _ => Err(Error::from(ErrorKind::UnknownMethod)),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Moment(Zoned);
+
+impl Moment {
+    fn iso(&self) -> String {
+        strtime::format("%Y-%m-%dT%H:%M:%S%:z", &self.0).unwrap_or_default()
+    }
+}
+
+impl Object for Moment {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        Some(match key.as_str()? {
+            "year" => self.0.year().into(),
+            "month" => self.0.month().into(),
+            "day" => self.0.day().into(),
+            "hour" => self.0.hour().into(),
+            "minute" => self.0.minute().into(),
+            "second" => self.0.second().into(),
+            _ => return None,
+        })
+    }
+
+    fn call_method(
+        self: &Arc<Self>,
+        _state: &mut State<'_, '_>,
+        method: &str,
+        arguments: &[Value],
+    ) -> Result<Value, Error> {
+        match method {
+            "isoformat" => Ok(self.iso().into()),
+            "strftime" => {
+                let format = arguments.first().and_then(Value::as_str).unwrap_or("%Y-%m-%d");
+                strtime::format(format, &self.0).map(Value::from).map_err(|_| {
+                    Error::new(ErrorKind::InvalidOperation, format!("`{format}` is no format for a time"))
+                })
+            }
+            _ => Err(Error::from(ErrorKind::UnknownMethod)),
+        }
+    }
+
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.iso())
+    }
+}

@@ -1,0 +1,195 @@
+//! A YAML document that knows where everything stood. A scalar keeps its text; what it is read as depends on how it
+//! came to be.
+
+/// Where something stands. `source` is the caller's number for the text; line and column count from 1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Place {
+    pub source: u16,
+    pub line: usize,
+    pub column: usize,
+}
+
+/// A value and its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    pub tree: Tree,
+    pub place: Place,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Tree {
+    Scalar(Scalar),
+    List(Vec<Node>),
+    Map(Vec<(Key, Node)>),
+}
+
+/// The key of an entry.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Key {
+    pub text: String,
+    pub place: Place,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scalar {
+    pub text: String,
+    pub form: Form,
+}
+
+/// How a scalar came to be, which decides what it may be read as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Without quotes: number, boolean, null or text by its looks.
+    Plain,
+    /// In quotes: always text.
+    Quoted,
+    /// A block (`|`, `>`): always text.
+    Block,
+    /// What a template gave: text, unless the field wants something else.
+    Rendered,
+    /// From a variable or a flag: by its looks, but text where the field wants text.
+    Given,
+}
+
+/// What a scalar without quotes looks like.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Plain<'a> {
+    /// Nothing at all was written.
+    Blank,
+    Null,
+    Bool(bool),
+    Unsigned(u64),
+    Signed(i64),
+    Float(f64),
+    Text(&'a str),
+}
+
+impl Node {
+    /// The entries of a mapping; none of anything else.
+    pub fn entries(&self) -> &[(Key, Node)] {
+        match &self.tree {
+            Tree::Map(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// The value of a key, if this is a mapping that has it.
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        self.entries().iter().find(|(k, _)| k.text == key).map(|(_, value)| value)
+    }
+
+    /// Follows keys, and indices into lists.
+    pub fn at<'a>(&self, path: impl IntoIterator<Item = &'a str>) -> Option<&Self> {
+        path.into_iter().try_fold(self, |node, step| match &node.tree {
+            Tree::List(items) => items.get(step.parse::<usize>().ok()?),
+            _ => node.get(step),
+        })
+    }
+
+    pub fn text(&self) -> Option<&str> {
+        match &self.tree {
+            Tree::Scalar(scalar) => Some(&scalar.text),
+            _ => None,
+        }
+    }
+
+    /// Whether nothing was written where the value would stand.
+    pub fn is_blank(&self) -> bool {
+        matches!(&self.tree, Tree::Scalar(s) if s.text.is_empty() && matches!(s.form, Form::Plain | Form::Given))
+    }
+
+    /// Whether it can be read as this type of JSON Schema.
+    pub fn fits(&self, json_type: &str) -> bool {
+        let scalar = match &self.tree {
+            Tree::List(_) => return json_type == "array",
+            Tree::Map(_) => return json_type == "object",
+            Tree::Scalar(scalar) => scalar,
+        };
+        let quoted = matches!(scalar.form, Form::Quoted | Form::Block);
+        let plain = scalar.plain();
+        match json_type {
+            "null" => scalar.is_nothing(),
+            "string" => scalar.form != Form::Plain || matches!(plain, Plain::Text(_) | Plain::Blank),
+            "integer" => !quoted && matches!(plain, Plain::Unsigned(_) | Plain::Signed(_)),
+            "number" => !quoted && matches!(plain, Plain::Unsigned(_) | Plain::Signed(_) | Plain::Float(_)),
+            "boolean" => {
+                let switch = scalar.form != Form::Plain && scalar.switch().is_some();
+                !quoted && (switch || matches!(plain, Plain::Bool(_)))
+            }
+            _ => self.is_blank(),
+        }
+    }
+
+    /// How many values this is, itself included.
+    pub fn size(&self) -> usize {
+        match &self.tree {
+            Tree::Scalar(_) => 1,
+            Tree::List(items) => 1 + items.iter().map(Self::size).sum::<usize>(),
+            Tree::Map(entries) => 1 + entries.iter().map(|(_, value)| value.size()).sum::<usize>(),
+        }
+    }
+}
+
+impl Scalar {
+    /// What the text looks like by the core schema of YAML 1.2, whatever its form.
+    pub fn plain(&self) -> Plain<'_> {
+        plain(if self.form == Form::Rendered { self.text.trim() } else { &self.text })
+    }
+
+    pub(super) fn is_nothing(&self) -> bool {
+        !matches!(self.form, Form::Quoted | Form::Block) && matches!(self.plain(), Plain::Blank | Plain::Null)
+    }
+
+    /// Words that people put into variables to mean yes or no.
+    pub(super) fn switch(&self) -> Option<bool> {
+        match self.text.trim().to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" => Some(true),
+            "false" | "no" | "off" | "0" => Some(false),
+            _ => None,
+        }
+    }
+}
+
+fn plain(text: &str) -> Plain<'_> {
+    match text {
+        "" => return Plain::Blank,
+        "~" | "null" | "Null" | "NULL" => return Plain::Null,
+        "true" | "True" | "TRUE" => return Plain::Bool(true),
+        "false" | "False" | "FALSE" => return Plain::Bool(false),
+        ".inf" | ".Inf" | ".INF" | "+.inf" => return Plain::Float(f64::INFINITY),
+        "-.inf" | "-.Inf" | "-.INF" => return Plain::Float(f64::NEG_INFINITY),
+        ".nan" | ".NaN" | ".NAN" => return Plain::Float(f64::NAN),
+        _ => {}
+    }
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let radix = [("0x", 16), ("0o", 8), ("0b", 2)].into_iter().find(|(prefix, _)| unsigned.starts_with(prefix));
+    if let Some((_, radix)) = radix {
+        let digits = &unsigned[2..];
+        let value = u64::from_str_radix(digits, radix).ok().filter(|_| !digits.starts_with('+'));
+        return match (value, text.starts_with('-')) {
+            (Some(value), false) => Plain::Unsigned(value),
+            (Some(value), true) => i64::try_from(value).map_or(Plain::Text(text), |v| Plain::Signed(-v)),
+            (None, _) => Plain::Text(text),
+        };
+    }
+    let digits = unsigned.bytes().take_while(u8::is_ascii_digit).count();
+    let starts_a_number = digits > 0 || unsigned.starts_with('.') && unsigned.len() > 1;
+    // `012` is a name (a part number, a zip code), not twelve.
+    if !starts_a_number || (digits > 1 && digits == unsigned.len() && unsigned.starts_with('0')) {
+        return Plain::Text(text);
+    }
+    if digits == unsigned.len() {
+        if let Ok(value) = text.parse::<u64>() {
+            return Plain::Unsigned(value);
+        }
+        if let Ok(value) = text.parse::<i64>() {
+            return Plain::Signed(value);
+        }
+    }
+    let looks_float =
+        unsigned.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
+    match text.parse::<f64>() {
+        Ok(value) if looks_float && value.is_finite() => Plain::Float(value),
+        _ => Plain::Text(text),
+    }
+}

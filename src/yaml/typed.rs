@@ -1,0 +1,267 @@
+//! Reading a located tree as a type. A scalar is read as what the field wants: that is how a value which a template,
+//! a variable or a flag gave becomes a number again. Errors carry the place of the deepest value that failed.
+
+use std::fmt;
+
+use serde::Deserializer;
+use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+
+use super::node::{Form, Key, Node, Place, Plain, Scalar, Tree};
+
+/// Why a node cannot be read as the type that was wanted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct NodeError {
+    pub message: String,
+    pub place: Option<Place>,
+}
+
+impl Node {
+    /// Reads the node as `T`.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, NodeError> {
+        T::deserialize(self).map_err(|error| error.at(self.place))
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Want {
+    Any,
+    Number,
+    Bool,
+    Text,
+}
+
+impl Node {
+    fn visit<'de, V: Visitor<'de>>(&'de self, want: Want, visitor: V) -> Result<V::Value, NodeError> {
+        let result = match &self.tree {
+            Tree::List(items) => visitor.visit_seq(Items(items.iter())),
+            Tree::Map(entries) => visitor.visit_map(Entries { rest: entries.iter(), value: None }),
+            Tree::Scalar(scalar) => scalar.visit(want, visitor),
+        };
+        result.map_err(|error| error.at(self.place))
+    }
+}
+
+impl Scalar {
+    fn visit<'de, V: Visitor<'de>>(&'de self, want: Want, visitor: V) -> Result<V::Value, NodeError> {
+        let as_text = match self.form {
+            Form::Quoted | Form::Block => true,
+            Form::Plain => false,
+            Form::Rendered => matches!(want, Want::Any | Want::Text),
+            Form::Given => want == Want::Text,
+        };
+        if as_text {
+            return visitor.visit_borrowed_str(&self.text);
+        }
+        if want == Want::Bool
+            && self.form != Form::Plain
+            && let Some(switch) = self.switch()
+        {
+            return visitor.visit_bool(switch);
+        }
+        match self.plain() {
+            Plain::Blank if want == Want::Text => visitor.visit_borrowed_str(""),
+            Plain::Blank | Plain::Null => visitor.visit_unit(),
+            Plain::Bool(value) => visitor.visit_bool(value),
+            Plain::Unsigned(value) => visitor.visit_u64(value),
+            Plain::Signed(value) => visitor.visit_i64(value),
+            Plain::Float(value) => visitor.visit_f64(value),
+            Plain::Text(text) => visitor.visit_borrowed_str(text),
+        }
+    }
+}
+
+macro_rules! wants {
+    ($want:expr; $($method:ident)*) => {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
+            self.visit($want, visitor)
+        })*
+    };
+}
+
+impl<'de> Deserializer<'de> for &'de Node {
+    type Error = NodeError;
+
+    wants!(Want::Any; deserialize_any deserialize_unit deserialize_identifier deserialize_bytes deserialize_byte_buf);
+    wants!(Want::Number; deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
+        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
+        deserialize_f32 deserialize_f64);
+    wants!(Want::Bool; deserialize_bool);
+    wants!(Want::Text; deserialize_str deserialize_string deserialize_char);
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
+        match &self.tree {
+            Tree::Scalar(scalar) if scalar.is_nothing() => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
+        if self.is_blank() { visitor.visit_seq(Items([].iter())) } else { self.visit(Want::Any, visitor) }
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
+        if self.is_blank() {
+            return visitor.visit_map(Entries { rest: [].iter(), value: None });
+        }
+        self.visit(Want::Any, visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, NodeError> {
+        self.deserialize_map(visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, NodeError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, NodeError> {
+        match &self.tree {
+            Tree::Scalar(scalar) => visitor
+                .visit_enum(scalar.text.as_str().into_deserializer())
+                .map_err(|e: NodeError| e.at(self.place)),
+            _ => Err(de::Error::custom("expected a word")).map_err(|e: NodeError| e.at(self.place)),
+        }
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, NodeError> {
+        self.deserialize_seq(visitor)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _len: usize,
+        visitor: V,
+    ) -> Result<V::Value, NodeError> {
+        self.deserialize_seq(visitor)
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, NodeError> {
+        self.visit(Want::Any, visitor)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
+        visitor.visit_unit()
+    }
+}
+
+struct Items<'de>(std::slice::Iter<'de, Node>);
+
+impl<'de> SeqAccess<'de> for Items<'de> {
+    type Error = NodeError;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, NodeError> {
+        self.0.next().map(|node| seed.deserialize(node).map_err(|error| error.at(node.place))).transpose()
+    }
+}
+
+struct Entries<'de> {
+    rest: std::slice::Iter<'de, (Key, Node)>,
+    value: Option<&'de Node>,
+}
+
+impl<'de> MapAccess<'de> for Entries<'de> {
+    type Error = NodeError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, NodeError> {
+        let Some((key, value)) = self.rest.next() else { return Ok(None) };
+        self.value = Some(value);
+        let text: de::value::StrDeserializer<'_, NodeError> = key.text.as_str().into_deserializer();
+        seed.deserialize(text).map(Some).map_err(|error| error.at(key.place))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, NodeError> {
+        let node = self.value.take().expect("serde asks for a value after its key");
+        seed.deserialize(node).map_err(|error| error.at(node.place))
+    }
+}
+
+impl NodeError {
+    /// Names a place unless a deeper one is known.
+    fn at(mut self, place: Place) -> Self {
+        self.place.get_or_insert(place);
+        self
+    }
+}
+
+impl de::Error for NodeError {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self { message: message.to_string(), place: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::{Form, Key, Node, Place, Scalar, Tree};
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    struct Wanted {
+        number: u64,
+        ratio: f64,
+        switch: bool,
+        text: String,
+        maybe: Option<u64>,
+        word: Option<String>,
+    }
+
+    fn scalar(text: &str, form: Form) -> Node {
+        Node { tree: Tree::Scalar(Scalar { text: text.to_owned(), form }), place: Place::default() }
+    }
+
+    #[test]
+    fn what_a_template_gave_is_read_as_the_field_wants() {
+        let values =
+            [("number", " 5\n"), ("ratio", "1"), ("switch", "True"), ("text", "12"), ("maybe", ""), ("word", "")];
+        let entries = values.map(|(key, text)| {
+            (Key { text: key.to_owned(), place: Place::default() }, scalar(text, Form::Rendered))
+        });
+        let node = Node { tree: Tree::Map(entries.into()), place: Place::default() };
+        let wanted: Wanted = node.read().expect("types restored");
+        assert_eq!(
+            wanted,
+            Wanted { number: 5, ratio: 1.0, switch: true, text: "12".to_owned(), maybe: None, word: None }
+        );
+    }
+
+    /// (text, form, read as number, as bool, as text)
+    #[test]
+    fn each_form_allows_what_it_should() {
+        let table = [
+            ("5", Form::Plain, true, false, false),
+            ("5", Form::Quoted, false, false, true),
+            ("5", Form::Rendered, true, false, true),
+            ("5", Form::Given, true, false, true),
+            ("true", Form::Plain, false, true, false),
+            ("true", Form::Quoted, false, false, true),
+            ("on", Form::Rendered, false, true, true),
+            ("on", Form::Plain, false, false, true),
+            ("x", Form::Given, false, false, true),
+        ];
+        for (text, form, number, switch, word) in table {
+            let node = scalar(text, form);
+            let got = (node.read::<u64>().is_ok(), node.read::<bool>().is_ok(), node.read::<String>().is_ok());
+            assert_eq!(got, (number, switch, word), "{text} {form:?}");
+        }
+    }
+}
