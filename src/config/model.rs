@@ -170,6 +170,9 @@ pub struct ScriptReply {
     /// Characters per streamed piece; the whole text at once where it is not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk_size: Option<usize>,
+    /// May be given any number of times; otherwise a reply is given once.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub repeat: bool,
 }
 
 /// When a scripted reply applies: all that is given must hold.

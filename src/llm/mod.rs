@@ -1,1 +1,99 @@
 //! Models: the network and the script, behind one trait.
+//!
+//! Bytes become events (`sse`), events a reply (`wire`, `assemble`), words an error (`errors`), a conversation a
+//! request (`request`): all pure. Only `openai` and `reply` talk to anybody.
+
+pub mod arguments;
+mod sse;
+mod wire;
+mod errors;
+mod assemble;
+mod request;
+mod reply;
+mod openai;
+pub mod catalogue;
+mod script;
+mod scripted;
+mod local;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use crate::config::{ModelConfig, Provider};
+use crate::contract::{ChatModel, ModelInfo, WindowSource};
+use crate::net::Net;
+
+pub use local::{LocalServer, probe_local};
+
+/// Tokens that a model is taken to hold when nobody says.
+const ASSUMED_WINDOW: u64 = 128_000;
+
+/// Why a configured model cannot be used. Nothing was sent yet.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectError {
+    /// Neither a key nor a server that needs none: whoever starts the program has to say which model.
+    #[error("model `{model}` has neither an API key nor a base URL of its own")]
+    NeedsSetup { model: String },
+    /// The model's file is wrong.
+    #[error("models.{model}.{key}: {why}")]
+    Wrong { model: String, key: String, why: String },
+}
+
+impl ConnectError {
+    fn wrong(model: &str, key: &str, why: impl Into<String>) -> Self {
+        Self::Wrong { model: model.to_owned(), key: key.to_owned(), why: why.into() }
+    }
+}
+
+/// What models share.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    pub net: Arc<Net>,
+    /// `session.user_id` in scripts.
+    pub user_id: String,
+}
+
+/// Makes a configured model ready to be asked. Sends nothing.
+///
+/// # Errors
+/// What in the configuration keeps it from being asked.
+pub fn connect(config: &ModelConfig, around: &Surroundings) -> Result<Arc<dyn ChatModel>, ConnectError> {
+    Ok(match config.provider {
+        Provider::Openai => {
+            let id = config.model.as_deref().map(str::trim).filter(|id| !id.is_empty());
+            let id =
+                id.ok_or_else(|| ConnectError::wrong(&config.name, "model", "the provider's model is not named"))?;
+            let net = Arc::clone(&around.net);
+            Arc::new(openai::OpenAi::new(config, info(config, id), net)?)
+        }
+        Provider::Scripted => {
+            let id = config.model.as_deref().unwrap_or(&config.name);
+            Arc::new(scripted::Scripted::new(config, info(config, id), around.user_id.clone())?)
+        }
+    })
+}
+
+/// What the file declares, what the catalogue knows, what is assumed: in this order.
+fn info(config: &ModelConfig, id: &str) -> ModelInfo {
+    let scripted = config.provider == Provider::Scripted;
+    let is_open = config.context_window.is_none() || config.prices.is_none() || config.max_output_tokens.is_none();
+    let known = if is_open && !scripted { catalogue::lookup(id) } else { None };
+    let (context_window, window_source) = match (config.context_window, known) {
+        (Some(window), _) => (window, WindowSource::Declared),
+        (None, Some(entry)) => (entry.window, WindowSource::Catalogue),
+        (None, None) => (ASSUMED_WINDOW, WindowSource::Assumed),
+    };
+    let output = config.max_output_tokens.or_else(|| known.and_then(|entry| entry.output));
+    ModelInfo {
+        name: config.name.clone(),
+        id: id.to_owned(),
+        context_window,
+        window_source,
+        max_output_tokens: output.map(|output| output.min(context_window)),
+        prices: config.prices.or_else(|| known.and_then(|entry| entry.prices)),
+        capabilities: config.capabilities,
+        retry: config.retry.clone(),
+        scripted,
+    }
+}

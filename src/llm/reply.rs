@@ -1,0 +1,297 @@
+//! A reply as it comes from a server: bytes polled from the body, decoded, given on as deltas.
+//!
+//! While bytes are ready they are read; text is given on when none are, or when enough of it has gathered, so that
+//! what arrives together is seen together. The timer is armed only while there is really nothing to do. A reply that
+//! has ended is read to the end of its body, within bounds, so that the connection can serve the next request.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::Stream;
+use futures_util::future::BoxFuture;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::assemble::{Assembly, Broken};
+use super::errors::{self, Said};
+use super::openai::Endpoint;
+use super::sse::{Decoder, TooLong};
+use crate::config::{Timeouts, format_duration};
+use crate::contract::{Delta, ModelError, ModelErrorKind, ReplyStream};
+use crate::{net, tokens};
+
+/// Text is given on at this size, however much more is ready.
+const LARGEST_DELTA: usize = 64 * 1024;
+/// The largest body that is kept in order to find out what it is.
+const LARGEST_WHOLE: usize = 32 * 1024 * 1024;
+/// After `finish_reason`: how long the account (usage, `[DONE]`) is waited for.
+const GRACE: Duration = Duration::from_secs(2);
+/// After `[DONE]`: how long, and over how many bytes, the end of the body is waited for.
+const DRAIN: Duration = Duration::from_millis(250);
+const DRAIN_BYTES: usize = 64 * 1024;
+
+pub(super) type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
+
+/// A reply from a server.
+pub(super) struct HttpReply {
+    /// `None` once the body has ended.
+    body: Option<Body>,
+    decoder: Decoder,
+    assembly: Assembly,
+    failure: Option<ModelError>,
+    /// What came before the first event: all there is, when no event comes.
+    unread: Vec<u8>,
+    saw_event: bool,
+    received: usize,
+    drained: usize,
+    endpoint: Arc<Endpoint>,
+    /// The request: what its tokens are estimated from when nobody reports them.
+    request: Bytes,
+    patience: Patience,
+    /// The task was woken once more to see whether more is ready.
+    looked_again: bool,
+}
+
+impl HttpReply {
+    /// `asked` is when the request was sent.
+    pub fn new(body: Body, assembly: Assembly, endpoint: Arc<Endpoint>, request: Bytes, asked: Instant) -> Self {
+        let patience = Patience { first_byte: asked + endpoint.timeouts.first_byte, ..Patience::default() };
+        Self {
+            body: Some(body),
+            decoder: Decoder::default(),
+            assembly,
+            failure: None,
+            unread: Vec::new(),
+            saw_event: false,
+            received: 0,
+            drained: 0,
+            endpoint,
+            request,
+            patience,
+            looked_again: false,
+        }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Delta, ModelError>> {
+        loop {
+            let ready = self.assembly.ready_bytes();
+            let Some(body) = &mut self.body else {
+                return Poll::Ready(self.assembly.take().map_or_else(|| self.conclude(), Ok));
+            };
+            if ready.is_some_and(|bytes| bytes >= LARGEST_DELTA)
+                && let Some(delta) = self.assembly.take()
+            {
+                return Poll::Ready(Ok(delta));
+            }
+            match body.as_mut().poll_next(context) {
+                Poll::Ready(Some(Ok(bytes))) => {
+                    self.looked_again = false;
+                    self.patience.rest();
+                    self.read(&bytes);
+                }
+                Poll::Ready(Some(Err(error))) => self.broke_off(&error),
+                Poll::Ready(None) => self.ended(),
+                // The connection is served by another task: it may have more as soon as it has run.
+                Poll::Pending if ready.is_some() && !self.looked_again => {
+                    self.looked_again = true;
+                    context.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Poll::Pending => {
+                    self.looked_again = false;
+                    if let Some(delta) = self.assembly.take() {
+                        return Poll::Ready(Ok(delta));
+                    }
+                    if self.wait(context).is_pending() {
+                        return Poll::Pending;
+                    }
+                }
+            }
+        }
+    }
+
+    fn read(&mut self, bytes: &[u8]) {
+        self.received += bytes.len();
+        if self.assembly.is_done() {
+            self.drained += bytes.len();
+            if self.drained > DRAIN_BYTES {
+                self.body = None;
+            }
+            return;
+        }
+        if !self.saw_event {
+            self.unread.extend_from_slice(bytes);
+        }
+        let (assembly, saw_event) = (&mut self.assembly, &mut self.saw_event);
+        let mut broken = None;
+        let fed = self.decoder.feed(bytes, |event| {
+            *saw_event = true;
+            broken = assembly.event(event.name, event.data).err();
+            broken.is_none() && !assembly.is_done()
+        });
+        let too_long = fed == Err(TooLong) || self.unread.len() > LARGEST_WHOLE;
+        if let Some(broken) = broken {
+            self.fail_with(broken);
+        } else if too_long {
+            self.fail(ModelErrorKind::Incomplete, "the server sends a line without end");
+        }
+        if self.saw_event {
+            self.unread = Vec::new();
+        }
+    }
+
+    /// The body has ended as a body should. Whether the reply has is another question.
+    fn ended(&mut self) {
+        let (assembly, saw_event) = (&mut self.assembly, &mut self.saw_event);
+        let mut broken = None;
+        if !assembly.is_done() {
+            self.decoder.finish(|event| {
+                *saw_event = true;
+                broken = assembly.event(event.name, event.data).err();
+                broken.is_none()
+            });
+        }
+        self.body = None;
+        match broken {
+            Some(broken) => self.fail_with(broken),
+            None if !self.saw_event => self.judge_whole(),
+            None => {}
+        }
+    }
+
+    /// No event came: a whole reply, an error, or something that is neither.
+    fn judge_whole(&mut self) {
+        let body = std::mem::take(&mut self.unread);
+        match self.assembly.whole(&body) {
+            Ok(true) => {}
+            Err(broken) => self.fail_with(broken),
+            Ok(false) => {
+                let text = String::from_utf8_lossy(&body);
+                let said = Said::read(&text).message;
+                if errors::looks_like_html(&text) {
+                    let hint = "is base_url right, with its version path?";
+                    self.fail(ModelErrorKind::BadRequest, format!("the server answered with {said}: {hint}"));
+                } else if said.is_empty() {
+                    self.fail(ModelErrorKind::Incomplete, "the server answered with nothing");
+                } else {
+                    let said = crate::text::one_line(&said, 200);
+                    self.fail(ModelErrorKind::Incomplete, format!("the server's answer is no reply: {said}"));
+                }
+            }
+        }
+    }
+
+    fn broke_off(&mut self, error: &reqwest::Error) {
+        self.body = None;
+        // What broke after the reply had ended is no loss.
+        if !self.assembly.is_finished() {
+            let after = self.received;
+            let why = net::causes(error);
+            self.fail(ModelErrorKind::Incomplete, format!("the connection broke after {after} bytes: {why}"));
+        }
+    }
+
+    fn wait(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Timeouts { first_byte, idle, .. } = self.endpoint.timeouts;
+        let limit = match (self.received, self.assembly.is_done(), self.assembly.is_finished()) {
+            (0, ..) => Limit::FirstByte,
+            (_, true, _) => Limit::Silence(DRAIN),
+            (_, _, true) => Limit::Silence(GRACE.min(idle)),
+            _ => Limit::Silence(idle),
+        };
+        if self.patience.poll(limit, context).is_pending() {
+            return Poll::Pending;
+        }
+        self.body = None;
+        if self.received == 0 {
+            self.failure = Some(self.endpoint.no_first_byte(first_byte));
+        } else if !self.assembly.is_finished() {
+            let idle = format_duration(idle);
+            self.fail(ModelErrorKind::Incomplete, format!("nothing came for {idle} (timeouts.idle)"));
+        }
+        Poll::Ready(())
+    }
+
+    fn conclude(&mut self) -> Result<Delta, ModelError> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        if !self.assembly.is_finished() {
+            let words = "the stream ended before the reply did (no finish_reason, no [DONE])";
+            return Err(self.endpoint.error(ModelErrorKind::Incomplete, words));
+        }
+        let request = std::mem::take(&mut self.request);
+        Ok(Delta::Finished(self.assembly.end(|| tokens::estimate_bytes(&request))))
+    }
+
+    fn fail_with(&mut self, broken: Broken) {
+        self.body = None;
+        self.failure = Some(match broken {
+            Broken::Unreadable(words) => self.endpoint.error(ModelErrorKind::Incomplete, words),
+            Broken::Error(said) => self.endpoint.refused(None, said),
+        });
+    }
+
+    fn fail(&mut self, kind: ModelErrorKind, words: impl Into<String>) {
+        self.body = None;
+        self.failure = Some(self.endpoint.error(kind, words));
+    }
+}
+
+impl ReplyStream for HttpReply {
+    fn next(&mut self) -> BoxFuture<'_, Result<Delta, ModelError>> {
+        Box::pin(poll_fn(|context| self.poll(context)))
+    }
+}
+
+/// How long a wait may last.
+#[derive(Clone, Copy)]
+enum Limit {
+    /// Until the time by which the first byte is due.
+    FirstByte,
+    /// Since the wait began.
+    Silence(Duration),
+}
+
+/// One timer for all waits of a reply: moved when it fires too early, not with each read.
+struct Patience {
+    first_byte: Instant,
+    waiting_since: Option<Instant>,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { first_byte: Instant::now(), waiting_since: None, timer: None }
+    }
+}
+
+impl Patience {
+    /// Something came.
+    fn rest(&mut self) {
+        self.waiting_since = None;
+    }
+
+    /// Ready when the limit is reached.
+    fn poll(&mut self, limit: Limit, context: &mut Context<'_>) -> Poll<()> {
+        let since = *self.waiting_since.get_or_insert_with(Instant::now);
+        let deadline = match limit {
+            Limit::FirstByte => self.first_byte,
+            Limit::Silence(longest) => since + longest,
+        };
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+        if timer.deadline() > deadline {
+            timer.as_mut().reset(deadline);
+        }
+        while timer.as_mut().poll(context).is_ready() {
+            if timer.deadline() >= deadline {
+                return Poll::Ready(());
+            }
+            timer.as_mut().reset(deadline);
+        }
+        Poll::Pending
+    }
+}

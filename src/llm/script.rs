@@ -1,0 +1,341 @@
+//! What a script replies next, and with which words. Pure: the place in a script is found by going through the
+//! conversation again, so that a resumed session, an undone turn or a second process goes on where the conversation
+//! stands.
+//!
+//! Replies are given in order, each once. One whose `when` does not hold is passed over and stays available. An error
+//! leaves no message behind: which errors were given since the last message is what the caller remembers.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::ConnectError;
+use crate::config::{ScriptCondition, ScriptReply};
+use crate::contract::{CallRecord, Request};
+use crate::message::Message;
+use crate::template::{self, Template, TemplateError, Undefined};
+
+/// A script whose templates are compiled.
+pub(super) struct Script {
+    replies: Vec<Reply>,
+}
+
+/// One reply of a script.
+pub(super) struct Reply {
+    /// Counts from 1, for errors.
+    number: usize,
+    pub config: ScriptReply,
+    text: Tree,
+    reasoning: Tree,
+    calls: Vec<(String, Tree)>,
+}
+
+/// The words of a reply, rendered.
+#[derive(Debug, PartialEq)]
+pub(super) struct Words {
+    pub text: String,
+    pub reasoning: String,
+    /// Name and arguments.
+    pub calls: Vec<(String, String)>,
+}
+
+/// A value whose strings may be templates.
+enum Tree {
+    Template(Template),
+    Plain(Value),
+    List(Vec<Tree>),
+    Map(Vec<(String, Tree)>),
+}
+
+/// What the templates of a script can read.
+#[derive(Serialize)]
+struct Context<'a> {
+    task: &'a str,
+    results: &'a [CallRecord],
+    session: Session<'a>,
+}
+
+#[derive(Serialize)]
+struct Session<'a> {
+    id: &'a str,
+    user_id: &'a str,
+}
+
+impl Script {
+    /// # Errors
+    /// The first template that is wrong, with the number of its reply.
+    pub fn compile(model: &str, replies: &[ScriptReply]) -> Result<Self, ConnectError> {
+        let compile_reply = |(at, config): (usize, &ScriptReply)| {
+            let wrong = |field: &str, error: &TemplateError| {
+                let line = error.line.map(|line| format!(", line {line} of the text")).unwrap_or_default();
+                ConnectError::wrong(model, &format!("script[{at}].{field}"), format!("{error}{line}"))
+            };
+            let text = |field: &str, text: &Option<String>| {
+                Tree::of_text(text.as_deref().unwrap_or_default()).map_err(|error| wrong(field, &error))
+            };
+            let call = |(nth, call): (usize, &crate::config::ScriptCall)| {
+                let arguments = Tree::of_value(&call.arguments);
+                let arguments =
+                    arguments.map_err(|error| wrong(&format!("tool_calls[{nth}].arguments"), &error))?;
+                Ok((call.name.clone(), arguments))
+            };
+            Ok(Reply {
+                number: at + 1,
+                config: config.clone(),
+                text: text("text", &config.text)?,
+                reasoning: text("reasoning", &config.reasoning)?,
+                calls: config.tool_calls.iter().enumerate().map(call).collect::<Result<_, _>>()?,
+            })
+        };
+        let replies = replies.iter().enumerate().map(compile_reply).collect::<Result<_, _>>()?;
+        Ok(Self { replies })
+    }
+
+    /// The reply that the conversation has come to, by its place in the script. `errors` are the places of the errors
+    /// that were given since the last message of the model.
+    pub fn next(&self, messages: &[Message], results: &[CallRecord], errors: &[usize]) -> Option<(usize, &Reply)> {
+        let tools = messages.iter().filter(|message| matches!(message, Message::Tool(_))).count();
+        // The records are those of this run: the last of the conversation.
+        let mut records =
+            std::iter::repeat_n(None, tools.saturating_sub(results.len())).chain(results.iter().map(Some));
+        let mut scene = Scene::default();
+        let mut used = vec![false; self.replies.len()];
+        for message in messages {
+            match message {
+                Message::System { .. } => {}
+                Message::User { content } => scene.user = content,
+                Message::Tool(answer) => {
+                    scene.tool = &answer.name;
+                    scene.observation = &answer.content;
+                    scene.record = records.next().flatten();
+                }
+                Message::Assistant(_) => self.pass(&mut used, &scene),
+            }
+        }
+        for &given in errors {
+            used[given] = !self.replies[given].config.repeat;
+        }
+        let at = self.first(&used, &scene)?;
+        Some((at, &self.replies[at]))
+    }
+
+    /// Marks what led to one message of the model: the errors that were retried, and the reply itself.
+    fn pass(&self, used: &mut [bool], scene: &Scene<'_>) {
+        while let Some(at) = self.first(used, scene) {
+            let config = &self.replies[at].config;
+            used[at] = !config.repeat;
+            if config.error.is_none() || config.repeat {
+                return;
+            }
+        }
+    }
+
+    fn first(&self, used: &[bool], scene: &Scene<'_>) -> Option<usize> {
+        let applies = |reply: &Reply| reply.config.when.as_ref().is_none_or(|when| scene.satisfies(when));
+        self.replies.iter().zip(used).position(|(reply, used)| !used && applies(reply))
+    }
+}
+
+impl Reply {
+    /// # Errors
+    /// A sentence that names the reply and what is wrong with its template.
+    pub fn render(&self, request: &Request<'_>, user_id: &str) -> Result<Words, String> {
+        let context = template::value(&Context {
+            task: last_user_text(request.messages),
+            results: request.results,
+            session: Session { id: request.session_id, user_id },
+        });
+        let wrong = |error: TemplateError| format!("reply {} of the script: {error}", self.number);
+        let call = |(name, arguments): &(String, Tree)| {
+            let arguments = match arguments.render(&context)? {
+                // Raw text: what the model is to have written.
+                Value::String(text) => text,
+                data => data.to_string(),
+            };
+            Ok((name.clone(), arguments))
+        };
+        Ok(Words {
+            text: self.text.render_text(&context).map_err(wrong)?,
+            reasoning: self.reasoning.render_text(&context).map_err(wrong)?,
+            calls: self.calls.iter().map(call).collect::<Result<_, _>>().map_err(wrong)?,
+        })
+    }
+}
+
+impl Tree {
+    fn of_value(value: &Value) -> Result<Self, TemplateError> {
+        Ok(match value {
+            Value::String(text) => Self::of_text(text)?,
+            Value::Array(list) => Self::List(list.iter().map(Self::of_value).collect::<Result<_, _>>()?),
+            Value::Object(object) => {
+                let entry =
+                    |(key, value): (&String, &Value)| Self::of_value(value).map(|tree| (key.clone(), tree));
+                Self::Map(object.iter().map(entry).collect::<Result<_, _>>()?)
+            }
+            plain => Self::Plain(plain.clone()),
+        })
+    }
+
+    fn of_text(text: &str) -> Result<Self, TemplateError> {
+        if ["{{", "{%", "{#"].iter().any(|mark| text.contains(mark)) {
+            Template::compile("script", text, Undefined::Error).map(Self::Template)
+        } else {
+            Ok(Self::Plain(Value::String(text.to_owned())))
+        }
+    }
+
+    fn render(&self, context: &template::Value) -> Result<Value, TemplateError> {
+        Ok(match self {
+            Self::Template(template) => Value::String(template.render(context)?),
+            Self::Plain(value) => value.clone(),
+            Self::List(list) => {
+                Value::Array(list.iter().map(|item| item.render(context)).collect::<Result<_, _>>()?)
+            }
+            Self::Map(map) => {
+                let entry = |(key, tree): &(String, Tree)| tree.render(context).map(|value| (key.clone(), value));
+                Value::Object(map.iter().map(entry).collect::<Result<Map<_, _>, _>>()?)
+            }
+        })
+    }
+
+    fn render_text(&self, context: &template::Value) -> Result<String, TemplateError> {
+        Ok(match self.render(context)? {
+            Value::String(text) => text,
+            other => other.to_string(),
+        })
+    }
+}
+
+/// What conditions look at.
+#[derive(Default)]
+struct Scene<'a> {
+    user: &'a str,
+    tool: &'a str,
+    observation: &'a str,
+    record: Option<&'a CallRecord>,
+}
+
+impl Scene<'_> {
+    fn satisfies(&self, when: &ScriptCondition) -> bool {
+        let ScriptCondition { user_contains, result_contains, last_tool } = when;
+        user_contains.as_ref().is_none_or(|text| self.user.contains(text))
+            && last_tool.as_ref().is_none_or(|name| self.tool == name)
+            && result_contains.as_ref().is_none_or(|text| self.result_contains(text))
+    }
+
+    /// In what the model read, or in the data behind it, as compact JSON.
+    fn result_contains(&self, text: &str) -> bool {
+        self.observation.contains(text)
+            || self.record.is_some_and(|record| record.result.to_string().contains(text))
+    }
+}
+
+fn last_user_text(messages: &[Message]) -> &str {
+    let users = messages.iter().rev().filter(|message| matches!(message, Message::User { .. }));
+    users.map(Message::content).next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::contract::ToolChoice;
+    use crate::message::{AssistantMessage, CallStatus, ToolMessage};
+    use crate::yaml;
+
+    fn script(text: &str) -> Script {
+        let replies: Vec<ScriptReply> = yaml::parse(text).expect("a script");
+        Script::compile("m", &replies).expect("templates")
+    }
+
+    /// `u:text`, `a` (the model answered), `t:tool=observation`.
+    fn conversation(lines: &[&str]) -> Vec<Message> {
+        let message = |line: &&str| match line.split_once(':') {
+            Some(("u", content)) => Message::User { content: content.to_owned() },
+            Some((_, answer)) => {
+                let (name, content) = answer.split_once('=').expect("tool=observation");
+                let (call_id, status) = ("c".to_owned(), CallStatus::Ok);
+                Message::Tool(ToolMessage { call_id, name: name.to_owned(), content: content.to_owned(), status })
+            }
+            None => Message::Assistant(AssistantMessage::default()),
+        };
+        lines.iter().map(message).collect()
+    }
+
+    #[test]
+    fn the_place_is_where_the_conversation_stands() {
+        let script = script(
+            "
+- { when: { user_contains: hello }, text: greeting }
+- { error: { status: 429, message: busy } }
+- { tool_calls: [ { name: list_dir, arguments: {} } ] }
+- { when: { result_contains: empty }, text: nothing }
+- { when: { last_tool: list_dir }, text: listed }
+- { when: { user_contains: again }, text: again, repeat: true }
+- { text: last }
+",
+        );
+        for (conversation_so_far, errors, next) in [
+            (&["u:x"][..], &[][..], Some(1)),
+            (&["u:x"], &[1], Some(2)),
+            (&["u:hello"], &[], Some(0)),
+            (&["u:x", "a", "t:list_dir=empty"], &[], Some(3)),
+            (&["u:x", "a", "t:list_dir=a b"], &[], Some(4)),
+            // What was passed over stays available.
+            (&["u:x", "a", "t:list_dir=a b", "a", "u:hello"], &[], Some(0)),
+            (&["u:x", "a", "t:list_dir=a b", "a", "u:again"], &[], Some(5)),
+            (&["u:x", "a", "t:list_dir=a b", "a", "u:again", "a", "u:again"], &[], Some(5)),
+            (&["u:x", "a", "t:list_dir=a b", "a", "u:y"], &[], Some(6)),
+            (&["u:x", "a", "t:list_dir=a b", "a", "u:y", "a", "u:z"], &[], None),
+        ] {
+            let messages = conversation(conversation_so_far);
+            let at = script.next(&messages, &[], errors).map(|(at, _)| at);
+            assert_eq!(at, next, "{conversation_so_far:?}");
+        }
+    }
+
+    #[test]
+    fn words_come_from_the_task_and_the_real_results() {
+        let script = script(
+            r#"
+- text: "{{ session.user_id }}: {{ task }}: {{ results[-1].result.entries | length }} in {{ results[-1].name }}"
+  tool_calls:
+    - { name: f, arguments: { path: "{{ results[-1].result.entries[0].name }}", deep: [ 1, "{{ task }}" ] } }
+    - { name: g, arguments: "{ not json {{ task }}" }
+"#,
+        );
+        let messages = conversation(&["u:{{ 7 * 7 }}"]);
+        let results = [CallRecord {
+            name: "list_dir".to_owned(),
+            arguments: json!({}),
+            status: CallStatus::Ok,
+            result: json!({"entries": [{"name": "a"}, {"name": "b"}]}),
+            observation: String::new(),
+        }];
+        let request = Request {
+            messages: &messages,
+            tools: &[],
+            tool_choice: ToolChoice::Auto,
+            schema: None,
+            session_id: "s",
+            results: &results,
+        };
+        let (_, reply) = script.next(&messages, &results, &[]).expect("a reply");
+        let words = reply.render(&request, "ann").expect("templates");
+        assert_eq!(words.text, "ann: {{ 7 * 7 }}: 2 in list_dir");
+        assert_eq!(
+            words.calls,
+            [
+                ("f".to_owned(), r#"{"path":"a","deep":[1,"{{ 7 * 7 }}"]}"#.to_owned()),
+                ("g".to_owned(), "{ not json {{ 7 * 7 }}".to_owned()),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_wrong_template_is_named() {
+        let replies: Vec<ScriptReply> = yaml::parse("- { text: fine }\n- { text: '{{ oops' }").expect("a script");
+        let error = Script::compile("offline", &replies).map(|_| ()).expect_err("no end");
+        assert!(error.to_string().starts_with("models.offline.script[1].text: "), "{error}");
+    }
+}

@@ -1,0 +1,178 @@
+//! A model that follows a script: for demos, for tests, and for trying a configuration without a provider. It goes
+//! through the same loop as a model behind a server; `ModelInfo::scripted` tells whoever shows it.
+//!
+//! A request that allows no calls gets the next reply without its calls, and a sentence that says so where nothing is
+//! left. A reply with text and an error streams the text first, then breaks.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value, json};
+
+use super::ConnectError;
+use super::errors::{self, Said};
+use super::request::{self, Body};
+use super::script::{Script, Words};
+use crate::config::{ModelConfig, ScriptError};
+use crate::contract::{
+    ChatModel, Delta, ModelError, ModelErrorKind, ModelInfo, ReplyEnd, ReplyStream, Request, ToolChoice,
+};
+use crate::message::{FinishReason, Message, ToolCall, Usage};
+use crate::tokens;
+
+const CALLS_LEFT_OUT: &str = "(script) The next reply only calls tools, and this request allows none.";
+
+/// A model whose replies are written in its file.
+pub(super) struct Scripted {
+    info: ModelInfo,
+    script: Script,
+    user_id: String,
+    extra: Map<String, Value>,
+    errors: Mutex<GivenErrors>,
+}
+
+/// The errors given since the last message of the model: all that the conversation does not tell.
+#[derive(Default)]
+struct GivenErrors {
+    session: String,
+    replies_before: usize,
+    given: Vec<usize>,
+}
+
+impl Scripted {
+    pub fn new(config: &ModelConfig, info: ModelInfo, user_id: String) -> Result<Self, ConnectError> {
+        let replies = config.script.as_deref().unwrap_or_default();
+        if replies.is_empty() {
+            return Err(ConnectError::wrong(&config.name, "script", "a scripted model needs at least one reply"));
+        }
+        let script = Script::compile(&config.name, replies)?;
+        let (extra, errors) = (config.extra_body.clone(), Mutex::default());
+        Ok(Self { info, script, user_id, extra, errors })
+    }
+
+    fn reply(&self, request: &Request<'_>) -> Result<ScriptedReply, ModelError> {
+        let replies_before = request.messages.iter().filter(|m| matches!(m, Message::Assistant(_))).count();
+        let mut errors = self.errors.lock().expect("no holder of the errors panics");
+        if errors.replies_before != replies_before || errors.session != request.session_id {
+            *errors = GivenErrors { session: request.session_id.to_owned(), replies_before, given: Vec::new() };
+        }
+        let (at, reply) = self
+            .script
+            .next(request.messages, request.results, &errors.given)
+            .ok_or_else(|| self.error(None, "the script has no further reply"))?;
+        let mut words = reply.render(request, &self.user_id).map_err(|words| self.error(None, &words))?;
+        let failure = reply.config.error.as_ref().map(|error| self.scripted_error(error));
+        if let Some(failure) = &failure {
+            errors.given.push(at);
+            if words.text.is_empty() && words.reasoning.is_empty() {
+                return Err(failure.clone());
+            }
+        }
+        if request.tool_choice == ToolChoice::None && !words.calls.is_empty() {
+            words.calls.clear();
+            if words.text.is_empty() {
+                CALLS_LEFT_OUT.clone_into(&mut words.text);
+            }
+        }
+        let chunk_size = reply.config.chunk_size.unwrap_or(usize::MAX).max(1);
+        let (deltas, end) = self.perform(request, words, chunk_size);
+        Ok(ScriptedReply { deltas, end: Some(failure.map_or(Ok(end), Err)), delay: reply.config.delay })
+    }
+
+    fn perform(&self, request: &Request<'_>, words: Words, chunk_size: usize) -> (VecDeque<Delta>, ReplyEnd) {
+        let used = request::call_ids(request.messages);
+        let mut ids = (used.len() + 1..).map(|n| format!("call_{n}")).filter(|id| !used.contains(id));
+        let reasoning_tokens = tokens::estimate(&words.reasoning);
+        let written: u64 =
+            words.calls.iter().map(|(name, arguments)| tokens::estimate(name) + tokens::estimate(arguments)).sum();
+        let usage = Usage {
+            input_tokens: tokens::estimate_bytes(&self.body(request).to_vec()),
+            output_tokens: reasoning_tokens + tokens::estimate(&words.text) + written,
+            reasoning_tokens,
+            cached_input_tokens: 0,
+            estimated: true,
+        };
+        let mut deltas: VecDeque<Delta> = chunks(&words.reasoning, chunk_size).map(Delta::Reasoning).collect();
+        deltas.extend(chunks(&words.text, chunk_size).map(Delta::Text));
+        deltas.extend(words.calls.iter().map(|(name, _)| Delta::CallBegun(name.clone())));
+        let mut call = |(name, arguments)| {
+            let id = ids.next().expect("the numbers do not end");
+            ToolCall { id, name, arguments }
+        };
+        let tool_calls: Vec<ToolCall> = words.calls.into_iter().map(&mut call).collect();
+        let finish = if tool_calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
+        (deltas, ReplyEnd { tool_calls, finish, usage })
+    }
+
+    fn body<'a>(&'a self, request: &Request<'a>) -> Body<'a> {
+        let head = [("model".to_owned(), json!(self.info.id)), ("scripted".to_owned(), json!(true))];
+        Body {
+            head: head.into_iter().collect(),
+            tools: request.tools,
+            strict: false,
+            messages: request.messages,
+            tail: Map::new(),
+            extra: &self.extra,
+        }
+    }
+
+    /// The error that a server with this status and these words would have been.
+    fn scripted_error(&self, error: &ScriptError) -> ModelError {
+        let said = Said { message: error.message.clone(), ..Said::default() };
+        let kind = errors::classify(error.status, &said);
+        ModelError { kind, ..self.error(error.status, &error.message) }
+    }
+
+    fn error(&self, status: Option<u16>, message: &str) -> ModelError {
+        let (message, model) = (message.to_owned(), self.info.id.clone());
+        ModelError { kind: ModelErrorKind::BadRequest, status, message, model, retry_after: None }
+    }
+}
+
+impl ChatModel for Scripted {
+    fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    fn ask<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>> {
+        Box::pin(async move { Ok(Box::new(self.reply(&request)?) as Box<dyn ReplyStream>) })
+    }
+
+    fn preview(&self, request: Request<'_>) -> Value {
+        serde_json::to_value(self.body(&request)).expect("a body has only string keys")
+    }
+}
+
+struct ScriptedReply {
+    deltas: VecDeque<Delta>,
+    /// `None` once it was given.
+    end: Option<Result<ReplyEnd, ModelError>>,
+    delay: Option<Duration>,
+}
+
+impl ReplyStream for ScriptedReply {
+    fn next(&mut self) -> BoxFuture<'_, Result<Delta, ModelError>> {
+        Box::pin(async {
+            if let (Some(delay), false) = (self.delay, self.deltas.is_empty()) {
+                tokio::time::sleep(delay).await;
+            }
+            match self.deltas.pop_front() {
+                Some(delta) => Ok(delta),
+                None => self.end.take().unwrap_or_else(|| Ok(ReplyEnd::default())).map(Delta::Finished),
+            }
+        })
+    }
+}
+
+/// `text` in pieces of `size` characters.
+fn chunks(text: &str, size: usize) -> impl Iterator<Item = String> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let end = rest.char_indices().nth(size).map_or(rest.len(), |(at, _)| at);
+        let (chunk, after) = rest.split_at(end);
+        rest = after;
+        (!chunk.is_empty()).then(|| chunk.to_owned())
+    })
+}

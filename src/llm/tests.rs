@@ -1,0 +1,355 @@
+//! The wire as servers speak it. Each file of `tests/wire_cases/` is a body as it was sent and what it reads as:
+//! adding a case is adding a file. What a body cannot show (status, silence, broken connections) is asked of a server
+//! on this machine.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use bytes::Bytes;
+use futures_util::stream;
+use tokio::time::Instant;
+
+use super::assemble::Assembly;
+use super::openai::OpenAi;
+use super::reply::HttpReply;
+use super::{Surroundings, connect, info};
+use crate::config::ModelConfig;
+use crate::contract::{ChatModel, Delta, ModelError, ReplyStream, Request, ToolChoice};
+use crate::message::Message;
+use crate::yaml;
+
+const EXPECTED: &str = "\n=== reads as\n";
+
+#[test]
+fn every_wire_case() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire_cases");
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).expect("the folder").map(|e| e.expect("an entry").path()).collect();
+    files.sort();
+    let mut failures = String::new();
+    for file in &files {
+        let case = std::fs::read_to_string(file).expect("a readable case");
+        let (body, expected) = case.split_once(EXPECTED).expect("`=== reads as`");
+        let body = body.split_once('\n').map_or("", |(_, body)| body).as_bytes();
+        for (how, size) in [("whole", usize::MAX), ("byte by byte", 1), ("by sevens", 7)] {
+            let read = read_body(body, size.min(body.len().max(1)));
+            if read != expected {
+                let _ = writeln!(failures, "--- {} ({how})\n{read}", file.display());
+            }
+        }
+    }
+    assert!(failures.is_empty(), "these cases read differently:\n{failures}");
+    assert!(files.len() > 30);
+}
+
+/// What a body reads as, cut into pieces of `size` bytes.
+fn read_body(body: &[u8], size: usize) -> String {
+    let model = openai("http://127.0.0.1:1/v1");
+    let assembly = Assembly::new(["used".to_owned()].into());
+    let pieces: Vec<_> = body.chunks(size).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
+    let body = Box::pin(stream::iter(pieces));
+    let request = Bytes::from_static(b"forty bytes of a request, more or less..");
+    block_on(async {
+        let mut reply = HttpReply::new(body, assembly, model.endpoint(), request, Instant::now());
+        let (deltas, end) = read_all(&mut reply).await;
+        describe(&deltas, end)
+    })
+}
+
+fn describe(deltas: &[Delta], end: Result<Delta, ModelError>) -> String {
+    let mut out = String::new();
+    for delta in deltas {
+        let _ = match delta {
+            Delta::Text(text) => writeln!(out, "text {text:?}"),
+            Delta::Reasoning(text) => writeln!(out, "reasoning {text:?}"),
+            Delta::CallBegun(name) => writeln!(out, "begun {name}"),
+            Delta::Finished(_) => Ok(()),
+        };
+    }
+    match end {
+        Ok(Delta::Finished(end)) => {
+            for call in end.tool_calls {
+                let _ = writeln!(out, "call {} {} {}", call.id, call.name, call.arguments);
+            }
+            let usage = end.usage;
+            let (input, cached) = (usage.input_tokens, usage.cached_input_tokens);
+            let (output, reasoning) = (usage.output_tokens, usage.reasoning_tokens);
+            let _ = writeln!(
+                out,
+                "finished {:?}, input {input} (cached {cached}), output {output} (reasoning {reasoning}){}",
+                end.finish,
+                if usage.estimated { ", estimated" } else { "" }
+            );
+        }
+        Ok(_) => {}
+        Err(error) => {
+            let _ = writeln!(out, "error {:?} {:?}: {}", error.kind, error.status, error.message);
+        }
+    }
+    out
+}
+
+/// All deltas, neighbouring texts joined, and how it ended.
+async fn read_all(reply: &mut dyn ReplyStream) -> (Vec<Delta>, Result<Delta, ModelError>) {
+    let mut deltas: Vec<Delta> = Vec::new();
+    loop {
+        match reply.next().await {
+            Ok(end @ Delta::Finished(_)) => return (deltas, Ok(end)),
+            Ok(delta) => match (deltas.last_mut(), &delta) {
+                (Some(Delta::Text(last)), Delta::Text(text)) => last.push_str(text),
+                (Some(Delta::Reasoning(last)), Delta::Reasoning(text)) => last.push_str(text),
+                _ => deltas.push(delta),
+            },
+            Err(error) => return (deltas, Err(error)),
+        }
+    }
+}
+
+// ------------------------------------------------------------------------------------------- over a connection
+
+/// A server that answers the requests of each connection with these bytes, in order, then closes it.
+struct Server {
+    base: String,
+    thread: JoinHandle<Vec<Vec<String>>>,
+}
+
+/// What a connection does: answers with bytes, one entry a request.
+type Connection = &'static [&'static str];
+
+impl Server {
+    /// Serves these connections, one after the other.
+    fn start(connections: &'static [Connection]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let base = format!("http://{}/v1", listener.local_addr().expect("an address"));
+        let serve = move || {
+            let serve_one = |answers: &Connection| {
+                let (mut stream, _) = listener.accept().expect("a connection");
+                answers.iter().map_while(|answer| serve_request(&mut stream, answer)).collect()
+            };
+            connections.iter().map(serve_one).collect()
+        };
+        Self { base, thread: std::thread::spawn(serve) }
+    }
+
+    /// The requests that came, by connection.
+    fn requests(self) -> Vec<Vec<String>> {
+        self.thread.join().expect("the server")
+    }
+}
+
+/// Reads one request and answers it; `HANG` answers nothing until the client leaves.
+fn serve_request(stream: &mut TcpStream, answer: &str) -> Option<String> {
+    let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));
+    let (mut head, mut length) = (String::new(), 0);
+    while !head.ends_with("\r\n\r\n") {
+        let start = head.len();
+        if reader.read_line(&mut head).ok()? == 0 {
+            return None;
+        }
+        if let Some(value) = head[start..].to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().expect("a length");
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    let (answer, hangs) = answer.strip_suffix("HANG").map_or((answer, false), |answer| (answer, true));
+    stream.write_all(answer.as_bytes()).ok()?;
+    if hangs {
+        let _ = reader.read(&mut [0]);
+    }
+    Some(head + &String::from_utf8_lossy(&body))
+}
+
+#[test]
+fn one_connection_serves_a_whole_loop() {
+    const SSE: &str = concat!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
+        "47\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\n\r\n",
+        "e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n",
+    );
+    let server = Server::start(&[&[SSE, SSE, SSE]]);
+    let model = openai(&server.base);
+    block_on(async {
+        for _ in 0..3 {
+            let (deltas, end) = ask(&model).await.expect("an answer");
+            assert_eq!(deltas, [Delta::Text("hi".to_owned())]);
+            assert!(end.is_ok(), "{end:?}");
+        }
+    });
+    drop(model);
+    let requests = server.requests();
+    assert_eq!(requests[0].len(), 3);
+    let first = requests[0][0].to_ascii_lowercase();
+    assert!(first.starts_with("post /v1/chat/completions http/1.1\r\n"), "{first}");
+    assert!(first.contains("\r\nauthorization: bearer sk-secret-key\r\n"), "{first}");
+    assert!(first.contains("\r\nx-team: blue-team-token\r\n"), "{first}");
+}
+
+#[test]
+fn failures_of_a_connection() {
+    for (name, connection, description) in [
+        (
+            "status, words, Retry-After",
+            &[
+                "HTTP/1.1 429 Too Many\r\nretry-after: 7\r\ncontent-length: 29\r\n\r\n{\"error\":{\"message\":\"slow\"} }",
+            ][..],
+            "error RateLimit Some(429): slow; wait 7s",
+        ),
+        (
+            "no words",
+            &["HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n"],
+            "error Transient Some(503): Service Unavailable",
+        ),
+        (
+            "the key is not repeated",
+            &["HTTP/1.1 401 No\r\ncontent-length: 22\r\n\r\nbad key: sk-secret-key"],
+            "error Authentication Some(401): bad key: ***",
+        ),
+        (
+            "a redirect is not followed",
+            &["HTTP/1.1 307 Over There\r\nlocation: https://example.com/\r\ncontent-length: 0\r\n\r\n"],
+            "error BadRequest Some(307): the server redirects to https://example.com/: set base_url to where it really is",
+        ),
+        (
+            "no first byte",
+            &["HANG"],
+            "error Transient None: no answer from HOST within 100ms (timeouts.first_byte)",
+        ),
+        (
+            "headers, then nothing",
+            &["HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nHANG"],
+            "error Transient None: no answer from HOST within 100ms (timeouts.first_byte)",
+        ),
+        (
+            "silence in the middle",
+            &[
+                "HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\nHANG",
+            ],
+            "text \"a\"\nerror Incomplete None: nothing came for 100ms (timeouts.idle)",
+        ),
+        (
+            "broken in the middle",
+            &[
+                "HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n",
+            ],
+            "text \"a\"\nerror Incomplete None: the connection broke after 47 bytes: error reading a body from connection: end of file before message length reached",
+        ),
+        (
+            "broken after the end",
+            &[
+                "HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}\n\n",
+            ],
+            "text \"a\"\nfinished Stop, input 1 (cached 0), output 1 (reasoning 0)",
+        ),
+    ] {
+        let connections: &'static [Connection] =
+            Box::leak(Box::new([&*Box::leak(connection.to_vec().into_boxed_slice())]));
+        let server = Server::start(connections);
+        let model = openai(&server.base);
+        let read = block_on(async {
+            match ask(&model).await {
+                Ok((deltas, end)) => describe(&deltas, end),
+                Err(error) => {
+                    let wait = error.retry_after.map(|wait| format!("; wait {wait:?}")).unwrap_or_default();
+                    format!("{}{wait}", describe(&[], Err(error)).trim_end())
+                }
+            }
+        });
+        let host = server.base.trim_start_matches("http://").trim_end_matches("/v1");
+        assert_eq!(read.trim_end().replace(host, "HOST"), description, "{name}");
+    }
+}
+
+#[test]
+fn nobody_listens() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let base = format!("http://{}/v1", listener.local_addr().expect("an address"));
+    drop(listener);
+    let error = block_on(ask(&openai(&base))).expect_err("nobody listens");
+    assert!(error.is_transient());
+    assert!(error.message.starts_with("cannot connect to 127.0.0.1:"), "{}", error.message);
+}
+
+#[test]
+fn what_cannot_work_is_said_before_a_request() {
+    for (yaml, message) in [
+        ("", "model `m` has neither an API key nor a base URL of its own"),
+        ("base_url: https://api.openai.com/v1", "model `m` has neither an API key nor a base URL of its own"),
+        (
+            "{ base_url: \"localhost:80\" }",
+            "models.m.base_url: `localhost:80/chat/completions` is not an http:// or https:// address: the scheme is `localhost`",
+        ),
+        (
+            r#"{ base_url: "http://x/v1", api_key: "a\nb" }"#,
+            "models.m.api_key: it holds a line break or another character that no header can carry",
+        ),
+        (
+            r#"{ base_url: "http://x/v1", headers: { "bad name": x } }"#,
+            "models.m.headers.bad name: invalid HTTP header name",
+        ),
+        (r#"{ base_url: "http://x/v1", model: "" }"#, "models.m.model: the provider's model is not named"),
+        ("provider: scripted", "models.m.script: a scripted model needs at least one reply"),
+    ] {
+        let error = connect(&config(yaml), &Surroundings::default()).map(|_| ()).expect_err(yaml);
+        assert_eq!(error.to_string(), message);
+    }
+}
+
+#[test]
+fn only_what_is_declared_is_sent() {
+    let hello = [Message::User { content: "hello".to_owned() }];
+    let schema = serde_json::json!({"type": "object"});
+    for (yaml, body) in [
+        (
+            r#"base_url: "http://x/v1""#,
+            r#"{"model":"gpt-4o","stream":true,"stream_options":{"include_usage":true},"response_format":{"type":"json_schema","json_schema":{"name":"answer","schema":{"type":"object"},"strict":true}},"messages":[{"role":"user","content":"hello"}]}"#,
+        ),
+        (
+            r#"{ base_url: "http://x/v1", max_output_tokens: 9, temperature: 0.5, reasoning_effort: low, capabilities: { streaming: false, structured_output: false, prompt_cache_key: true } }"#,
+            r#"{"model":"gpt-4o","stream":false,"max_tokens":9,"temperature":0.5,"reasoning_effort":"low","prompt_cache_key":"s","messages":[{"role":"user","content":"hello"}]}"#,
+        ),
+        (
+            r#"{ api_key: k, max_output_tokens: 9, capabilities: { structured_output: false, stream_usage: false } }"#,
+            r#"{"model":"gpt-4o","stream":true,"max_completion_tokens":9,"messages":[{"role":"user","content":"hello"}]}"#,
+        ),
+    ] {
+        let model = connect(&config(yaml), &Surroundings::default()).expect(yaml);
+        let preview = model.preview(Request { schema: Some(&schema), ..request(&hello) });
+        assert_eq!(preview.to_string(), body);
+    }
+}
+
+fn config(fields: &str) -> ModelConfig {
+    let mut config: serde_json::Map<String, serde_json::Value> =
+        yaml::parse("{ name: m, provider: openai, model: gpt-4o }").expect("YAML");
+    if !fields.is_empty() {
+        config.extend(yaml::parse::<serde_json::Map<_, _>>(fields).expect("YAML"));
+    }
+    serde_json::from_value(config.into()).expect("a model")
+}
+
+fn openai(base: &str) -> OpenAi {
+    let timeouts = "timeouts: { first_byte: 100ms, idle: 100ms }";
+    let config = config(&format!(
+        "{{ base_url: '{base}', api_key: sk-secret-key, headers: {{ X-Team: blue-team-token }}, {timeouts} }}"
+    ));
+    OpenAi::new(&config, info(&config, "m"), Arc::default()).expect("a model")
+}
+
+fn request(messages: &[Message]) -> Request<'_> {
+    Request { messages, tools: &[], tool_choice: ToolChoice::Auto, schema: None, session_id: "s", results: &[] }
+}
+
+async fn ask(model: &OpenAi) -> Result<(Vec<Delta>, Result<Delta, ModelError>), ModelError> {
+    let hello = [Message::User { content: "hello".to_owned() }];
+    let mut reply = model.ask(request(&hello)).await?;
+    Ok(read_all(reply.as_mut()).await)
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
+}
