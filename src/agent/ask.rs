@@ -42,6 +42,7 @@ impl Turn<'_> {
             self.run.emitter.emit(EventKind::Retry {
                 attempt,
                 delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+                attempts: config.attempts,
                 cause: self.agent.redactor.redact(&error.to_string()).into_owned(),
             })?;
             tokio::time::sleep(delay).await;

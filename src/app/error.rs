@@ -32,6 +32,10 @@ impl SetupError {
         Self { kind: SetupErrorKind::Configuration, message: message.to_string() }
     }
 
+    pub(super) fn no_model(message: impl ToString) -> Self {
+        Self { kind: SetupErrorKind::NoModel, message: message.to_string() }
+    }
+
     /// A session that does not exist is the mistake of whoever named it; one that cannot be used is not.
     pub(super) fn session(error: SessionError) -> Self {
         match error {

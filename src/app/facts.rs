@@ -21,7 +21,8 @@ pub(super) fn gather(
     catalogue: &Catalogue,
     model: &str,
     vars: &[(String, String)],
-) -> PromptContext {
+) -> (PromptContext, Vec<String>) {
+    let Instructions { text: instructions, warnings, .. } = Instructions::read(workspace);
     let tools = toolbox.definitions().iter().map(|tool| ToolFacts {
         name: tool.name.clone(),
         description: first_sentence(&tool.description).to_owned(),
@@ -33,7 +34,7 @@ pub(super) fn gather(
         loaded: false,
     });
     let shell = config.env.get("SHELL").and_then(|path| path.rsplit('/').next()).unwrap_or("sh");
-    PromptContext {
+    let facts = PromptContext {
         agent: AgentFacts {
             name: agent.name.clone(),
             description: agent.description.clone(),
@@ -41,7 +42,7 @@ pub(super) fn gather(
             tools: tools.collect(),
             skills: skills.collect(),
         },
-        session: SessionFacts { user_id: config.user_id.clone(), ..SessionFacts::default() },
+        session: SessionFacts { user_id: super::user_id(config), ..SessionFacts::default() },
         workspace: WorkspaceFacts {
             dir: workspace.root().display().to_string(),
             git_branch: workspace.git_branch(),
@@ -52,9 +53,10 @@ pub(super) fn gather(
         datetime: template::clock(Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::system())),
         vars: vars.iter().map(|(name, value)| (name.clone(), Value::String(value.clone()))).collect(),
         state: Map::new(),
-        instructions: Instructions::gather(workspace).text(),
+        instructions,
         ending: None,
-    }
+    };
+    (facts, warnings)
 }
 
 /// The environment without what looks like a secret, unless the settings list it.

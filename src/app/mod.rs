@@ -10,10 +10,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::agent::{Agent, AnswerSchema, Briefing, Toolbox};
-use crate::config::{AgentConfig, ApprovalMode, Config, Limits, ModelConfig, PromptRef, PromptSource, Redactor};
+use crate::config::{AgentConfig, ApprovalMode, Config, Limits, ModelConfig, PromptRef, PromptSource, Provider, Redactor};
 use crate::context::Budget;
 use crate::contract::{Approver, ChatModel, Tool};
-use crate::llm;
+use crate::llm::{self, ConnectError, Surroundings};
+use crate::net::Net;
 use crate::prompt::Registry;
 use crate::skills::{Catalogue, Loaded};
 use crate::tools::{self, Choice};
@@ -57,7 +58,7 @@ pub fn assemble(
     approver: Arc<dyn Approver>,
 ) -> Result<Services, SetupError> {
     let settings = config.agent(options.agent.as_deref()).map_err(SetupError::usage)?;
-    let redactor = Redactor::new(config);
+    let redactor = Redactor::new(&config.env, config);
     let model = model(config, settings, options)?;
     let limits = limits(settings, options, model.as_ref())?;
     let registry = Registry::open(&config.prompt_dirs).map_err(|errors| {
@@ -77,9 +78,9 @@ pub fn assemble(
     let schema = options.schema.clone().map(AnswerSchema::new).transpose().map_err(|why| {
         SetupError::usage(format!("--schema is not a valid JSON Schema: {why}"))
     })?;
-    let facts =
+    let (facts, notes) =
         facts::gather(config, settings, workspace, &toolbox, &catalogue, &model.info().id, &options.vars);
-    let warnings = config.warnings.iter().chain(catalogue.warnings()).cloned().collect();
+    let warnings = config.warnings.iter().chain(catalogue.warnings()).chain(&notes).cloned().collect();
     let agent = Agent {
         name: settings.name.clone(),
         model,
@@ -107,11 +108,39 @@ fn model(config: &Config, agent: &AgentConfig, options: &Options) -> Result<Arc<
             Some(model) => model,
             None => {
                 let base = config.model(&agent.model).map_err(SetupError::configuration)?;
-                base.with_id(name).map_err(SetupError::usage)?
+                with_id(base, name)?
             }
         },
     };
-    llm::connect(&chosen, &config.user_id).map_err(SetupError::from)
+    let roots = config.env.get("SSL_CERT_FILE").map(Into::into);
+    let around = Surroundings { net: Arc::new(Net::new(roots)), user_id: user_id(config) };
+    llm::connect(&chosen, &around).map_err(|error| match error {
+        ConnectError::NeedsSetup { .. } => SetupError::no_model(error),
+        ConnectError::Wrong { .. } => SetupError::configuration(error),
+    })
+}
+
+/// Who uses the program: `AGENT_USER`, else the login name.
+fn user_id(config: &Config) -> String {
+    ["AGENT_USER", "USER", "LOGNAME"].iter().find_map(|name| config.env.get(name)).unwrap_or("user").to_owned()
+}
+
+/// The same server with another of its models: what is declared of the one says nothing of the other.
+fn with_id(base: &ModelConfig, id: &str) -> Result<ModelConfig, SetupError> {
+    if base.provider == Provider::Scripted {
+        return Err(SetupError::usage(format!(
+            "there is no configured model `{id}`, and `{}` is a script, which has no other models",
+            base.name
+        )));
+    }
+    let mut model = base.clone();
+    model.model = Some(id.to_owned());
+    if base.model.as_deref() != Some(id) {
+        model.context_window = None;
+        model.max_output_tokens = None;
+        model.prices = None;
+    }
+    Ok(model)
 }
 
 fn limits(agent: &AgentConfig, options: &Options, model: &dyn ChatModel) -> Result<Limits, SetupError> {

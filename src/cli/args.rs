@@ -71,9 +71,8 @@ pub enum Command {
     Run(RunArgs),
     /// Write the built-in configs, prompts and skills out as files to edit; overwrites nothing
     Init {
-        /// Where to
-        #[arg(default_value = ".agent")]
-        dir: PathBuf,
+        /// Where to [default: your config directory]
+        dir: Option<PathBuf>,
     },
     /// Look at the configuration
     #[command(subcommand)]

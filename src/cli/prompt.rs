@@ -31,7 +31,7 @@ pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
             let options =
                 Options { prompt: Some(reference), vars, ..Options::default() };
             let services =
-                app::assemble_to_look(&config, &workspace, &options, Arc::new(Nobody)).map_err(Failure::from_setup)?;
+                app::assemble(&config, &workspace, &options, Arc::new(Nobody)).map_err(Failure::from_setup)?;
             let agent = &services.agent;
             let about = About { workspace: workspace.root(), agent: &agent.name, model: &agent.model.info().name };
             let session = Session::ephemeral(about, Timestamp::now());

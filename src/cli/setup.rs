@@ -5,7 +5,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 
 use crate::app::{SessionChoice, SetupError, SetupErrorKind};
-use crate::config::{self, Config, ConfigError, Env, LoadOptions};
+use crate::config::{self, Brought, Config, Env, LoadOptions, TrustStore};
 use crate::sink::{Colour, Facts, Look, look};
 use crate::terminal;
 use crate::workspace::Workspace;
@@ -29,20 +29,53 @@ impl Setup {
             .map_err(|error| Failure::usage(format!("cannot work in {}: {error}", dir.display())))
     }
 
-    /// The merged configuration, after asking whether the workspace's own part of it is to be used.
+    /// The merged configuration.
     pub(super) fn config(&self, workspace: &Workspace) -> Result<Config, Failure> {
-        self.load(workspace).map_err(|error| Failure::new(exit::CONFIGURATION, error))
+        let options = self.load_options(workspace)?;
+        config::load(&options).map_err(|error| Failure::new(exit::CONFIGURATION, error))
     }
 
-    pub(super) fn load(&self, workspace: &Workspace) -> Result<Config, ConfigError> {
-        let options = LoadOptions {
+    /// What configuration is made from, after asking whether the workspace's own part of it is to be used.
+    pub(super) fn load_options<'a>(&'a self, workspace: &'a Workspace) -> Result<LoadOptions<'a>, Failure> {
+        let mut options = LoadOptions {
             env: &self.env,
             workspace,
-            config_dir: self.global.config.as_deref(),
+            config_dir: self.global.config.clone(),
             sets: &self.global.sets,
             trust: self.global.trust,
         };
-        config::load(&options)
+        if !options.trust
+            && let Some(brought) = options.brought()
+        {
+            options.trust = self.trusts(&brought)?;
+        }
+        Ok(options)
+    }
+
+    /// Whether what the workspace brings along may be used: as decided before, else as a person says now. With
+    /// nobody to ask the answer is no; loading then says so in one line.
+    fn trusts(&self, brought: &Brought) -> Result<bool, Failure> {
+        let store = TrustStore::open(&self.env.dirs().data);
+        if store.trusts(brought) {
+            return Ok(true);
+        }
+        if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+            return Ok(false);
+        }
+        let mut err = io::stderr().lock();
+        write!(
+            err,
+            "This workspace brings its own configuration:\n{}\nUse it? It is asked again when it changes. [y/N] ",
+            brought.describe()
+        )?;
+        err.flush()?;
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer)?;
+        let yes = matches!(answer.trim(), "y" | "Y" | "yes");
+        if yes {
+            store.remember(brought)?;
+        }
+        Ok(yes)
     }
 
     pub(super) fn look(&self, json: bool, stream: bool, schema: bool, chat: bool) -> Look {

@@ -9,7 +9,7 @@ use crate::contract::{ModelInfo, ToolDefinition, WindowSource};
 use crate::message::Message;
 use crate::skills::{Catalogue, Loaded};
 use crate::text;
-use crate::tokens;
+use crate::tokens::Encoding;
 
 /// Rows in columns as wide as their widest cell; the last column is not padded.
 pub(super) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
@@ -77,10 +77,10 @@ pub(super) fn skills(catalogue: &Catalogue, loaded: &Loaded) -> String {
 /// What fills the window, counted with the tokenizer nearest to the model's.
 pub(super) fn context(agent: &Agent, messages: &[Message]) -> String {
     let info = agent.model.info();
-    let counter = tokens::Counter::for_model(&info.id);
+    let encoding = context::encoding(&info.id);
     let (mut system, mut user, mut assistant, mut results) = (0, 0, 0, 0);
     for message in messages {
-        let tokens = context::count_message(&counter, message);
+        let tokens = context::count_message(encoding, message);
         match message {
             Message::System { .. } => system += tokens,
             Message::User { .. } => user += tokens,
@@ -88,7 +88,7 @@ pub(super) fn context(agent: &Agent, messages: &[Message]) -> String {
             Message::Tool(_) => results += tokens,
         }
     }
-    let tools = context::count_tools(&counter, agent.tools.definitions());
+    let tools = context::count_tools(encoding, agent.tools.definitions());
     let used = system + user + assistant + results + tools;
     let budget = agent.budget.tokens;
     let row = |name: &str, tokens: u64| [name.to_owned(), tokens.to_string(), share(tokens, budget)];
@@ -110,7 +110,10 @@ pub(super) fn context(agent: &Agent, messages: &[Message]) -> String {
         "{}The budget is {budget} tokens of a window of {} ({source}); {}.\n",
         columns(&rows),
         info.context_window,
-        counter.exactness()
+        match Encoding::of_model(&info.id) {
+            Some(_) => "counted with the model's own encoding",
+            None => "counted with the nearest public encoding, so an estimate",
+        }
     )
 }
 

@@ -5,7 +5,7 @@
 use crate::config::ContextSettings;
 use crate::contract::{ModelInfo, ToolDefinition};
 use crate::message::{AssistantMessage, Message};
-use crate::tokens::{self, Counter};
+use crate::tokens::{self, Encoding};
 
 /// The tokens that a request may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,18 +107,25 @@ fn texts(message: &Message) -> impl Iterator<Item = &str> {
 /// once the bytes pass the budget.
 #[must_use]
 pub fn count(model: &str, messages: &[Message], tools: &[ToolDefinition]) -> u64 {
-    let counter = Counter::for_model(model);
-    count_tools(&counter, tools) + messages.iter().map(|message| count_message(&counter, message)).sum::<u64>()
+    let encoding = encoding(model);
+    count_tools(encoding, tools) + messages.iter().map(|message| count_message(encoding, message)).sum::<u64>()
+}
+
+/// The model's own encoding, else the nearest one.
+#[must_use]
+pub fn encoding(model: &str) -> Encoding {
+    Encoding::of_model(model).unwrap_or(Encoding::O200k)
 }
 
 /// The tokens of a message, counted.
 #[must_use]
-pub fn count_message(counter: &Counter, message: &Message) -> u64 {
-    texts(message).map(|text| counter.count(text)).sum()
+pub fn count_message(encoding: Encoding, message: &Message) -> u64 {
+    texts(message).map(|text| tokens::count(text, encoding)).sum()
 }
 
 /// The tokens of all definitions, counted.
 #[must_use]
-pub fn count_tools(counter: &Counter, tools: &[ToolDefinition]) -> u64 {
-    tools.iter().map(|tool| counter.count(&tool.description) + counter.count(&tool.parameters.to_string())).sum()
+pub fn count_tools(encoding: Encoding, tools: &[ToolDefinition]) -> u64 {
+    let count = |text: &str| tokens::count(text, encoding);
+    tools.iter().map(|tool| count(&tool.description) + count(&tool.parameters.to_string())).sum()
 }

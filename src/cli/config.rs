@@ -1,0 +1,83 @@
+//! `agent config path / show / check / explain / schema`.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use crate::config::{self, Kind};
+use crate::prompt::Registry;
+use crate::workspace::Workspace;
+
+use super::args::ConfigCommand;
+use super::setup::Setup;
+use super::{Failure, Outcome, exit, print};
+
+pub(super) fn run(setup: &Setup, command: ConfigCommand) -> Outcome {
+    // A schema is the same everywhere: it needs neither a workspace nor a configuration that is right.
+    if let ConfigCommand::Schema { kind } = &command {
+        let kind = Kind::parse(kind).map_err(Failure::usage)?;
+        return print(serde_json::to_string_pretty(&config::schema(kind))? + "\n");
+    }
+    let workspace = setup.workspace()?;
+    match command {
+        ConfigCommand::Check => check(setup, &workspace),
+        ConfigCommand::Path => print(path(setup, &workspace)),
+        ConfigCommand::Show => print(setup.config(&workspace)?.show()),
+        ConfigCommand::Explain { key } => {
+            print(setup.config(&workspace)?.explain(&key).map_err(Failure::usage)?)
+        }
+        ConfigCommand::Schema { .. } => Ok(exit::DONE),
+    }
+}
+
+fn check(setup: &Setup, workspace: &Workspace) -> Outcome {
+    let options = setup.load_options(workspace)?;
+    let mut opened: Option<Result<Registry, String>> = None;
+    let mut prompt = |dirs: &[PathBuf], reference: &str| {
+        let registry = opened.get_or_insert_with(|| {
+            Registry::open(dirs)
+                .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+        });
+        match registry {
+            Ok(registry) => registry.get(reference).map(drop).map_err(|error| error.to_string()),
+            Err(why) => Err(why.clone()),
+        }
+    };
+    let config = config::check(&options, &mut prompt)
+        .map_err(|error| Failure::new(exit::CONFIGURATION, error))?;
+    for warning in &config.warnings {
+        super::warn(warning);
+    }
+    print(format!(
+        "no mistakes: {} agents, {} models\n",
+        config.agents.len(),
+        config.models.len()
+    ))
+}
+
+/// Where configuration is looked for, what wins last.
+fn path(setup: &Setup, workspace: &Workspace) -> String {
+    let mut out = String::new();
+    let mut line = |what: &str, place: &str| {
+        let _ = writeln!(out, "{what:<9} {place}");
+    };
+    line("built-in", "compiled in; `agent init` writes it out");
+    let given = setup.global.config.clone().or_else(|| setup.env.get("AGENT_CONFIG").map(PathBuf::from));
+    if let Some(dir) = given {
+        line("config", &format!("{}{}", dir.display(), missing(&dir)));
+    } else {
+        let dir = setup.env.dirs().config;
+        line("user", &format!("{}{}", dir.display(), missing(&dir)));
+        let mut projects: Vec<PathBuf> = workspace.dirs_up_to_git_root().map(|dir| dir.join(".agent")).collect();
+        projects.reverse();
+        for dir in projects {
+            line("project", &format!("{}{}", dir.display(), missing(&dir)));
+        }
+    }
+    line("variables", "AGENT_SET_SECTION__KEY");
+    line("flags", "--set SECTION.KEY=VALUE");
+    out
+}
+
+fn missing(dir: &std::path::Path) -> &'static str {
+    if dir.is_dir() { "" } else { " (does not exist)" }
+}
