@@ -4,7 +4,7 @@
 //! watches. Closing the last request (`tool_choice: none`) keeps the tools, so that a provider's cache stays warm.
 
 
-use std::time::Instant;
+use jiff::Timestamp;
 
 use crate::context;
 use crate::contract::{Delta, ModelErrorKind, ReplyEnd, Request, ToolChoice, ToolDefinition};
@@ -86,11 +86,11 @@ impl Turn<'_> {
         loop {
             match stream.next().await.map_err(Stop::Model)? {
                 Delta::Text(text) => {
-                    self.session.stream_text(&text, Instant::now());
+                    self.session.stream_text(&text, Timestamp::now());
                     self.run.emitter.emit(EventKind::TextDelta { text })?;
                 }
                 Delta::Reasoning(text) => {
-                    self.session.stream_reasoning(&text, Instant::now());
+                    self.session.stream_reasoning(&text, Timestamp::now());
                     self.run.emitter.emit(EventKind::ReasoningDelta { text })?;
                 }
                 Delta::CallBegun(_) => {}

@@ -56,7 +56,7 @@ impl Briefing {
             id: session.id().to_owned(),
             run_id: run_id.to_owned(),
             user_id: context.session.user_id,
-            turn: session.turns() + 1,
+            turn: session.turns(),
             step,
             started_at: session.started_at().to_string(),
         };

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use serde_json::Value;
 
 use crate::contract::{Approval, CallContext, CallRecord, Permission, Question, Tool};
@@ -65,9 +65,8 @@ impl Turn<'_> {
 
     async fn run_side_by_side(&mut self, group: Vec<Prepared<'_>>) -> Result<(), Stop> {
         let (agent, emitter) = (self.agent, Arc::clone(&self.run.emitter));
-        let mut answers = futures_util::stream::iter(group)
-            .map(|prepared| prepared.run(agent, &emitter))
-            .buffered(agent.limits.max_parallel.max(1));
+        let calls: Vec<_> = group.into_iter().map(|prepared| prepared.run(agent, &emitter).boxed()).collect();
+        let mut answers = futures_util::stream::iter(calls).buffered(agent.limits.max_parallel.max(1));
         while let Some(finished) = answers.next().await {
             self.answer_call(finished)?;
         }
@@ -234,7 +233,7 @@ fn judge(agent: &Agent, tool: &dyn Tool, arguments: &Value) -> (Permission, Verd
     let outside = |path: &&&str| !workspace.resolve(path).inside;
     let readable = |path: &&&str| {
         let target = workspace.resolve(path).path;
-        !agent.readable.iter().any(|dir| target.starts_with(dir))
+        !agent.readable.iter().any(|dir| dir.canonicalize().is_ok_and(|dir| target.starts_with(dir)))
     };
     let facts = Facts {
         permission,

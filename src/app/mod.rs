@@ -91,7 +91,7 @@ pub fn assemble(
         tool_result_max_tokens: settings.context.tool_result_max_tokens,
         approval: options.approve.unwrap_or(settings.approval),
         workspace: workspace.clone(),
-        readable: catalogue.iter().map(|skill| skill.dir.clone()).collect(),
+        readable: catalogue.directories(),
         approver,
         redactor,
         schema,

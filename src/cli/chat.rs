@@ -4,13 +4,15 @@
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use crate::agent::{Cancel, Emitter, Run, Stop, TurnEnd as AgentTurnEnd, settle, take_turn};
 use crate::app::{self, Options, Services, SessionChoice};
 use crate::attachment::attach;
 use crate::config::Config;
 use crate::contract::Approver;
 use crate::event::EventKind;
-use crate::repl::{self, ChatHost, Interrupter, LineSource, Lines, TurnEnd, TurnInput, Vocabulary};
+use crate::repl::{self, ChatHost, Interrupter, Lines, TurnEnd, TurnInput, Vocabulary};
 use crate::session::Session;
 use crate::sink::{Nobody, Person, Screen, Spinner};
 use crate::workspace::Workspace;
@@ -26,9 +28,9 @@ pub(super) fn run(setup: &Setup, args: ChatArgs) -> Outcome {
         listen(interrupter)?;
         let chat = async move {
             let code = repl::chat(&mut host, lines.as_ref(), &mut interrupts, &mut io::stderr()).await;
-            host.session.close().map(|()| code)
+            code
         };
-        tokio::spawn(chat).await.map_err(anyhow::Error::from)?.map_err(Failure::from)
+        Ok(tokio::spawn(chat).await?)
     });
     runtime.shutdown_background();
     code
@@ -135,6 +137,10 @@ impl Host {
         let agent = &self.services.agent;
         let mut verdict = exit::verdict(&end.stop, self.run.totals.denied, None);
         verdict.reason = agent.redactor.redact(&verdict.reason).into_owned();
+        if let Err(error) = self.session.end_turn(&verdict.reason, Timestamp::now()) {
+            let message = format!("the session is not kept on disk: {error}");
+            self.run.emitter.notify(EventKind::Warning { message });
+        }
         match self.run.emitter.emit(run::completed(agent, &self.run, &verdict, end)) {
             Ok(()) => TurnEnd::Done(verdict.code),
             Err(_) => TurnEnd::Unseen,
@@ -202,7 +208,6 @@ impl ChatHost for Host {
         agent.briefing.loaded.clear();
         let before = std::mem::replace(&mut self.session, session);
         let id = before.id().to_owned();
-        before.close().map_err(|error| error.to_string())?;
         Ok(if self.ephemeral {
             "A new conversation.".to_owned()
         } else {

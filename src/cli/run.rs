@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::agent::{Agent, Cancel, Emitter, Run, Stop, TurnEnd, take_turn};
@@ -177,12 +178,12 @@ async fn drive(prepared: Prepared) -> Result<u8, Failure> {
             verdict.code = if verdict.code == exit::DONE { exit::FAILED } else { verdict.code };
         }
     }
-    let closing = session.close();
+    let kept = session.end_turn(&verdict.reason, Timestamp::now());
     run.emitter.notify(completed(&agent, &run, &verdict, &end));
     if let Some(error) = run.emitter.failure().filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
         return Err(Failure::new(exit::FAILED, anyhow::anyhow!("cannot write the output: {error}")));
     }
-    closing?;
+    kept?;
     Ok(verdict.code)
 }
 

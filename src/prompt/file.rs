@@ -90,11 +90,9 @@ impl Prompt {
             return Err(self.missing(&required));
         }
         self.template.render(context).map(|text| text.trim().to_owned()).map_err(|error| {
-            // Only the first undefined name stops a template; whoever repairs it wants to know them all.
-            let read = variables(&self.template);
-            match undefined(read.iter().map(String::as_str), context) {
-                missing if missing.is_empty() => PromptError::of_template(&self.origin, &error),
-                missing => PromptError { line: error.line, ..self.missing(&missing) },
+            match error.missing.as_slice() {
+                [] => PromptError::of_template(&self.origin, &error),
+                missing => PromptError { line: error.line, ..self.missing(missing) },
             }
         })
     }
@@ -109,7 +107,7 @@ impl Prompt {
         }
     }
 
-    fn missing(&self, names: &[&str]) -> PromptError {
+    fn missing(&self, names: &[impl std::fmt::Display]) -> PromptError {
         let names = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         PromptError::of_file(
             &self.origin,
@@ -131,16 +129,6 @@ fn fingerprint(text: &str) -> String {
 
 fn compile(origin: &str, source: &str) -> Result<Template, PromptError> {
     Template::compile(origin, source, Undefined::Error).map_err(|error| PromptError::of_template(origin, &error))
-}
-
-/// The names that a template reads and does not itself define, sorted.
-fn variables(template: &Template) -> Vec<String> {
-    /// Functions that every template may call.
-    const FUNCTIONS: [&str; 3] = ["range", "dict", "namespace"];
-    let mut names: Vec<String> =
-        template.variables().into_iter().filter(|name| !FUNCTIONS.contains(&name.as_str())).collect();
-    names.sort_unstable();
-    names
 }
 
 /// Those of the dotted `names` that the context does not define.

@@ -15,10 +15,8 @@ mod log;
 mod replay;
 mod store;
 
+use jiff::{SignedDuration, Timestamp};
 use std::path::Path;
-use std::time::{Duration, Instant};
-
-use jiff::Timestamp;
 
 use crate::message::{AssistantMessage, FinishReason, Message, Usage};
 
@@ -58,7 +56,7 @@ struct Partial {
     logged_text: usize,
     logged_reasoning: usize,
     /// When the log last got a piece, or the first piece came.
-    since: Option<Instant>,
+    since: Option<Timestamp>,
 }
 
 impl Session {
@@ -182,13 +180,13 @@ impl Session {
 
     /// More of the visible text of the reply that is streaming. A disk that fails is reported by the message that
     /// follows.
-    pub fn stream_text(&mut self, text: &str, now: Instant) {
+    pub fn stream_text(&mut self, text: &str, now: Timestamp) {
         self.partial.text.push_str(text);
         self.log_partial(now);
     }
 
     /// More of its reasoning.
-    pub fn stream_reasoning(&mut self, reasoning: &str, now: Instant) {
+    pub fn stream_reasoning(&mut self, reasoning: &str, now: Timestamp) {
         self.partial.reasoning.push_str(reasoning);
         self.log_partial(now);
     }
@@ -251,14 +249,14 @@ impl Session {
     }
 
     /// Logs what has streamed since the last time, if that is much or was long ago.
-    fn log_partial(&mut self, now: Instant) {
+    fn log_partial(&mut self, now: Timestamp) {
         const MUCH: usize = 2048;
-        const LONG: Duration = Duration::from_millis(500);
+        const LONG: SignedDuration = SignedDuration::from_millis(500);
         let partial = &mut self.partial;
         let since = *partial.since.get_or_insert(now);
         let text = &partial.text[partial.logged_text..];
         let reasoning = &partial.reasoning[partial.logged_reasoning..];
-        if text.len() + reasoning.len() < MUCH && now.saturating_duration_since(since) < LONG {
+        if text.len() + reasoning.len() < MUCH && now.duration_since(since).abs() < LONG {
             return;
         }
         if let Some(log) = &mut self.log {
@@ -276,9 +274,8 @@ impl Session {
 mod tests {
     use std::fs;
     use std::path::{Path, PathBuf};
-    use std::time::{Duration, Instant};
 
-    use jiff::Timestamp;
+    use jiff::{SignedDuration, Timestamp};
 
     use super::{About, Session, SessionError, Store};
     use crate::message::{AssistantMessage, CallStatus, FinishReason, Message, ToolCall, ToolMessage, Usage};
@@ -467,14 +464,13 @@ mod tests {
     #[test]
     fn text_that_streamed_survives() {
         let (_dir, store, mut session) = begun();
-        let start = Instant::now();
-        session.stream_text("void", start + Duration::from_secs(1));
-        session.stream_text(" and void", start + Duration::from_secs(2));
+        session.stream_text("void", NOON + SignedDuration::from_secs(1));
+        session.stream_text(" and void", NOON + SignedDuration::from_secs(2));
         session.clear_partial();
-        session.stream_reasoning("hm", start);
-        session.stream_text("kept ", start);
-        session.stream_text(&"x".repeat(3000), start);
-        session.stream_text("lost with the machine", start);
+        session.stream_reasoning("hm", NOON);
+        session.stream_text("kept ", NOON);
+        session.stream_text(&"x".repeat(3000), NOON);
+        session.stream_text("lost with the machine", NOON);
         let id = session.id().to_owned();
         drop(session);
         let (mut session, _) = store.open(&id, NOON).expect("sound");
@@ -482,11 +478,11 @@ mod tests {
         assert_eq!(last.content, format!("kept {}", "x".repeat(3000)));
         assert_eq!((last.reasoning.as_str(), last.finish_reason), ("hm", FinishReason::Interrupted));
 
-        session.stream_text("and on", start);
+        session.stream_text("and on", NOON);
         assert_eq!(session.partial().0, "and on");
         session.settle("interrupted", NOON).expect("written");
         assert_eq!(session.messages().last().expect("some").content(), "and on");
-        session.stream_text("replaced", start);
+        session.stream_text("replaced", NOON);
         session.record(reply("whole", &[]), NOON).expect("written");
         session.settle("interrupted", NOON).expect("nothing is open");
         assert_eq!(session.messages().last().expect("some").content(), "whole");
@@ -547,7 +543,7 @@ mod tests {
     #[test]
     fn sessions_are_found_by_the_beginning_of_their_id() {
         let (_dir, store, first) = begun();
-        let mut later = store.create(about(Path::new("/w/other")), NOON + jiff::SignedDuration::from_secs(1));
+        let mut later = store.create(about(Path::new("/w/other")), NOON + SignedDuration::from_secs(1));
         later.record(user("  what is\nthis "), NOON).expect("written");
         let id = first.id();
         assert_eq!(store.find(id).expect("exact"), path(&first));

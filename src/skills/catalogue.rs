@@ -114,6 +114,16 @@ impl Catalogue {
         self.skills.values()
     }
 
+    /// Where the files of skills lie, unpacked ones included: what the model may read besides the workspace.
+    #[must_use]
+    pub fn directories(&self) -> Vec<PathBuf> {
+        let folders = self.skills.values().filter_map(|skill| match &skill.place {
+            Place::Folder { dir, .. } => Some(dir.clone()),
+            Place::Builtin(_) => None,
+        });
+        std::iter::once(self.cache.clone()).chain(folders).collect()
+    }
+
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.skills.is_empty()

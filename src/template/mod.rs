@@ -95,13 +95,6 @@ impl Template {
         Ok(Self { environment, name: name.to_owned() })
     }
 
-    /// The names that the template reads and does not itself define, dotted as it reads them (`vars.team`).
-    #[must_use]
-    pub fn variables(&self) -> Vec<String> {
-        let template = self.environment.get_template(&self.name);
-        template.map(|template| template.undeclared_variables(true).into_iter().collect()).unwrap_or_default()
-    }
-
     /// Renders with `context` as the top-level names.
     pub fn render(&self, context: &Value) -> Result<String, TemplateError> {
         self.render_raw(context).map_err(|error| {

@@ -30,9 +30,13 @@ impl LoadSkill {
         }
         let definition = ToolDefinition {
             name: "load_skill".to_owned(),
-            description: "Returns a skill's instructions and files. Load one that fits the task before you begin."
-                .to_owned(),
-            parameters: json!({ "type": "object", "properties": { "name": name }, "required": ["name"] }),
+            description: "Returns a skill's instructions. Load one that fits before you begin.".to_owned(),
+            parameters: json!({
+                "type": "object",
+                "properties": { "name": name },
+                "required": ["name"],
+                "additionalProperties": false,
+            }),
             permission: Permission::Read,
             effects: Vec::new(),
             default: false,

@@ -32,7 +32,7 @@ impl LoadSkillReference {
     pub fn new(catalogue: Arc<Catalogue>) -> Self {
         let definition = ToolDefinition {
             name: "load_skill_reference".to_owned(),
-            description: "Reads a text file in a skill's directory; offset and limit are lines.".to_owned(),
+            description: "Reads a text file in a skill's directory. offset and limit are lines.".to_owned(),
             parameters: json!({
                 "type": "object",
                 "properties": {
@@ -42,6 +42,7 @@ impl LoadSkillReference {
                     "limit": { "type": "integer" },
                 },
                 "required": ["name", "path"],
+                "additionalProperties": false,
             }),
             permission: Permission::Read,
             effects: Vec::new(),
