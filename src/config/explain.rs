@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::key::{self, KeyPath};
 use super::load::{Config, UnknownName};
 use super::merge::INHERITED;
+use super::mistake::Mistake;
 use super::redact::Redactor;
 use super::source::{Document, Kind};
 use crate::yaml::{self, Node, Tree};
@@ -57,6 +58,17 @@ impl Config {
             let _ = writeln!(text, "  {verb:<6} {place} ({layer}{inherited}){}", said(&redactor, last, node));
         }
         Ok(text)
+    }
+
+    /// A mistake about the value of a dotted key (indices lead into lists: `agents.default.tools.0`), at the place
+    /// that set it last: for those who know what a value must refer to.
+    #[must_use]
+    pub fn mistake(&self, key: &str, message: &str) -> Mistake {
+        let KeyPath { kind, name, path } = key::parse(key, |kind| self.names(kind));
+        match self.chain(kind, &name, &path).last() {
+            Some((_, node)) => Mistake::at(&self.sources, node.place, message),
+            None => Mistake::in_file(key, message),
+        }
     }
 
     /// Who states the value at `path`, or a part of it, lowest first.

@@ -44,13 +44,15 @@ pub(super) fn apply(reading: &mut Reading<'_>, sets: &[String]) {
         reading.set(Layer::Variables, name, &key, &value);
     }
     for set in sets {
-        match set.split_once('=') {
-            Some((key, value)) => {
-                let key = key.trim();
-                reading.set(Layer::Flags, format!("--set {key}"), key, value.trim());
-            }
-            None => reading.mistakes.push(Mistake::in_file(format!("--set {set}"), "it is KEY=VALUE")),
+        if let Some((key, value)) = set.split_once('=') {
+            let key = key.trim();
+            reading.set(Layer::Flags, format!("--set {key}"), key, value.trim());
+            continue;
         }
+        // What follows the key may be a secret.
+        let is_key = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
+        let key = &set[..set.find(|c| !is_key(c)).unwrap_or(set.len())];
+        reading.mistakes.push(Mistake::in_file(format!("--set {key}"), "it is KEY=VALUE"));
     }
 }
 

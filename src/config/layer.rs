@@ -1,6 +1,7 @@
 //! Which directories are read, and what lies in them. Whatever is not understood is reported, never passed over.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::load::LoadOptions;
@@ -67,8 +68,13 @@ pub(super) fn find(options: &LoadOptions<'_>) -> Layers {
         }
         return layers;
     }
-    if let Ok(dir) = options.env.dirs().config.canonicalize() {
-        layers.add(Layer::User, dir);
+    let user = options.env.dirs().config;
+    match user.canonicalize() {
+        Ok(dir) => layers.add(Layer::User, dir),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => {
+            layers.mistakes.push(Mistake::in_file(user.display().to_string(), format!("cannot be read: {error}")));
+        }
     }
     let Some(brought) = trust::brought(options.workspace) else { return layers };
     if options.trust {

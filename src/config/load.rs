@@ -79,11 +79,11 @@ pub fn load(options: &LoadOptions<'_>) -> Result<Config, ConfigError> {
     let (gathered, mut mistakes) = gather(options);
     let merged = Merged::of(&gathered.documents);
     let mut typed = Typed::default();
-    let complete = mistakes.is_empty() && typed.read(&merged, &gathered.sources, &mut mistakes);
-    if !complete {
+    let refused = typed.read(&merged, &gathered.sources);
+    if !mistakes.is_empty() || !refused.is_empty() {
         inspect::against_schemas(&gathered, &merged, &mut mistakes);
     }
-    typed.check(&merged, &gathered.sources, &mut mistakes);
+    typed.check(&merged, &gathered.sources, refused, &mut mistakes);
     finish(options, gathered, typed, mistakes)
 }
 
@@ -97,13 +97,9 @@ pub fn check(options: &LoadOptions<'_>, prompt: &mut PromptCheck<'_>) -> Result<
     let (gathered, mut mistakes) = gather(options);
     let merged = Merged::of(&gathered.documents);
     let mut typed = Typed::default();
+    let refused = typed.read(&merged, &gathered.sources);
     inspect::against_schemas(&gathered, &merged, &mut mistakes);
-    if mistakes.is_empty() {
-        typed.read(&merged, &gathered.sources, &mut mistakes);
-    } else {
-        typed.read(&merged, &gathered.sources, &mut Vec::new());
-    }
-    typed.check(&merged, &gathered.sources, &mut mistakes);
+    typed.check(&merged, &gathered.sources, refused, &mut mistakes);
     inspect::run_time_templates(&gathered, &mut mistakes);
     inspect::prompts(&gathered, &merged, prompt, &mut mistakes);
     finish(options, gathered, typed, mistakes)
@@ -154,21 +150,24 @@ struct Typed {
 }
 
 impl Typed {
-    /// Whether everything could be read. The schemas find the same mistakes and more, so what is added here is told
-    /// only where they find none.
-    fn read(&mut self, merged: &Merged, sources: &Sources, mistakes: &mut Vec<Mistake>) -> bool {
-        let before = mistakes.len();
+    /// Reads what can be read, and returns what cannot.
+    fn read(&mut self, merged: &Merged, sources: &Sources) -> Vec<Mistake> {
+        let mut refused = Vec::new();
         let mut settings = Named::new();
-        named(merged, Kind::Settings, sources, &mut settings, mistakes);
+        named(merged, Kind::Settings, sources, &mut settings, &mut refused);
         self.settings = settings.remove("");
-        named(merged, Kind::Agents, sources, &mut self.agents, mistakes);
-        named(merged, Kind::Models, sources, &mut self.models, mistakes);
-        named(merged, Kind::SessionStores, sources, &mut self.session_stores, mistakes);
-        mistakes.len() == before
+        named(merged, Kind::Agents, sources, &mut self.agents, &mut refused);
+        named(merged, Kind::Models, sources, &mut self.models, &mut refused);
+        named(merged, Kind::SessionStores, sources, &mut self.session_stores, &mut refused);
+        refused
     }
 
-    /// What types cannot say: references and values that make no sense.
-    fn check(&self, merged: &Merged, sources: &Sources, mistakes: &mut Vec<Mistake>) {
+    /// What types cannot say: references and values that make no sense. What the types `refused` is told only where
+    /// nothing else was found, for the schemas say the same in better words.
+    fn check(&self, merged: &Merged, sources: &Sources, refused: Vec<Mistake>, mistakes: &mut Vec<Mistake>) {
+        if mistakes.is_empty() {
+            mistakes.extend(refused);
+        }
         references(merged, sources, mistakes);
         rules::check(self.settings.as_ref(), &self.agents, &self.models, &mut |kind, name, path, message| {
             let node = merged.get(kind, name);

@@ -102,9 +102,11 @@ pub(super) fn template_place(sources: &Sources, node: &Node, error: &TemplateErr
     // "Unexpected end" may be told of the line after the last.
     let last = text.lines().count().saturating_sub(1);
     let below = error.line.map_or(0, |line| line.saturating_sub(1)).min(last);
-    let line = place.line + below + usize::from(*form == Form::Block);
+    // A block stands where its first line with something in it does.
+    let blank = text.bytes().take_while(|b| *b == b'\n' && *form == Form::Block).count();
+    let line = (place.line + below).saturating_sub(blank);
     // Escapes and folding move columns, so a column is only told where the text stands in the line as it is.
-    let here = sources.of(place).text.lines().nth(line - 1).unwrap_or_default();
+    let here = sources.of(place).text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
     let inner = text.lines().nth(below).unwrap_or_default();
     let offset = error.range.as_ref().and_then(|range| text.trim_end().get(..range.start));
     let offset = offset.map_or(0, |before| before.chars().rev().take_while(|c| *c != '\n').count());

@@ -55,7 +55,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{Env, LoadOptions, check};
+    use super::{Env, LoadOptions, check, load};
     use crate::workspace::Workspace;
 
     #[test]
@@ -107,7 +107,12 @@ mod tests {
             other => Err(format!("there is no prompt `{other}`")),
         };
         let said = match check(&options, &mut prompt) {
-            Err(error) => error.to_string(),
+            Err(error) => {
+                // A run says the same, less what only a check looks for.
+                let of_run = load(&options).err().map(|error| error.mistakes).unwrap_or_default();
+                assert!(of_run.iter().all(|mistake| error.mistakes.contains(mistake)), "{of_run:?}");
+                error.to_string()
+            }
             Ok(config) => {
                 let mut text = String::new();
                 for warning in &config.warnings {

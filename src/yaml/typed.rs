@@ -211,6 +211,7 @@ impl de::Error for NodeError {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde::Deserialize;
 
     use super::{Form, Key, Node, Place, Scalar, Tree};
@@ -262,6 +263,27 @@ mod tests {
             let node = scalar(text, form);
             let got = (node.read::<u64>().is_ok(), node.read::<bool>().is_ok(), node.read::<String>().is_ok());
             assert_eq!(got, (number, switch, word), "{text} {form:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_a_number_or_a_switch_is_one_again(
+            whole in any::<u64>(), signed in any::<i64>(), ratio in -1e15..1e15_f64, switch in any::<bool>(),
+        ) {
+            for form in [Form::Plain, Form::Rendered, Form::Given] {
+                prop_assert_eq!(scalar(&whole.to_string(), form).read::<u64>(), Ok(whole));
+                prop_assert_eq!(scalar(&signed.to_string(), form).read::<i64>(), Ok(signed));
+                prop_assert_eq!(scalar(&ratio.to_string(), form).read::<f64>(), Ok(ratio));
+                prop_assert_eq!(scalar(&switch.to_string(), form).read::<bool>(), Ok(switch));
+            }
+        }
+
+        #[test]
+        fn text_stays_text(text in "\\PC*") {
+            for form in [Form::Quoted, Form::Block, Form::Rendered, Form::Given] {
+                prop_assert_eq!(scalar(&text, form).read::<String>(), Ok(text.clone()));
+            }
         }
     }
 }
