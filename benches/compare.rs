@@ -1,3 +1,0 @@
-//! Whole processes, timed.
-
-fn main() {}
