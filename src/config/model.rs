@@ -182,10 +182,10 @@ pub struct ScriptCondition {
     /// The last user text contains this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_contains: Option<String>,
-    /// The result of the last call contains this.
+    /// The result of this turn's last call contains this: what the model read, or its data as compact JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result_contains: Option<String>,
-    /// The last call was of this tool.
+    /// This turn's last call was of this tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_tool: Option<String>,
 }

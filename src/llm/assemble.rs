@@ -63,8 +63,12 @@ impl Assembly {
         if name == b"error" {
             return Err(Broken::Error(Said::read(&String::from_utf8_lossy(data))));
         }
-        let Ok(chunk) = serde_json::from_slice(data) else { return Err(unreadable(data)) };
-        self.chunk(chunk, data)
+        match serde_json::from_slice(data) {
+            Ok(chunk) => self.chunk(chunk, data),
+            // What follows a finished reply cannot spoil it.
+            Err(_) if self.is_finished() => Ok(()),
+            Err(_) => Err(unreadable(data)),
+        }
     }
 
     /// Takes a body that is one whole reply. `Ok(false)` when it is something else.

@@ -55,13 +55,14 @@ impl Said {
         for (level, key) in levels.iter().flat_map(|level| ["code", "type", "status"].map(|key| (level, key))) {
             match level.get(key) {
                 Some(Value::Number(number)) => said.status = said.status.or_else(|| http_status(number.as_u64()?)),
-                Some(Value::String(word)) => match word.parse() {
-                    Ok(number) => said.status = said.status.or_else(|| http_status(number)),
-                    Err(_) => {
+                Some(Value::String(word)) => {
+                    if let Ok(number) = word.parse() {
+                        said.status = said.status.or_else(|| http_status(number));
+                    } else {
                         said.code.push_str(word);
                         said.code.push(' ');
                     }
-                },
+                }
                 _ => {}
             }
         }

@@ -17,6 +17,8 @@ mod scripted;
 mod local;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod demo_tests;
 
 use std::sync::Arc;
 

@@ -40,7 +40,7 @@ pub(super) struct Words {
 
 /// A value whose strings may be templates.
 enum Tree {
-    Template(Template),
+    Template(Box<Template>),
     Plain(Value),
     List(Vec<Tree>),
     Map(Vec<(String, Tree)>),
@@ -102,7 +102,8 @@ impl Script {
         for message in messages {
             match message {
                 Message::System { .. } => {}
-                Message::User { content } => scene.user = content,
+                // A turn begins: no call of it has returned.
+                Message::User { content } => scene = Scene { user: content, ..Scene::default() },
                 Message::Tool(answer) => {
                     scene.tool = &answer.name;
                     scene.observation = &answer.content;
@@ -177,7 +178,7 @@ impl Tree {
 
     fn of_text(text: &str) -> Result<Self, TemplateError> {
         if ["{{", "{%", "{#"].iter().any(|mark| text.contains(mark)) {
-            Template::compile("script", text, Undefined::Error).map(Self::Template)
+            Template::compile("script", text, Undefined::Error).map(|template| Self::Template(Box::new(template)))
         } else {
             Ok(Self::Plain(Value::String(text.to_owned())))
         }
@@ -287,6 +288,8 @@ mod tests {
             (&["u:x", "a", "t:list_dir=a b", "a", "u:again", "a", "u:again"], &[], Some(5)),
             (&["u:x", "a", "t:list_dir=a b", "a", "u:y"], &[], Some(6)),
             (&["u:x", "a", "t:list_dir=a b", "a", "u:y", "a", "u:z"], &[], None),
+            // An interrupted turn: conditions on results hold within a turn.
+            (&["u:x", "a", "t:list_dir=a b", "u:y"], &[], Some(6)),
         ] {
             let messages = conversation(conversation_so_far);
             let at = script.next(&messages, &[], errors).map(|(at, _)| at);

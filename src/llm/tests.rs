@@ -100,8 +100,8 @@ async fn read_all(reply: &mut dyn ReplyStream) -> (Vec<Delta>, Result<Delta, Mod
         match reply.next().await {
             Ok(end @ Delta::Finished(_)) => return (deltas, Ok(end)),
             Ok(delta) => match (deltas.last_mut(), &delta) {
-                (Some(Delta::Text(last)), Delta::Text(text)) => last.push_str(text),
-                (Some(Delta::Reasoning(last)), Delta::Reasoning(text)) => last.push_str(text),
+                (Some(Delta::Text(last)), Delta::Text(text))
+                | (Some(Delta::Reasoning(last)), Delta::Reasoning(text)) => last.push_str(text),
                 _ => deltas.push(delta),
             },
             Err(error) => return (deltas, Err(error)),
@@ -313,7 +313,7 @@ fn only_what_is_declared_is_sent() {
             r#"{"model":"gpt-4o","stream":false,"max_tokens":9,"temperature":0.5,"reasoning_effort":"low","prompt_cache_key":"s","messages":[{"role":"user","content":"hello"}]}"#,
         ),
         (
-            r#"{ api_key: k, max_output_tokens: 9, capabilities: { structured_output: false, stream_usage: false } }"#,
+            "{ api_key: k, max_output_tokens: 9, capabilities: { structured_output: false, stream_usage: false } }",
             r#"{"model":"gpt-4o","stream":true,"max_completion_tokens":9,"messages":[{"role":"user","content":"hello"}]}"#,
         ),
     ] {
