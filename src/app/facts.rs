@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::agent::Toolbox;
-use crate::config::{AgentConfig, Config, looks_secret};
+use crate::config::{AgentConfig, Config};
 use crate::prompt::{
     AgentFacts, Instructions, PromptContext, SessionFacts, SkillFacts, ToolFacts, WorkspaceFacts,
 };
@@ -42,14 +42,14 @@ pub(super) fn gather(
             tools: tools.collect(),
             skills: skills.collect(),
         },
-        session: SessionFacts { user_id: super::user_id(config), ..SessionFacts::default() },
+        session: SessionFacts { user_id: config.env.user().to_owned(), ..SessionFacts::default() },
         workspace: WorkspaceFacts {
             dir: workspace.root().display().to_string(),
             git_branch: workspace.git_branch(),
             os: std::env::consts::OS.to_owned(),
             shell: shell.to_owned(),
         },
-        env: visible_env(config),
+        env: config.env.for_prompts(&config.settings.prompts.allow_env),
         datetime: template::clock(Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::system())),
         vars: vars.iter().map(|(name, value)| (name.clone(), Value::String(value.clone()))).collect(),
         state: Map::new(),
@@ -57,16 +57,6 @@ pub(super) fn gather(
         ending: None,
     };
     (facts, warnings)
-}
-
-/// The environment without what looks like a secret, unless the settings list it.
-fn visible_env(config: &Config) -> template::Value {
-    let env = config.env.clone();
-    let allowed = config.settings.prompts.allow_env.clone();
-    template::lookup(move |name| {
-        let visible = !looks_secret(name) || allowed.iter().any(|allowed| allowed == name);
-        env.get(name).filter(|_| visible).map(str::to_owned)
-    })
 }
 
 fn first_sentence(text: &str) -> &str {

@@ -17,7 +17,9 @@ use crate::llm::{self, ConnectError, Surroundings};
 use crate::net::Net;
 use crate::prompt::Registry;
 use crate::skills::{Catalogue, Loaded};
-use crate::tools::{self, Choice};
+use crate::tools::load_skill::LoadSkill;
+use crate::tools::load_skill_reference::LoadSkillReference;
+use crate::tools::{self, Choice, Kit};
 use crate::workspace::{Ledger, Workspace};
 
 pub use error::{SetupError, SetupErrorKind};
@@ -113,17 +115,13 @@ fn model(config: &Config, agent: &AgentConfig, options: &Options) -> Result<Arc<
         },
     };
     let roots = config.env.get("SSL_CERT_FILE").map(Into::into);
-    let around = Surroundings { net: Arc::new(Net::new(roots)), user_id: user_id(config) };
+    let around = Surroundings { net: Arc::new(Net::new(roots)), user_id: config.env.user().to_owned() };
     llm::connect(&chosen, &around).map_err(|error| match error {
         ConnectError::NeedsSetup { .. } => SetupError::no_model(error),
         ConnectError::Wrong { .. } => SetupError::configuration(error),
     })
 }
 
-/// Who uses the program: `AGENT_USER`, else the login name.
-fn user_id(config: &Config) -> String {
-    ["AGENT_USER", "USER", "LOGNAME"].iter().find_map(|name| config.env.get(name)).unwrap_or("user").to_owned()
-}
 
 /// The same server with another of its models: what is declared of the one says nothing of the other.
 fn with_id(base: &ModelConfig, id: &str) -> Result<ModelConfig, SetupError> {
@@ -183,13 +181,14 @@ fn toolbox(
     if !model_has_tools {
         return Ok(Toolbox::default());
     }
-    let ledger = Arc::new(Ledger::default());
-    let mut known = tools::builtin(&ledger, config.env.for_children());
-    if approver.present() {
-        known.push(tools::ask_user(Arc::clone(approver)));
-    }
+    let mut known = tools::builtin(Kit {
+        ledger: Arc::new(Ledger::default()),
+        child_env: config.env.for_children(),
+        person: Some(approver).filter(|approver| approver.present()).cloned(),
+    });
     if !catalogue.is_empty() {
-        known.extend(tools::skill_tools(catalogue, loaded));
+        known.push(Arc::new(LoadSkill::new(Arc::clone(catalogue), Arc::clone(loaded))));
+        known.push(Arc::new(LoadSkillReference::new(Arc::clone(catalogue))));
     }
     let choices: Vec<Choice<'_>> = known
         .iter()
