@@ -176,6 +176,11 @@ pub trait Tool: Send + Sync {
         self.definition().permission
     }
 
+    /// The paths that this call would read, as the model wrote them; none where it reads the workspace at large.
+    fn reads<'a>(&self, _arguments: &'a Value) -> Vec<&'a str> {
+        Vec::new()
+    }
+
     /// The paths that this call would write, as the model wrote them.
     fn writes<'a>(&self, _arguments: &'a Value) -> Vec<&'a str> {
         Vec::new()
