@@ -176,7 +176,7 @@ pub trait Tool: Send + Sync {
         self.definition().permission
     }
 
-    /// The paths that this call would read, as the model wrote them.
+    /// The paths that this call would read, as the model wrote them; none where it reads the workspace at large.
     fn reads<'a>(&self, _arguments: &'a Value) -> Vec<&'a str> {
         Vec::new()
     }

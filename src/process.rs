@@ -1,1 +1,389 @@
 //! Child processes: started in a group of their own, watched, and killed with everything they started.
+//!
+//! This is the one place that spawns. A child never outlives its call: when the time is out the group gets SIGTERM
+//! and then SIGKILL; what the child left behind when it exited is ended too; and dropping the future, whatever the
+//! reason, kills the group before anything else happens. A process that moves itself into another session
+//! (`setsid`) leaves the group and escapes all of this.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::path::Path;
+use std::pin::{Pin, pin};
+use std::process::{ExitStatus, Stdio};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+/// The shell that runs command lines, and the flag before the line.
+pub const SHELL: [&str; 2] = if cfg!(unix) { ["/bin/sh", "-c"] } else { ["cmd", "/C"] };
+
+/// How long a group that was asked to end has for it.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long output is awaited once the child itself has exited: somebody else may hold its pipe for ever.
+const LINGER: Duration = Duration::from_millis(300);
+const READ_BYTES: usize = 16 * 1024;
+
+/// What to run. The child reads nothing and sees only `env`.
+#[derive(Debug, Clone, Copy)]
+pub struct Launch<'a> {
+    pub program: &'a str,
+    pub arguments: &'a [&'a str],
+    pub dir: &'a Path,
+    /// The whole environment of the child.
+    pub env: &'a [(String, String)],
+    pub timeout: Duration,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    pub exit: Exit,
+    /// It was ended because its time was out.
+    pub timed_out: bool,
+    /// It had left processes running; they were ended.
+    pub left_behind: bool,
+}
+
+/// The status of an exit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exit {
+    Code(i32),
+    /// The name of the signal, `SIGSEGV`.
+    Signal(String),
+}
+
+/// Runs a child to its end. `seen` gets what it writes to stdout and stderr, in the order in which it was written.
+/// Dropping the future kills the whole group.
+///
+/// # Errors
+/// When the child cannot be started or watched, or cannot be killed.
+pub async fn run(launch: Launch<'_>, mut seen: impl FnMut(&[u8]) + Send) -> io::Result<Ended> {
+    let mut running = Running::start(&launch)?;
+    let in_time = timeout(launch.timeout, running.feed(Until::Exited, &mut seen)).await;
+    let timed_out = in_time.is_err();
+    match in_time {
+        Ok(exited) => exited?,
+        Err(_) => running.end_by_force(&mut seen).await?,
+    }
+    // What was written before the exit is in the pipe; more than that is not worth waiting for.
+    if let Ok(closed) = timeout(LINGER, running.feed(Until::Closed, &mut seen)).await {
+        closed?;
+    }
+    let left_behind = running.end_survivors(&mut seen).await && !timed_out;
+    Ok(Ended { exit: running.exit(), timed_out, left_behind })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// The child has exited.
+    Exited,
+    /// Nobody holds the writing end of its output any more.
+    Closed,
+}
+
+/// A child that may still run. The group is dropped, and so killed, before the child is.
+struct Running {
+    group: Group,
+    child: Child,
+    pipes: Vec<Pin<Box<dyn AsyncRead + Send>>>,
+    buffer: Box<[u8]>,
+    status: Option<ExitStatus>,
+}
+
+impl Running {
+    fn start(launch: &Launch<'_>) -> io::Result<Self> {
+        let mut command = Command::new(launch.program);
+        command
+            .args(launch.arguments)
+            .current_dir(launch.dir)
+            .env_clear()
+            .envs(launch.env.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        let (child, pipes) = spawn(command)?;
+        let group = Group::of(&child);
+        Ok(Self { group, child, pipes, buffer: vec![0; READ_BYTES].into_boxed_slice(), status: None })
+    }
+
+    /// Hands on output until the condition holds. Both the pipes and the exit are watched all the time, so that
+    /// neither waits for the other.
+    async fn feed(&mut self, until: Until, seen: &mut (impl FnMut(&[u8]) + Send)) -> io::Result<()> {
+        poll_fn(|cx| {
+            loop {
+                let read = self.poll_output(cx, seen);
+                if self.status.is_none()
+                    && let Poll::Ready(status) = pin!(self.child.wait()).poll(cx)
+                {
+                    self.status = Some(status?);
+                }
+                let done = match until {
+                    Until::Exited => self.status.is_some(),
+                    Until::Closed => self.pipes.is_empty(),
+                };
+                if done {
+                    return Poll::Ready(Ok(()));
+                }
+                if !read {
+                    return Poll::Pending;
+                }
+            }
+        })
+        .await
+    }
+
+    /// Reads once from each pipe; true when one of them had something. A closed or broken pipe is let go.
+    fn poll_output(&mut self, cx: &mut Context<'_>, seen: &mut (impl FnMut(&[u8]) + Send)) -> bool {
+        let mut any = false;
+        let buffer = &mut self.buffer;
+        self.pipes.retain_mut(|pipe| {
+            let mut into = ReadBuf::new(buffer);
+            match pipe.as_mut().poll_read(cx, &mut into) {
+                Poll::Pending => true,
+                Poll::Ready(Ok(())) if !into.filled().is_empty() => {
+                    seen(into.filled());
+                    any = true;
+                    true
+                }
+                Poll::Ready(_) => false,
+            }
+        });
+        any
+    }
+
+    async fn end_by_force(&mut self, seen: &mut (impl FnMut(&[u8]) + Send)) -> io::Result<()> {
+        self.signal(Force::Ask);
+        if let Ok(exited) = timeout(GRACE, self.feed(Until::Exited, seen)).await {
+            return exited;
+        }
+        self.signal(Force::Kill);
+        match timeout(GRACE, self.feed(Until::Exited, seen)).await {
+            Ok(exited) => exited,
+            Err(_) => {
+                Err(io::Error::new(io::ErrorKind::TimedOut, "the process does not end, not even by SIGKILL"))
+            }
+        }
+    }
+
+    /// Ends what is left of the group after the child has exited; true when something was.
+    async fn end_survivors(&mut self, seen: &mut (impl FnMut(&[u8]) + Send)) -> bool {
+        let survivors = self.group.signal(Force::Ask);
+        if survivors {
+            // A pipe that somebody still holds closes as they end; without one, the time is simply waited for.
+            let closed = !self.pipes.is_empty() && timeout(LINGER, self.feed(Until::Closed, seen)).await.is_ok();
+            if !closed && self.group.is_alive() {
+                tokio::time::sleep(LINGER).await;
+            }
+            self.group.signal(Force::Kill);
+        }
+        self.group.forget();
+        survivors
+    }
+
+    fn signal(&mut self, force: Force) {
+        if !self.group.signal(force) {
+            // Where there are no groups, and where the group is gone already, the child alone is left to kill.
+            let _ = self.child.start_kill();
+        }
+    }
+
+    fn exit(&self) -> Exit {
+        let status = self.status.expect("nothing asks for the status before the exit");
+        #[cfg(unix)]
+        if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+            let name = nix::sys::signal::Signal::try_from(signal);
+            return Exit::Signal(
+                name.map_or_else(|_| format!("signal {signal}"), |name| name.as_str().to_owned()),
+            );
+        }
+        Exit::Code(status.code().unwrap_or(-1))
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Force {
+    Ask,
+    Kill,
+}
+
+/// The process group of a child: everything it started that did not leave on purpose. Dropping it kills the group
+/// at once.
+struct Group {
+    #[cfg(unix)]
+    id: Option<nix::unistd::Pid>,
+}
+
+#[cfg(unix)]
+impl Group {
+    fn of(child: &Child) -> Self {
+        let id = child.id().and_then(|id| i32::try_from(id).ok()).map(nix::unistd::Pid::from_raw);
+        Self { id }
+    }
+
+    /// Signals every member; false when there is none.
+    fn signal(&self, force: Force) -> bool {
+        use nix::sys::signal::{Signal, killpg};
+        let signal = match force {
+            Force::Ask => Signal::SIGTERM,
+            Force::Kill => Signal::SIGKILL,
+        };
+        self.id.is_some_and(|id| killpg(id, signal).is_ok())
+    }
+
+    fn is_alive(&self) -> bool {
+        self.id.is_some_and(|id| nix::sys::signal::killpg(id, None).is_ok())
+    }
+
+    /// Once the group is gone its number may be given to others: it is never signalled again.
+    fn forget(&mut self) {
+        self.id = None;
+    }
+}
+
+#[cfg(not(unix))]
+impl Group {
+    fn of(_child: &Child) -> Self {
+        Self {}
+    }
+
+    fn signal(&self, _force: Force) -> bool {
+        false
+    }
+
+    fn is_alive(&self) -> bool {
+        false
+    }
+
+    fn forget(&mut self) {}
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.signal(Force::Kill);
+    }
+}
+
+type Pipes = Vec<Pin<Box<dyn AsyncRead + Send>>>;
+
+/// One pipe for both streams, so that the kernel keeps their order.
+#[cfg(unix)]
+fn spawn(mut command: Command) -> io::Result<(Child, Pipes)> {
+    let (reader, writer) = io::pipe()?;
+    command.stdout(writer.try_clone()?).stderr(writer).process_group(0);
+    let child = command.spawn()?;
+    // The command holds the writing end: while it lives, the pipe never closes.
+    drop(command);
+    let reader = tokio::net::unix::pipe::Receiver::from_owned_fd(reader.into())?;
+    Ok((child, vec![Box::pin(reader)]))
+}
+
+#[cfg(not(unix))]
+fn spawn(mut command: Command) -> io::Result<(Child, Pipes)> {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut pipes: Pipes = Vec::new();
+    pipes.extend(child.stdout.take().map(|pipe| Box::pin(pipe) as Pin<Box<dyn AsyncRead + Send>>));
+    pipes.extend(child.stderr.take().map(|pipe| Box::pin(pipe) as Pin<Box<dyn AsyncRead + Send>>));
+    Ok((child, pipes))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn block_on<F: Future>(future: F) -> F::Output {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime can be built").block_on(future)
+    }
+
+    fn shell(line: &str, limit: Duration) -> (Ended, String) {
+        let mut output = Vec::new();
+        let env = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
+        let launch = Launch {
+            program: SHELL[0],
+            arguments: &[SHELL[1], line],
+            dir: Path::new("/"),
+            env: &env,
+            timeout: limit,
+        };
+        let ended = block_on(run(launch, |bytes| output.extend_from_slice(bytes))).expect("sh can be run");
+        (ended, String::from_utf8_lossy(&output).into_owned())
+    }
+
+    const LONG: Duration = Duration::from_mins(1);
+    const SHORT: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn output_keeps_the_order_in_which_it_was_written() {
+        let (ended, output) = shell("echo 1; echo 2 >&2; echo 3; echo 4 >&2; exit 3", LONG);
+        assert_eq!(output, "1\n2\n3\n4\n");
+        assert_eq!(ended, Ended { exit: Exit::Code(3), timed_out: false, left_behind: false });
+    }
+
+    #[test]
+    fn nothing_can_be_read_and_the_environment_is_what_was_given() {
+        let (ended, output) = shell("cat; env | grep -v -e PWD -e SHLVL -e ^_", LONG);
+        assert_eq!(output, "PATH=/usr/bin:/bin\n");
+        assert_eq!(ended.exit, Exit::Code(0));
+    }
+
+    #[test]
+    fn a_signal_has_its_name() {
+        assert_eq!(shell("kill -SEGV $$", LONG).0.exit, Exit::Signal("SIGSEGV".to_owned()));
+    }
+
+    #[test]
+    fn a_child_that_ignores_sigterm_is_killed_with_what_it_started() {
+        let (ended, output) = shell("trap '' TERM; echo start; sleep 1000 & wait; sleep 1000", SHORT);
+        assert!(ended.timed_out);
+        assert_eq!((ended.exit, output.as_str()), (Exit::Signal("SIGKILL".to_owned()), "start\n"));
+    }
+
+    #[test]
+    fn last_words_after_sigterm_are_heard() {
+        let (ended, output) = shell("trap 'echo bye; exit 9' TERM; sleep 1000 & wait", SHORT);
+        assert!(ended.timed_out);
+        assert_eq!((ended.exit, output.as_str()), (Exit::Code(9), "bye\n"));
+    }
+
+    #[test]
+    fn a_process_left_behind_with_the_pipe_does_not_hold_the_call() {
+        let (ended, output) = shell("sleep 1000 & echo done", LONG);
+        assert_eq!(ended, Ended { exit: Exit::Code(0), timed_out: false, left_behind: true });
+        assert_eq!(output, "done\n");
+    }
+
+    #[test]
+    fn dropping_the_call_kills_the_group() {
+        let dir = tempfile::tempdir().expect("a directory can be made");
+        let env = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
+        let pid = std::sync::Mutex::new(String::new());
+        let heard = || pid.lock().expect("nobody panics").clone();
+        block_on(async {
+            let launch = Launch {
+                program: SHELL[0],
+                arguments: &[SHELL[1], "sleep 1000 & echo $!; wait"],
+                dir: dir.path(),
+                env: &env,
+                timeout: LONG,
+            };
+            let hear = |bytes: &[u8]| pid.lock().expect("nobody panics").push_str(&String::from_utf8_lossy(bytes));
+            let mut call = Box::pin(run(launch, hear));
+            while !heard().ends_with('\n') {
+                assert!(timeout(Duration::from_millis(10), &mut call).await.is_err());
+            }
+        });
+        let pid = heard();
+        let pid = nix::unistd::Pid::from_raw(pid.trim().parse().expect("the shell printed the id"));
+        // Whoever adopts the orphan may take its time to reap it; a zombie has no command line any more.
+        let gone = || {
+            nix::sys::signal::kill(pid, None).is_err()
+                || std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.is_empty())
+        };
+        assert!((0..500).any(|_| gone() || {
+            std::thread::sleep(Duration::from_millis(10));
+            false
+        }));
+    }
+}

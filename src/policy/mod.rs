@@ -3,8 +3,12 @@
 //! Reading inside the workspace runs. What writes or executes asks, unless the mode says otherwise. A call outside
 //! of what the mode frees is asked about, never silently allowed.
 
+mod command;
+
 use crate::config::ApprovalMode;
 use crate::contract::{Effect, Permission};
+
+pub use command::{Invocation, only_reads};
 
 /// What the policy knows of a call.
 #[derive(Debug, Clone, Copy)]

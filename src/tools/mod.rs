@@ -1,4 +1,173 @@
-//! The built-in tools, one file each; this list names them all.
+//! The built-in tools, one file each; [`builtin`] is the list that names them all.
+//!
+//! What they share: paths and their errors (`files`), work that may be abandoned (`aside`), atomic writes
+//! (`replace`), diffs (`diff`), what a search sees (`walk`), matching for edits (`edit_match`), and output of any
+//! length made fit to be read (`plain`, `bounded`).
 
+mod read_file;
+mod write_file;
+mod edit_file;
+mod edit_match;
+mod list_dir;
+mod glob;
+mod grep;
+mod run_command;
+mod ask_user;
 pub mod load_skill;
 pub mod load_skill_reference;
+
+mod files;
+mod aside;
+mod replace;
+mod diff;
+mod walk;
+mod plain;
+mod bounded;
+mod select;
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::contract::{Approver, Effect, Permission, Tool, ToolDefinition};
+use crate::output::ToolError;
+use crate::workspace::Ledger;
+
+pub use ask_user::AskUser;
+pub use edit_file::EditFile;
+pub use glob::Glob;
+pub use grep::Grep;
+pub use list_dir::ListDir;
+pub use read_file::ReadFile;
+pub use run_command::RunCommand;
+pub use select::{Choice, select};
+pub use write_file::WriteFile;
+
+/// What the built-in tools need of the run.
+pub struct Kit {
+    /// Which files this session has read or written.
+    pub ledger: Arc<Ledger>,
+    /// The whole environment of commands: [`crate::config::Env::for_children`].
+    pub child_env: Vec<(String, String)>,
+    /// Whom `ask_user` asks; without a person the tool does not exist.
+    pub person: Option<Arc<dyn Approver>>,
+}
+
+/// The built-in tools that need nothing but the workspace, the ledger and a person.
+#[must_use]
+pub fn builtin(kit: Kit) -> Vec<Arc<dyn Tool>> {
+    let mut tools: Vec<Arc<dyn Tool>> = vec![
+        Arc::new(ReadFile::new(kit.ledger.clone())),
+        Arc::new(WriteFile::new(kit.ledger.clone())),
+        Arc::new(EditFile::new(kit.ledger)),
+        Arc::new(ListDir::new()),
+        Arc::new(Glob::new()),
+        Arc::new(Grep::new()),
+        Arc::new(RunCommand::new(kit.child_env)),
+    ];
+    if let Some(person) = kit.person.filter(|person| person.present()) {
+        tools.push(Arc::new(AskUser::new(person)));
+    }
+    tools
+}
+
+/// A definition whose parameters are an object with these properties and no others.
+fn definition(
+    name: &str,
+    description: &str,
+    (permission, effects): (Permission, &[Effect]),
+    properties: Value,
+    required: &[&str],
+) -> ToolDefinition {
+    let mut parameters = json!({ "type": "object" });
+    parameters["properties"] = properties;
+    if !required.is_empty() {
+        parameters["required"] = json!(required);
+    }
+    parameters["additionalProperties"] = json!(false);
+    ToolDefinition {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        parameters,
+        permission,
+        effects: effects.to_vec(),
+        default: true,
+    }
+}
+
+/// The arguments of a call as the tool's own type.
+fn arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
+    serde_json::from_value(arguments).map_err(|error| ToolError::parameter(format!("wrong arguments: {error}")))
+}
+
+/// The argument `name`, where it is a string.
+fn text_of<'a>(arguments: &'a Value, name: &str) -> Option<&'a str> {
+    arguments.get(name).and_then(Value::as_str)
+}
+
+/// `3 lines`, `1 line`.
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// How many bytes an observation of `max_tokens` may have: no text has fewer than one token per four bytes or so,
+/// and the notices of a tool need a little room.
+fn bytes_for(max_tokens: usize) -> usize {
+    const NOTICE: usize = 256;
+    max_tokens.saturating_mul(4).saturating_sub(NOTICE).max(NOTICE)
+}
+
+#[cfg(test)]
+mod testing;
+
+#[cfg(test)]
+mod tests {
+    use super::testing::Nobody;
+    use super::*;
+
+    fn all() -> Vec<Arc<dyn Tool>> {
+        let person: Arc<dyn Approver> = Arc::new(Nobody { present: true, answer: None });
+        builtin(Kit { ledger: Arc::default(), child_env: Vec::new(), person: Some(person) })
+    }
+
+    #[test]
+    fn definitions_are_small() {
+        let bytes: usize = all()
+            .iter()
+            .map(|tool| {
+                let definition = tool.definition();
+                json!({ "type": "function", "function": {
+                    "name": definition.name, "description": definition.description, "parameters": definition.parameters,
+                }})
+                .to_string()
+                .len()
+            })
+            .inspect(|n| eprintln!("{n}"))
+            .sum();
+        assert!(bytes <= 3600, "{bytes} bytes of definitions: about 900 tokens are allowed");
+    }
+
+    #[test]
+    fn every_parameter_is_described_and_no_other_is_accepted() {
+        for tool in all() {
+            let definition = tool.definition();
+            assert_eq!(definition.parameters["additionalProperties"], json!(false), "{}", definition.name);
+            assert!(definition.description.contains(". "), "{}: a summary, then the rest", definition.name);
+            assert!(definition.parameters["properties"].as_object().is_some_and(|all| !all.is_empty()));
+        }
+    }
+
+    #[test]
+    fn nobody_is_asked_where_nobody_is() {
+        let kit = |present| Kit {
+            ledger: Arc::default(),
+            child_env: Vec::new(),
+            person: Some(Arc::new(Nobody { present, answer: None })),
+        };
+        let names =
+            |present| builtin(kit(present)).iter().map(|tool| tool.definition().name.clone()).collect::<Vec<_>>();
+        assert!(names(true).contains(&"ask_user".to_owned()));
+        assert!(!names(false).contains(&"ask_user".to_owned()));
+    }
+}

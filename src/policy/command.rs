@@ -1,0 +1,647 @@
+//! Whether a command line is known to only read, so that it may run without asking.
+//!
+//! A proof, not a guess: the line must be made of words that the shell takes as they are, joined by `|` at most; each
+//! program must be in the table, with flags that are in the table, and come from a directory outside the workspace;
+//! each path must resolve inside the workspace. Whatever is not understood is not proven. Programs that run others
+//! or obey files of the workspace (git, find -exec, sed scripts, awk) are left out.
+
+use std::path::{Component, Path};
+
+use crate::workspace::Workspace;
+
+/// A command line and where it would run.
+#[derive(Debug, Clone, Copy)]
+pub struct Invocation<'a> {
+    pub command: &'a str,
+    /// Absolute, links followed.
+    pub dir: &'a Path,
+    /// The whole environment of the command.
+    pub env: &'a [(String, String)],
+}
+
+/// Whether running this provably only reads, and only inside the workspace. Looks at the file system to resolve
+/// links and to find programs, and changes nothing.
+#[must_use]
+pub fn only_reads(invocation: Invocation<'_>, workspace: &Workspace) -> bool {
+    if !invocation.dir.starts_with(workspace.root()) || is_steered(invocation.env, workspace) {
+        return false;
+    }
+    let Some(pipeline) = pipeline(invocation.command) else { return false };
+    let place = Place { dir: invocation.dir, search_path: variable(invocation.env, "PATH"), workspace };
+    pipeline.iter().all(|words| reads_only(words, &place))
+}
+
+/// Whether a variable makes a known program load something that is not there for sure, or that this session could
+/// have written.
+fn is_steered(env: &[(String, String)], workspace: &Workspace) -> bool {
+    const STEERING: [&str; 6] = [
+        "LD_PRELOAD",
+        "LD_LIBRARY_PATH",
+        "LD_AUDIT",
+        "DYLD_INSERT_LIBRARIES",
+        "DYLD_LIBRARY_PATH",
+        "RIPGREP_CONFIG_PATH",
+    ];
+    let is_doubtful = |path: &str| !path.starts_with('/') || workspace.resolve(path).inside;
+    env.iter().any(|(name, value)| {
+        let steers = STEERING.contains(&name.as_str()) && !value.is_empty();
+        name == "BASH_ENV" || name.starts_with("BASH_FUNC_") || (steers && value.split([':', ' ']).any(is_doubtful))
+    })
+}
+
+fn variable<'a>(env: &'a [(String, String)], name: &str) -> &'a str {
+    env.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
+}
+
+// ------------------------------------------------------------------------------------------------- the shell
+
+/// The words of each command of a pipeline; `None` where the shell would do more than pass them on.
+fn pipeline(line: &str) -> Option<Vec<Vec<String>>> {
+    let mut commands = vec![Vec::new()];
+    let mut word: Option<String> = None;
+    let mut chars = line.trim_matches([' ', '\t', '\n']).chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            ' ' | '\t' => commands.last_mut()?.extend(word.take()),
+            '|' if !matches!(chars.peek(), Some('|' | '&')) => {
+                commands.last_mut()?.extend(word.take());
+                commands.push(Vec::new());
+            }
+            '\'' | '"' => quoted(c, &mut chars, word.get_or_insert_default())?,
+            c if is_plain(c) => word.get_or_insert_default().push(c),
+            _ => return None,
+        }
+    }
+    commands.last_mut()?.extend(word);
+    commands.iter().all(|words| !words.is_empty()).then_some(commands)
+}
+
+/// Characters that mean nothing to the shell outside quotes. (`=` does at the beginning of a command, but no program
+/// of the table has one in its name; `~` and `{` do, and are not among them.)
+fn is_plain(c: char) -> bool {
+    // Some shells take these bytes for blanks wherever they stand.
+    const TAKEN_FOR_BLANKS: [u8; 2] = [0x85, 0xa0];
+    let letter = c.is_alphanumeric() && !c.encode_utf8(&mut [0; 4]).bytes().any(|b| TAKEN_FOR_BLANKS.contains(&b));
+    letter || "-_./,:=+@%".contains(c)
+}
+
+fn quoted(quote: char, chars: &mut impl Iterator<Item = char>, word: &mut String) -> Option<()> {
+    for c in chars {
+        match c {
+            c if c == quote => return Some(()),
+            c if c.is_control() && c != '\t' => return None,
+            '$' | '`' | '\\' | '!' if quote == '"' => return None,
+            c => word.push(c),
+        }
+    }
+    None
+}
+
+// ---------------------------------------------------------------------------------------------- the programs
+
+/// A program that only reads, as long as it gets nothing but these flags.
+struct Program {
+    name: &'static str,
+    /// Single letters that take no value.
+    flags: &'static str,
+    /// Single letters that take one.
+    valued: &'static str,
+    /// Long flags, separated by spaces; those that end with `=` take a value.
+    long: &'static str,
+    operands: Operands,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operands {
+    /// Files and directories.
+    Paths,
+    /// At most one file: a second one would be written to.
+    OnePath,
+    /// Files, and no directories: what is in them could be links that lead out.
+    Files,
+    /// A pattern, unless a flag gave it; then paths.
+    PatternThenPaths,
+    /// A script that only prints lines by their number; then paths.
+    LinesThenPaths,
+    /// Paths, then tests.
+    PathsThenTests,
+    /// Words that name nothing.
+    Words,
+    /// A format that begins with `+`: anything else would set the clock.
+    Format,
+    None,
+}
+
+use Operands::{
+    Files, Format, LinesThenPaths, None as Nothing, OnePath, Paths, PathsThenTests, PatternThenPaths, Words,
+};
+
+const fn program(
+    name: &'static str,
+    flags: &'static str,
+    valued: &'static str,
+    long: &'static str,
+    operands: Operands,
+) -> Program {
+    Program { name, flags, valued, long, operands }
+}
+
+const LS_LONG: &str = "--all --almost-all --color --color= --human-readable --recursive --group-directories-first";
+const GREP_LONG: &str = "\
+    --color --color= --colour= --count --line-number --ignore-case --recursive --word-regexp --fixed-strings \
+    --extended-regexp --perl-regexp --files-with-matches --files-without-match --only-matching --invert-match \
+    --no-filename --with-filename --no-messages --include= --exclude= --exclude-dir= --max-count= --context= \
+    --after-context= --before-context= --regexp=";
+const RG_LONG: &str = "\
+    --color= --count --line-number --no-line-number --ignore-case --smart-case --word-regexp --fixed-strings \
+    --files-with-matches --only-matching --invert-match --no-filename --heading --no-heading --hidden \
+    --no-ignore --glob= --type= --max-count= --context= --max-depth= --after-context= --before-context= \
+    --sort= --files --multiline --regexp=";
+
+/// Commands that the shell runs itself are marked by [`BUILT_IN`]. Sorted as one thinks of them.
+const PROGRAMS: &[Program] = &[
+    program("ls", "1aAbBcCdfFgGhiklmnNopqQrRsStuUvxXZ", "", LS_LONG, Paths),
+    program("pwd", "LP", "", "", Nothing),
+    program("echo", "neE", "", "", Words),
+    program("true", "", "", "", Nothing),
+    program("false", "", "", "", Nothing),
+    program("cat", "AbeEnstTuv", "", "--number --show-all", Paths),
+    program("tac", "", "", "", Paths),
+    program("nl", "", "bnw", "", Paths),
+    program("head", "qvz", "nc", "--lines= --bytes=", Paths),
+    program("tail", "qvz", "nc", "--lines= --bytes=", Paths),
+    program("wc", "clLmw", "", "--lines --words --bytes --chars", Paths),
+    program("file", "bihN", "", "--brief --mime --mime-type", Paths),
+    program("stat", "tx", "c", "--format= --printf= --terse", Paths),
+    program("du", "abchkmsS0", "d", "--max-depth= --summarize --human-readable --all", Paths),
+    program("df", "ahHiklmPT", "", "--human-readable", Paths),
+    program("tree", "aCdfhinpsF", "LIP", "", Paths),
+    program("grep", "abcEFGhHiIlLnoPqrsvwxy", "ABCme", GREP_LONG, PatternThenPaths),
+    program("rg", "cFhHiIlnNoPqsSuUvwx", "ABCegmtT", RG_LONG, PatternThenPaths),
+    program("find", "", "", "", PathsThenTests),
+    program("sed", "nEr", "", "", LinesThenPaths),
+    program("sort", "bcCdfghiMmnrRsuVz", "kt", "--reverse --unique --numeric-sort --key=", Paths),
+    program("uniq", "cdDiuz", "fsw", "--count --repeated --unique", OnePath),
+    program("cut", "sz", "bcdf", "--delimiter= --fields= --characters= --complement", Paths),
+    program("tr", "cCdst", "", "--delete --squeeze-repeats --complement", Words),
+    program("od", "bcdox", "AjNt", "", Paths),
+    program("diff", "abBcdeEiNqstuwyZ", "U", "--brief --unified --unified= --color --color=", Files),
+    program("cmp", "bls", "n", "", Files),
+    program("comm", "123", "", "", Files),
+    program("md5sum", "bt", "", "", Files),
+    program("sha1sum", "bt", "", "", Files),
+    program("sha256sum", "bt", "", "", Files),
+    program("sha512sum", "bt", "", "", Files),
+    program("cksum", "", "", "", Files),
+    program("realpath", "emsqz", "", "", Paths),
+    program("readlink", "efmnqsz", "", "", Paths),
+    program("basename", "az", "s", "", Words),
+    program("dirname", "z", "", "", Words),
+    program("seq", "w", "fs", "", Words),
+    program("date", "uR", "", "--utc --iso-8601 --iso-8601= --rfc-3339=", Format),
+    program("uname", "amnoprsv", "", "--all", Nothing),
+    program("whoami", "", "", "", Nothing),
+    program("id", "gGnruz", "", "", Nothing),
+    program("nproc", "", "", "--all", Nothing),
+    program("arch", "", "", "", Nothing),
+];
+
+const BUILT_IN: [&str; 4] = ["pwd", "echo", "true", "false"];
+
+/// Tests of `find`: those that end with `=` here take the next word. What runs, deletes or writes is not among them,
+/// nor is what follows links.
+const FIND_TESTS: &str = "\
+    -name= -iname= -path= -ipath= -type= -maxdepth= -mindepth= -size= -mtime= -mmin= -ctime= -atime= -perm= \
+    -user= -regex= -iregex= -empty -executable -readable -writable -not -a -and -o -or -prune -print -print0 \
+    -ls -true -false -xdev -depth";
+
+struct Place<'a> {
+    dir: &'a Path,
+    search_path: &'a str,
+    workspace: &'a Workspace,
+}
+
+fn reads_only(words: &[String], place: &Place<'_>) -> bool {
+    let Some((name, rest)) = words.split_first() else { return false };
+    let Some(program) = PROGRAMS.iter().find(|program| program.name == name) else { return false };
+    let is_there = BUILT_IN.contains(&program.name) || place.finds_outside(program.name);
+    is_there && program.accepts(rest, place)
+}
+
+impl Program {
+    fn accepts(&self, words: &[String], place: &Place<'_>) -> bool {
+        match self.operands {
+            PathsThenTests => accepts_find(words, place),
+            // Nothing that `echo` gets is a flag to be afraid of.
+            Words if self.name == "echo" => true,
+            _ => self.operands_of(words).is_some_and(|operands| self.accepts_operands(&operands, place)),
+        }
+    }
+
+    fn accepts_operands(&self, operands: &Given<'_>, place: &Place<'_>) -> bool {
+        let words = operands.words.as_slice();
+        let all_inside = |paths: &[&str]| paths.iter().all(|path| place.is_inside(path));
+        match self.operands {
+            Paths => all_inside(words),
+            OnePath => words.len() <= 1 && all_inside(words),
+            Files => all_inside(words) && !words.iter().any(|path| place.dir.join(path).is_dir()),
+            PatternThenPaths if operands.has_pattern => all_inside(words),
+            PatternThenPaths => words.split_first().is_some_and(|(_, paths)| all_inside(paths)),
+            LinesThenPaths => words.split_first().is_some_and(|(script, paths)| {
+                operands.flags.contains('n') && only_prints_lines(script) && all_inside(paths)
+            }),
+            Words => true,
+            Format => words.iter().all(|word| word.starts_with('+')),
+            Nothing => words.is_empty(),
+            PathsThenTests => false,
+        }
+    }
+
+    /// Takes the flags out; `None` when one of them is not known to be harmless.
+    fn operands_of<'a>(&self, words: &'a [String]) -> Option<Given<'a>> {
+        let mut given = Given::default();
+        let mut words = words.iter().map(String::as_str);
+        while let Some(word) = words.next() {
+            if word == "--" {
+                given.words.extend(words);
+                break;
+            } else if word.starts_with("--") {
+                given.has_pattern |= word == "--files" || word.starts_with("--regexp=");
+                if !self.knows_long(word) {
+                    return None;
+                }
+            } else if word.len() > 1 && word.starts_with('-') {
+                self.take_letters(&word[1..], &mut words, &mut given)?;
+            } else {
+                given.words.push(word);
+            }
+        }
+        Some(given)
+    }
+
+    fn knows_long(&self, word: &str) -> bool {
+        match word.split_once('=') {
+            Some((name, _)) => self.long.split(' ').any(|known| known.strip_suffix('=') == Some(name)),
+            None => self.long.split(' ').any(|known| known == word),
+        }
+    }
+
+    fn take_letters<'a>(
+        &self,
+        letters: &'a str,
+        words: &mut impl Iterator<Item = &'a str>,
+        given: &mut Given<'a>,
+    ) -> Option<()> {
+        // `head -5`, `grep -3`
+        let is_number = letters.bytes().all(|byte| byte.is_ascii_digit());
+        if is_number && matches!(self.name, "head" | "tail" | "grep" | "diff") {
+            return Some(());
+        }
+        for (at, letter) in letters.char_indices() {
+            if self.valued.contains(letter) {
+                given.has_pattern |= letter == 'e';
+                let rest = &letters[at + letter.len_utf8()..];
+                let value = if rest.is_empty() { words.next()? } else { rest };
+                // Where the value may be missing, the pattern would be taken for it, and a path for the pattern.
+                let is_count = "ABCm".contains(letter) && self.operands == PatternThenPaths;
+                return (!is_count || value.bytes().all(|byte| byte.is_ascii_digit())).then_some(());
+            }
+            if !self.flags.contains(letter) {
+                return None;
+            }
+            given.flags.push(letter);
+        }
+        Some(())
+    }
+}
+
+/// What a command was given besides flags.
+#[derive(Default)]
+struct Given<'a> {
+    words: Vec<&'a str>,
+    /// Letters of the flags.
+    flags: String,
+    /// A flag gave the pattern, or says that there is none.
+    has_pattern: bool,
+}
+
+/// `5p`, `1,20p`, `$p`: the one kind of script that is told from those that write or run.
+fn only_prints_lines(script: &str) -> bool {
+    let address = |text: &str| text == "$" || (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()));
+    script.strip_suffix('p').is_some_and(|range| match range.split_once(',') {
+        Some((first, last)) => address(first) && address(last),
+        None => address(range),
+    })
+}
+
+fn accepts_find(words: &[String], place: &Place<'_>) -> bool {
+    let tests = words.iter().position(|word| word.starts_with('-')).unwrap_or(words.len());
+    let (paths, mut tests) = words.split_at(tests);
+    while let Some((test, rest)) = tests.split_first() {
+        let takes_value = FIND_TESTS.split(' ').any(|known| known.strip_suffix('=') == Some(test));
+        tests = match rest.split_first() {
+            Some((_, rest)) if takes_value => rest,
+            _ if !test.ends_with('=') && FIND_TESTS.split(' ').any(|known| known == test) => rest,
+            _ => return false,
+        };
+    }
+    paths.iter().all(|path| place.is_inside(path))
+}
+
+impl Place<'_> {
+    /// Whether a path that the command names lies in the workspace, links followed. `-` is its input.
+    fn is_inside(&self, path: &str) -> bool {
+        path == "-" || self.workspace.resolve(&self.dir.join(path).to_string_lossy()).inside
+    }
+
+    /// Whether the shell would find the program, and find it outside the workspace, where this session does not
+    /// write without asking.
+    fn finds_outside(&self, name: &str) -> bool {
+        for dir in self.search_path.split(':') {
+            let dir = Path::new(dir);
+            if !matches!(dir.components().next(), Some(Component::RootDir)) {
+                return false;
+            }
+            let program = dir.join(name);
+            if program.is_file() {
+                let target = self.workspace.resolve(&program.to_string_lossy());
+                return !target.inside && !dir.starts_with(self.workspace.root());
+            }
+        }
+        false
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    struct Home {
+        dir: tempfile::TempDir,
+        workspace: Workspace,
+    }
+
+    /// A workspace with a file, a directory, and links that lead out of it.
+    fn home() -> Home {
+        let dir = tempfile::tempdir().expect("a directory can be made");
+        std::fs::create_dir(dir.path().join("src")).expect("a directory can be made");
+        std::fs::write(dir.path().join("src/main.rs"), "").expect("a file can be written");
+        std::os::unix::fs::symlink("/etc", dir.path().join("link")).expect("a link can be made");
+        let workspace = Workspace::open(dir.path()).expect("it is a directory");
+        Home { dir, workspace }
+    }
+
+    /// Programs whose presence does not depend on the machine: an empty file is enough to be found.
+    fn programs() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().expect("a directory can be made");
+        for program in PROGRAMS {
+            std::fs::write(dir.path().join(program.name), "").expect("a file can be written");
+        }
+        dir
+    }
+
+    /// The judgement over each line of a table.
+    fn judged<'a>(table: impl Iterator<Item = &'a str>) -> Vec<(&'a str, bool)> {
+        let (home, programs) = (home(), programs());
+        let env = [("PATH".to_owned(), programs.path().to_string_lossy().into_owned())];
+        let judge = |line| {
+            let invocation = Invocation { command: line, dir: home.workspace.root(), env: &env };
+            (line, only_reads(invocation, &home.workspace))
+        };
+        table.map(judge).collect()
+    }
+
+    #[test]
+    fn commands_that_only_read() {
+        for (line, proven) in judged(READING.lines()) {
+            assert!(proven, "{line}");
+        }
+    }
+
+    #[test]
+    fn commands_that_are_not_proven() {
+        let several = ["", " ", "ls\nrm x", "ls 'a\nb'"];
+        for (line, proven) in judged(NOT_PROVEN.lines().filter(|line| !line.starts_with("# ")).chain(several)) {
+            assert!(!proven, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_place_and_the_environment_count() {
+        let (home, programs) = (home(), programs());
+        let path = programs.path().to_string_lossy().into_owned();
+        let check = |dir: &Path, env: &[(&str, &str)]| {
+            let env: Vec<(String, String)> = env.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+            only_reads(Invocation { command: "ls ..", dir, env: &env }, &home.workspace)
+        };
+        let (root, src) = (home.workspace.root().to_path_buf(), home.workspace.root().join("src"));
+        assert!(!check(&root, &[("PATH", &path)]));
+        assert!(check(&src, &[("PATH", &path)]), "paths are those of the directory it runs in");
+        assert!(!check(Path::new("/"), &[("PATH", &path)]));
+        assert!(!check(&src, &[]), "the program must be found");
+        assert!(!check(&src, &[("PATH", &format!("node_modules/.bin:{path}"))]));
+        assert!(!check(&src, &[("PATH", &format!(":{path}"))]));
+        assert!(!check(&src, &[("PATH", &path), ("LD_PRELOAD", "x.so")]));
+        assert!(!check(&src, &[("PATH", &path), ("LD_LIBRARY_PATH", "/opt/lib:")]));
+        assert!(check(&src, &[("PATH", &path), ("LD_LIBRARY_PATH", "/opt/lib:/usr/lib")]));
+        // A program of the same name in the workspace comes first: it could be anything.
+        std::fs::write(home.dir.path().join("src/ls"), "").expect("a file can be written");
+        assert!(!check(&src, &[("PATH", &format!("{}:{path}", src.display()))]));
+        assert!(check(&src, &[("PATH", &format!("{path}:{}", src.display()))]));
+    }
+
+    const READING: &str = r#"ls
+ls -la src
+ls --color=never -1 .
+pwd
+cat src/main.rs
+cat 'src/main.rs'
+cat "src/main.rs"
+cat src/../src/main.rs
+cat ./not-there-yet
+head -5 src/main.rs
+head -n 5 src/main.rs
+tail -n5 src/main.rs
+wc -l src/main.rs
+echo hello 'a > b; $x'
+grep -rn 'fn .*(' src
+grep -e a -e b src/main.rs
+grep --include='*.rs' -r x .
+grep -A 3 pattern src/main.rs
+grep /etc/passwd src/main.rs
+rg -n --glob='*.rs' x src
+rg --files src
+find . -name '*.rs' -type f
+find src -maxdepth 2 -not -name x
+find
+cat src/main.rs | grep x | sort -u | uniq -c | head -3
+sed -n '1,20p' src/main.rs
+sort -k 2 src/main.rs
+sort -t, -k2 src/main.rs
+cut -d: -f1 src/main.rs
+tr a-z A-Z
+diff -u src/main.rs src/main.rs
+date
+date -u +%Y
+uname -a
+whoami
+id
+du -sh src
+stat -c %s src/main.rs
+basename /etc/passwd
+md5sum src/main.rs
+cat -- src/main.rs
+cat 中文.txt
+cat -"#;
+
+    /// Lines that begin with `# ` say what the next ones have in common.
+    const NOT_PROVEN: &str = r#"# what the shell would do by itself
+ls; rm x
+ls && rm x
+ls || rm x
+ls & rm x
+ls |& tee x
+ls > x
+ls 2>&1
+cat < x
+ls $(rm x)
+ls `rm x`
+ls "$(rm x)"
+ls "`rm x`"
+echo $HOME
+ls ~
+ls ~/x
+ls *
+ls a?
+ls [a]
+ls {a,b}
+ls \x
+! ls
+(ls)
+{ ls; }
+ls # x
+X=1 ls
+ls 'x
+ls "x
+ls |
+| ls
+ls | | ls
+cat <(ls)
+ls !x
+ls ^x
+# what is not in the table, or not by this name
+rm x
+git status
+git -c core.pager=x log
+awk 1 src/main.rs
+xargs ls
+env ls
+sh -c ls
+./ls
+/bin/ls
+src/ls
+command ls
+exec ls
+eval ls
+tee x
+touch x
+cd src
+less x
+ls | sh
+ls | xargs rm
+ls | tee x
+printenv
+cp a b
+make
+cargo test
+python -c 1
+# flags that write, run, follow links or read lists of paths
+sort -o x src/main.rs
+sort -ox src/main.rs
+sort --output=x
+sort --compress-program=x src/main.rs
+sort -T src src/main.rs
+sort --files0-from=x
+uniq src/main.rs x
+find . -delete
+find . -exec rm x
+find . -execdir rm x
+find . -ok rm x
+find . -fprint x
+find . -fls x
+find -L .
+find . -follow
+find . -name
+find . -newer /etc/passwd
+find -files0-from x
+grep -f x src/main.rs
+grep -R x .
+grep -C x /etc/passwd
+egrep x src
+grep --file=x src
+grep -rf x .
+rg --pre x y
+rg -L x
+rg --pre=x y
+rg -f x
+rg -z x
+rg --follow x
+rg --hostname-bin=x y
+tail -f src/main.rs
+wc --files0-from=x
+du --files0-from=x
+ls -L
+date -s x
+date 01010000
+date -f x
+date --set=x
+file -f x
+file -C -m x
+file -z src/main.rs
+md5sum -c x
+diff -r src src
+diff src src
+diff --to-file=x y
+diff -l src/main.rs src/main.rs
+tree -o x
+tree -l
+sed -n 'w x' src/main.rs
+sed -n '1e' src/main.rs
+sed -i s/a/b/ src/main.rs
+sed 5p src/main.rs
+sed -n -e 1p src/main.rs
+sed -n 1p -s
+sed s/a/b/ src/main.rs
+cat --unknown
+ls -y
+id root
+hostname x
+head -n
+# paths outside the workspace
+cat /etc/passwd
+cat ../x
+ls ..
+ls /
+cat link/passwd
+ls link
+cat src/../../x
+grep root /etc/passwd
+grep -e root /etc/passwd
+grep -rn x ..
+rg x /etc
+rg --files /etc
+rg --regexp=x /etc
+find / -name x
+find .. -name x
+cat src/main.rs /etc/passwd
+cat -- /etc/passwd
+sort /etc/passwd
+ls | cat /etc/passwd
+'cat' '/etc/passwd'
+c"at" /etc/passwd
+du -sh /
+diff src/main.rs /etc/passwd
+sed -n 1p /etc/passwd
+stat /etc
+realpath ../x"#;
+}

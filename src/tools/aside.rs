@@ -1,0 +1,45 @@
+//! Work on files that may take long, off the loop: signals are heard while it runs, and it stops soon after its call
+//! was dropped.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::output::ToolError;
+
+/// Tells the work that nobody waits for it any more.
+#[derive(Debug, Clone, Default)]
+pub struct Abandoned(Arc<AtomicBool>);
+
+impl Abandoned {
+    pub fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// # Errors
+    /// Once nobody waits any more; nobody reads the message either.
+    pub fn check(&self) -> Result<(), ToolError> {
+        if self.get() { Err(ToolError::permanent("cancelled")) } else { Ok(()) }
+    }
+}
+
+/// Runs `work` on a thread of its own.
+pub async fn aside<T, W>(work: W) -> Result<T, ToolError>
+where
+    T: Send + 'static,
+    W: FnOnce(&Abandoned) -> Result<T, ToolError> + Send + 'static,
+{
+    let abandoned = Abandoned::default();
+    let _on_drop = SetOnDrop(abandoned.clone());
+    match tokio::task::spawn_blocking(move || work(&abandoned)).await {
+        Ok(result) => result,
+        Err(error) => Err(ToolError::permanent(format!("the tool itself failed: {error}"))),
+    }
+}
+
+struct SetOnDrop(Abandoned);
+
+impl Drop for SetOnDrop {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
+}

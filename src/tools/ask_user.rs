@@ -1,0 +1,89 @@
+//! `ask_user`: a question to the person at the terminal. The tool exists only where there is one.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::contract::{Approver, CallContext, Permission, Tool, ToolDefinition};
+use crate::output::{ToolError, ToolOutput};
+use crate::text;
+
+use super::{arguments, definition, text_of};
+
+pub struct AskUser {
+    definition: ToolDefinition,
+    person: Arc<dyn Approver>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    question: String,
+    choices: Option<Vec<String>>,
+}
+
+impl AskUser {
+    pub fn new(person: Arc<dyn Approver>) -> Self {
+        let definition = definition(
+            "ask_user",
+            "Asks the user one question. Returns the answer. Only for what you cannot find out yourself and cannot \
+             reasonably assume.",
+            (Permission::Read, &[]),
+            json!({
+                "question": { "type": "string", "description": "A short question" },
+                "choices": { "type": "array", "items": { "type": "string" }, "description": "Suggested answers" },
+            }),
+            &["question"],
+        );
+        Self { definition, person }
+    }
+}
+
+impl Tool for AskUser {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn subject(&self, arguments: &Value) -> String {
+        text::one_line(text_of(arguments, "question").unwrap_or_default(), 80)
+    }
+
+    fn call<'a>(
+        &'a self,
+        given: Value,
+        _context: CallContext<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let Arguments { question, choices } = arguments(given)?;
+            match self.person.answer(&question, &choices.unwrap_or_default()).await {
+                Some(answer) => Ok(ToolOutput {
+                    result: json!({ "answer": answer }),
+                    summary: text::one_line(&answer, 60),
+                    observation: answer,
+                    truncated: false,
+                }),
+                None => Err(ToolError::permanent(
+                    "nobody answered: go on with what is most reasonable, and say what you assumed",
+                )),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Nobody, Place};
+    use super::*;
+
+    #[test]
+    fn the_answer_or_what_to_do_without_one() {
+        let ask = |answer: Option<&str>| {
+            let person = Nobody { present: true, answer: answer.map(str::to_owned) };
+            let tool = AskUser::new(Arc::new(person));
+            Place::new().call(&tool, json!({ "question": "Which?", "choices": ["a", "b"] }))
+        };
+        assert_eq!(ask(Some("都行")).expect("there is an answer").observation, "都行");
+        assert!(ask(None).expect_err("there is none").message.contains("say what you assumed"));
+    }
+}

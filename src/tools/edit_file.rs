@@ -1,0 +1,313 @@
+//! `edit_file`: one passage of a file replaced by another. Where the passage is, `edit_match` decides; the file keeps
+//! its line endings, byte order mark and mode, and a failed edit shows the lines that come nearest.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::contract::{CallContext, Effect, Permission, Tool, ToolDefinition};
+use crate::output::{ToolError, ToolOutput};
+use crate::text;
+use crate::workspace::{Familiarity, Ledger, Workspace};
+
+use super::diff::{self, Change};
+use super::edit_match::{self, Edit, Match};
+use super::files::{self, WHOLE_BYTES};
+use super::replace::replace;
+use super::{arguments, counted, definition, text_of};
+
+pub struct EditFile {
+    definition: ToolDefinition,
+    ledger: Arc<Ledger>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    path: String,
+    old_text: String,
+    new_text: String,
+    replace_all: Option<bool>,
+}
+
+/// An edit that can be made.
+struct Planned {
+    path: PathBuf,
+    name: String,
+    old: String,
+    edits: Vec<Edit>,
+    forgiven: Option<&'static str>,
+}
+
+impl EditFile {
+    pub fn new(ledger: Arc<Ledger>) -> Self {
+        let definition = definition(
+            "edit_file",
+            "Replaces one passage of a text file. old_text must occur exactly once, or set replace_all; copy it from \
+             the file without line numbers, with enough lines to be unique. Returns the changed lines, or the \
+             nearest passage if there is no match.",
+            (Permission::Write, &[Effect::Files]),
+            json!({
+                "path": { "type": "string", "description": "File, relative to the workspace" },
+                "old_text": { "type": "string", "description": "Passage to replace" },
+                "new_text": { "type": "string", "description": "What takes its place; empty deletes" },
+                "replace_all": { "type": "boolean", "description": "Replace every occurrence" },
+            }),
+            &["path", "old_text", "new_text"],
+        );
+        Self { definition, ledger }
+    }
+}
+
+impl Tool for EditFile {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn reads<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
+        text_of(arguments, "path").into_iter().collect()
+    }
+
+    fn writes<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
+        text_of(arguments, "path").into_iter().collect()
+    }
+
+    fn subject(&self, arguments: &Value) -> String {
+        text_of(arguments, "path").unwrap_or_default().to_owned()
+    }
+
+    fn preview(&self, given: &Value, workspace: &Workspace) -> String {
+        let planned = arguments(given.clone()).and_then(|arguments: Arguments| plan(&arguments, workspace));
+        match planned {
+            Ok(planned) => diff::unified(&planned.name, &planned.old, &planned.after()),
+            Err(error) => error.message,
+        }
+    }
+
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        // Nothing is awaited: a call that has begun to write cannot be dropped half way.
+        Box::pin(async move {
+            let arguments: Arguments = arguments(given)?;
+            let planned = plan(&arguments, context.workspace)?;
+            self.make(&arguments.path, &planned)
+        })
+    }
+}
+
+impl EditFile {
+    fn make(&self, path: &str, planned: &Planned) -> Result<ToolOutput, ToolError> {
+        let new = planned.after();
+        let was_known = self.ledger.familiarity(&planned.path, planned.old.as_bytes()) == Familiarity::Current;
+        replace(&planned.path, new.as_bytes()).map_err(|error| files::failed(path, &error))?;
+        // An edit proves that the passage was known, not the rest of the file.
+        if was_known {
+            self.ledger.remember(&planned.path, new.as_bytes());
+        }
+        let change = Change::between(&planned.old, &new);
+        Ok(ToolOutput {
+            result: json!({
+                "path": planned.name, "replaced": planned.edits.len(), "added": change.added, "removed": change.removed,
+            }),
+            observation: planned.observation(&new, change),
+            summary: change.to_string(),
+            truncated: false,
+        })
+    }
+}
+
+impl Planned {
+    fn after(&self) -> String {
+        edit_match::apply(&self.old, &self.edits)
+    }
+
+    fn observation(&self, new: &str, change: Change) -> String {
+        let mut moved: isize = 0;
+        let places: Vec<usize> = self
+            .edits
+            .iter()
+            .map(|edit| {
+                let at = edit.range.start.saturating_add_signed(moved);
+                moved += edit.new.len().cast_signed() - edit.range.len().cast_signed();
+                at
+            })
+            .collect();
+        let lines = edit_match::lines_of(new, places.iter().copied());
+        let name = &self.name;
+        let mut out = match (lines.as_slice(), self.edits.as_slice()) {
+            ([first], [edit]) => {
+                let last = first + edit.new.lines().count().saturating_sub(1);
+                let range = if last > *first { format!("lines {first}-{last}") } else { format!("line {first}") };
+                format!("edited {name}, {range} ({change})")
+            }
+            _ => format!("edited {name}, {} places, lines {} ({change})", lines.len(), listed(&lines)),
+        };
+        if let Some(forgiven) = self.forgiven {
+            let _ = write!(out, "; matched although {forgiven} differ");
+        }
+        out
+    }
+}
+
+/// Reads the file and finds the passage.
+fn plan(arguments: &Arguments, workspace: &Workspace) -> Result<Planned, ToolError> {
+    let Arguments { path, old_text, new_text, .. } = arguments;
+    if old_text.is_empty() {
+        return Err(ToolError::parameter("old_text is empty: to create or fill a file use write_file"));
+    }
+    if old_text == new_text {
+        return Err(ToolError::parameter("old_text and new_text are the same: nothing to change"));
+    }
+    let found = files::find_file(workspace, path)?;
+    if found.metadata.len() > WHOLE_BYTES {
+        let size = files::size(found.metadata.len());
+        return Err(ToolError::permanent(format!("{path} has {size}: files that large are not edited here")));
+    }
+    let old = String::from_utf8(files::read_whole(path, &found)?)
+        .map_err(|_| ToolError::permanent(format!("{path} is not UTF-8 text: it is not edited here")))?;
+    let name = workspace.display(&found.path);
+    match edit_match::find(&old, old_text, new_text, arguments.replace_all.unwrap_or(false)) {
+        Match::Found { edits, forgiven } => Ok(Planned { path: found.path, name, old, edits, forgiven }),
+        Match::Ambiguous { lines, forgiven } => Err(ambiguous(path, &lines, forgiven)),
+        Match::Missing => Err(missing(path, &old, old_text)),
+    }
+}
+
+fn ambiguous(path: &str, lines: &[usize], forgiven: Option<&str>) -> ToolError {
+    let (count, listed) = (lines.len(), listed(lines));
+    ToolError::parameter(match forgiven {
+        None => format!(
+            "old_text occurs {count} times in {path}, at lines {listed}: add the lines around the one you mean, or \
+             set replace_all"
+        ),
+        Some(forgiven) => format!(
+            "old_text does not occur in {path} as written, and forgiving {forgiven} it occurs {count} times, at \
+             lines {listed}: copy one passage exactly"
+        ),
+    })
+}
+
+fn missing(path: &str, content: &str, old: &str) -> ToolError {
+    const CONTEXT: usize = 2;
+    const MOST_LINES: usize = 30;
+    const LINE_BYTES: usize = 300;
+    let mut message = format!("old_text does not occur in {path}");
+    if has_line_numbers(old) {
+        message += "; leave out the line numbers, they are not part of the file";
+    }
+    match edit_match::nearest(content, old) {
+        None => message += ", nor anything like it: read the file again",
+        Some((first, count)) => {
+            message += "; the nearest passage is\n";
+            let from = first.saturating_sub(CONTEXT).max(1);
+            let shown = (first - from + count + CONTEXT).min(MOST_LINES);
+            for (index, line) in content.lines().enumerate().skip(from - 1).take(shown) {
+                let head = text::head(line, LINE_BYTES);
+                let _ =
+                    writeln!(message, "{}\t{head}{}", index + 1, if head.len() < line.len() { "…" } else { "" });
+            }
+        }
+    }
+    ToolError::parameter(message.trim_end())
+}
+
+/// Whether every line begins like the output of `read_file`.
+fn has_line_numbers(old: &str) -> bool {
+    let numbered = |line: &str| {
+        line.split_once('\t')
+            .is_some_and(|(number, _)| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+    };
+    old.lines().all(numbered)
+}
+
+/// The first few of these line numbers.
+fn listed(lines: &[usize]) -> String {
+    const MOST: usize = 10;
+    let mut out = lines.iter().take(MOST).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    if lines.len() > MOST {
+        let _ = write!(out, " and {}", counted((lines.len() - MOST) as u64, "more", "more"));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read_file::ReadFile;
+    use super::super::testing::Place;
+    use super::super::write_file::WriteFile;
+    use super::*;
+
+    fn tool() -> EditFile {
+        EditFile::new(Arc::default())
+    }
+
+    #[test]
+    fn an_edit_says_which_lines_changed() {
+        let place = Place::with(&[("a.rs", "one\ntwo\nthree\n")]);
+        let arguments = json!({ "path": "a.rs", "old_text": "two\n", "new_text": "2\n2b\n" });
+        let preview = tool().preview(&arguments, &place.workspace);
+        assert_eq!(preview, "--- a/a.rs\n+++ b/a.rs\n@@ -1,3 +1,4 @@\n one\n-two\n+2\n+2b\n three\n");
+        let output = place.call(&tool(), arguments).expect("the edit applies");
+        assert_eq!(output.observation, "edited a.rs, lines 2-3 (+2 −1 lines)");
+        assert_eq!(output.summary, "+2 −1 lines");
+        assert_eq!(place.text("a.rs"), "one\n2\n2b\nthree\n");
+    }
+
+    #[test]
+    fn all_occurrences_and_where_they_now_are() {
+        let place = Place::with(&[("a", "x\nx\nx\n")]);
+        let arguments = json!({ "path": "a", "old_text": "x", "new_text": "1\n2", "replace_all": true });
+        assert_eq!(place.read(&tool(), arguments), "edited a, 3 places, lines 1, 3, 5 (+6 −3 lines)");
+    }
+
+    #[test]
+    fn what_was_forgiven_is_said() {
+        let place = Place::with(&[("a", "\u{feff}it’s\r\n")]);
+        let observation = place.read(&tool(), json!({ "path": "a", "old_text": "it's", "new_text": "it is" }));
+        assert!(observation.contains("typographic punctuation differ"), "{observation}");
+        assert_eq!(place.text("a"), "\u{feff}it is\r\n");
+    }
+
+    #[test]
+    fn a_failed_edit_says_why_and_shows_the_nearest_lines() {
+        let place =
+            Place::with(&[("a.rs", "fn main() {\n    let total = compute(1, 2);\n    println!();\n}\nx\nx\n")]);
+        let fail = |old: &str, new: &str| {
+            place.fail(&tool(), json!({ "path": "a.rs", "old_text": old, "new_text": new }))
+        };
+        assert_eq!(
+            fail("    let total = compute(1, 3);\n", ""),
+            "old_text does not occur in a.rs; the nearest passage is\n1\tfn main() {\n2\t    let total = compute(1, 2);\n\
+             3\t    println!();\n4\t}"
+        );
+        assert!(fail("x\n", "y").contains("occurs 2 times in a.rs, at lines 5, 6"));
+        assert!(fail("2\t    let total = compute(1, 2);", "").contains("leave out the line numbers"));
+        assert!(fail("zzzzzzzz", "").contains("nor anything like it"));
+        assert!(fail("", "y").contains("write_file"));
+        assert!(fail("x", "x").contains("nothing to change"));
+    }
+
+    #[test]
+    fn an_edit_of_an_unread_file_does_not_make_the_rest_of_it_known() {
+        let place = Place::with(&[("a", "one\ntwo\n")]);
+        let ledger = Arc::new(Ledger::default());
+        let (edit, write) = (EditFile::new(ledger.clone()), WriteFile::new(ledger.clone()));
+        let overwrite = json!({ "path": "a", "content": "" });
+        place.read(&edit, json!({ "path": "a", "old_text": "one", "new_text": "1" }));
+        assert!(place.fail(&write, overwrite.clone()).contains("was not read"));
+        place.read(&ReadFile::new(ledger), json!({ "path": "a" }));
+        place.read(&edit, json!({ "path": "a", "old_text": "two", "new_text": "2" }));
+        place.read(&write, overwrite);
+    }
+
+    #[test]
+    fn other_encodings_are_left_alone() {
+        let place = Place::new();
+        place.put("latin", b"caf\xe9");
+        let error = place.fail(&tool(), json!({ "path": "latin", "old_text": "caf", "new_text": "x" }));
+        assert!(error.contains("not UTF-8"));
+        assert_eq!(place.bytes("latin"), b"caf\xe9");
+    }
+}

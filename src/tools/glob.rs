@@ -1,0 +1,156 @@
+//! `glob`: files by the pattern of their path, sorted.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
+use crate::output::{ToolError, ToolOutput};
+use crate::workspace::Workspace;
+
+use super::aside::{Abandoned, aside};
+use super::walk::{Pattern, walk};
+use super::{arguments, bytes_for, counted, definition, files, text_of};
+
+const MOST_FILES: usize = 200;
+
+pub struct Glob {
+    definition: ToolDefinition,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    pattern: String,
+    path: Option<String>,
+}
+
+impl Glob {
+    #[expect(clippy::new_without_default, reason = "a tool is made once, in the list, like its neighbours")]
+    pub fn new() -> Self {
+        let definition = definition(
+            "glob",
+            "Finds files by name. Returns sorted paths, at most 200; .gitignore is honoured. A pattern without `/` \
+             matches names at any depth. To search in files use grep.",
+            (Permission::Read, &[]),
+            json!({
+                "pattern": { "type": "string", "description": "Like *.rs, src/**/*.{ts,tsx}" },
+                "path": { "type": "string", "description": "Directory to search; default: the workspace" },
+            }),
+            &["pattern"],
+        );
+        Self { definition }
+    }
+}
+
+impl Tool for Glob {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn reads<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
+        text_of(arguments, "path").into_iter().collect()
+    }
+
+    fn subject(&self, arguments: &Value) -> String {
+        let pattern = text_of(arguments, "pattern").unwrap_or_default();
+        match text_of(arguments, "path") {
+            Some(path) => format!("{pattern} in {path}"),
+            None => pattern.to_owned(),
+        }
+    }
+
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        let workspace = context.workspace.clone();
+        let budget = bytes_for(context.max_tokens);
+        Box::pin(async move {
+            let arguments: Arguments = arguments(given)?;
+            aside(move |abandoned| glob(&arguments, &workspace, budget, abandoned)).await
+        })
+    }
+}
+
+fn glob(
+    arguments: &Arguments,
+    workspace: &Workspace,
+    budget: usize,
+    abandoned: &Abandoned,
+) -> Result<ToolOutput, ToolError> {
+    let pattern = Pattern::new(&arguments.pattern)?;
+    let dir = files::find_dir(workspace, arguments.path.as_deref())?;
+    let mut found: Vec<PathBuf> = Vec::new();
+    for entry in walk(&dir).build().flatten() {
+        abandoned.check()?;
+        let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+        if !is_dir && entry.path().strip_prefix(&dir).is_ok_and(|below| pattern.matches(below)) {
+            found.push(entry.into_path());
+        }
+    }
+    found.sort();
+
+    let total = found.len();
+    let mut names: Vec<String> = Vec::new();
+    let mut bytes = 0;
+    for path in found.iter().take(MOST_FILES) {
+        let name = workspace.display(path);
+        bytes += name.len() + 1;
+        if bytes > budget {
+            break;
+        }
+        names.push(name);
+    }
+    let truncated = names.len() < total;
+    let mut observation = names.join("\n");
+    if total == 0 {
+        observation = format!("[no file matches {}; ignored files are not searched]", arguments.pattern);
+    } else if truncated {
+        let left_out = counted((total - names.len()) as u64, "more file", "more files");
+        let _ = write!(observation, "\n[{left_out} not shown, {total} in all: narrow the pattern]");
+    }
+    Ok(ToolOutput {
+        result: json!({ "files": names, "total": total }),
+        observation,
+        summary: counted(total as u64, "file", "files"),
+        truncated,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Place;
+    use super::*;
+
+    #[test]
+    fn files_are_found_and_sorted() {
+        let place = Place::with(&[
+            ("src/main.rs", ""),
+            ("src/a/文.rs", ""),
+            ("build.rs", ""),
+            (".github/ci.yml", ""),
+            ("target/x.rs", ""),
+            (".gitignore", "target\n"),
+        ]);
+        let glob = |arguments| place.read(&Glob::new(), arguments);
+        assert_eq!(glob(json!({ "pattern": "*.rs" })), "build.rs\nsrc/a/文.rs\nsrc/main.rs");
+        assert_eq!(glob(json!({ "pattern": "*.rs", "path": "src" })), "src/a/文.rs\nsrc/main.rs");
+        assert_eq!(glob(json!({ "pattern": "**/*.yml" })), ".github/ci.yml");
+        assert_eq!(glob(json!({ "pattern": "x.rs", "path": "target" })), "target/x.rs");
+        assert!(glob(json!({ "pattern": "x.rs" })).contains("no file matches x.rs"));
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted() {
+        let place = Place::new();
+        (0..250).for_each(|n| place.put(&format!("f{n:03}"), ""));
+        let output = place.call(&Glob::new(), json!({ "pattern": "f*" })).expect("it can be searched");
+        assert!(output.observation.ends_with("f199\n[50 more files not shown, 250 in all: narrow the pattern]"));
+        assert_eq!((&output.result["total"], output.truncated), (&json!(250), true));
+    }
+
+    #[test]
+    fn a_bad_pattern_says_so() {
+        assert!(Place::new().fail(&Glob::new(), json!({ "pattern": "{a" })).contains("not a valid pattern"));
+    }
+}

@@ -1,0 +1,470 @@
+//! `grep`: lines that match a regular expression, by ripgrep's own crates.
+//!
+//! The walk is parallel and the output is not: matches are kept by path, and only the first ones in that order, so
+//! that memory is bounded and the same search always shows the same lines. All matches are counted.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard};
+
+use futures_util::future::BoxFuture;
+use grep_matcher::{LineTerminator, Matcher};
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
+use ignore::WalkState;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
+use crate::output::{ToolError, ToolOutput};
+use crate::text;
+use crate::workspace::Workspace;
+
+use super::aside::{Abandoned, aside};
+use super::walk::{Pattern, walk};
+use super::{arguments, bytes_for, counted, definition, files, text_of};
+
+const DEFAULT_LIMIT: usize = 100;
+const MOST_CONTEXT: usize = 20;
+/// A line longer than this is cut to the part around its match.
+const LINE_BYTES: usize = 300;
+/// A file with a longer line than this is no text that anybody searches.
+const MOST_LINE_BYTES: usize = 16 * 1024 * 1024;
+
+pub struct Grep {
+    definition: ToolDefinition,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    pattern: String,
+    path: Option<String>,
+    glob: Option<String>,
+    ignore_case: Option<bool>,
+    context: Option<usize>,
+    limit: Option<usize>,
+}
+
+impl Grep {
+    #[expect(clippy::new_without_default, reason = "a tool is made once, in the list, like its neighbours")]
+    pub fn new() -> Self {
+        let definition = definition(
+            "grep",
+            "Searches in files with a Rust regular expression, line by line. Returns paths, each with its matches \
+             as `line:text`; .gitignore is honoured, binary files are skipped.",
+            (Permission::Read, &[]),
+            json!({
+                "pattern": { "type": "string", "description": "Regular expression" },
+                "path": { "type": "string", "description": "File or directory; default: the workspace" },
+                "glob": { "type": "string", "description": "Only files like this: *.rs" },
+                "ignore_case": { "type": "boolean", "description": "Default false" },
+                "context": { "type": "integer", "minimum": 0, "description": "Lines around each match" },
+                "limit": { "type": "integer", "minimum": 1, "description": "Most matches; default 100" },
+            }),
+            &["pattern"],
+        );
+        Self { definition }
+    }
+}
+
+impl Tool for Grep {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn reads<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
+        text_of(arguments, "path").into_iter().collect()
+    }
+
+    fn subject(&self, arguments: &Value) -> String {
+        let pattern = text::one_line(text_of(arguments, "pattern").unwrap_or_default(), 60);
+        match text_of(arguments, "path") {
+            Some(path) => format!("{pattern} in {path}"),
+            None => pattern,
+        }
+    }
+
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        let workspace = context.workspace.clone();
+        let budget = bytes_for(context.max_tokens);
+        Box::pin(async move {
+            let arguments: Arguments = arguments(given)?;
+            aside(move |abandoned| grep(&arguments, &workspace, budget, abandoned)).await
+        })
+    }
+}
+
+fn grep(
+    arguments: &Arguments,
+    workspace: &Workspace,
+    budget: usize,
+    abandoned: &Abandoned,
+) -> Result<ToolOutput, ToolError> {
+    let path = arguments.path.as_deref().unwrap_or(".");
+    let start = files::find(workspace, path)?;
+    files::refuse_special(path, &start.metadata)?;
+    let search = Search {
+        matcher: matcher(&arguments.pattern, arguments.ignore_case.unwrap_or(false))?,
+        only: arguments.glob.as_deref().map(Pattern::new).transpose()?,
+        context: arguments.context.unwrap_or(0).min(MOST_CONTEXT),
+        limit: arguments.limit.unwrap_or(DEFAULT_LIMIT),
+        root: &start.path,
+        found: Mutex::default(),
+    };
+    if start.metadata.is_file() {
+        search.file(&mut search.searcher(), &start.path);
+    } else {
+        search.below(abandoned);
+    }
+    abandoned.check()?;
+    let found = search.found.into_inner().expect("no holder of the lock panics");
+    Ok(found.output(workspace, &arguments.pattern, search.limit, budget))
+}
+
+/// # Errors
+/// When the pattern is no regular expression: why, and how to search for the very text.
+fn matcher(pattern: &str, ignore_case: bool) -> Result<RegexMatcher, ToolError> {
+    RegexMatcherBuilder::new().case_insensitive(ignore_case).multi_line(true).crlf(true).build(pattern).map_err(|error| {
+        let hint = if pattern.contains(['\n']) || pattern.contains("\\n") {
+            "a search goes line by line, so nothing matches a line feed".to_owned()
+        } else {
+            format!("to search for this very text, write {}", escaped(pattern))
+        };
+        ToolError::parameter(format!("not a valid regular expression: {error}\n{hint}"))
+    })
+}
+
+fn escaped(literal: &str) -> String {
+    let mut out = String::with_capacity(literal.len() + 8);
+    for c in literal.chars() {
+        if r"\.+*?()|[]{}^$#&-~".contains(c) {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+struct Search<'a> {
+    matcher: RegexMatcher,
+    only: Option<Pattern>,
+    context: usize,
+    limit: usize,
+    root: &'a Path,
+    found: Mutex<Found>,
+}
+
+impl Search<'_> {
+    fn searcher(&self) -> Searcher {
+        SearcherBuilder::new()
+            .line_terminator(LineTerminator::crlf())
+            .binary_detection(BinaryDetection::quit(0))
+            .heap_limit(Some(MOST_LINE_BYTES))
+            .before_context(self.context)
+            .after_context(self.context)
+            .build()
+    }
+
+    fn below(&self, abandoned: &Abandoned) {
+        walk(self.root).build_parallel().run(|| {
+            let mut searcher = self.searcher();
+            Box::new(move |entry| {
+                if abandoned.get() {
+                    return WalkState::Quit;
+                }
+                if let Ok(entry) = entry
+                    && entry.file_type().is_some_and(|kind| kind.is_file())
+                {
+                    let below = entry.path().strip_prefix(self.root).unwrap_or(entry.path());
+                    if self.only.as_ref().is_none_or(|only| only.matches(below)) {
+                        self.file(&mut searcher, entry.path());
+                    }
+                }
+                WalkState::Continue
+            })
+        });
+    }
+
+    fn file(&self, searcher: &mut Searcher, path: &Path) {
+        let mut hits =
+            Hits { matcher: &self.matcher, limit: self.limit, lines: Vec::new(), matches: 0, binary: false };
+        let outcome = searcher.search_path(&self.matcher, path, &mut hits);
+        let mut found = self.found();
+        if outcome.is_err() {
+            found.unreadable += 1;
+        } else if hits.matches > 0 && !hits.binary {
+            found.add(path, hits.lines, hits.matches, self.limit);
+        }
+    }
+
+    fn found(&self) -> MutexGuard<'_, Found> {
+        self.found.lock().expect("no holder of the lock panics")
+    }
+}
+
+/// What a search has found so far: the first matches by path, and the number of all.
+#[derive(Debug, Default)]
+struct Found {
+    files: BTreeMap<PathBuf, Vec<Line>>,
+    /// Matches in `files`.
+    kept: usize,
+    matches: u64,
+    matching_files: u64,
+    unreadable: u64,
+}
+
+#[derive(Debug)]
+struct Line {
+    number: u64,
+    text: String,
+    is_match: bool,
+}
+
+impl Found {
+    fn add(&mut self, path: &Path, lines: Vec<Line>, matches: u64, limit: usize) {
+        self.matches += matches;
+        self.matching_files += 1;
+        self.kept += matches_in(&lines);
+        self.files.insert(path.to_path_buf(), lines);
+        // A file that lies wholly behind the limit can never be shown.
+        while let Some(last) = self.files.last_entry()
+            && self.kept - matches_in(last.get()) >= limit
+        {
+            self.kept -= matches_in(&last.remove());
+        }
+    }
+
+    fn output(self, workspace: &Workspace, pattern: &str, limit: usize, budget: usize) -> ToolOutput {
+        let mut shown = Shown { limit, budget, ..Shown::default() };
+        for (path, lines) in &self.files {
+            if !shown.file(&workspace.display(path), lines) {
+                break;
+            }
+        }
+        let Shown { mut observation, matches, .. } = shown;
+        let left_out = self.matches - matches.len() as u64;
+        if self.matches == 0 {
+            observation =
+                format!("[no match for {}; ignored files are not searched]\n", text::one_line(pattern, 80));
+        }
+        if left_out > 0 {
+            let _ = writeln!(
+                observation,
+                "\n[{} not shown, {} in all in {}: narrow the search]",
+                counted(left_out, "more match", "more matches"),
+                self.matches,
+                counted(self.matching_files, "file", "files"),
+            );
+        }
+        if self.unreadable > 0 {
+            let _ = writeln!(observation, "[{} could not be read]", counted(self.unreadable, "file", "files"));
+        }
+        let total = counted(self.matches, "match", "matches");
+        ToolOutput {
+            result: json!({ "matches": matches, "total": self.matches, "files": self.matching_files }),
+            observation: observation.trim_end().to_owned(),
+            summary: match self.matching_files {
+                0 | 1 => total,
+                files => format!("{total} in {files} files"),
+            },
+            truncated: left_out > 0,
+        }
+    }
+}
+
+fn matches_in(lines: &[Line]) -> usize {
+    lines.iter().filter(|line| line.is_match).count()
+}
+
+#[derive(Default)]
+struct Shown {
+    limit: usize,
+    budget: usize,
+    observation: String,
+    matches: Vec<Value>,
+}
+
+impl Shown {
+    /// Adds the lines of one file; false once nothing more fits.
+    fn file(&mut self, path: &str, lines: &[Line]) -> bool {
+        let mut heading = format!("{}{path}\n", if self.observation.is_empty() { "" } else { "\n" });
+        let mut last: Option<u64> = None;
+        let mut pending = String::new();
+        for line in lines {
+            if last.is_some_and(|last| last + 1 < line.number) && lines.iter().any(|line| !line.is_match) {
+                pending += "--\n";
+            }
+            last = Some(line.number);
+            let mark = if line.is_match { ':' } else { '-' };
+            let _ = writeln!(pending, "{}{mark}{}", line.number, line.text);
+            if !line.is_match {
+                continue;
+            }
+            let full = self.matches.len() >= self.limit
+                || self.observation.len() + heading.len() + pending.len() > self.budget;
+            if full {
+                return false;
+            }
+            self.observation += &std::mem::take(&mut heading);
+            self.observation += &std::mem::take(&mut pending);
+            self.matches.push(json!({ "path": path, "line": line.number, "text": line.text }));
+        }
+        // Context after the last match.
+        self.observation += &pending;
+        true
+    }
+}
+
+/// Receives the lines of one file.
+struct Hits<'a> {
+    matcher: &'a RegexMatcher,
+    limit: usize,
+    lines: Vec<Line>,
+    matches: u64,
+    binary: bool,
+}
+
+impl Hits<'_> {
+    fn keep(&mut self, number: Option<u64>, bytes: &[u8], is_match: bool) {
+        let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let around = if is_match && line.len() > LINE_BYTES {
+            self.matcher.find(line).ok().flatten().map_or(0, |found| found.start())
+        } else {
+            0
+        };
+        let text = cut(&String::from_utf8_lossy(line), around);
+        self.lines.push(Line { number: number.unwrap_or(0), text, is_match });
+    }
+}
+
+/// The part of a long line around byte `at`.
+fn cut(line: &str, at: usize) -> String {
+    if line.len() <= LINE_BYTES {
+        return line.to_owned();
+    }
+    let start = line.floor_char_boundary(at.saturating_sub(LINE_BYTES / 3).min(line.len() - LINE_BYTES));
+    let shown = text::head(&line[start..], LINE_BYTES);
+    let end = start + shown.len();
+    let (before, after) = (if start > 0 { "…" } else { "" }, if end < line.len() { "…" } else { "" });
+    format!("{before}{shown}{after} [line cut: {} bytes]", line.len())
+}
+
+impl Sink for Hits<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        self.matches += 1;
+        if self.matches <= self.limit as u64 {
+            self.keep(found.line_number(), found.bytes(), true);
+        }
+        Ok(true)
+    }
+
+    fn context(&mut self, _searcher: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
+        // Behind the limit come only the lines that follow its last match.
+        if self.matches <= self.limit as u64 {
+            self.keep(context.line_number(), context.bytes(), false);
+        }
+        Ok(true)
+    }
+
+    fn binary_data(&mut self, _searcher: &Searcher, _offset: u64) -> io::Result<bool> {
+        self.binary = true;
+        Ok(false)
+    }
+
+    fn finish(&mut self, _searcher: &Searcher, end: &SinkFinish) -> io::Result<()> {
+        self.binary |= end.binary_byte_offset().is_some();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Place;
+    use super::*;
+
+    #[test]
+    fn matches_stand_under_their_file() {
+        let place = Place::with(&[
+            ("b.rs", "fn two() {}\r\n"),
+            ("a.rs", "// 中文\nfn one() {}\n\nfn uno() {}\n"),
+            ("target/c.rs", "fn three() {}\n"),
+            (".gitignore", "target\n"),
+            ("d.txt", "fn\n"),
+        ]);
+        place.put("binary.rs", b"fn \0");
+        let grep = |arguments| place.read(&Grep::new(), arguments);
+        assert_eq!(
+            grep(json!({ "pattern": r"^fn \w+\(\) \{\}$", "glob": "*.rs" })),
+            "a.rs\n2:fn one() {}\n4:fn uno() {}\n\nb.rs\n1:fn two() {}"
+        );
+        assert_eq!(
+            grep(json!({ "pattern": "FN UNO", "ignore_case": true, "path": "a.rs" })),
+            "a.rs\n4:fn uno() {}"
+        );
+        assert_eq!(grep(json!({ "pattern": "文" })), "a.rs\n1:// 中文");
+        assert_eq!(grep(json!({ "pattern": "three", "path": "target" })), "target/c.rs\n1:fn three() {}");
+        assert!(grep(json!({ "pattern": "three" })).starts_with("[no match for three"));
+        let output = place.call(&Grep::new(), json!({ "pattern": "fn" })).expect("it can be searched");
+        assert_eq!(output.summary, "4 matches in 3 files");
+        assert_eq!(output.result["matches"][2], json!({ "path": "b.rs", "line": 1, "text": "fn two() {}" }));
+    }
+
+    #[test]
+    fn context_lines_are_told_from_matches() {
+        let place = Place::with(&[("a", "1\n2\nx\n4\n5\n6\n7\nx\n9\n")]);
+        let observation = place.read(&Grep::new(), json!({ "pattern": "x", "context": 1 }));
+        assert_eq!(observation, "a\n2-2\n3:x\n4-4\n--\n7-7\n8:x\n9-9");
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted_and_the_choice_is_stable() {
+        let place = Place::new();
+        (0..40).for_each(|n| place.put(&format!("f{n:02}"), "x\n".repeat(10)));
+        let grep =
+            || place.call(&Grep::new(), json!({ "pattern": "x", "limit": 15 })).expect("it can be searched");
+        let output = grep();
+        assert!(output.observation.starts_with("f00\n1:x\n"), "{}", output.observation);
+        assert!(output.observation.ends_with(
+            "f01\n1:x\n2:x\n3:x\n4:x\n5:x\n\n[385 more matches not shown, 400 in all in 40 files: narrow the search]"
+        ));
+        assert!(output.truncated);
+        assert_eq!(output, grep());
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_its_match() {
+        let place = Place::with(&[("a", &format!("{}needle{}", "中".repeat(1000), "文".repeat(1000)))]);
+        let observation = place.read(&Grep::new(), json!({ "pattern": "needle" }));
+        assert!(
+            observation.contains("中needle文") && observation.ends_with("[line cut: 6006 bytes]"),
+            "{observation}"
+        );
+        assert!(observation.len() < 400);
+    }
+
+    #[test]
+    fn a_bad_expression_says_what_to_write() {
+        let place = Place::new();
+        let error = place.fail(&Grep::new(), json!({ "pattern": "main(" }));
+        assert!(error.contains("unclosed group") && error.ends_with(r"write main\("), "{error}");
+        assert!(place.fail(&Grep::new(), json!({ "pattern": "a\nb" })).contains("line by line"));
+        assert!(place.fail(&Grep::new(), json!({ "pattern": "a", "path": "nowhere" })).contains("does not exist"));
+        assert!(place.fail(&Grep::new(), json!({ "pattern": "a", "path": "/dev/zero" })).contains("is a device"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_and_fifos_are_not_followed() {
+        let outside = Place::with(&[("secret", "needle")]);
+        let place = Place::with(&[("a", "needle")]);
+        std::os::unix::fs::symlink(outside.path(""), place.path("link")).expect("a link can be made");
+        let made = std::process::Command::new("mkfifo").arg(place.path("pipe")).status();
+        assert!(made.expect("mkfifo exists").success());
+        assert_eq!(place.read(&Grep::new(), json!({ "pattern": "needle" })), "a\n1:needle");
+    }
+}

@@ -1,0 +1,269 @@
+//! `run_command`: a command line, run by the shell in a process group of its own.
+//!
+//! The model reads how it ended first, then what it wrote: all of it, or head and tail (mostly tail where it failed)
+//! with an exact count of the rest. An exit other than 0 is a result, not an error.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::contract::{CallContext, Effect, Permission, Tool, ToolDefinition};
+use crate::output::{ToolError, ToolErrorKind, ToolOutput};
+use crate::policy::{self, Invocation};
+use crate::process::{self, Ended, Exit, Launch, SHELL};
+use crate::text;
+use crate::workspace::Workspace;
+
+use super::bounded::{Bounded, Shown};
+use super::plain::Plain;
+use super::{arguments, bytes_for, definition, files, text_of};
+
+/// How much of the room goes to the head of the output.
+const HEAD_PERCENT_OF_SUCCESS: usize = 40;
+const HEAD_PERCENT_OF_FAILURE: usize = 15;
+
+pub struct RunCommand {
+    definition: ToolDefinition,
+    /// The whole environment of commands.
+    env: Vec<(String, String)>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    command: String,
+    workdir: Option<String>,
+    timeout: Option<u64>,
+}
+
+impl RunCommand {
+    pub fn new(env: Vec<(String, String)>) -> Self {
+        let definition = definition(
+            "run_command",
+            "Runs a shell command (sh -c). Returns exit code, then stdout and stderr together; long output is cut in \
+             the middle. There is no input and no terminal; background processes end with the call. To read, find \
+             or edit files use the other tools.",
+            (Permission::Write, &[Effect::Process]),
+            json!({
+                "command": { "type": "string", "description": "Command line" },
+                "workdir": { "type": "string", "description": "Directory; default: the workspace" },
+                "timeout": { "type": "integer", "minimum": 1, "description": "Seconds" },
+            }),
+            &["command"],
+        );
+        Self { definition, env }
+    }
+}
+
+impl Tool for RunCommand {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn permission(&self, arguments: &Value, workspace: &Workspace) -> Permission {
+        let dir = workspace.resolve(text_of(arguments, "workdir").unwrap_or("."));
+        let Some(command) = text_of(arguments, "command") else { return self.definition.permission };
+        let invocation = Invocation { command, dir: &dir.path, env: &self.env };
+        if policy::only_reads(invocation, workspace) { Permission::Read } else { self.definition.permission }
+    }
+
+    fn subject(&self, arguments: &Value) -> String {
+        text::one_line(text_of(arguments, "command").unwrap_or_default(), 100)
+    }
+
+    fn preview(&self, arguments: &Value, _workspace: &Workspace) -> String {
+        let command = text_of(arguments, "command").unwrap_or_default();
+        match text_of(arguments, "workdir") {
+            Some(dir) => format!("{command}\n(in {dir})"),
+            None => command.to_owned(),
+        }
+    }
+
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let arguments: Arguments = arguments(given)?;
+            let dir = files::find_dir(context.workspace, arguments.workdir.as_deref())?;
+            let asked = arguments.timeout.map(|seconds| Duration::from_secs(seconds.max(1)));
+            let timeout = asked.unwrap_or(context.timeout).min(context.timeout);
+            self.run(&arguments.command, &dir, timeout, context).await
+        })
+    }
+}
+
+impl RunCommand {
+    async fn run(
+        &self,
+        command: &str,
+        dir: &Path,
+        timeout: Duration,
+        context: CallContext<'_>,
+    ) -> Result<ToolOutput, ToolError> {
+        if command.trim().is_empty() || command.contains('\0') {
+            return Err(ToolError::parameter("command is empty, or has a zero byte in it"));
+        }
+        let mut plain = Plain::default();
+        let mut output = Bounded::new(bytes_for(context.max_tokens));
+        let mut piece = String::new();
+        let arguments = [SHELL[1], command];
+        let launch = Launch { program: SHELL[0], arguments: &arguments, dir, env: &self.env, timeout };
+        let ended = process::run(launch, |bytes| {
+            plain.push(bytes, &mut piece);
+            if !piece.is_empty() {
+                output.push(&piece);
+                (context.live)(&piece);
+                piece.clear();
+            }
+        })
+        .await
+        .map_err(|error| ToolError::permanent(format!("the command could not be run: {error}")))?;
+        plain.finish(&mut piece);
+        if !piece.is_empty() {
+            output.push(&piece);
+            (context.live)(&piece);
+        }
+        if ended.timed_out {
+            let shown = output.show(HEAD_PERCENT_OF_FAILURE);
+            return Err(timed_out(timeout, context.timeout, &shown));
+        }
+        let failed = ended.exit != Exit::Code(0);
+        let shown = output.show(if failed { HEAD_PERCENT_OF_FAILURE } else { HEAD_PERCENT_OF_SUCCESS });
+        Ok(finished(&ended, &shown))
+    }
+}
+
+fn finished(ended: &Ended, shown: &Shown) -> ToolOutput {
+    let (code, signal, summary) = match &ended.exit {
+        Exit::Code(code) => (Some(*code), None, format!("exit {code}")),
+        Exit::Signal(name) => (None, Some(name.as_str()), format!("killed by {name}")),
+    };
+    let mut observation = summary.clone();
+    if shown.text.trim().is_empty() {
+        observation += ", no output";
+    } else {
+        let _ = write!(observation, "\n{}", shown.text.trim_end());
+    }
+    if ended.left_behind {
+        observation += "\n[processes that were left in the background were ended with the call]";
+    }
+    ToolOutput {
+        result: json!({
+            "exit_code": code, "signal": signal, "output": shown.text, "truncated": shown.truncated,
+        }),
+        observation,
+        summary,
+        truncated: shown.truncated,
+    }
+}
+
+fn timed_out(limit: Duration, most: Duration, shown: &Shown) -> ToolError {
+    let seconds = |limit: Duration| format!("{} s", limit.as_secs_f64());
+    let mut message = format!("the command was ended after {}", seconds(limit));
+    if limit < most {
+        let _ = write!(message, "; timeout may be up to {}", seconds(most));
+    } else {
+        message += ", the most that a command may take";
+    }
+    match shown.text.trim_end() {
+        "" => message += ". It wrote nothing.",
+        text => {
+            let _ = write!(message, ". Until then it wrote:\n{text}");
+        }
+    }
+    ToolError::new(ToolErrorKind::Timeout, message)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::super::testing::Place;
+    use super::*;
+
+    fn tool() -> RunCommand {
+        RunCommand::new(vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())])
+    }
+
+    #[test]
+    fn the_exit_comes_first_and_is_no_error() {
+        let place = Place::with(&[("sub/a.txt", "x")]);
+        let run = |arguments| place.read(&tool(), arguments);
+        assert_eq!(run(json!({ "command": "echo out; echo err >&2; exit 3" })), "exit 3\nout\nerr");
+        assert_eq!(run(json!({ "command": "true" })), "exit 0, no output");
+        assert_eq!(run(json!({ "command": "ls", "workdir": "sub" })), "exit 0\na.txt");
+        assert_eq!(run(json!({ "command": "printf '\\033[31m中文\\033[0m 1%%\\r2%%\\n'" })), "exit 0\n2%");
+        let output = place.call(&tool(), json!({ "command": "kill -KILL $$" })).expect("it can be run");
+        assert_eq!((output.summary.as_str(), &output.result["signal"]), ("killed by SIGKILL", &json!("SIGKILL")));
+    }
+
+    #[test]
+    fn long_output_is_cut_in_the_middle_and_counted() {
+        let place = Place { max_tokens: 500, ..Place::new() };
+        let success = place.call(&tool(), json!({ "command": "seq 100000" })).expect("it can be run");
+        assert!(
+            success.observation.starts_with("exit 0\n1\n2\n3\n")
+                && success.observation.ends_with("\n99999\n100000")
+        );
+        assert!(success.observation.contains(" lines, ") && success.observation.len() <= 2000);
+        assert!(success.truncated);
+        let failure = place.read(&tool(), json!({ "command": "seq 100000; exit 1" }));
+        let cut = |text: &str| text.find("[…").expect("something was cut");
+        assert!(cut(&failure) < cut(&success.observation), "a failure is mostly tail");
+    }
+
+    #[test]
+    fn a_flood_is_bounded() {
+        let place = Place { max_tokens: 500, ..Place::new() };
+        let output = place.read(&tool(), json!({ "command": "head -c 30000000 /dev/zero | tr '\\0' x" }));
+        assert!(output.len() <= 2000 && output.contains("bytes left out"), "{}", output.len());
+    }
+
+    #[test]
+    fn a_timeout_tells_what_was_seen() {
+        let place = Place { timeout: Duration::from_secs(2), ..Place::new() };
+        let error = place.call(&tool(), json!({ "command": "echo begun; sleep 1000", "timeout": 1 }));
+        let error = error.expect_err("it takes too long");
+        assert_eq!(error.kind, ToolErrorKind::Timeout);
+        let expected = "the command was ended after 1 s; timeout may be up to 2 s. Until then it wrote:\nbegun";
+        assert_eq!(error.message, expected);
+        let error = place.fail(&tool(), json!({ "command": "sleep 1000", "timeout": 9999 }));
+        assert_eq!(error, "the command was ended after 2 s, the most that a command may take. It wrote nothing.");
+    }
+
+    #[test]
+    fn what_stays_behind_is_ended_and_named() {
+        let observation = Place::new().read(&tool(), json!({ "command": "sleep 1000 & echo ok" }));
+        assert!(observation.starts_with("exit 0\nok\n[processes that were left"), "{observation}");
+    }
+
+    #[test]
+    fn output_is_seen_while_it_runs() {
+        let seen = Mutex::new(String::new());
+        let live = |piece: &str| seen.lock().expect("nobody panics").push_str(piece);
+        let outcome = Place::new().watched(&tool(), json!({ "command": "echo a; echo b >&2; printf c" }), &live);
+        assert!(outcome.is_ok());
+        assert_eq!(*seen.lock().expect("nobody panics"), "a\nb\nc");
+    }
+
+    #[test]
+    fn only_a_proven_command_counts_as_reading() {
+        let place = Place::with(&[("sub/a.txt", "")]);
+        let permission = |arguments| tool().permission(&arguments, &place.workspace);
+        assert_eq!(permission(json!({ "command": "ls -l sub" })), Permission::Read);
+        assert_eq!(permission(json!({ "command": "ls", "workdir": "sub" })), Permission::Read);
+        assert_eq!(permission(json!({ "command": "ls", "workdir": "/etc" })), Permission::Write);
+        assert_eq!(permission(json!({ "command": "rm -r sub" })), Permission::Write);
+    }
+
+    #[test]
+    fn what_cannot_be_run_says_why() {
+        let place = Place::with(&[("file", "")]);
+        let fail = |arguments| place.fail(&tool(), arguments);
+        assert!(fail(json!({ "command": " " })).contains("is empty"));
+        assert_eq!(fail(json!({ "command": "ls", "workdir": "file" })), "file is not a directory");
+        assert!(fail(json!({ "command": "ls", "workdir": "nowhere" })).contains("does not exist"));
+        assert!(place.read(&tool(), json!({ "command": "no-such-command" })).starts_with("exit 127\n"));
+    }
+}

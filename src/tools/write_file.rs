@@ -1,0 +1,247 @@
+//! `write_file`: a whole file, new or replaced. What the session has not read, or what changed since, is not
+//! overwritten; line endings and byte order mark of the old content are kept.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::contract::{CallContext, Effect, Permission, Tool, ToolDefinition};
+use crate::output::{ToolError, ToolOutput};
+use crate::workspace::{Familiarity, Ledger, Workspace};
+
+use super::diff::{self, Change};
+use super::files::{self, WHOLE_BYTES};
+use super::replace::replace;
+use super::{arguments, counted, definition, text_of};
+
+const BOM: &str = "\u{feff}";
+
+pub struct WriteFile {
+    definition: ToolDefinition,
+    ledger: Arc<Ledger>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    path: String,
+    content: String,
+}
+
+impl WriteFile {
+    pub fn new(ledger: Arc<Ledger>) -> Self {
+        let definition = definition(
+            "write_file",
+            "Creates a file or replaces all of it, atomically. Makes missing directories. Refuses to overwrite a \
+             file that was not read before or has changed since. For small changes use edit_file.",
+            (Permission::Write, &[Effect::Files]),
+            json!({
+                "path": { "type": "string", "description": "File, relative to the workspace" },
+                "content": { "type": "string", "description": "The whole new content" },
+            }),
+            &["path", "content"],
+        );
+        Self { definition, ledger }
+    }
+}
+
+impl Tool for WriteFile {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn writes<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
+        text_of(arguments, "path").into_iter().collect()
+    }
+
+    fn subject(&self, arguments: &Value) -> String {
+        text_of(arguments, "path").unwrap_or_default().to_owned()
+    }
+
+    fn preview(&self, arguments: &Value, workspace: &Workspace) -> String {
+        let (Some(path), Some(content)) = (text_of(arguments, "path"), text_of(arguments, "content")) else {
+            return self.subject(arguments);
+        };
+        let name = workspace.display(&workspace.resolve(path).path);
+        match existing(workspace, path) {
+            Ok(old) => {
+                let old = old.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+                diff::unified(&name, &old, &in_the_manner_of(&old, content))
+            }
+            Err(error) => format!("{name}: {error}"),
+        }
+    }
+
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        // Nothing is awaited: a call that has begun to write cannot be dropped half way.
+        Box::pin(async move {
+            let arguments: Arguments = arguments(given)?;
+            self.write(&arguments, context.workspace)
+        })
+    }
+}
+
+impl WriteFile {
+    fn write(&self, arguments: &Arguments, workspace: &Workspace) -> Result<ToolOutput, ToolError> {
+        let path = arguments.path.as_str();
+        let target = workspace.resolve(path).path;
+        let name = workspace.display(&target);
+        let old = existing(workspace, path)?;
+        if let Some(old) = &old {
+            self.refuse_unfamiliar(path, &target, old)?;
+        }
+        let created = old.is_none();
+        let old = String::from_utf8_lossy(old.as_deref().unwrap_or_default()).into_owned();
+        let new = in_the_manner_of(&old, &arguments.content);
+        replace(&target, new.as_bytes()).map_err(|error| files::failed(path, &error))?;
+        self.ledger.remember(&target, new.as_bytes());
+
+        let change = Change::between(&old, &new);
+        let lines = counted(new.lines().count() as u64, "line", "lines");
+        let observation = match () {
+            () if created => format!("created {name}, {lines}"),
+            () if old == new => format!("{name} already held exactly this, {lines}"),
+            () => format!("replaced {name}, {lines} ({change})"),
+        };
+        Ok(ToolOutput {
+            result: json!({ "path": name, "created": created, "added": change.added, "removed": change.removed }),
+            observation,
+            summary: change.to_string(),
+            truncated: false,
+        })
+    }
+
+    fn refuse_unfamiliar(&self, path: &str, target: &std::path::Path, old: &[u8]) -> Result<(), ToolError> {
+        let reason = match self.ledger.familiarity(target, old) {
+            // There is nothing to lose in an empty file.
+            _ if old.is_empty() => return Ok(()),
+            Familiarity::Current => return Ok(()),
+            Familiarity::Unseen => "exists and was not read in this session",
+            Familiarity::Changed => "has changed since it was last read",
+        };
+        Err(ToolError::permanent(format!(
+            "{path} {reason}, so it was not overwritten: read it, then write it again"
+        )))
+    }
+}
+
+/// What the file holds now; `None` where there is none.
+fn existing(workspace: &Workspace, path: &str) -> Result<Option<Vec<u8>>, ToolError> {
+    if path.trim().is_empty() || path.ends_with('/') {
+        return Err(ToolError::parameter(format!("`{path}` names no file")));
+    }
+    if let Err(error) = std::fs::metadata(workspace.resolve(path).path)
+        && error.kind() == std::io::ErrorKind::NotFound
+    {
+        return Ok(None);
+    }
+    let found = files::find_file(workspace, path)?;
+    if found.metadata.len() > WHOLE_BYTES {
+        let size = files::size(found.metadata.len());
+        return Err(ToolError::permanent(format!("{path} has {size}: files that large are not overwritten")));
+    }
+    files::read_whole(path, &found).map(Some)
+}
+
+/// `new` with the byte order mark of `old`, and with its line endings where they are all CRLF.
+fn in_the_manner_of(old: &str, new: &str) -> String {
+    let feeds = old.matches('\n').count();
+    let crlf = feeds > 0 && old.matches("\r\n").count() == feeds;
+    let mut out = if crlf { new.replace("\r\n", "\n").replace('\n', "\r\n") } else { new.to_owned() };
+    if old.starts_with(BOM) && !out.starts_with(BOM) {
+        out.insert_str(0, BOM);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read_file::ReadFile;
+    use super::super::testing::Place;
+    use super::*;
+
+    fn tools() -> (ReadFile, WriteFile) {
+        let ledger = Arc::new(Ledger::default());
+        (ReadFile::new(ledger.clone()), WriteFile::new(ledger))
+    }
+
+    #[test]
+    fn a_new_file_gets_its_directories() {
+        let (place, (_, write)) = (Place::new(), tools());
+        let output =
+            place.call(&write, json!({ "path": "a/b/新.txt", "content": "一\n二\n" })).expect("it is written");
+        assert_eq!(output.observation, "created a/b/新.txt, 2 lines");
+        assert_eq!(output.summary, "+2 −0 lines");
+        assert_eq!(place.text("a/b/新.txt"), "一\n二\n");
+    }
+
+    #[test]
+    fn only_what_was_read_is_overwritten() {
+        let (place, (read, write)) = (Place::with(&[("a.txt", "old\n")]), tools());
+        let arguments = json!({ "path": "a.txt", "content": "new\n" });
+        assert!(place.fail(&write, arguments.clone()).contains("was not read in this session"));
+        place.read(&read, json!({ "path": "a.txt" }));
+        place.put("a.txt", "changed\n");
+        assert!(place.fail(&write, arguments.clone()).contains("has changed since"));
+        assert_eq!(place.text("a.txt"), "changed\n");
+        place.read(&read, json!({ "path": "./a.txt" }));
+        assert_eq!(place.read(&write, arguments.clone()), "replaced a.txt, 1 line (+1 −1 lines)");
+        // What it wrote itself, it knows.
+        assert_eq!(place.read(&write, arguments), "a.txt already held exactly this, 1 line");
+    }
+
+    #[test]
+    fn line_endings_and_byte_order_mark_are_kept() {
+        let (place, (read, write)) = (Place::with(&[("a.txt", "\u{feff}a\r\nb\r\n")]), tools());
+        place.read(&read, json!({ "path": "a.txt" }));
+        place.read(&write, json!({ "path": "a.txt", "content": "a\nc\r\n" }));
+        assert_eq!(place.text("a.txt"), "\u{feff}a\r\nc\r\n");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_a_link() {
+        let (place, (_, write)) = (Place::with(&[("target", "")]), tools());
+        std::os::unix::fs::symlink("target", place.path("link")).expect("a link can be made");
+        std::os::unix::fs::symlink("fresh", place.path("dangling")).expect("a link can be made");
+        place.read(&write, json!({ "path": "link", "content": "x" }));
+        place.read(&write, json!({ "path": "dangling", "content": "y" }));
+        assert!(place.path("link").is_symlink() && place.path("dangling").is_symlink());
+        assert_eq!((place.text("target"), place.text("fresh")), ("x".to_owned(), "y".to_owned()));
+    }
+
+    #[test]
+    fn what_cannot_be_written_says_why() {
+        let (place, (_, write)) = (Place::with(&[("file", "x"), ("dir/x", "")]), tools());
+        let fail = |path: &str| place.fail(&write, json!({ "path": path, "content": "" }));
+        assert!(fail("file/below").contains("is a file, not a directory"));
+        assert!(fail("dir").contains("is a directory"));
+        assert!(fail("").contains("names no file"));
+        assert!(fail("/dev/null").contains("is a device"));
+        assert_eq!(place.text("file"), "x");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_read_only_file_is_not_replaced() {
+        use std::os::unix::fs::PermissionsExt;
+        let (place, (read, write)) = (Place::with(&[("a.txt", "old")]), tools());
+        place.read(&read, json!({ "path": "a.txt" }));
+        std::fs::set_permissions(place.path("a.txt"), std::fs::Permissions::from_mode(0o444))
+            .expect("it can be set");
+        let may_write_anything = std::fs::OpenOptions::new().write(true).open(place.path("a.txt")).is_ok();
+        let outcome = place.call(&write, json!({ "path": "a.txt", "content": "new" }));
+        // Root may write whatever its mode says.
+        assert_eq!(outcome.is_ok(), may_write_anything);
+        assert_eq!(place.text("a.txt"), if may_write_anything { "new" } else { "old" });
+    }
+
+    #[test]
+    fn the_preview_is_the_diff() {
+        let (place, (_, write)) = (Place::with(&[("a.txt", "a\nb\n")]), tools());
+        let preview = write.preview(&json!({ "path": "a.txt", "content": "a\nc\n" }), &place.workspace);
+        assert_eq!(preview, "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n");
+        assert_eq!(write.writes(&json!({ "path": "a.txt" })), ["a.txt"]);
+    }
+}
