@@ -109,6 +109,8 @@ pub struct ModelInfo {
     pub retry: RetryConfig,
     /// True when a script writes the replies.
     pub scripted: bool,
+    /// False when there is neither a key nor a server that needs none: asking gives advice, not a reply.
+    pub configured: bool,
 }
 
 /// Where the size of the window comes from.

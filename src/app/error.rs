@@ -17,8 +17,6 @@ pub enum SetupErrorKind {
     Usage,
     /// Whoever wrote the configuration.
     Configuration,
-    /// No model is configured: no key and no base URL.
-    NoModel,
     /// A session that cannot be opened, a disk that cannot be written.
     Failed,
 }
@@ -30,10 +28,6 @@ impl SetupError {
 
     pub(super) fn configuration(message: impl ToString) -> Self {
         Self { kind: SetupErrorKind::Configuration, message: message.to_string() }
-    }
-
-    pub(super) fn no_model(message: impl ToString) -> Self {
-        Self { kind: SetupErrorKind::NoModel, message: message.to_string() }
     }
 
     /// A session that does not exist is the mistake of whoever named it; one that cannot be used is not.

@@ -13,7 +13,7 @@ use crate::agent::{Agent, AnswerSchema, Briefing, Toolbox};
 use crate::config::{AgentConfig, ApprovalMode, Config, Limits, ModelConfig, PromptRef, PromptSource, Provider, Redactor};
 use crate::context::Budget;
 use crate::contract::{Approver, ChatModel, Tool};
-use crate::llm::{self, ConnectError, Surroundings};
+use crate::llm::{self, Surroundings};
 use crate::net::Net;
 use crate::prompt::Registry;
 use crate::skills::{Catalogue, Loaded};
@@ -116,10 +116,7 @@ fn model(config: &Config, agent: &AgentConfig, options: &Options) -> Result<Arc<
     };
     let roots = config.env.get("SSL_CERT_FILE").map(Into::into);
     let around = Surroundings { net: Arc::new(Net::new(roots)), user_id: config.env.user().to_owned() };
-    llm::connect(&chosen, &around).map_err(|error| match error {
-        ConnectError::NeedsSetup { .. } => SetupError::no_model(error),
-        ConnectError::Wrong { .. } => SetupError::configuration(error),
-    })
+    llm::connect(&chosen, &around).map_err(SetupError::configuration)
 }
 
 

@@ -114,7 +114,6 @@ impl Failure {
         let code = match error.kind {
             SetupErrorKind::Usage => exit::USAGE,
             SetupErrorKind::Configuration => exit::CONFIGURATION,
-            SetupErrorKind::NoModel => exit::AUTHENTICATION,
             SetupErrorKind::Failed => exit::FAILED,
         };
         Self::new(code, error)

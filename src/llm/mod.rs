@@ -15,6 +15,7 @@ pub mod catalogue;
 mod script;
 mod scripted;
 mod local;
+mod unconfigured;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -34,9 +35,6 @@ const ASSUMED_WINDOW: u64 = 128_000;
 /// Why a configured model cannot be used. Nothing was sent yet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
-    /// Neither a key nor a server that needs none: whoever starts the program has to say which model.
-    #[error("model `{model}` has neither an API key nor a base URL of its own")]
-    NeedsSetup { model: String },
     /// The model's file is wrong.
     #[error("models.{model}.{key}: {why}")]
     Wrong { model: String, key: String, why: String },
@@ -97,5 +95,6 @@ fn info(config: &ModelConfig, id: &str) -> ModelInfo {
         capabilities: config.capabilities,
         retry: config.retry.clone(),
         scripted,
+        configured: true,
     }
 }

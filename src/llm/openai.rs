@@ -52,9 +52,7 @@ impl OpenAi {
             config.base_url.as_deref().map(str::trim).filter(|base| !base.is_empty()).unwrap_or(OPENAI_API_BASE);
         let is_openai = base.starts_with(OPENAI_API_BASE);
         let has_header = config.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
-        if key.is_empty() && is_openai && !has_header {
-            return Err(ConnectError::NeedsSetup { model: config.name.clone() });
-        }
+        let info = ModelInfo { configured: !(key.is_empty() && is_openai && !has_header), ..info };
         if HeaderValue::from_str(key).is_err() {
             let why = "it holds a line break or another character that no header can carry".to_owned();
             return Err(wrong("api_key", why));
@@ -186,6 +184,9 @@ impl ChatModel for OpenAi {
     }
 
     fn ask<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>> {
+        if !self.info.configured {
+            return Box::pin(async { Err(no_model(&self.net, &self.info.id).await) });
+        }
         let body = Bytes::from(self.body(&request).to_vec());
         let assembly = Assembly::new(request::call_ids(request.messages));
         Box::pin(self.send(body, assembly))

@@ -39,7 +39,7 @@ impl LoadSkill {
             }),
             permission: Permission::Read,
             effects: Vec::new(),
-            default: false,
+            default: true,
         };
         Self { definition, catalogue, loaded }
     }

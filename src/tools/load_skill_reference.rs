@@ -46,7 +46,7 @@ impl LoadSkillReference {
             }),
             permission: Permission::Read,
             effects: Vec::new(),
-            default: false,
+            default: true,
         };
         Self { definition, catalogue }
     }
