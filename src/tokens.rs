@@ -119,8 +119,8 @@ mod tests {
         assert_eq!(count("hello world", Encoding::O200k), 2);
         // A special mark is text, not one token.
         assert!(count("<|endoftext|>", Encoding::O200k) > 1);
-        // More white space than the tokenizer itself can take.
-        assert!(count(&" ".repeat(1_200_000), Encoding::O200k) > 0);
+        // White space over several pieces.
+        assert!(count(&" ".repeat(150_000), Encoding::O200k) > 0);
     }
 
     #[test]

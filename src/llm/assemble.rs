@@ -63,8 +63,12 @@ impl Assembly {
         if name == b"error" {
             return Err(Broken::Error(Said::read(&String::from_utf8_lossy(data))));
         }
-        match serde_json::from_slice(data) {
-            Ok(chunk) => self.chunk(chunk, data),
+        if let Ok(chunk) = serde_json::from_slice(data) {
+            return self.chunk(chunk, data);
+        }
+        let mended = wire::without_lone_surrogates(data).unwrap_or_default();
+        match serde_json::from_slice(&mended) {
+            Ok(chunk) => self.chunk(chunk, &mended),
             // What follows a finished reply cannot spoil it.
             Err(_) if self.is_finished() => Ok(()),
             Err(_) => Err(unreadable(data)),

@@ -207,17 +207,17 @@ impl Endpoint {
         if is_openai { "max_completion_tokens" } else { "max_tokens" }
     }
 
-    /// A failure in our own words.
-    pub fn error(&self, kind: ModelErrorKind, message: impl Into<String>) -> ModelError {
-        ModelError { kind, status: None, message: message.into(), model: self.model.clone(), retry_after: None }
+    /// A failure, in words that hold no secret.
+    pub fn error(&self, kind: ModelErrorKind, words: impl Into<String>) -> ModelError {
+        let message = errors::redact(words.into(), &self.secrets);
+        ModelError { kind, status: None, message, model: self.model.clone(), retry_after: None }
     }
 
     /// A failure in the server's words. `status` is that of the response, unless it was good.
     pub fn refused(&self, status: Option<u16>, said: Said) -> ModelError {
         let kind = errors::classify(status, &said);
-        let said = said.redacted(&self.secrets);
-        let message = if said.message.is_empty() { "the server gave no reason".to_owned() } else { said.message };
-        ModelError { status: status.or(said.status), ..self.error(kind, message) }
+        let words = if said.message.is_empty() { "the server gave no reason".to_owned() } else { said.message };
+        ModelError { status: status.or(said.status), ..self.error(kind, words) }
     }
 
     pub fn no_first_byte(&self, limit: Duration) -> ModelError {

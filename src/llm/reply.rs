@@ -53,6 +53,7 @@ pub(super) struct HttpReply {
     patience: Patience,
     /// The task was woken once more to see whether more is ready.
     looked_again: bool,
+    let_go: bool,
 }
 
 impl HttpReply {
@@ -72,6 +73,7 @@ impl HttpReply {
             request,
             patience,
             looked_again: false,
+            let_go: false,
         }
     }
 
@@ -79,7 +81,15 @@ impl HttpReply {
         loop {
             let ready = self.assembly.ready_bytes();
             let Some(body) = &mut self.body else {
-                return Poll::Ready(self.assembly.take().map_or_else(|| self.conclude(), Ok));
+                if let Some(delta) = self.assembly.take() {
+                    return Poll::Ready(Ok(delta));
+                }
+                // The connection goes back to the pool once its own task has run: before the next request is made.
+                if !std::mem::replace(&mut self.let_go, true) {
+                    context.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                return Poll::Ready(self.conclude());
             };
             if ready.is_some_and(|bytes| bytes >= LARGEST_DELTA)
                 && let Some(delta) = self.assembly.take()

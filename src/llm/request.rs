@@ -92,13 +92,13 @@ pub(super) fn call_ids(messages: &[Message]) -> HashSet<String> {
 pub(super) fn allows_strict(schema: &Value) -> bool {
     match schema {
         Value::Object(object) => {
-            let closed = object.get("properties").and_then(Value::as_object).is_none_or(|properties| {
-                let required = object.get("required").and_then(Value::as_array);
-                let is_required =
-                    |name: &String| required.is_some_and(|list| list.iter().any(|r| r == name.as_str()));
-                object.get("additionalProperties") == Some(&Value::Bool(false))
-                    && properties.keys().all(is_required)
-            });
+            let properties = object.get("properties").and_then(Value::as_object);
+            let is_object = properties.is_some() || object.get("type").and_then(Value::as_str) == Some("object");
+            let required = object.get("required").and_then(Value::as_array);
+            let is_required = |name: &String| required.is_some_and(|list| list.iter().any(|r| r == name.as_str()));
+            let closed = !is_object
+                || (object.get("additionalProperties") == Some(&Value::Bool(false))
+                    && properties.is_none_or(|properties| properties.keys().all(is_required)));
             closed && object.values().all(allows_strict)
         }
         Value::Array(list) => list.iter().all(allows_strict),

@@ -176,3 +176,79 @@ fn chunks(text: &str, size: usize) -> impl Iterator<Item = String> {
         (!chunk.is_empty()).then(|| chunk.to_owned())
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::{Surroundings, connect};
+    use crate::message::AssistantMessage;
+    use crate::yaml;
+
+    /// What asking gives, a line per piece.
+    async fn ask(model: &dyn ChatModel, messages: &[Message], tool_choice: ToolChoice) -> String {
+        let request = Request { messages, tools: &[], tool_choice, schema: None, session_id: "s", results: &[] };
+        let mut reply = match model.ask(request).await {
+            Ok(reply) => reply,
+            Err(error) => return format!("{:?} {error}", error.kind),
+        };
+        let mut out = String::new();
+        loop {
+            let piece = match reply.next().await {
+                Ok(Delta::Text(text)) => text,
+                Ok(Delta::Reasoning(text)) => format!("({text})"),
+                Ok(Delta::CallBegun(name)) => format!("{name}…"),
+                Ok(Delta::Finished(end)) => {
+                    let ids: Vec<_> = end.tool_calls.iter().map(|call| call.id.as_str()).collect();
+                    return format!("{out}{:?} {ids:?}", end.finish);
+                }
+                Err(error) => return format!("{out}{:?} {error}", error.kind),
+            };
+            out += &piece;
+            out.push('|');
+        }
+    }
+
+    #[test]
+    fn a_script_is_played() {
+        let config: ModelConfig = yaml::parse(
+            "
+name: m
+provider: scripted
+script:
+  - { error: { status: 429, message: slow down } }
+  - { text: half an, error: { message: broken } }
+  - { reasoning: hm, text: héllo, chunk_size: 3 }
+  - { tool_calls: [ { name: f, arguments: {} }, { name: g, arguments: {} } ] }
+",
+        )
+        .expect("a model");
+        let model = connect(&config, &Surroundings::default()).expect("a script");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let user = || Message::User { content: "x".to_owned() };
+        let answered = |calls: &[&str]| {
+            let call =
+                |id: &&str| ToolCall { id: (*id).to_owned(), name: "f".to_owned(), arguments: String::new() };
+            let tool_calls = calls.iter().map(call).collect();
+            Message::Assistant(AssistantMessage { tool_calls, ..AssistantMessage::default() })
+        };
+        let one = [user()];
+        let two = [user(), answered(&["call_2"]), user()];
+        let three = [user(), answered(&[]), user(), answered(&[]), user()];
+        for (messages, choice, expected) in [
+            (&one[..], ToolChoice::Auto, "RateLimit m: HTTP 429: slow down"),
+            (&one, ToolChoice::Auto, "half an|Transient m: broken"),
+            (&one, ToolChoice::Auto, "(hm)|hél|lo|Stop []"),
+            // The place is in the conversation: the same again until something was added.
+            (&one, ToolChoice::Auto, "(hm)|hél|lo|Stop []"),
+            (&two, ToolChoice::Auto, r#"f…|g…|ToolCalls ["call_3", "call_4"]"#),
+            (
+                &two,
+                ToolChoice::None,
+                "(script) The next reply only calls tools, and this request allows none.|Stop []",
+            ),
+            (&three, ToolChoice::Auto, "BadRequest m: the script has no further reply"),
+        ] {
+            assert_eq!(runtime.block_on(ask(model.as_ref(), messages, choice)), expected);
+        }
+    }
+}

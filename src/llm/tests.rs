@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 
 use bytes::Bytes;
 use futures_util::stream;
+use proptest::prelude::*;
 use tokio::time::Instant;
 
 use super::assemble::Assembly;
@@ -26,24 +27,56 @@ const EXPECTED: &str = "\n=== reads as\n";
 
 #[test]
 fn every_wire_case() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire_cases");
-    let mut files: Vec<_> =
-        std::fs::read_dir(folder).expect("the folder").map(|e| e.expect("an entry").path()).collect();
-    files.sort();
+    let cases = wire_cases();
     let mut failures = String::new();
-    for file in &files {
-        let case = std::fs::read_to_string(file).expect("a readable case");
-        let (body, expected) = case.split_once(EXPECTED).expect("`=== reads as`");
-        let body = body.split_once('\n').map_or("", |(_, body)| body).as_bytes();
+    for (name, body, expected) in &cases {
         for (how, size) in [("whole", usize::MAX), ("byte by byte", 1), ("by sevens", 7)] {
-            let read = read_body(body, size.min(body.len().max(1)));
-            if read != expected {
-                let _ = writeln!(failures, "--- {} ({how})\n{read}", file.display());
+            let read = read_body(body.as_bytes(), size.min(body.len().max(1)));
+            if read != *expected {
+                let _ = writeln!(failures, "--- {name} ({how})\n{read}");
             }
         }
     }
     assert!(failures.is_empty(), "these cases read differently:\n{failures}");
-    assert!(files.len() > 30);
+    assert!(cases.len() > 30);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever happens to a body on its way, it ends: as a reply or as an error, never in a panic.
+    #[test]
+    fn a_damaged_body_ends(
+        case in any::<prop::sample::Index>(),
+        at in any::<prop::sample::Index>(),
+        length in 0_usize..200,
+        noise in prop::collection::vec(any::<u8>(), 0..8),
+        again in any::<bool>(),
+    ) {
+        let cases = wire_cases();
+        let mut body = cases[case.index(cases.len())].1.clone().into_bytes();
+        let start = at.index(body.len() + 1);
+        let end = (start + length).min(body.len());
+        let part = body[start..end].to_vec();
+        body.splice(start..end, if again { [&part[..], &noise, &part].concat() } else { noise });
+        let read = read_body(&body, 16);
+        prop_assert!(read.contains("finished ") || read.contains("error "), "{}", read);
+    }
+}
+
+/// The files of the folder: name, body, what it reads as.
+fn wire_cases() -> Vec<(String, String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire_cases");
+    let read = |entry: std::io::Result<std::fs::DirEntry>| {
+        let path = entry.expect("an entry").path();
+        let case = std::fs::read_to_string(&path).expect("a readable case");
+        let (body, expected) = case.split_once(EXPECTED).expect("`=== reads as`");
+        let body = body.split_once('\n').map_or("", |(_, body)| body);
+        (path.display().to_string(), body.to_owned(), expected.to_owned())
+    };
+    let mut cases: Vec<_> = std::fs::read_dir(folder).expect("the folder").map(read).collect();
+    cases.sort();
+    cases
 }
 
 /// What a body reads as, cut into pieces of `size` bytes.
@@ -306,7 +339,7 @@ fn only_what_is_declared_is_sent() {
     for (yaml, body) in [
         (
             r#"base_url: "http://x/v1""#,
-            r#"{"model":"gpt-4o","stream":true,"stream_options":{"include_usage":true},"response_format":{"type":"json_schema","json_schema":{"name":"answer","schema":{"type":"object"},"strict":true}},"messages":[{"role":"user","content":"hello"}]}"#,
+            r#"{"model":"gpt-4o","stream":true,"stream_options":{"include_usage":true},"response_format":{"type":"json_schema","json_schema":{"name":"answer","schema":{"type":"object"}}},"messages":[{"role":"user","content":"hello"}]}"#,
         ),
         (
             r#"{ base_url: "http://x/v1", max_output_tokens: 9, temperature: 0.5, reasoning_effort: low, capabilities: { streaming: false, structured_output: false, prompt_cache_key: true } }"#,
