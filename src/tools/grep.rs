@@ -314,8 +314,11 @@ impl Shown {
             self.matches.push(json!({ "path": path, "line": line.number, "text": line.text }));
         }
         // Context after the last match.
-        self.observation += &pending;
-        true
+        let fits = self.observation.len() + pending.len() <= self.budget;
+        if fits {
+            self.observation += &pending;
+        }
+        fits
     }
 }
 
