@@ -45,7 +45,9 @@ fn is_steered(env: &[(String, String)], workspace: &Workspace) -> bool {
     let is_doubtful = |path: &str| !path.starts_with('/') || workspace.resolve(path).inside;
     env.iter().any(|(name, value)| {
         let steers = STEERING.contains(&name.as_str()) && !value.is_empty();
-        name == "BASH_ENV" || name.starts_with("BASH_FUNC_") || (steers && value.split([':', ' ']).any(is_doubtful))
+        name == "BASH_ENV"
+            || name.starts_with("BASH_FUNC_")
+            || (steers && value.split([':', ' ']).any(is_doubtful))
     })
 }
 

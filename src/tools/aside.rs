@@ -43,3 +43,41 @@ impl Drop for SetOnDrop {
         self.0.0.store(true, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn work_that_nobody_waits_for_is_told() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let (began, has_begun) = mpsc::channel();
+        let (ended, has_ended) = mpsc::channel();
+        runtime.expect("a runtime can be built").block_on(async {
+            let mut call = Box::pin(aside(move |abandoned| {
+                let _ = began.send(());
+                while abandoned.check().is_ok() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                let _ = ended.send(());
+                abandoned.check()
+            }));
+            while has_begun.try_recv().is_err() {
+                assert!(tokio::time::timeout(Duration::from_millis(1), &mut call).await.is_err());
+            }
+        });
+        assert_eq!(has_ended.recv(), Ok(()));
+    }
+
+    #[test]
+    fn a_panic_is_an_error_for_the_model() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let outcome = runtime.expect("a runtime can be built").block_on(aside(|_| -> Result<(), ToolError> {
+            panic!("broken");
+        }));
+        assert!(outcome.is_err_and(|error| error.message.contains("the tool itself failed")));
+    }
+}

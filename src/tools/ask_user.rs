@@ -27,12 +27,12 @@ impl AskUser {
     pub fn new(person: Arc<dyn Approver>) -> Self {
         let definition = definition(
             "ask_user",
-            "Asks the user one question. Returns the answer. Only for what you cannot find out yourself and cannot \
-             reasonably assume.",
+            "Asks the user a question. Returns the answer. Only for what you cannot find out or reasonably \
+             assume.",
             (Permission::Read, &[]),
             json!({
-                "question": { "type": "string", "description": "A short question" },
-                "choices": { "type": "array", "items": { "type": "string" }, "description": "Suggested answers" },
+                "question": { "type": "string", "description": "Short" },
+                "choices": { "type": "array", "items": { "type": "string" }, "description": "Suggestions" },
             }),
             &["question"],
         );

@@ -46,15 +46,15 @@ impl EditFile {
     pub fn new(ledger: Arc<Ledger>) -> Self {
         let definition = definition(
             "edit_file",
-            "Replaces one passage of a text file. old_text must occur exactly once, or set replace_all; copy it from \
-             the file without line numbers, with enough lines to be unique. Returns the changed lines, or the \
-             nearest passage if there is no match.",
+            "Replaces a passage of a text file. old_text must occur exactly once unless replace_all is set; \
+             copy it without line numbers. Returns the changed lines; if nothing matches, the nearest \
+             passage.",
             (Permission::Write, &[Effect::Files]),
             json!({
-                "path": { "type": "string", "description": "File, relative to the workspace" },
-                "old_text": { "type": "string", "description": "Passage to replace" },
-                "new_text": { "type": "string", "description": "What takes its place; empty deletes" },
-                "replace_all": { "type": "boolean", "description": "Replace every occurrence" },
+                "path": { "type": "string", "description": "Relative to the workspace" },
+                "old_text": { "type": "string", "description": "What to replace" },
+                "new_text": { "type": "string", "description": "Replacement; empty deletes" },
+                "replace_all": { "type": "boolean", "description": "Every occurrence" },
             }),
             &["path", "old_text", "new_text"],
         );

@@ -32,12 +32,12 @@ impl Glob {
     pub fn new() -> Self {
         let definition = definition(
             "glob",
-            "Finds files by name. Returns sorted paths, at most 200; .gitignore is honoured. A pattern without `/` \
-             matches names at any depth. To search in files use grep.",
+            "Finds files by name. Returns sorted paths, at most 200; honours .gitignore. A pattern without / \
+             matches at any depth. To search in files use grep.",
             (Permission::Read, &[]),
             json!({
-                "pattern": { "type": "string", "description": "Like *.rs, src/**/*.{ts,tsx}" },
-                "path": { "type": "string", "description": "Directory to search; default: the workspace" },
+                "pattern": { "type": "string", "description": "*.rs, src/**/*.{ts,tsx}" },
+                "path": { "type": "string", "description": "Default: the workspace" },
             }),
             &["pattern"],
         );

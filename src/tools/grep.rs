@@ -52,16 +52,16 @@ impl Grep {
     pub fn new() -> Self {
         let definition = definition(
             "grep",
-            "Searches in files with a Rust regular expression, line by line. Returns paths, each with its matches \
-             as `line:text`; .gitignore is honoured, binary files are skipped.",
+            "Searches file contents. Returns paths, each with its matches as `line:text`; honours \
+             .gitignore, skips binary files. No match spans lines.",
             (Permission::Read, &[]),
             json!({
-                "pattern": { "type": "string", "description": "Regular expression" },
-                "path": { "type": "string", "description": "File or directory; default: the workspace" },
-                "glob": { "type": "string", "description": "Only files like this: *.rs" },
+                "pattern": { "type": "string", "description": "Rust regular expression" },
+                "path": { "type": "string", "description": "Default: the workspace" },
+                "glob": { "type": "string", "description": "Like *.rs" },
                 "ignore_case": { "type": "boolean", "description": "Default false" },
-                "context": { "type": "integer", "minimum": 0, "description": "Lines around each match" },
-                "limit": { "type": "integer", "minimum": 1, "description": "Most matches; default 100" },
+                "context": { "type": "integer", "description": "Lines around matches" },
+                "limit": { "type": "integer", "description": "Default 100" },
             }),
             &["pattern"],
         );
@@ -126,14 +126,16 @@ fn grep(
 /// # Errors
 /// When the pattern is no regular expression: why, and how to search for the very text.
 fn matcher(pattern: &str, ignore_case: bool) -> Result<RegexMatcher, ToolError> {
-    RegexMatcherBuilder::new().case_insensitive(ignore_case).multi_line(true).crlf(true).build(pattern).map_err(|error| {
-        let hint = if pattern.contains(['\n']) || pattern.contains("\\n") {
-            "a search goes line by line, so nothing matches a line feed".to_owned()
-        } else {
-            format!("to search for this very text, write {}", escaped(pattern))
-        };
-        ToolError::parameter(format!("not a valid regular expression: {error}\n{hint}"))
-    })
+    RegexMatcherBuilder::new().case_insensitive(ignore_case).multi_line(true).crlf(true).build(pattern).map_err(
+        |error| {
+            let hint = if pattern.contains(['\n']) || pattern.contains("\\n") {
+                "a search goes line by line, so nothing matches a line feed".to_owned()
+            } else {
+                format!("to search for this very text, write {}", escaped(pattern))
+            };
+            ToolError::parameter(format!("not a valid regular expression: {error}\n{hint}"))
+        },
+    )
 }
 
 fn escaped(literal: &str) -> String {
@@ -312,8 +314,11 @@ impl Shown {
             self.matches.push(json!({ "path": path, "line": line.number, "text": line.text }));
         }
         // Context after the last match.
-        self.observation += &pending;
-        true
+        let fits = self.observation.len() + pending.len() <= self.budget;
+        if fits {
+            self.observation += &pending;
+        }
+        fits
     }
 }
 

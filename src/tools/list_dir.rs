@@ -59,12 +59,12 @@ impl ListDir {
     pub fn new() -> Self {
         let definition = definition(
             "list_dir",
-            "Lists a directory. Returns sorted names, `/` after directories, sizes of files, targets of links; at \
-             most 500. Deeper levels leave out what .gitignore excludes. To find files by name use glob.",
+            "Lists a directory. Returns sorted names with sizes, at most 500; deeper levels skip what \
+             .gitignore excludes. To find files use glob.",
             (Permission::Read, &[]),
             json!({
-                "path": { "type": "string", "description": "Directory; default: the workspace" },
-                "depth": { "type": "integer", "minimum": 1, "maximum": MOST_DEPTH, "description": "Levels; default 1" },
+                "path": { "type": "string", "description": "Default: the workspace" },
+                "depth": { "type": "integer", "description": "Levels, 1 to 8; default 1" },
             }),
             &[],
         );

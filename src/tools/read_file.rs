@@ -44,14 +44,13 @@ impl ReadFile {
     pub fn new(ledger: Arc<Ledger>) -> Self {
         let definition = definition(
             "read_file",
-            "Reads a text file. Returns its lines as `number<tab>text`, at most 2000 lines or 50 KB; a notice says \
-             what was left out and how to go on. Binary files are only described. Not for directories or for \
-             searching.",
+            "Reads a text file. Returns `number<tab>line`, at most 2000 lines or 50 KB, and how to go on. \
+             Binary files are described. Not for directories.",
             (Permission::Read, &[]),
             json!({
-                "path": { "type": "string", "description": "File, relative to the workspace" },
-                "offset": { "type": "integer", "minimum": 1, "description": "First line, from 1" },
-                "limit": { "type": "integer", "minimum": 1, "description": "Number of lines" },
+                "path": { "type": "string", "description": "Relative to the workspace" },
+                "offset": { "type": "integer", "description": "First line, from 1" },
+                "limit": { "type": "integer", "description": "Lines" },
             }),
             &["path"],
         );

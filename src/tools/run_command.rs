@@ -43,14 +43,14 @@ impl RunCommand {
     pub fn new(env: Vec<(String, String)>) -> Self {
         let definition = definition(
             "run_command",
-            "Runs a shell command (sh -c). Returns exit code, then stdout and stderr together; long output is cut in \
-             the middle. There is no input and no terminal; background processes end with the call. To read, find \
-             or edit files use the other tools.",
+            "Runs a shell command. Returns the exit code, then stdout and stderr together, cut in the middle \
+             if long. No input, no terminal; background processes end with the call. To read, find or edit \
+             files use the other tools.",
             (Permission::Write, &[Effect::Process]),
             json!({
-                "command": { "type": "string", "description": "Command line" },
-                "workdir": { "type": "string", "description": "Directory; default: the workspace" },
-                "timeout": { "type": "integer", "minimum": 1, "description": "Seconds" },
+                "command": { "type": "string", "description": "sh -c" },
+                "workdir": { "type": "string", "description": "Default: the workspace" },
+                "timeout": { "type": "integer", "description": "Seconds" },
             }),
             &["command"],
         );

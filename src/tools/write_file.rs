@@ -33,12 +33,11 @@ impl WriteFile {
     pub fn new(ledger: Arc<Ledger>) -> Self {
         let definition = definition(
             "write_file",
-            "Creates a file or replaces all of it, atomically. Makes missing directories. Refuses to overwrite a \
-             file that was not read before or has changed since. For small changes use edit_file.",
+            "Creates or wholly replaces a file. Makes missing directories; refuses to overwrite what was not read before or has changed. For small changes use edit_file.",
             (Permission::Write, &[Effect::Files]),
             json!({
-                "path": { "type": "string", "description": "File, relative to the workspace" },
-                "content": { "type": "string", "description": "The whole new content" },
+                "path": { "type": "string", "description": "Relative to the workspace" },
+                "content": { "type": "string", "description": "All of it" },
             }),
             &["path", "content"],
         );
