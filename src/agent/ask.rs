@@ -3,7 +3,6 @@
 //! A retry voids what this step has streamed so far: the session forgets it, and the `retry` event tells whoever
 //! watches. Closing the last request (`tool_choice: none`) keeps the tools, so that a provider's cache stays warm.
 
-
 use jiff::Timestamp;
 
 use crate::context;
@@ -11,6 +10,7 @@ use crate::contract::{Delta, ModelErrorKind, ReplyEnd, Request, ToolChoice, Tool
 use crate::event::EventKind;
 use crate::message::{AssistantMessage, FinishReason};
 
+use super::schema::AnswerSchema;
 use super::turn::{Stop, Turn};
 use super::{limits, retry};
 
@@ -78,7 +78,7 @@ impl Turn<'_> {
             messages: self.session.messages(),
             tools: definitions,
             tool_choice: choice,
-            schema: self.agent.schema.as_ref().filter(|_| choice == ToolChoice::None).map(|schema| schema.json()),
+            schema: self.agent.schema.as_ref().filter(|_| choice == ToolChoice::None).map(AnswerSchema::json),
             session_id: self.session.id(),
             results: &self.run.results,
         };
@@ -129,4 +129,3 @@ impl AssistantMessage {
         self.finish_reason == FinishReason::Length
     }
 }
-

@@ -68,7 +68,7 @@ impl Drop for Pause<'_> {
 #[must_use]
 pub fn working_time(max_time: Duration) -> Duration {
     const MOST_FOR_CLOSING: Duration = Duration::from_secs(30);
-    max_time - (max_time / 10).min(MOST_FOR_CLOSING)
+    max_time.saturating_sub((max_time / 10).min(MOST_FOR_CLOSING))
 }
 
 #[cfg(test)]

@@ -26,9 +26,17 @@ struct Prepared<'a> {
 }
 
 enum Plan<'a> {
-    Run { tool: &'a dyn Tool, arguments: Value, verdict: Verdict, reads: bool },
+    Run {
+        tool: &'a dyn Tool,
+        arguments: Value,
+        verdict: Verdict,
+        reads: bool,
+    },
     /// It cannot be run; the text tells the model why.
-    Refuse { arguments: Value, why: String },
+    Refuse {
+        arguments: Value,
+        why: String,
+    },
 }
 
 /// A call that ended, whichever way.
@@ -123,9 +131,10 @@ impl Turn<'_> {
         };
         let (denial, by) = match approval {
             Approval::Allow => (None, DecidedBy::Person),
-            Approval::Deny(reason) if reason.is_empty() => {
-                (Some("The user did not allow this call. Do something else, or ask.".to_owned()), DecidedBy::Person)
-            }
+            Approval::Deny(reason) if reason.is_empty() => (
+                Some("The user did not allow this call. Do something else, or ask.".to_owned()),
+                DecidedBy::Person,
+            ),
             Approval::Deny(reason) => {
                 (Some(format!("The user did not allow this call and said: {reason}")), DecidedBy::Person)
             }
@@ -213,9 +222,11 @@ fn prepare<'a>(agent: &'a Agent, call: &'a ToolCall, cut: bool) -> Prepared<'a> 
 
 fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool) -> Result<Plan<'a>, String> {
     if cut {
-        return Err("Not run: your reply was cut at the output limit before it was complete. Send the call again, \
+        return Err(
+            "Not run: your reply was cut at the output limit before it was complete. Send the call again, \
                     with shorter arguments; write large files in several parts."
-            .to_owned());
+                .to_owned(),
+        );
     }
     let found = agent.tools.find(&call.name)?;
     let arguments = arguments::read(&call.arguments)?;
@@ -300,7 +311,10 @@ async fn bounded(tool: &dyn Tool, arguments: Value, context: CallContext<'_>) ->
         Ok(outcome) => outcome,
         Err(_) => {
             let limit = crate::config::format_duration(context.timeout);
-            Err(ToolError::new(ToolErrorKind::Timeout, format!("The call took longer than {limit} and was stopped.")))
+            Err(ToolError::new(
+                ToolErrorKind::Timeout,
+                format!("The call took longer than {limit} and was stopped."),
+            ))
         }
     }
 }

@@ -17,10 +17,18 @@ pub struct Meter {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limit {
     Turns(u64),
-    Tokens { used: u64, limit: u64 },
-    Cost { used: f64, limit: f64 },
+    Tokens {
+        used: u64,
+        limit: u64,
+    },
+    Cost {
+        used: f64,
+        limit: f64,
+    },
     Time(std::time::Duration),
-    Loop { times: usize },
+    Loop {
+        times: usize,
+    },
     /// The model's own output limit cut the answer.
     Output,
 }
@@ -86,8 +94,12 @@ mod tests {
 
     #[test]
     fn cached_input_is_charged_at_its_own_price() {
-        let usage =
-            Usage { input_tokens: 1_000_000, cached_input_tokens: 400_000, output_tokens: 500_000, ..Usage::default() };
+        let usage = Usage {
+            input_tokens: 1_000_000,
+            cached_input_tokens: 400_000,
+            output_tokens: 500_000,
+            ..Usage::default()
+        };
         let prices = Prices { input: 1.0, cached_input: Some(0.1), output: 4.0 };
         assert!((cost_usd(&usage, &prices) - (0.6 + 0.04 + 2.0)).abs() < 1e-9);
     }

@@ -8,8 +8,8 @@ use crate::contract::ToolChoice;
 use crate::json;
 use crate::message::Message;
 
-use super::turn::{Stop, Turn, TurnEnd};
 use super::arguments;
+use super::turn::{Stop, Turn, TurnEnd};
 
 /// How often a wrong answer may be corrected.
 const CORRECTIONS: usize = 2;

@@ -122,7 +122,9 @@ impl Turn<'_> {
             }
             return match reply.finish_reason {
                 FinishReason::Length => Err(Stop::Limit(Limit::Output)),
-                FinishReason::ContentFilter => Err(Stop::Model(self.refused("the provider's content filter ended the reply"))),
+                FinishReason::ContentFilter => {
+                    Err(Stop::Model(self.refused("the provider's content filter ended the reply")))
+                }
                 _ => self.answer(reply.content).await,
             };
         }

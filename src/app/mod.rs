@@ -10,7 +10,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::agent::{Agent, AnswerSchema, Briefing, Toolbox};
-use crate::config::{AgentConfig, ApprovalMode, Config, Limits, ModelConfig, PromptRef, PromptSource, Provider, Redactor};
+use crate::config::{
+    AgentConfig, ApprovalMode, Config, Limits, ModelConfig, PromptRef, PromptSource, Provider, Redactor,
+};
 use crate::context::Budget;
 use crate::contract::{Approver, ChatModel, Tool};
 use crate::llm::{self, Surroundings};
@@ -77,9 +79,12 @@ pub fn assemble(
     let loaded = Arc::new(Loaded::default());
     let toolbox = toolbox(config, settings, &catalogue, &loaded, &approver, model.info().capabilities.tools)?;
     let budget = Budget::new(model.info(), &settings.context).map_err(SetupError::configuration)?;
-    let schema = options.schema.clone().map(AnswerSchema::new).transpose().map_err(|why| {
-        SetupError::usage(format!("--schema is not a valid JSON Schema: {why}"))
-    })?;
+    let schema = options
+        .schema
+        .clone()
+        .map(AnswerSchema::new)
+        .transpose()
+        .map_err(|why| SetupError::usage(format!("--schema is not a valid JSON Schema: {why}")))?;
     let (facts, notes) =
         facts::gather(config, settings, workspace, &toolbox, &catalogue, &model.info().id, &options.vars);
     let warnings = config.warnings.iter().chain(catalogue.warnings()).chain(&notes).cloned().collect();
@@ -118,7 +123,6 @@ fn model(config: &Config, agent: &AgentConfig, options: &Options) -> Result<Arc<
     let around = Surroundings { net: Arc::new(Net::new(roots)), user_id: config.env.user().to_owned() };
     llm::connect(&chosen, &around).map_err(SetupError::configuration)
 }
-
 
 /// The same server with another of its models: what is declared of the one says nothing of the other.
 fn with_id(base: &ModelConfig, id: &str) -> Result<ModelConfig, SetupError> {

@@ -4,10 +4,10 @@ use jiff::Timestamp;
 
 use crate::agent::{Agent, Run};
 use crate::config::Config;
+use crate::json;
 use crate::message::{CallStatus, Message, ToolMessage};
 use crate::session::{About, Session, Store};
 use crate::workspace::Workspace;
-use crate::json;
 
 use super::SetupError;
 
@@ -92,9 +92,9 @@ pub fn remember_loaded(session: &Session, agent: &Agent) {
         let was_answered = messages.iter().any(|message| {
             matches!(message, Message::Tool(ToolMessage { call_id, status: CallStatus::Ok, .. }) if *call_id == call.id)
         });
-        let name = json::object(&call.arguments).ok().and_then(|arguments| {
-            arguments.get("name").and_then(|name| name.as_str()).map(str::to_owned)
-        });
+        let name = json::object(&call.arguments)
+            .ok()
+            .and_then(|arguments| arguments.get("name").and_then(|name| name.as_str()).map(str::to_owned));
         if let Some(name) = name.filter(|_| was_answered) {
             agent.briefing.loaded.insert(&name);
         }

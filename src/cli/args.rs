@@ -84,7 +84,9 @@ pub enum Command {
     #[command(subcommand)]
     Session(SessionCommand),
     /// Print a completion script for a shell
-    #[command(after_help = "Example:\n  agent completions bash > ~/.local/share/bash-completion/completions/agent")]
+    #[command(
+        after_help = "Example:\n  agent completions bash > ~/.local/share/bash-completion/completions/agent"
+    )]
     Completions { shell: Shell },
     /// Print the manual page
     #[command(after_help = "Example:\n  agent man | man -l -")]

@@ -38,7 +38,8 @@ pub(super) fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Attachment, Strin
     if bytes.iter().take(PEEK).any(|byte| *byte == 0) {
         return Err(format!("{name} is binary: attach text, or name the path in the task"));
     }
-    let content = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into());
+    let content =
+        String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into());
     Ok(Attachment { name: name.to_owned(), content })
 }
 

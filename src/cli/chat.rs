@@ -14,11 +14,11 @@ use crate::contract::Approver;
 use crate::event::EventKind;
 use crate::repl::{self, ChatHost, Interrupter, Lines, TurnEnd, TurnInput, Vocabulary};
 use crate::session::Session;
-use crate::sink::{Nobody, Person, Screen, Spinner};
+use crate::sink::{Facts, Nobody, Person, Screen, Spinner};
 use crate::workspace::Workspace;
 
 use super::args::ChatArgs;
-use super::setup::Setup;
+use super::setup::{Setup, session_choice};
 use super::{Failure, Outcome, attachments, exit, run, tables};
 
 pub(super) fn run(setup: &Setup, args: ChatArgs) -> Outcome {
@@ -26,23 +26,17 @@ pub(super) fn run(setup: &Setup, args: ChatArgs) -> Outcome {
     let (mut host, lines, mut interrupts, interrupter) = prepare(setup, &args)?;
     let code = runtime.block_on(async {
         listen(interrupter)?;
-        let chat = async move {
-            let code = repl::chat(&mut host, lines.as_ref(), &mut interrupts, &mut io::stderr()).await;
-            code
-        };
+        let chat = async move { repl::chat(&mut host, lines.as_ref(), &mut interrupts, &mut io::stderr()).await };
         Ok(tokio::spawn(chat).await?)
     });
     runtime.shutdown_background();
     code
 }
 
-fn prepare(
-    setup: &Setup,
-    args: &ChatArgs,
-) -> Result<(Host, Arc<Lines>, repl::Interrupts, Interrupter), Failure> {
+fn prepare(setup: &Setup, args: &ChatArgs) -> Result<(Host, Arc<Lines>, repl::Interrupts, Interrupter), Failure> {
     let workspace = setup.workspace()?;
     let config = setup.config(&workspace)?;
-    let look = setup.look(false, false, false, true);
+    let look = setup.look(Facts { chat: true, ..Facts::default() });
     let spinner = Spinner::new(look.spinner);
     let interactive = io::stdin().is_terminal() && io::stderr().is_terminal();
     let (interrupter, interrupts) = repl::interrupts();
@@ -68,7 +62,7 @@ fn prepare(
     let options = run::options(&args.turn, None);
     let mut services =
         app::assemble(&config, &workspace, &options, Arc::clone(&approver)).map_err(Failure::from_setup)?;
-    let choice = setup.session_choice(&args.turn, false);
+    let choice = session_choice(&args.turn, false);
     let (session, notes) =
         app::open_session(&config, &workspace, &choice, &services.agent).map_err(Failure::from_setup)?;
     let mut attached = Vec::new();
@@ -203,8 +197,8 @@ impl ChatHost for Host {
     fn clear(&mut self) -> Result<String, String> {
         let choice = if self.ephemeral { SessionChoice::Ephemeral } else { SessionChoice::New };
         let agent = &self.services.agent;
-        let (session, _) = app::open_session(&self.config, &self.workspace, &choice, agent)
-            .map_err(|error| error.to_string())?;
+        let (session, _) =
+            app::open_session(&self.config, &self.workspace, &choice, agent).map_err(|error| error.to_string())?;
         agent.briefing.loaded.clear();
         let before = std::mem::replace(&mut self.session, session);
         let id = before.id().to_owned();

@@ -22,9 +22,7 @@ pub(super) fn run(setup: &Setup, command: ConfigCommand) -> Outcome {
         ConfigCommand::Check => check(setup, &workspace),
         ConfigCommand::Path => print(path(setup, &workspace)),
         ConfigCommand::Show => print(setup.config(&workspace)?.show()),
-        ConfigCommand::Explain { key } => {
-            print(setup.config(&workspace)?.explain(&key).map_err(Failure::usage)?)
-        }
+        ConfigCommand::Explain { key } => print(setup.config(&workspace)?.explain(&key).map_err(Failure::usage)?),
         ConfigCommand::Schema { .. } => Ok(exit::DONE),
     }
 }
@@ -42,16 +40,11 @@ fn check(setup: &Setup, workspace: &Workspace) -> Outcome {
             Err(why) => Err(why.clone()),
         }
     };
-    let config = config::check(&options, &mut prompt)
-        .map_err(|error| Failure::new(exit::CONFIGURATION, error))?;
+    let config = config::check(&options, &mut prompt).map_err(|error| Failure::new(exit::CONFIGURATION, error))?;
     for warning in &config.warnings {
         super::warn(warning);
     }
-    print(format!(
-        "no mistakes: {} agents, {} models\n",
-        config.agents.len(),
-        config.models.len()
-    ))
+    print(format!("no mistakes: {} agents, {} models\n", config.agents.len(), config.models.len()))
 }
 
 /// Where configuration is looked for, what wins last.

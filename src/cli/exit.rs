@@ -54,6 +54,15 @@ pub struct Verdict {
     pub reason: String,
 }
 
+impl Verdict {
+    /// Something of ours failed after the turn: worth a code of its own only where nothing else went wrong.
+    pub(super) fn fail(&mut self, reason: String) {
+        if self.code == DONE {
+            *self = Self { code: FAILED, status: RunStatus::Error, reason };
+        }
+    }
+}
+
 /// The verdict on a turn that ended with `stop`, with `denied` calls that nobody could allow. A signal beats
 /// everything; a denial counts only where nothing else went wrong.
 #[must_use]
@@ -64,7 +73,8 @@ pub fn verdict(stop: &Stop, denied: u64, signal: Option<Signal>) -> Verdict {
         (Stop::SinkClosed, None) => (DONE, RunStatus::Interrupted, "the reader closed the output".to_owned()),
         (Stop::Interrupted, None) => (Signal::Interrupt.code(), RunStatus::Interrupted, "interrupted".to_owned()),
         (Stop::Answered, None) if denied > 0 => {
-            let calls = if denied == 1 { "1 tool call was".to_owned() } else { format!("{denied} tool calls were") };
+            let calls =
+                if denied == 1 { "1 tool call was".to_owned() } else { format!("{denied} tool calls were") };
             let reason =
                 format!("{calls} denied because nobody could be asked: allow them with --approve edits or all");
             (DENIED, RunStatus::Completed, reason)

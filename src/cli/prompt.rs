@@ -28,8 +28,7 @@ pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
         }
         PromptCommand::Render { reference, vars } => {
             registry.get(&reference).map_err(Failure::prompt)?;
-            let options =
-                Options { prompt: Some(reference), vars, ..Options::default() };
+            let options = Options { prompt: Some(reference), vars, ..Options::default() };
             let services =
                 app::assemble(&config, &workspace, &options, Arc::new(Nobody)).map_err(Failure::from_setup)?;
             let agent = &services.agent;

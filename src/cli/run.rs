@@ -14,12 +14,12 @@ use crate::contract::{Approver, EventSink, Request, ToolChoice};
 use crate::event::{ContextSize, EventKind, RunCompleted, RunStarted};
 use crate::message::Message;
 use crate::session::Session;
-use crate::sink::{Fanout, Jsonl, Nobody, Person, Screen, Spinner, StdinLines};
+use crate::sink::{Facts, Fanout, Jsonl, Nobody, Person, Screen, Spinner, StdinLines};
 
 use super::args::{OutputFormat, RunArgs, TurnArgs};
 use super::attachments;
 use super::exit::{self, Verdict};
-use super::setup::Setup;
+use super::setup::{Setup, session_choice};
 use super::signals::Signals;
 use super::stdin::{self, Input};
 use super::{Failure, Outcome, print};
@@ -52,7 +52,12 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
     let workspace = setup.workspace()?;
     let config = setup.config(&workspace)?;
     let schema = args.schema.as_deref().map(read_schema).transpose()?;
-    let look = setup.look(args.output != OutputFormat::Text, args.stream, schema.is_some(), false);
+    let look = setup.look(Facts {
+        json: args.output != OutputFormat::Text,
+        stream: args.stream,
+        schema: schema.is_some(),
+        ..Facts::default()
+    });
     let spinner = Spinner::new(look.spinner);
     let person = io::stdin().is_terminal() && io::stderr().is_terminal();
     let approver: Arc<dyn Approver> = if person {
@@ -68,7 +73,7 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
     if let Some(schema) = &services.agent.schema {
         input = format!("{input}\n\n{}", schema.instruction());
     }
-    let choice = setup.session_choice(&args.turn, args.dry_run);
+    let choice = session_choice(&args.turn, args.dry_run);
     let (session, notes) =
         app::open_session(&config, &workspace, &choice, &services.agent).map_err(Failure::from_setup)?;
     warnings.extend(notes);
@@ -103,7 +108,8 @@ pub(super) fn options(args: &TurnArgs, schema: Option<Value>) -> Options {
 
 fn read_schema(path: &std::path::Path) -> Result<Value, Failure> {
     let name = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::usage(format!("--schema {name}: {error}")))?;
+    let text =
+        std::fs::read_to_string(path).map_err(|error| Failure::usage(format!("--schema {name}: {error}")))?;
     serde_json::from_str(&text).map_err(|error| Failure::usage(format!("--schema {name}: not JSON: {error}")))
 }
 
@@ -171,12 +177,10 @@ async fn drive(prepared: Prepared) -> Result<u8, Failure> {
     };
     let mut verdict = exit::verdict(&end.stop, run.totals.denied, signals.seen());
     verdict.reason = agent.redactor.redact(&verdict.reason).into_owned();
-    if let Some(path) = output_file.filter(|_| is_final(&end.stop)) {
-        if let Err(error) = std::fs::write(&path, &end.answer) {
-            let reason = format!("cannot write the answer to {}: {error}", path.display());
-            run.emitter.notify(EventKind::Warning { message: reason });
-            verdict.code = if verdict.code == exit::DONE { exit::FAILED } else { verdict.code };
-        }
+    if let Some(path) = output_file.filter(|_| is_final(&end.stop))
+        && let Err(error) = std::fs::write(&path, &end.answer)
+    {
+        verdict.fail(format!("cannot write the answer to {}: {error}", path.display()));
     }
     let kept = session.end_turn(&verdict.reason, Timestamp::now());
     run.emitter.notify(completed(&agent, &run, &verdict, &end));

@@ -29,14 +29,14 @@ pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
             print(tables::columns(&rows))
         }
         SessionCommand::Show { id } => {
-            let (session, warnings) =
-                store.read(&id).map_err(|error| Failure::new(exit::USAGE, error))?;
+            let (session, warnings) = store.read(&id).map_err(|error| Failure::new(exit::USAGE, error))?;
             for warning in warnings {
                 super::warn(&warning);
             }
             let transcript = transcript(&session);
             // A terminal is not moved by what a model or a file said; a pipe gets the bytes as they are.
-            let shown = if io::stdout().is_terminal() { text::visible(&transcript).into_owned() } else { transcript };
+            let shown =
+                if io::stdout().is_terminal() { text::visible(&transcript).into_owned() } else { transcript };
             print(shown)
         }
     }

@@ -25,8 +25,7 @@ impl Setup {
 
     pub(super) fn workspace(&self) -> Result<Workspace, Failure> {
         let dir = self.global.directory.clone().unwrap_or_else(|| PathBuf::from("."));
-        Workspace::open(&dir)
-            .map_err(|error| Failure::usage(format!("cannot work in {}: {error}", dir.display())))
+        Workspace::open(&dir).map_err(|error| Failure::usage(format!("cannot work in {}: {error}", dir.display())))
     }
 
     /// The merged configuration.
@@ -78,16 +77,13 @@ impl Setup {
         Ok(yes)
     }
 
-    pub(super) fn look(&self, json: bool, stream: bool, schema: bool, chat: bool) -> Look {
+    /// What is shown where, with what the command itself knows filled into `facts`.
+    pub(super) fn look(&self, facts: Facts<'_>) -> Look {
         let facts = Facts {
             stdout_terminal: io::stdout().is_terminal(),
             stderr_terminal: io::stderr().is_terminal(),
-            json,
-            stream,
-            schema,
             quiet: self.global.quiet,
             verbose: self.global.verbose,
-            chat,
             colour: match self.global.color {
                 ColorChoice::Auto => Colour::Auto,
                 ColorChoice::Always => Colour::Always,
@@ -95,17 +91,19 @@ impl Setup {
             },
             no_color: self.env.get("NO_COLOR"),
             term: self.env.get("TERM"),
+            ..facts
         };
         look(&facts, terminal::width)
     }
+}
 
-    pub(super) fn session_choice(&self, args: &TurnArgs, nothing_kept: bool) -> SessionChoice {
-        match (&args.session, args.continue_latest) {
-            (Some(id), _) => SessionChoice::Id(id.clone()),
-            (None, true) => SessionChoice::Latest,
-            (None, false) if args.ephemeral || nothing_kept => SessionChoice::Ephemeral,
-            (None, false) => SessionChoice::New,
-        }
+/// The session that the options ask for. `nothing_kept` where none is to be left behind.
+pub(super) fn session_choice(args: &TurnArgs, nothing_kept: bool) -> SessionChoice {
+    match (&args.session, args.continue_latest) {
+        (Some(id), _) => SessionChoice::Id(id.clone()),
+        (None, true) => SessionChoice::Latest,
+        (None, false) if args.ephemeral || nothing_kept => SessionChoice::Ephemeral,
+        (None, false) => SessionChoice::New,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Signals: the first cancels what runs, a second one exits at once.
 
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::agent::Cancel;
 

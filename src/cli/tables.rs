@@ -78,25 +78,25 @@ pub(super) fn skills(catalogue: &Catalogue, loaded: &Loaded) -> String {
 pub(super) fn context(agent: &Agent, messages: &[Message]) -> String {
     let info = agent.model.info();
     let encoding = context::encoding(&info.id);
-    let (mut system, mut user, mut assistant, mut results) = (0, 0, 0, 0);
+    let (mut system, mut input, mut replies, mut results) = (0, 0, 0, 0);
     for message in messages {
         let tokens = context::count_message(encoding, message);
         match message {
             Message::System { .. } => system += tokens,
-            Message::User { .. } => user += tokens,
-            Message::Assistant(_) => assistant += tokens,
+            Message::User { .. } => input += tokens,
+            Message::Assistant(_) => replies += tokens,
             Message::Tool(_) => results += tokens,
         }
     }
     let tools = context::count_tools(encoding, agent.tools.definitions());
-    let used = system + user + assistant + results + tools;
+    let used = system + input + replies + results + tools;
     let budget = agent.budget.tokens;
     let row = |name: &str, tokens: u64| [name.to_owned(), tokens.to_string(), share(tokens, budget)];
     let rows = [
         row("system prompt", system),
         row("tool definitions", tools),
-        row("user", user),
-        row("assistant", assistant),
+        row("user", input),
+        row("assistant", replies),
         row("tool results", results),
         row("used", used),
         row("free", budget.saturating_sub(used)),

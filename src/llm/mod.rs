@@ -3,7 +3,7 @@
 //! Bytes become events (`sse`), events a reply (`wire`, `assemble`), words an error (`errors`), a conversation a
 //! request (`request`): all pure. Only `openai` and `reply` talk to anybody.
 
-pub mod arguments;
+mod arguments;
 mod sse;
 mod wire;
 mod errors;

@@ -21,6 +21,7 @@ use super::assemble::Assembly;
 use super::errors::{self, Said};
 use super::reply::HttpReply;
 use super::request::{self, Body};
+use super::unconfigured::no_model;
 use crate::config::{ModelConfig, Secret, Timeouts, format_duration};
 use crate::contract::{ChatModel, ModelError, ModelErrorKind, ModelInfo, ReplyStream, Request, ToolChoice};
 use crate::net::{self, Net};
