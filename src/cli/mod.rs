@@ -37,7 +37,7 @@ pub fn main() -> ExitCode {
     let args: Vec<_> = std::env::args_os().collect();
     let interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
     let code = match args::parse(&args, interactive) {
-        Ok(cli) => dispatch(cli).unwrap_or_else(|failure| failure.report()),
+        Ok(cli) => dispatch(cli).unwrap_or_else(Failure::report),
         Err(usage) => usage.print(),
     };
     ExitCode::from(code)
