@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::contract::{Approval, CallContext, CallRecord, Permission, Question, Tool};
 use crate::event::{CallTelemetry, DecidedBy, EventKind, PermissionVerdict};
+use crate::json;
 use crate::message::{AssistantMessage, CallStatus, Message, ToolCall, ToolMessage};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::policy::{self, Facts, Verdict};
@@ -91,7 +92,7 @@ impl Turn<'_> {
         };
         let denial = match verdict {
             Verdict::Allow => None,
-            Verdict::Deny(why) => Some(format!("Not run: {why}.")),
+            Verdict::Deny(why) => Some(self.refuse(prepared.call, why)?),
             Verdict::Ask(why) => self.ask_permission(prepared.call, *tool, arguments, why).await?,
         };
         match denial {
@@ -107,6 +108,17 @@ impl Turn<'_> {
                 Ok(prepared.run(self.agent, &self.run.emitter).await)
             }
         }
+    }
+
+    /// Tells whoever watches that the policy said no, and what to tell the model.
+    fn refuse(&mut self, call: &ToolCall, why: &str) -> Result<String, Stop> {
+        self.run.emitter.emit(EventKind::PermissionResolved {
+            call_id: call.id.clone(),
+            name: call.name.clone(),
+            verdict: PermissionVerdict::Denied,
+            by: DecidedBy::Policy,
+        })?;
+        Ok(format!("Not run: {why}."))
     }
 
     /// What to tell the model when the answer is no.
@@ -139,7 +151,7 @@ impl Turn<'_> {
                 (Some(format!("The user did not allow this call and said: {reason}")), DecidedBy::Person)
             }
             Approval::Nobody => {
-                self.run.totals.denied += 1;
+                self.run.totals.unasked += 1;
                 let text = format!(
                     "Not run: {why}, and nobody is there to allow it. Go on without it, and say in your answer what \
                      could not be done."
@@ -166,6 +178,9 @@ impl Turn<'_> {
             output.observation.push_str(&hint(times));
         }
         self.run.totals.tool_calls += 1;
+        if status == CallStatus::Denied {
+            self.run.totals.denied += 1;
+        }
         let telemetry = CallTelemetry {
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
             output_bytes: output.observation.len() as u64,
@@ -214,7 +229,8 @@ pub(super) fn cancelled(answer: &ToolMessage) -> EventKind {
 
 fn prepare<'a>(agent: &'a Agent, call: &'a ToolCall, cut: bool) -> Prepared<'a> {
     let plan = plan(agent, call, cut).unwrap_or_else(|why| Plan::Refuse {
-        arguments: arguments::read(&call.arguments).unwrap_or_else(|_| Value::String(call.arguments.clone())),
+        arguments: json::object(&call.arguments)
+            .map_or_else(|_| Value::String(call.arguments.clone()), Value::Object),
         why,
     });
     Prepared { call, plan }
@@ -229,7 +245,7 @@ fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool) -> Result<Plan<'a>, St
         );
     }
     let found = agent.tools.find(&call.name)?;
-    let arguments = arguments::read(&call.arguments)?;
+    let arguments = arguments::read(&call.arguments, &found.tool.definition().parameters)?;
     arguments::validate("The arguments do", found.validator(), &arguments)?;
     let (permission, verdict) = judge(agent, found.tool, &arguments);
     let reads = permission == Permission::Read && verdict == Verdict::Allow && !found.tool.waits_for_person();

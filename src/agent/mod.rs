@@ -76,8 +76,10 @@ pub struct Totals {
     pub turns: u64,
     pub steps: u64,
     pub tool_calls: u64,
-    /// Calls that were denied because nobody could be asked.
+    /// Calls that were denied, by whomever.
     pub denied: u64,
+    /// Those of them that were denied because nobody could be asked.
+    pub unasked: u64,
 }
 
 impl Run {

@@ -40,7 +40,7 @@ pub struct GlobalArgs {
     #[arg(short = 'C', long, global = true, value_name = "DIR", help_heading = "Global options")]
     pub directory: Option<PathBuf>,
     /// Set a configuration key: limits.max_turns=5 (repeatable)
-    #[arg(long = "set", global = true, value_name = "KEY=VALUE", help_heading = "Global options")]
+    #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = assignment, help_heading = "Global options")]
     pub sets: Vec<String>,
     /// When to colour [also: NO_COLOR]
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, help_heading = "Global options")]
@@ -296,6 +296,11 @@ pub fn manual() -> std::io::Result<Vec<u8>> {
     let mut out = Vec::new();
     clap_mangen::Man::new(Cli::command()).render(&mut out)?;
     Ok(out)
+}
+
+/// Only the form is checked here: which keys there are is known once the configuration is read.
+fn assignment(text: &str) -> Result<String, String> {
+    key_value(text).map(|_| text.to_owned())
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

@@ -129,7 +129,7 @@ impl Host {
     /// Shows how the turn ended and says it to the loop.
     fn finish(&mut self, end: &AgentTurnEnd) -> TurnEnd {
         let agent = &self.services.agent;
-        let mut verdict = exit::verdict(&end.stop, self.run.totals.denied, None);
+        let mut verdict = exit::verdict(&end.stop, self.run.totals.unasked, None);
         verdict.reason = agent.redactor.redact(&verdict.reason).into_owned();
         if let Err(error) = self.session.end_turn(&verdict.reason, Timestamp::now()) {
             let message = format!("the session is not kept on disk: {error}");

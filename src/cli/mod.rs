@@ -99,6 +99,11 @@ impl args::Usage {
     }
 }
 
+/// One line of progress on stderr.
+fn note(message: &str) {
+    let _ = writeln!(io::stderr(), "{message}");
+}
+
 /// One warning on stderr.
 fn warn(message: &str) {
     let _ = writeln!(io::stderr(), "warning: {message}");
