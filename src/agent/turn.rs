@@ -123,7 +123,8 @@ impl Turn<'_> {
             return match reply.finish_reason {
                 FinishReason::Length => Err(Stop::Limit(Limit::Output)),
                 FinishReason::ContentFilter => {
-                    Err(Stop::Model(self.refused("the provider's content filter ended the reply")))
+                    let what = "the provider's content filter ended the reply";
+                    Err(Stop::Model(self.model_error(ModelErrorKind::BadRequest, what)))
                 }
                 _ => self.answer(reply.content).await,
             };
@@ -144,9 +145,10 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn refused(&self, message: &str) -> ModelError {
+    /// A failure of the model that its server did not report as one.
+    pub(super) fn model_error(&self, kind: ModelErrorKind, message: &str) -> ModelError {
         ModelError {
-            kind: ModelErrorKind::BadRequest,
+            kind,
             status: None,
             message: message.to_owned(),
             model: self.agent.model.info().id.clone(),

@@ -81,10 +81,10 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
     let sink: Box<dyn EventSink> = match args.output {
         OutputFormat::Text => Box::new(screen),
         OutputFormat::Json => {
-            Box::new(Fanout { sinks: vec![Box::new(screen), Box::new(Jsonl::last(io::stdout()))] })
+            Box::new(Fanout { sinks: vec![Box::new(Jsonl::last(io::stdout())), Box::new(screen)] })
         }
         OutputFormat::Jsonl => {
-            Box::new(Fanout { sinks: vec![Box::new(screen), Box::new(Jsonl::all(io::stdout()))] })
+            Box::new(Fanout { sinks: vec![Box::new(Jsonl::all(io::stdout())), Box::new(screen)] })
         }
     };
     Ok(Prepared { services, session, input, sink, output_file: args.output_file, warnings })

@@ -231,3 +231,11 @@ fn a_failed_run_still_completes_its_events() {
     assert_eq!(events.one("run.completed")["status"], "error");
     assert!(events.one("run.completed")["reason"].as_str().is_some_and(|reason| !reason.is_empty()));
 }
+
+#[test]
+fn a_reply_that_says_nothing_is_asked_for_again_and_never_a_success() {
+    let server = Server::start([Reply::text(""), Reply::text("the answer")]);
+    Run::task(&server, "task").quick_retries().run().success().stdout_is("the answer\n");
+    let server = Server::always(Reply::text(""));
+    Run::task(&server, "task").quick_retries().run().exits(5).stdout_is("").reason_has("empty");
+}
