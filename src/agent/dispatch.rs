@@ -51,22 +51,26 @@ struct Finished<'a> {
 
 impl Turn<'_> {
     /// Runs all calls of a reply and records their answers.
+    ///
+    /// A call is judged only once everything before it that could change something has run: what a path means may be
+    /// different by then.
     pub(super) async fn run_calls(&mut self, reply: &AssistantMessage) -> Result<(), Stop> {
         let agent = self.agent;
-        let prepared: Vec<Prepared<'_>> =
-            reply.tool_calls.iter().map(|call| prepare(agent, call, reply.was_cut())).collect();
-        let mut waiting = prepared.into_iter().peekable();
-        while let Some(first) = waiting.next() {
-            let mut group = vec![first];
-            while group[0].may_run_beside() && waiting.peek().is_some_and(Prepared::may_run_beside) {
-                group.extend(waiting.next());
-            }
-            if group.len() == 1 {
-                let alone = group.remove(0);
-                let finished = self.run_alone(alone).await?;
+        let mut calls = reply.tool_calls.iter().map(|call| prepare(agent, call, reply.was_cut()));
+        let mut held_back = None;
+        while let Some(first) = held_back.take().or_else(|| calls.next()) {
+            if !first.may_run_beside() {
+                let finished = self.run_alone(first).await?;
                 self.answer_call(finished)?;
                 continue;
             }
+            let mut group = vec![first];
+            held_back = loop {
+                match calls.next() {
+                    Some(next) if next.may_run_beside() => group.push(next),
+                    other => break other,
+                }
+            };
             self.run_side_by_side(group).await?;
         }
         Ok(())
