@@ -132,7 +132,7 @@ impl Host {
         let mut verdict = exit::verdict(&end.stop, self.run.totals.unasked, None);
         verdict.reason = agent.redactor.redact(&verdict.reason).into_owned();
         if let Err(error) = self.session.end_turn(&verdict.reason, Timestamp::now()) {
-            let message = format!("the session is not kept on disk: {error}");
+            let message = format!("the session is not kept on disk: {:#}", anyhow::Error::from(error));
             self.run.emitter.notify(EventKind::Warning { message });
         }
         match self.run.emitter.emit(run::completed(agent, &self.run, &verdict, end)) {

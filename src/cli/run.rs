@@ -179,12 +179,13 @@ async fn drive(prepared: Prepared) -> Result<u8, Failure> {
     {
         verdict.fail(format!("cannot write the answer to {}: {error}", path.display()));
     }
-    let kept = session.end_turn(&verdict.reason, Timestamp::now());
+    if let Err(error) = session.end_turn(&verdict.reason, Timestamp::now()) {
+        verdict.fail(format!("{:#}", anyhow::Error::from(error)));
+    }
     run.emitter.notify(completed(&agent, &run, &verdict, &end));
     if let Some(error) = run.emitter.failure().filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
         return Err(Failure::new(exit::FAILED, anyhow::anyhow!("cannot write the output: {error}")));
     }
-    kept?;
     Ok(verdict.code)
 }
 
