@@ -250,7 +250,7 @@ fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool) -> Result<Plan<'a>, St
     }
     let found = agent.tools.find(&call.name)?;
     let arguments = arguments::read(&call.arguments, &found.tool.definition().parameters)?;
-    arguments::validate("The arguments do", found.validator(), &arguments)?;
+    found.validator().check("The arguments do", &arguments)?;
     let (permission, verdict) = judge(agent, found.tool, &arguments);
     let reads = permission == Permission::Read && verdict == Verdict::Allow && !found.tool.waits_for_person();
     Ok(Plan::Run { tool: found.tool, arguments, verdict, reads })

@@ -18,6 +18,7 @@ mod retry;
 mod schema;
 mod toolbox;
 mod turn;
+mod validator;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -58,7 +58,7 @@ pub(super) fn tools(definitions: &[ToolDefinition]) -> String {
     columns(&rows)
 }
 
-/// The skills, the loaded ones marked.
+/// The skills, the loaded ones marked, with what each of them hides.
 pub(super) fn skills(catalogue: &Catalogue, loaded: &Loaded) -> String {
     const WIDTH: usize = 100;
     if catalogue.is_empty() {
@@ -68,7 +68,8 @@ pub(super) fn skills(catalogue: &Catalogue, loaded: &Loaded) -> String {
         .iter()
         .map(|skill| {
             let mark = if loaded.contains(&skill.name) { "[✓]" } else { "[○]" };
-            [mark.to_owned(), skill.name.clone(), text::one_line(&skill.description, WIDTH)]
+            let hides = skill.hides.as_ref().map(|path| format!(" (hides {path})")).unwrap_or_default();
+            [mark.to_owned(), skill.name.clone(), text::one_line(&skill.description, WIDTH) + &hides]
         })
         .collect();
     columns(&rows)

@@ -4,10 +4,10 @@ use super::source::{none, package, rust};
 
 /// From the ground up. A module may use what stands on a lower line; neighbours on one line never see one another.
 const FLOORS: &[&[&str]] = &[
-    &["text", "builtin"],
-    &["yaml", "template", "message", "output"],
-    &["frontmatter", "tokens", "event"],
-    &["workspace", "config", "process", "net"],
+    &["text", "builtin", "json"],
+    &["yaml", "template", "message", "attachment", "output"],
+    &["frontmatter", "tokens", "event", "workspace"],
+    &["config", "net", "process", "terminal"],
     &["contract"],
     &["prompt", "skills", "session", "policy"],
     &["llm", "tools", "sink"],
