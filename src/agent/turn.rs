@@ -11,7 +11,7 @@ use super::clock::{Clock, working_time};
 use super::emitter::SinkClosed;
 use super::limits::{Limit, Meter};
 use super::repeat::RepeatDetector;
-use super::{Agent, Cancel, Emitter, Run, dispatch};
+use super::{Agent, Cancel, Emitter, Run, execute};
 
 /// How a turn ended.
 #[derive(Debug)]
@@ -203,7 +203,7 @@ pub fn settle(session: &mut Session, emitter: &Emitter, why: &str) -> anyhow::Re
     session.settle(why, Timestamp::now())?;
     for message in &session.messages()[known..] {
         if let Message::Tool(answer) = message {
-            emitter.notify(dispatch::cancelled(answer));
+            emitter.notify(execute::cancelled(answer));
         }
         emitter.notify(EventKind::Message(message.clone()));
     }
