@@ -12,6 +12,7 @@ pub mod attachment;
 pub mod output;
 pub mod frontmatter;
 pub mod tokens;
+pub mod present;
 pub mod event;
 pub mod workspace;
 

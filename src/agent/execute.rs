@@ -70,6 +70,7 @@ impl<'a> Finished<'a> {
             summary: text::one_line(&why, 120),
             observation: why,
             truncated: false,
+            ..ToolOutput::default()
         };
         Self { call, arguments, status, output, duration: Duration::ZERO }
     }

@@ -62,6 +62,7 @@ impl Tool for AskUser {
                     summary: text::one_line(&answer, 60),
                     observation: answer,
                     truncated: false,
+                    ..ToolOutput::default()
                 }),
                 None => Err(ToolError::permanent(
                     "nobody answered: go on with what is most reasonable, and say what you assumed",

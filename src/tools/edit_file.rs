@@ -114,6 +114,7 @@ impl EditFile {
             observation: planned.observation(&new, change),
             summary: change.to_string(),
             truncated: false,
+            ..ToolOutput::default()
         })
     }
 }

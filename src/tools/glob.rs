@@ -114,6 +114,7 @@ fn glob(
         observation,
         summary: counted(total as u64, "file", "files"),
         truncated,
+        ..ToolOutput::default()
     })
 }
 

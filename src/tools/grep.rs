@@ -272,6 +272,7 @@ impl Found {
                 files => format!("{total} in {files} files"),
             },
             truncated: left_out > 0,
+            ..ToolOutput::default()
         }
     }
 }

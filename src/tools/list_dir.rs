@@ -132,6 +132,7 @@ fn list(
         observation: observation.trim_end().to_owned(),
         summary: counted(total as u64, "entry", "entries"),
         truncated: shown < total,
+        ..ToolOutput::default()
     })
 }
 

@@ -60,6 +60,7 @@ impl LoadSkill {
                 observation: observation(&body),
                 summary: format!("{name}, about {tokens} tokens"),
                 truncated: false,
+                ..ToolOutput::default()
             });
         }
         result["already_loaded"] = Value::Bool(true);
@@ -70,6 +71,7 @@ impl LoadSkill {
             ),
             summary: format!("{name} is already loaded"),
             truncated: false,
+            ..ToolOutput::default()
         })
     }
 }

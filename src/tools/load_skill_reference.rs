@@ -104,6 +104,7 @@ fn shown(skill: &str, page: &Page) -> ToolOutput {
                 summary: format!("{what}, {} bytes", page.size),
                 observation,
                 truncated: true,
+                ..ToolOutput::default()
             };
         }
     };
@@ -123,5 +124,6 @@ fn shown(skill: &str, page: &Page) -> ToolOutput {
         summary: format!("{} lines", (last + 1).saturating_sub(first)),
         observation,
         truncated,
+        ..ToolOutput::default()
     }
 }

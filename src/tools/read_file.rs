@@ -241,6 +241,7 @@ impl Lines {
                 _ => lines,
             },
             truncated: self.more || self.cut > 0,
+            ..ToolOutput::default()
         })
     }
 }
@@ -273,6 +274,7 @@ fn described(path: &str, kind: &str, found: &Found) -> ToolOutput {
         observation: format!("[{path} is not text: {kind}, {size}; its content is not shown]"),
         summary: text::one_line(&format!("{kind}, {size}"), 60),
         truncated: true,
+        ..ToolOutput::default()
     }
 }
 

@@ -155,6 +155,7 @@ fn finished(ended: &Ended, shown: &Shown) -> ToolOutput {
         observation,
         summary,
         truncated: shown.truncated,
+        ..ToolOutput::default()
     }
 }
 

@@ -108,6 +108,7 @@ impl WriteFile {
             observation,
             summary: change.to_string(),
             truncated: false,
+            ..ToolOutput::default()
         })
     }
 
