@@ -127,6 +127,7 @@ impl Catalogue {
         std::iter::once(self.cache.clone()).chain(folders).collect()
     }
 
+    /// Whether there is nothing to load.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.skills.is_empty()
