@@ -170,6 +170,7 @@ impl ModelError {
 
 /// One tool: its definition and its code in one file.
 pub trait Tool: Send + Sync {
+    /// What the model and the policy are told of it. Never changes.
     fn definition(&self) -> &ToolDefinition;
 
     /// What this very call needs, where that is less than the definition says (a command that is known to only

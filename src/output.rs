@@ -77,6 +77,7 @@ pub enum ToolErrorKind {
 }
 
 impl ToolError {
+    /// A failure of this kind, in words for the model.
     pub fn new(kind: ToolErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }

@@ -87,6 +87,7 @@ pub struct Totals {
 }
 
 impl Run {
+    /// A run that has done nothing yet.
     #[must_use]
     pub fn new(emitter: Emitter) -> Self {
         Self {

@@ -12,6 +12,7 @@ use crate::text;
 
 use super::{arguments, definition, text_of};
 
+/// `ask_user`: a question to the person at the terminal.
 pub struct AskUser {
     definition: ToolDefinition,
     person: Arc<dyn Approver>,
@@ -24,6 +25,7 @@ struct Arguments {
 }
 
 impl AskUser {
+    /// Asks through `person`, who must be present.
     pub fn new(person: Arc<dyn Approver>) -> Self {
         let definition = definition(
             "ask_user",

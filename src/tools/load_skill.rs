@@ -22,6 +22,7 @@ pub struct LoadSkill {
 }
 
 impl LoadSkill {
+    /// Names the skills of `catalogue` in its definition, and marks in `loaded` what it loads.
     #[must_use]
     pub fn new(catalogue: Arc<Catalogue>, loaded: Arc<Loaded>) -> Self {
         let mut name = json!({ "type": "string" });

@@ -28,6 +28,7 @@ struct Arguments {
 }
 
 impl LoadSkillReference {
+    /// Names the skills of `catalogue` in its definition.
     #[must_use]
     pub fn new(catalogue: Arc<Catalogue>) -> Self {
         let definition = ToolDefinition {

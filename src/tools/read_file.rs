@@ -28,6 +28,7 @@ const LINE_BYTES: usize = 2000;
 /// How much of a file decides whether it is text.
 const SNIFFED_BYTES: usize = 8192;
 
+/// `read_file`: the text of a file, a window of lines at a time.
 pub struct ReadFile {
     definition: ToolDefinition,
     ledger: Arc<Ledger>,
@@ -41,6 +42,7 @@ struct Arguments {
 }
 
 impl ReadFile {
+    /// `ledger` is told what was read.
     pub fn new(ledger: Arc<Ledger>) -> Self {
         let definition = definition(
             "read_file",

@@ -18,6 +18,7 @@ use super::{arguments, counted, definition, text_of};
 
 const BOM: &str = "\u{feff}";
 
+/// `write_file`: a file as a whole.
 pub struct WriteFile {
     definition: ToolDefinition,
     ledger: Arc<Ledger>,
@@ -30,6 +31,7 @@ struct Arguments {
 }
 
 impl WriteFile {
+    /// `ledger` knows what this session has read.
     pub fn new(ledger: Arc<Ledger>) -> Self {
         let definition = definition(
             "write_file",
