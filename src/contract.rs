@@ -189,6 +189,12 @@ pub trait Tool: Send + Sync {
         Vec::new()
     }
 
+    /// Whether what it returns may direct the model: instructions that the person installed, or what they said.
+    /// Anything else is marked as data.
+    fn trusted(&self) -> bool {
+        false
+    }
+
     /// Whether the call waits for a person: such time counts against no limit.
     fn waits_for_person(&self) -> bool {
         false

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt};
 
+use crate::config::ToolOutputSettings;
 use crate::contract::CallRecord;
 use crate::event::{CallTelemetry, EventKind};
 use crate::message::{AssistantMessage, CallStatus, Message, ToolMessage};
+use crate::present::{self, Occasion, Source};
 use crate::text;
 
 use super::Limit;
@@ -72,7 +74,7 @@ impl Turn<'_> {
 
     /// Records the one answer of a call, after looking for a loop.
     fn answer_call(&mut self, finished: Finished<'_>) -> Result<(), Stop> {
-        let Finished { call, arguments, status, mut output, duration } = finished;
+        let Finished { call, trusted, arguments, status, mut output, duration } = finished;
         // Redacted before it is cut: half a secret would not be recognised.
         output.observation = self.agent.redactor.redact(&output.observation).into_owned();
         let most = self.agent.tool_result_max_tokens * BYTES_PER_TOKEN;
@@ -84,14 +86,18 @@ impl Turn<'_> {
         if let Repetition::Hint { times } = repetition {
             output.observation.push_str(&hint(times));
         }
+        let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        let content = {
+            let source = Source { tool: &call.name, trusted };
+            let occasion = Occasion { call_id: &call.id, duration_ms };
+            let ToolOutputSettings { format, encoding } = self.agent.tool_output;
+            present::encode(&present::view(source, status, &output, format, occasion, most), encoding)
+        };
         self.run.totals.tool_calls += 1;
         if status == CallStatus::Denied {
             self.run.totals.denied += 1;
         }
-        let telemetry = CallTelemetry {
-            duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
-            output_bytes: output.observation.len() as u64,
-        };
+        let telemetry = CallTelemetry { duration_ms, output_bytes: content.len() as u64 };
         self.run.emitter.emit(EventKind::ToolFinished {
             call_id: call.id.clone(),
             name: call.name.clone(),
@@ -106,13 +112,13 @@ impl Turn<'_> {
                 arguments,
                 status,
                 result: output.result,
-                observation: output.observation.clone(),
+                observation: output.observation,
             });
         }
         self.record(Message::Tool(ToolMessage {
             call_id: call.id.clone(),
             name: call.name.clone(),
-            content: output.observation,
+            content,
             status,
         }))?;
         match repetition {

@@ -16,6 +16,8 @@ use super::{Agent, Emitter};
 /// A call that ended, whichever way.
 pub(super) struct Finished<'a> {
     pub call: &'a ToolCall,
+    /// Whether what came may direct the model.
+    pub trusted: bool,
     pub arguments: Value,
     pub status: CallStatus,
     pub output: ToolOutput,
@@ -50,20 +52,24 @@ impl<'a> Prepared<'a> {
         let outcome = bounded(tool, arguments.clone(), context).await;
         let duration = start.elapsed();
         match outcome {
-            Ok(output) => Finished { call, arguments, status: CallStatus::Ok, output, duration },
+            Ok(output) => {
+                Finished { call, trusted: tool.trusted(), arguments, status: CallStatus::Ok, output, duration }
+            }
             Err(error) => {
                 let status = match error.kind {
                     ToolErrorKind::Timeout => CallStatus::Timeout,
                     _ => CallStatus::Error,
                 };
-                Finished { duration, ..Finished::failed(call, arguments, status, error.message) }
+                // A tool's error may quote a file or a command.
+                let trusted = tool.trusted();
+                Finished { duration, trusted, ..Finished::failed(call, arguments, status, error.message) }
             }
         }
     }
 }
 
 impl<'a> Finished<'a> {
-    /// A call that gave nothing but a reason.
+    /// A call that gave nothing but a reason, in our own words.
     pub(super) fn failed(call: &'a ToolCall, arguments: Value, status: CallStatus, why: String) -> Self {
         let output = ToolOutput {
             result: Value::Null,
@@ -72,7 +78,7 @@ impl<'a> Finished<'a> {
             truncated: false,
             ..ToolOutput::default()
         };
-        Self { call, arguments, status, output, duration: Duration::ZERO }
+        Self { call, trusted: true, arguments, status, output, duration: Duration::ZERO }
     }
 }
 

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::config::{ApprovalMode, Limits, Redactor};
+use crate::config::{ApprovalMode, Limits, Redactor, ToolOutputSettings};
 use crate::context::{Budget, Ruler};
 use crate::contract::{Approver, CallRecord, ChatModel};
 use crate::message::Usage;
@@ -51,6 +51,8 @@ pub struct Agent {
     pub budget: Budget,
     /// The most tokens that one result may bring in.
     pub tool_result_max_tokens: usize,
+    /// How results are written for the model.
+    pub tool_output: ToolOutputSettings,
     pub approval: ApprovalMode,
     pub workspace: Workspace,
     /// Directories outside of the workspace that may be read without asking (skills).

@@ -94,6 +94,7 @@ pub fn assemble(
         limits,
         budget,
         tool_result_max_tokens: settings.context.tool_result_max_tokens,
+        tool_output: settings.tool_output,
         approval: options.approve.unwrap_or(settings.approval),
         workspace: workspace.clone(),
         readable: catalogue.directories(),

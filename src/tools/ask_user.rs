@@ -47,6 +47,10 @@ impl Tool for AskUser {
         &self.definition
     }
 
+    fn trusted(&self) -> bool {
+        true
+    }
+
     fn subject(&self, arguments: &Value) -> String {
         text::one_line(text_of(arguments, "question").unwrap_or_default(), 80)
     }

@@ -82,6 +82,10 @@ impl Tool for LoadSkill {
         &self.definition
     }
 
+    fn trusted(&self) -> bool {
+        true
+    }
+
     fn subject(&self, arguments: &Value) -> String {
         arguments["name"].as_str().unwrap_or_default().to_owned()
     }

@@ -77,6 +77,10 @@ impl Tool for LoadSkillReference {
         &self.definition
     }
 
+    fn trusted(&self) -> bool {
+        true
+    }
+
     fn subject(&self, arguments: &Value) -> String {
         let part = |key: &str| arguments[key].as_str().unwrap_or_default();
         format!("{}: {}", part("name"), part("path"))

@@ -6,7 +6,7 @@ use super::source::{Source, none, package, rust};
 const FLOORS: &[&[&str]] = &[
     &["text", "builtin", "json"],
     &["yaml", "template", "message", "attachment", "output"],
-    &["frontmatter", "tokens", "event", "workspace"],
+    &["frontmatter", "tokens", "present", "event", "workspace"],
     &["config", "net", "process", "terminal"],
     &["contract"],
     &["prompt", "skills", "session", "policy"],
