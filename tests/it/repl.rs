@@ -8,8 +8,15 @@ use crate::reply::{Act, Reply};
 use crate::run::Run;
 use crate::server::{Server, assert_answered_once, assert_append_only};
 
+/// A chat that is ready for its first message.
 fn chat(server: &Server) -> Terminal {
-    Terminal::start(&Run::new().server(server))
+    start(&Run::new().server(server))
+}
+
+fn start(run: &Run) -> Terminal {
+    let terminal = Terminal::start(run);
+    terminal.wait_for("> ");
+    terminal
 }
 
 /// The last thing that the user said in each request.
@@ -77,7 +84,7 @@ fn control_c_kills_a_running_command_and_the_next_message_works() {
         Server::start([Reply::call("run_command", &json!({"command": Lifeline::COMMAND})), Reply::text("Fine.")]);
     let run = Run::new().args(["chat", "--approve", "all"]).server(&server);
     let lifeline = Lifeline::new(&run.place().workspace());
-    let mut terminal = Terminal::start(&run);
+    let mut terminal = start(&run);
     terminal.line("run it");
     lifeline.wait_started();
     terminal.keys("\x03");
@@ -158,7 +165,7 @@ fn commands_come_from_one_table() {
 fn paths_are_completed_after_an_at_sign() {
     let server = Server::start([Reply::text("Seen.")]);
     let run = Run::new().server(&server).file("unmistakable.txt", "x");
-    let mut terminal = Terminal::start(&run);
+    let mut terminal = start(&run);
     terminal.keys("look at @unmis\t");
     terminal.wait_for("@unmistakable.txt");
 }
