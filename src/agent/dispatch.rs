@@ -92,7 +92,18 @@ impl Turn<'_> {
         let denial = match verdict {
             Verdict::Allow => None,
             Verdict::Deny(why) => Some(format!("Not run: {why}.")),
-            Verdict::Ask(why) => self.ask_permission(prepared.call, *tool, arguments, why).await?,
+            Verdict::Ask(why) => match tool.preview(arguments, &self.agent.workspace) {
+                // What would fail is not worth a question.
+                Err(error) if self.agent.approver.present() => {
+                    announce(&self.run.emitter, prepared.call, *tool, arguments);
+                    let (call, arguments) = (prepared.call, arguments.clone());
+                    return Ok(Finished::failed(call, arguments, CallStatus::Error, error.message));
+                }
+                preview => {
+                    let preview = preview.unwrap_or_else(|error| error.message);
+                    self.ask_permission(prepared.call, &preview, why).await?
+                }
+            },
         };
         match denial {
             Some(why) => {
@@ -110,24 +121,18 @@ impl Turn<'_> {
     }
 
     /// What to tell the model when the answer is no.
-    async fn ask_permission(
-        &mut self,
-        call: &ToolCall,
-        tool: &dyn Tool,
-        arguments: &Value,
-        why: &str,
-    ) -> Result<Option<String>, Stop> {
+    async fn ask_permission(&mut self, call: &ToolCall, preview: &str, why: &str) -> Result<Option<String>, Stop> {
         let (call_id, name) = (call.id.clone(), call.name.clone());
         self.run.emitter.emit(EventKind::PermissionRequested {
             call_id: call_id.clone(),
             name: name.clone(),
             why: why.to_owned(),
         })?;
-        let preview = self.agent.redactor.redact(&tool.preview(arguments, &self.agent.workspace)).into_owned();
+        let preview = self.agent.redactor.redact(preview).into_owned();
         let workspace = self.agent.workspace.root();
         let approval = {
             let _pause = self.clock.pause();
-            self.agent.approver.approve(Question { tool: &name, preview: &preview, why, workspace }).await
+            self.agent.approver.approve(Question { tool: &call.name, preview: &preview, why, workspace }).await
         };
         let (denial, by) = match approval {
             Approval::Allow => (None, DecidedBy::Person),

@@ -13,6 +13,7 @@ use crate::attachment::attach;
 use crate::config::Config;
 use crate::contract::Approver;
 use crate::event::EventKind;
+use crate::message::Message;
 use crate::repl::{self, ChatHost, Interrupter, Lines, TurnEnd, TurnInput, Vocabulary};
 use crate::session::Session;
 use crate::sink::{Facts, Nobody, Person, Screen, Spinner};
@@ -237,7 +238,15 @@ impl ChatHost for Host {
     }
 
     fn context_table(&self) -> String {
-        tables::context(&self.services.agent, self.session.messages())
+        let agent = &self.services.agent;
+        let mut messages = self.session.messages().to_vec();
+        // Before its first turn a session has no system prompt, but the request will.
+        if !matches!(messages.first(), Some(Message::System { .. }))
+            && let Ok(content) = agent.briefing.system(&self.session, &self.run.emitter.run_id())
+        {
+            messages.insert(0, Message::System { content });
+        }
+        tables::context(agent, &messages)
     }
 
     fn clear(&mut self) -> Result<String, String> {

@@ -58,7 +58,7 @@ fn list(prompts: &[Listed]) -> String {
             [listed.name.clone(), version, fingerprint, description]
         })
         .collect();
-    tables::columns(&rows)
+    tables::columns(&rows, tables::edge())
 }
 
 impl Failure {

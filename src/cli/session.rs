@@ -23,10 +23,10 @@ pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
                 .into_iter()
                 .map(|session| {
                     let place = if all { session.workspace } else { session.model };
-                    [session.id, place, text::one_line(&session.title, 70)]
+                    [session.id, place, session.title]
                 })
                 .collect();
-            print(tables::columns(&rows))
+            print(tables::columns(&rows, tables::edge()))
         }
         SessionCommand::Show { id } => {
             let (session, warnings) = store.read(&id).map_err(|error| Failure::new(exit::USAGE, error))?;

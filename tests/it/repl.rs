@@ -189,12 +189,13 @@ fn a_write_is_asked_for_and_shows_what_it_would_do() {
         Server::start([write("yes.txt"), Reply::text("Written."), write("no.txt"), Reply::text("Left it.")]);
     let mut terminal = chat(&server);
     terminal.line("write yes");
-    terminal.wait_for("the new text");
+    terminal.wait_for("Allow?");
+    assert!(terminal.screen().contains("+the new text"), "{}{:?}", terminal.screen(), terminal.raw());
     terminal.line("y");
     terminal.wait_for("Written.");
     assert_eq!(terminal.place.read("yes.txt"), "the new text\n");
     terminal.line("write no");
-    terminal.wait_for("no.txt");
+    terminal.wait_until("the second question", |screen| screen.matches("Allow?").count() == 2);
     terminal.line("n");
     terminal.wait_for("Left it.");
     assert!(!terminal.place.exists("no.txt"));
