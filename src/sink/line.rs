@@ -81,7 +81,9 @@ pub fn failure(run: &RunCompleted) -> String {
         RunStatus::Completed | RunStatus::Error => "error",
         RunStatus::Limit | RunStatus::Interrupted => "stopped",
     };
-    text::one_line(&format!("{word}: {}", run.reason), COLUMNS_OF_A_REASON)
+    // `stopped by SIGTERM` has said it.
+    let reason = if run.reason.starts_with(word) { run.reason.clone() } else { format!("{word}: {}", run.reason) };
+    text::one_line(&reason, COLUMNS_OF_A_REASON)
 }
 
 /// What the run cost: `1.2k in (1.0k cached) · 420 out · $0.0031 · 4.2s`.
