@@ -2,6 +2,7 @@
 //! this; nothing of clap leaves this file but what [`parse`], [`completions`] and [`manual`] return.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -115,8 +116,8 @@ pub struct TurnArgs {
     /// The system prompt to use
     #[arg(long, value_name = "NAME[@VERSION]")]
     pub prompt: Option<String>,
-    /// Ask before writes and commands (ask), before all but edits in the workspace (edits), never (all), or refuse
-    /// what would be asked (never)
+    /// What runs unasked: ask (what only reads), edits (also edits in the workspace), all (everything), never (what
+    /// only reads; the rest is refused)
     #[arg(long, value_name = "MODE", value_parser = approval)]
     pub approve: Option<ApprovalMode>,
     /// Model requests at most
@@ -294,11 +295,40 @@ pub fn without_style(text: &str) -> String {
     out + rest
 }
 
-/// The manual page, in roff.
+/// The manual page, in roff: one page for the program and all of its commands.
 pub fn manual() -> std::io::Result<Vec<u8>> {
+    let root = Cli::command();
+    let page = clap_mangen::Man::new(root.clone());
     let mut out = Vec::new();
-    clap_mangen::Man::new(Cli::command()).render(&mut out)?;
+    page.render_title(&mut out)?;
+    page.render_name_section(&mut out)?;
+    page.render_synopsis_section(&mut out)?;
+    page.render_description_section(&mut out)?;
+    page.render_options_section(&mut out)?;
+    for command in root.get_subcommands() {
+        describe(command, root.get_name(), &mut out)?;
+    }
+    page.render_extra_section(&mut out)?;
     Ok(out)
+}
+
+/// The section of a command, then those of its own commands.
+fn describe(command: &clap::Command, parent: &str, out: &mut Vec<u8>) -> std::io::Result<()> {
+    let name = format!("{parent} {}", command.get_name());
+    let page = clap_mangen::Man::new(command.clone().bin_name(name.clone()));
+    let mut section = Vec::new();
+    page.render_synopsis_section(&mut section)?;
+    page.render_description_section(&mut section)?;
+    page.render_options_section(&mut section)?;
+    page.render_extra_section(&mut section)?;
+    // What is a section on a page of its own is a part of one here.
+    let section = String::from_utf8_lossy(&section).replace("\n.SH ", "\n.SS ").replacen(".SH ", ".SS ", 1);
+    let section = section.replace(".SS EXTRA\n", ".SS EXAMPLES\n");
+    writeln!(out, ".SH \"{}\"\n{section}", name.to_uppercase())?;
+    for inner in command.get_subcommands() {
+        describe(inner, &name, out)?;
+    }
+    Ok(())
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

@@ -396,7 +396,7 @@ fn the_system_prompt_is_rendered_again_when_the_model_changes_and_only_then() {
     let go_on = ["run", "--continue", "-m", "another-model", "four"];
     Run::at(&terminal.place).args(go_on).server(&server).run().success();
     let requests = server.requests();
-    let prompts: Vec<&str> = requests.iter().map(|request| request.system()).collect();
+    let prompts: Vec<&str> = requests.iter().map(crate::server::Request::system).collect();
     assert!(prompts[0].starts_with("scripted-model answers"), "{}", prompts[0]);
     assert!(prompts[1].starts_with("another-model answers"), "{}", prompts[1]);
     assert!(prompts[1..].iter().all(|prompt| *prompt == prompts[1]), "rendered more often than needed");
