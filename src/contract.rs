@@ -170,6 +170,7 @@ impl ModelError {
 
 /// One tool: its definition and its code in one file.
 pub trait Tool: Send + Sync {
+    /// What the model and the policy are told of it. Never changes.
     fn definition(&self) -> &ToolDefinition;
 
     /// What this very call needs, where that is less than the definition says (a command that is known to only
@@ -186,6 +187,12 @@ pub trait Tool: Send + Sync {
     /// The paths that this call would write, as the model wrote them.
     fn writes<'a>(&self, _arguments: &'a Value) -> Vec<&'a str> {
         Vec::new()
+    }
+
+    /// Whether what it returns may direct the model: instructions that the person installed, or what they said.
+    /// Anything else is marked as data.
+    fn trusted(&self) -> bool {
+        false
     }
 
     /// Whether the call waits for a person: such time counts against no limit.

@@ -12,7 +12,7 @@ pub fn object(text: &str) -> Result<Map<String, Value>, String> {
         // Several servers write nothing at all for such a call.
         return Ok(Map::new());
     }
-    match document(text)? {
+    match read(text, &['{'])? {
         Value::Object(object) => Ok(object),
         // Some models encode the object a second time, as a string.
         Value::String(inner) if inner.trim_start().starts_with('{') => object(&inner),
@@ -25,20 +25,24 @@ pub fn object(text: &str) -> Result<Map<String, Value>, String> {
 /// # Errors
 /// Why the text as it stands is no JSON, with line and column.
 pub fn document(text: &str) -> Result<Value, String> {
+    read(text, &['{', '['])
+}
+
+/// As it is, else the first block that begins with one of `openers`, else that without trailing commas.
+fn read(text: &str, openers: &[char]) -> Result<Value, String> {
     let first_error = match serde_json::from_str(text.trim()) {
         Ok(value) => return Ok(value),
         Err(error) => error,
     };
-    let block = first_block(text).ok_or_else(|| first_error.to_string())?;
+    let block = first_block(text, openers).ok_or_else(|| first_error.to_string())?;
     serde_json::from_str(block)
         .or_else(|_| serde_json::from_str(&without_trailing_commas(block)))
         .map_err(|_| first_error.to_string())
 }
 
-/// From the first bracket to the one that closes it. `None` when nothing does, or when another block follows: which
-/// of the two was meant would be a guess.
-fn first_block(text: &str) -> Option<&str> {
-    let start = text.find(['{', '['])?;
+/// From the first opener to the bracket that closes it; `None` when nothing does.
+fn first_block<'t>(text: &'t str, openers: &[char]) -> Option<&'t str> {
+    let start = text.find(openers)?;
     let mut depth = 0usize;
     let mut end = None;
     each_outside_strings(&text[start..], |at, byte| match byte {
@@ -51,8 +55,7 @@ fn first_block(text: &str) -> Option<&str> {
         }
         _ => {}
     });
-    let end = end?;
-    (!text[end..].contains(['{', '['])).then(|| &text[start..end])
+    Some(&text[start..end?])
 }
 
 fn without_trailing_commas(text: &str) -> String {
@@ -124,7 +127,9 @@ mod tests {
             (r#""{\"a\":1}""#, Some(r#"{"a":1}"#)),
             (r#"{"a":1"#, None),
             (r#"{"a":"#, None),
-            (r#"{"a":1}{"a":2}"#, None),
+            (r#"{"a":1}{"a":2}"#, Some(r#"{"a":1}"#)),
+            (r#"{"a":1}}"#, Some(r#"{"a":1}"#)),
+            (r#"args [1]: {"a":1}"#, Some(r#"{"a":1}"#)),
             ("[1]", None),
             ("null", None),
             ("path=x", None),

@@ -1,7 +1,7 @@
 //! `agent`: a terminal agent in one binary. The floors, from the ground up, and what each may use are described in
 //! ARCHITECTURE.md and enforced by `tests/it/house.rs`.
 
-// From the ground up: values and pure functions.
+// From the ground up: values, pure functions, and the directory that all paths are told from.
 pub mod text;
 pub mod builtin;
 pub mod json;
@@ -12,10 +12,11 @@ pub mod attachment;
 pub mod output;
 pub mod frontmatter;
 pub mod tokens;
+pub mod present;
 pub mod event;
+pub mod workspace;
 
 // Settings, and the operating system.
-pub mod workspace;
 pub mod config;
 pub mod net;
 pub mod process;

@@ -131,6 +131,12 @@ pub fn columns(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
+/// How much of two lines is the same, from 0 (nothing) to 1 (all), by the pairs of letters that both hold.
+#[must_use]
+pub fn likeness(a: &str, b: &str) -> f64 {
+    strsim::sorensen_dice(a, b)
+}
+
 /// The candidates nearest to `name`, best first, at most three; none when nothing is near.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     const NEAR: f64 = 0.7;

@@ -94,9 +94,19 @@ impl Turn<'_> {
                     self.run.emitter.emit(EventKind::ReasoningDelta { text })?;
                 }
                 Delta::CallBegun(_) => {}
+                Delta::Finished(end) if self.is_empty(&end) && choice == ToolChoice::Auto => {
+                    return Err(Stop::Model(self.model_error(ModelErrorKind::Incomplete, "the reply was empty")));
+                }
                 Delta::Finished(end) => return Ok(end),
             }
         }
+    }
+
+    /// A reply that says nothing and does nothing is no answer; a server that sends one often does better when it is
+    /// asked again.
+    fn is_empty(&self, end: &ReplyEnd) -> bool {
+        let (text, _) = self.session.partial();
+        end.finish == FinishReason::Stop && end.tool_calls.is_empty() && text.trim().is_empty()
     }
 
     /// Counts the reply and puts it together from what was streamed.

@@ -11,6 +11,9 @@ mod cancel;
 mod clock;
 mod closing;
 mod dispatch;
+mod prepare;
+mod permission;
+mod execute;
 mod emitter;
 mod limits;
 mod repeat;
@@ -18,12 +21,13 @@ mod retry;
 mod schema;
 mod toolbox;
 mod turn;
+mod validator;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::config::{ApprovalMode, Limits, Redactor};
+use crate::config::{ApprovalMode, Limits, Redactor, ToolOutputSettings};
 use crate::context::{Budget, Ruler};
 use crate::contract::{Approver, CallRecord, ChatModel};
 use crate::message::Usage;
@@ -47,6 +51,8 @@ pub struct Agent {
     pub budget: Budget,
     /// The most tokens that one result may bring in.
     pub tool_result_max_tokens: usize,
+    /// How results are written for the model.
+    pub tool_output: ToolOutputSettings,
     pub approval: ApprovalMode,
     pub workspace: Workspace,
     /// Directories outside of the workspace that may be read without asking (skills).
@@ -76,11 +82,14 @@ pub struct Totals {
     pub turns: u64,
     pub steps: u64,
     pub tool_calls: u64,
-    /// Calls that were denied because nobody could be asked.
+    /// Calls that were denied, by whomever.
     pub denied: u64,
+    /// Those of them that were denied because nobody could be asked.
+    pub unasked: u64,
 }
 
 impl Run {
+    /// A run that has done nothing yet.
     #[must_use]
     pub fn new(emitter: Emitter) -> Self {
         Self {

@@ -1,15 +1,14 @@
 //! `--schema`: the final answer must be one JSON document that matches. The schema is asked for with the task and
 //! forced only on a correction, never on the messages between calls.
 
-use jsonschema::Validator;
 use serde_json::Value;
 
 use crate::contract::ToolChoice;
 use crate::json;
 use crate::message::Message;
 
-use super::arguments;
 use super::turn::{Stop, Turn, TurnEnd};
+use super::validator::Validator;
 
 /// How often a wrong answer may be corrected.
 const CORRECTIONS: usize = 2;
@@ -24,10 +23,11 @@ impl AnswerSchema {
     /// # Errors
     /// When it is not a valid JSON Schema.
     pub fn new(json: Value) -> Result<Self, String> {
-        let validator = jsonschema::validator_for(&json).map_err(|error| error.to_string())?;
+        let validator = Validator::new(&json)?;
         Ok(Self { json, validator })
     }
 
+    /// The schema as it was given.
     #[must_use]
     pub fn json(&self) -> &Value {
         &self.json
@@ -46,7 +46,7 @@ impl AnswerSchema {
     /// What does not match, for the model.
     pub fn check(&self, answer: &str) -> Result<Value, String> {
         let value = json::document(answer).map_err(|why| format!("It is not JSON: {why}."))?;
-        arguments::validate("The answer does", &self.validator, &value)?;
+        self.validator.check("The answer does", &value)?;
         Ok(value)
     }
 }

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use jsonschema::Validator;
-
 use crate::contract::{Tool, ToolDefinition};
 use crate::text;
+
+use super::validator::Validator;
 
 /// The tools that an agent may use.
 #[derive(Default)]
@@ -37,11 +37,13 @@ impl Toolbox {
         Self { tools, definitions }
     }
 
+    /// What the model is told, sorted by name.
     #[must_use]
     pub fn definitions(&self) -> &[ToolDefinition] {
         &self.definitions
     }
 
+    /// The names, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.definitions.iter().map(|definition| definition.name.as_str())
     }
@@ -67,10 +69,9 @@ impl Toolbox {
 
 impl<'a> Found<'a> {
     /// The compiled schema of the tool's arguments.
-    #[must_use]
-    pub fn validator(&self) -> &'a Validator {
+    pub(super) fn validator(&self) -> &'a Validator {
         self.validator.get_or_init(|| {
-            jsonschema::validator_for(&self.tool.definition().parameters)
+            Validator::new(&self.tool.definition().parameters)
                 .expect("the schemas of built-in tools are valid, which a test proves")
         })
     }

@@ -11,7 +11,7 @@ use super::clock::{Clock, working_time};
 use super::emitter::SinkClosed;
 use super::limits::{Limit, Meter};
 use super::repeat::RepeatDetector;
-use super::{Agent, Cancel, Emitter, Run, dispatch};
+use super::{Agent, Cancel, Emitter, Run, execute};
 
 /// How a turn ended.
 #[derive(Debug)]
@@ -123,7 +123,8 @@ impl Turn<'_> {
             return match reply.finish_reason {
                 FinishReason::Length => Err(Stop::Limit(Limit::Output)),
                 FinishReason::ContentFilter => {
-                    Err(Stop::Model(self.refused("the provider's content filter ended the reply")))
+                    let what = "the provider's content filter ended the reply";
+                    Err(Stop::Model(self.model_error(ModelErrorKind::BadRequest, what)))
                 }
                 _ => self.answer(reply.content).await,
             };
@@ -144,9 +145,10 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn refused(&self, message: &str) -> ModelError {
+    /// A failure of the model that its server did not report as one.
+    pub(super) fn model_error(&self, kind: ModelErrorKind, message: &str) -> ModelError {
         ModelError {
-            kind: ModelErrorKind::BadRequest,
+            kind,
             status: None,
             message: message.to_owned(),
             model: self.agent.model.info().id.clone(),
@@ -201,7 +203,7 @@ pub fn settle(session: &mut Session, emitter: &Emitter, why: &str) -> anyhow::Re
     session.settle(why, Timestamp::now())?;
     for message in &session.messages()[known..] {
         if let Message::Tool(answer) = message {
-            emitter.notify(dispatch::cancelled(answer));
+            emitter.notify(execute::cancelled(answer));
         }
         emitter.notify(EventKind::Message(message.clone()));
     }

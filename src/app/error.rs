@@ -38,7 +38,7 @@ impl SetupError {
         }
     }
 
-    pub(super) fn failed(message: impl ToString) -> Self {
-        Self { kind: SetupErrorKind::Failed, message: message.to_string() }
+    pub(super) fn failed(error: impl Into<anyhow::Error>) -> Self {
+        Self { kind: SetupErrorKind::Failed, message: format!("{:#}", error.into()) }
     }
 }

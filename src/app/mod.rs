@@ -19,9 +19,7 @@ use crate::llm::{self, Surroundings};
 use crate::net::Net;
 use crate::prompt::Registry;
 use crate::skills::{Catalogue, Loaded};
-use crate::tools::load_skill::LoadSkill;
-use crate::tools::load_skill_reference::LoadSkillReference;
-use crate::tools::{self, Choice, Kit};
+use crate::tools::{self, Choice, Kit, LoadSkill, LoadSkillReference};
 use crate::workspace::{Ledger, Workspace};
 
 pub use error::{SetupError, SetupErrorKind};
@@ -96,6 +94,7 @@ pub fn assemble(
         limits,
         budget,
         tool_result_max_tokens: settings.context.tool_result_max_tokens,
+        tool_output: settings.tool_output,
         approval: options.approve.unwrap_or(settings.approval),
         workspace: workspace.clone(),
         readable: catalogue.directories(),

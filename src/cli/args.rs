@@ -45,7 +45,7 @@ pub struct GlobalArgs {
     #[arg(short = 'C', long, global = true, value_name = "DIR", help_heading = GLOBAL)]
     pub directory: Option<PathBuf>,
     /// Set a configuration key: limits.max_turns=5 (repeatable)
-    #[arg(long = "set", global = true, value_name = "KEY=VALUE", help_heading = GLOBAL)]
+    #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = assignment, help_heading = GLOBAL)]
     pub sets: Vec<String>,
     /// When to colour [also: NO_COLOR]
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, help_heading = GLOBAL)]
@@ -329,6 +329,11 @@ fn describe(command: &clap::Command, parent: &str, out: &mut Vec<u8>) -> std::io
         describe(inner, &name, out)?;
     }
     Ok(())
+}
+
+/// Only the form is checked here: which keys there are is known once the configuration is read.
+fn assignment(text: &str) -> Result<String, String> {
+    key_value(text).map(|_| text.to_owned())
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

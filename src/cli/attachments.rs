@@ -15,7 +15,7 @@ const MOST_BYTES: u64 = 16 << 20;
 /// A sentence with the file's name.
 pub(super) fn read(path: &Path) -> Result<Attachment, String> {
     if path == Path::new("-") {
-        let bytes = stdin::whole().map_err(|error| error.to_string())?;
+        let bytes = stdin::whole(super::note).map_err(|error| error.to_string())?;
         return from_bytes("stdin", bytes);
     }
     let name = path.display().to_string();

@@ -162,10 +162,10 @@ impl Host {
     fn finish(&mut self, end: &AgentTurnEnd, signal: Option<Signal>) -> TurnEnd {
         self.in_turn = false;
         let agent = &self.services.agent;
-        let mut verdict = exit::verdict(&end.stop, self.run.totals.denied, signal);
+        let mut verdict = exit::verdict(&end.stop, self.run.totals.unasked, signal);
         verdict.reason = agent.redactor.redact(&verdict.reason).into_owned();
         if let Err(error) = self.session.end_turn(&verdict.reason, Timestamp::now()) {
-            let message = format!("the session is not kept on disk: {error}");
+            let message = format!("the session is not kept on disk: {:#}", anyhow::Error::from(error));
             self.run.emitter.notify(EventKind::Warning { message });
         }
         match self.run.emitter.emit(run::completed(agent, &self.run, &verdict, end)) {

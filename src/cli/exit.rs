@@ -63,18 +63,18 @@ impl Verdict {
     }
 }
 
-/// The verdict on a turn that ended with `stop`, with `denied` calls that nobody could allow. A signal beats
+/// The verdict on a turn that ended with `stop`, with `unasked` calls that nobody was there to allow. A signal beats
 /// everything; a denial counts only where nothing else went wrong.
 #[must_use]
-pub fn verdict(stop: &Stop, denied: u64, signal: Option<Signal>) -> Verdict {
+pub fn verdict(stop: &Stop, unasked: u64, signal: Option<Signal>) -> Verdict {
     let (code, status, reason) = match (stop, signal) {
         (_, Some(signal)) => (signal.code(), RunStatus::Interrupted, format!("stopped by {}", signal.name())),
         // Without a signal of ours the reader left: that is how `| head -1` ends.
         (Stop::SinkClosed, None) => (DONE, RunStatus::Interrupted, "the reader closed the output".to_owned()),
         (Stop::Interrupted, None) => (Signal::Interrupt.code(), RunStatus::Interrupted, "interrupted".to_owned()),
-        (Stop::Answered, None) if denied > 0 => {
+        (Stop::Answered, None) if unasked > 0 => {
             let calls =
-                if denied == 1 { "1 tool call was".to_owned() } else { format!("{denied} tool calls were") };
+                if unasked == 1 { "1 tool call was".to_owned() } else { format!("{unasked} tool calls were") };
             let reason =
                 format!("{calls} denied because nobody could be asked: allow them with --approve edits or all");
             (DENIED, RunStatus::Completed, reason)

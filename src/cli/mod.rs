@@ -1,4 +1,4 @@
-//! The command line: arguments in, exit code out. One file a command; the list of them is [`dispatch`].
+//! The command line: arguments in, exit code out. One file a command; the list of them is `dispatch`.
 
 mod args;
 mod attachments;
@@ -97,6 +97,11 @@ impl args::Usage {
         let _ = result;
         code
     }
+}
+
+/// One line of progress on stderr.
+fn note(message: &str) {
+    let _ = writeln!(io::stderr(), "{message}");
 }
 
 /// One warning on stderr.

@@ -1,6 +1,6 @@
 //! `agent run`: one task, its answer, an exit code.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -81,10 +81,10 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
     let sink: Box<dyn EventSink> = match args.output {
         OutputFormat::Text => Box::new(screen),
         OutputFormat::Json => {
-            Box::new(Fanout { sinks: vec![Box::new(screen), Box::new(Jsonl::last(io::stdout()))] })
+            Box::new(Fanout { sinks: vec![Box::new(Jsonl::last(io::stdout())), Box::new(screen)] })
         }
         OutputFormat::Jsonl => {
-            Box::new(Fanout { sinks: vec![Box::new(screen), Box::new(Jsonl::all(io::stdout()))] })
+            Box::new(Fanout { sinks: vec![Box::new(Jsonl::all(io::stdout())), Box::new(screen)] })
         }
     };
     Ok(Prepared { services, session, input, sink, output_file: args.output_file, warnings })
@@ -126,17 +126,14 @@ fn input(args: &RunArgs, warnings: &mut Vec<String>) -> Result<String, Failure> 
         Some(task) => task.to_owned(),
         None if from_stdin => return Err(Failure::usage("give the task as an argument when -f - reads stdin")),
         None => {
-            let bytes = stdin::whole().map_err(|error| {
+            let bytes = stdin::whole(super::note).map_err(|error| {
                 Failure::usage(format!("no task: {error} (agent run \"task\", or pipe the task in)"))
             })?;
             return Ok(attach(String::from_utf8_lossy(&bytes).trim_end(), &attached));
         }
     };
     if !from_stdin {
-        let say = |note: &str| {
-            let _ = writeln!(io::stderr(), "{note}");
-        };
-        match stdin::attachment(args.stdin, say).map_err(Failure::usage)? {
+        match stdin::attachment(args.stdin, super::note).map_err(Failure::usage)? {
             Input::Text(bytes) => attached.push(attachments::from_bytes("stdin", bytes).map_err(Failure::usage)?),
             Input::Nothing(note) => warnings.extend(note),
         }
@@ -175,19 +172,20 @@ async fn drive(prepared: Prepared) -> Result<u8, Failure> {
         Ok(()) => take_turn(&agent, &mut session, &mut run, input, &cancel).await,
         Err(error) => TurnEnd { stop: Stop::Failed(error), answer: String::new() },
     };
-    let mut verdict = exit::verdict(&end.stop, run.totals.denied, signals.seen());
+    let mut verdict = exit::verdict(&end.stop, run.totals.unasked, signals.seen());
     verdict.reason = agent.redactor.redact(&verdict.reason).into_owned();
     if let Some(path) = output_file.filter(|_| is_final(&end.stop))
         && let Err(error) = std::fs::write(&path, &end.answer)
     {
         verdict.fail(format!("cannot write the answer to {}: {error}", path.display()));
     }
-    let kept = session.end_turn(&verdict.reason, Timestamp::now());
+    if let Err(error) = session.end_turn(&verdict.reason, Timestamp::now()) {
+        verdict.fail(format!("{:#}", anyhow::Error::from(error)));
+    }
     run.emitter.notify(completed(&agent, &run, &verdict, &end));
     if let Some(error) = run.emitter.failure().filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
         return Err(Failure::new(exit::FAILED, anyhow::anyhow!("cannot write the output: {error}")));
     }
-    kept?;
     Ok(verdict.code)
 }
 

@@ -35,41 +35,46 @@ pub enum Input {
 /// Why standard input could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StdinError {
-    #[error("standard input has more than 16 MiB: pass a part of it, or save it to a file and name the file")]
+    #[error("stdin has more than 16 MiB: pass a part of it, or save it to a file and name the file")]
     TooLarge,
-    #[error("standard input is empty")]
+    #[error("stdin is empty, and it was asked for")]
     Empty,
-    #[error("standard input is a terminal: pipe something in, or give the task as an argument")]
+    #[error("stdin is a terminal: pipe something in, or give the task as an argument")]
     Terminal,
-    #[error("cannot read standard input: {0}")]
+    #[error("cannot read stdin: {0}")]
     Read(#[from] io::Error),
 }
 
 /// Reads standard input as an attachment to a task. `say` shows a note while it waits.
-pub fn attachment(mode: StdinMode, mut say: impl FnMut(&str)) -> Result<Input, StdinError> {
+pub fn attachment(mode: StdinMode, say: impl FnMut(&str)) -> Result<Input, StdinError> {
     match mode {
         StdinMode::None => Ok(Input::Nothing(None)),
-        StdinMode::Require => whole().map(Input::Text),
+        StdinMode::Require => whole(say).map(Input::Text),
         StdinMode::Auto if io::stdin().is_terminal() => Ok(Input::Nothing(None)),
-        StdinMode::Auto => automatic(&mut say),
+        StdinMode::Auto => {
+            let patience = match writer_of_stdin() {
+                Writer::Peer => None,
+                Writer::Ancestor => Some(FORGOTTEN),
+                Writer::Unknown => Some(UNKNOWN),
+            };
+            read(patience, say)
+        }
     }
 }
 
-/// Reads all of standard input, as the task or as `-f -`.
-pub fn whole() -> Result<Vec<u8>, StdinError> {
+/// Waits for all of standard input, as the task or as `-f -`.
+pub fn whole(say: impl FnMut(&str)) -> Result<Vec<u8>, StdinError> {
     if io::stdin().is_terminal() {
         return Err(StdinError::Terminal);
     }
-    let bytes = read_rest(Vec::new())?;
-    if bytes.iter().all(u8::is_ascii_whitespace) { Err(StdinError::Empty) } else { Ok(bytes) }
+    match read(None, say)? {
+        Input::Text(bytes) => Ok(bytes),
+        Input::Nothing(_) => Err(StdinError::Empty),
+    }
 }
 
-fn automatic(say: &mut dyn FnMut(&str)) -> Result<Input, StdinError> {
-    let patience = match writer_of_stdin() {
-        Writer::Peer => None,
-        Writer::Ancestor => Some(FORGOTTEN),
-        Writer::Unknown => Some(UNKNOWN),
-    };
+/// Reads to the end, giving up when no first byte comes within `patience`.
+fn read(patience: Option<Duration>, mut say: impl FnMut(&str)) -> Result<Input, StdinError> {
     // A blocking read cannot be taken back, so it gets a thread of its own; one that is still reading when we go on
     // ends with the process.
     let (sender, receiver) = mpsc::channel();
@@ -82,14 +87,14 @@ fn automatic(say: &mut dyn FnMut(&str)) -> Result<Input, StdinError> {
         Err(RecvTimeoutError::Timeout) => match patience {
             Some(FORGOTTEN) => return Ok(Input::Nothing(Some(silent(FORGOTTEN)))),
             Some(patience) => {
-                say("waiting for standard input …");
+                say("waiting for stdin …");
                 match receiver.recv_timeout(patience.saturating_sub(FORGOTTEN)) {
                     Err(_) => return Ok(Input::Nothing(Some(silent(patience)))),
                     Ok(first) => first,
                 }
             }
             None => {
-                say("waiting for standard input …");
+                say("waiting for stdin …");
                 receiver.recv().unwrap_or_else(|_| Ok(Vec::new()))
             }
         },
@@ -106,7 +111,7 @@ fn automatic(say: &mut dyn FnMut(&str)) -> Result<Input, StdinError> {
 
 fn silent(waited: Duration) -> String {
     format!(
-        "nothing came on standard input within {}: going on without it (--stdin none says so from the start, \
+        "nothing came on stdin within {}: going on without it (--stdin none says so from the start, \
          --stdin require waits)",
         crate::config::format_duration(waited)
     )

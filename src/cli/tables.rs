@@ -80,7 +80,7 @@ pub(super) fn tools(definitions: &[ToolDefinition]) -> String {
     columns(&rows, terminal::width())
 }
 
-/// The skills, the loaded ones marked.
+/// The skills, the loaded ones marked, with what each of them hides.
 pub(super) fn skills(catalogue: &Catalogue, loaded: &Loaded) -> String {
     if catalogue.is_empty() {
         return "No skills.\n".to_owned();
@@ -89,7 +89,8 @@ pub(super) fn skills(catalogue: &Catalogue, loaded: &Loaded) -> String {
         .iter()
         .map(|skill| {
             let mark = if loaded.contains(&skill.name) { "[✓]" } else { "[○]" };
-            [mark.to_owned(), skill.name.clone(), text::one_line(&skill.description, WIDTH)]
+            let hides = skill.hides.as_ref().map(|path| format!(" (hides {path})")).unwrap_or_default();
+            [mark.to_owned(), skill.name.clone(), text::one_line(&skill.description, WIDTH) + &hides]
         })
         .collect();
     columns(&rows, terminal::width())

@@ -4,9 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use include_dir::Dir;
-
-use crate::builtin;
+use crate::builtin::{self, Dir};
 
 /// What became of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -134,9 +134,10 @@ impl<'w> Walk<'w> {
                 (Some(schema), _) => self.node(schema, value, &key.text),
                 (None, Value::Bool(false)) => {
                     let known = properties.into_iter().flat_map(serde_json::Map::keys).map(String::as_str);
-                    let kinds = Kind::ALL.map(Kind::name);
                     // A key of the settings that a flag got wrong may have meant a kind.
-                    let kinds = kinds.into_iter().filter(|_| self.kind == Kind::Settings && key.place.line == 0);
+                    let may_be_kind = self.kind == Kind::Settings && key.place.line == 0;
+                    let kinds = Kind::NAMED.map(Kind::name);
+                    let kinds = kinds.into_iter().filter(|_| may_be_kind);
                     let message = format!("unknown key `{}`", key.text);
                     let mistake = Mistake::at(self.sources, key.place, message);
                     let listed: Vec<&str> = known.clone().collect();

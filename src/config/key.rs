@@ -21,7 +21,7 @@ pub(super) struct KeyPath {
 pub(super) fn parse<'n>(key: &str, names: impl Fn(Kind) -> Vec<&'n str>) -> KeyPath {
     let steps = |text: &str| text.split('.').filter(|step| !step.is_empty()).map(str::to_owned).collect();
     let (first, rest) = key.split_once('.').unwrap_or((key, ""));
-    let kind = Kind::ALL.into_iter().find(|kind| *kind != Kind::Settings && kind.name() == first);
+    let kind = Kind::NAMED.into_iter().find(|kind| kind.name() == first);
     let Some(kind) = kind else {
         return KeyPath { kind: Kind::Settings, name: String::new(), path: steps(key) };
     };
@@ -71,7 +71,7 @@ impl Reading<'_> {
     fn key_of_variable(&self, variable: &str) -> String {
         let steps: Vec<&str> = variable[VARIABLE.len()..].split("__").collect();
         let mut key: Vec<String> = steps.iter().map(|step| step.to_ascii_lowercase()).collect();
-        let kind = Kind::ALL.into_iter().find(|kind| kind.name() == key[0]);
+        let kind = Kind::NAMED.into_iter().find(|kind| kind.name() == key[0]);
         if let (Some(kind), Some(name)) = (kind, steps.get(1)) {
             let flat = |name: &str| name.replace(['-', '.'], "_").to_ascii_uppercase();
             if let Some(known) = self.names(kind).into_iter().find(|known| flat(known) == flat(name)) {

@@ -132,7 +132,7 @@ pub(super) fn scan(layer: &LayerDir) -> Scan {
     scan
 }
 
-fn built_in(dir: &include_dir::Dir<'static>, scan: &mut Scan) {
+fn built_in(dir: &builtin::Dir<'static>, scan: &mut Scan) {
     for file in dir.files() {
         let path = file.path().to_string_lossy();
         let Entry::File(kind, name, whole_template) = classify(&path) else { continue };
@@ -225,7 +225,7 @@ enum Entry {
 
 fn classify_dir(path: &str) -> Entry {
     const OTHERS: [&str; 2] = ["prompts", "skills"];
-    let folders = || Kind::ALL.into_iter().map(Kind::folder).filter(|folder| !folder.is_empty());
+    let folders = || Kind::NAMED.into_iter().map(Kind::folder);
     if folders().any(|folder| folder == path || folder.starts_with(&format!("{path}/"))) {
         return Entry::Open;
     }
@@ -254,7 +254,7 @@ fn classify(path: &str) -> Entry {
         Some(Kind::Settings) if stem == "agent" => Entry::File(Kind::Settings, String::new(), whole_template),
         Some(Kind::Settings) | None => {
             let near = did_you_mean(stem, ["agent"]).map(|_| "did you mean `agent.yaml`?".to_owned());
-            let folders: Vec<&str> = Kind::ALL.into_iter().map(Kind::folder).filter(|f| !f.is_empty()).collect();
+            let folders: Vec<&str> = Kind::NAMED.into_iter().map(Kind::folder).collect();
             let places = format!("settings are agent.yaml; the rest lies in {}", folders.join(", "));
             Entry::Unknown(Some(near.unwrap_or(places)))
         }

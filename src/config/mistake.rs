@@ -69,8 +69,7 @@ impl Mistake {
         let mut mistake = Self::in_file(file, format!("template: {}", error.message));
         mistake.line = error.line;
         mistake.source_line = error.line.and_then(|line| source_line(text, line));
-        let before = error.range.as_ref().and_then(|range| text.get(..range.start));
-        mistake.column = before.map(|before| before.chars().rev().take_while(|c| *c != '\n').count() + 1);
+        mistake.column = error.column;
         mistake
     }
 

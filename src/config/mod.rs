@@ -40,7 +40,7 @@ pub use schema::schema;
 pub use secret::{Secret, looks_secret};
 pub use settings::{
     AgentConfig, ApprovalMode, ContextSettings, Limits, Named, PromptRef, PromptSettings, PromptSource,
-    SessionStoreConfig, Settings,
+    SessionStoreConfig, Settings, ToolOutputSettings,
 };
 pub use source::{Kind, Layer};
 pub use trust::{Brought, TrustStore, brought};
@@ -79,9 +79,9 @@ mod tests {
         let work = tempfile::tempdir().expect("a directory");
         let root = work.path().canonicalize().expect("a path");
         copy(&case.join("user"), &root.join("home/.config/agent"));
-        copy(&case.join("project"), &root.join("work/.agent"));
+        copy(&case.join("project"), &root.join("workspace/.agent"));
         copy(&case.join("config"), &root.join("given"));
-        fs::create_dir_all(root.join("work")).expect("made");
+        fs::create_dir_all(root.join("workspace")).expect("made");
         let lines = |name: &str| -> Vec<String> {
             let text = fs::read_to_string(case.join(name)).unwrap_or_default();
             text.lines().map(str::to_owned).collect()
@@ -93,7 +93,7 @@ mod tests {
                 .filter_map(|line| line.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()))),
         );
         let env = Env::from_pairs(pairs);
-        let workspace = Workspace::open(&root.join("work")).expect("a workspace");
+        let workspace = Workspace::open(&root.join("workspace")).expect("a workspace");
         let given = root.join("given");
         let options = LoadOptions {
             env: &env,

@@ -40,13 +40,16 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Every kind, in the order of the files.
     pub const ALL: [Self; 4] = [Self::Settings, Self::Agents, Self::Models, Self::SessionStores];
+    /// Those that have a file for each name. Their dotted keys begin with the kind.
+    pub const NAMED: [Self; 3] = [Self::Agents, Self::Models, Self::SessionStores];
 
     /// How keys and schemas call it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::Settings => "agent",
+            Self::Settings => "settings",
             Self::Agents => "agents",
             Self::Models => "models",
             Self::SessionStores => "session_stores",
@@ -63,10 +66,13 @@ impl Kind {
         }
     }
 
+    /// The kind of this name, of one or of many: `model` and `models` are the same.
+    ///
     /// # Errors
     /// A sentence that names the kinds.
     pub fn parse(name: &str) -> Result<Self, String> {
-        let kind = Self::ALL.into_iter().find(|kind| kind.name() == name);
+        let is_meant = |kind: &Self| kind.name() == name || kind.name().strip_suffix('s') == Some(name);
+        let kind = Self::ALL.into_iter().find(is_meant);
         kind.ok_or_else(|| format!("there is no kind `{name}`: {}", Self::ALL.map(Self::name).join(", ")))
     }
 }

@@ -216,6 +216,7 @@ pub(super) fn looks_like_html(body: &str) -> bool {
 
 /// What a web page says of itself.
 pub(super) fn page_title(page: &str) -> String {
+    const LONGEST_EXTRACT: usize = 120;
     let lower = page.to_ascii_lowercase();
     let title = lower.find("<title").and_then(|tag| {
         let start = tag + lower[tag..].find('>')? + 1;
@@ -223,8 +224,15 @@ pub(super) fn page_title(page: &str) -> String {
     });
     match title.map(str::trim).filter(|title| !title.is_empty()) {
         Some(title) => format!("a web page titled \"{title}\""),
-        None => "a web page".to_owned(),
+        None => match text::one_line(&without_tags(page), LONGEST_EXTRACT) {
+            words if words.is_empty() => "a web page".to_owned(),
+            words => format!("a web page that says \"{words}\""),
+        },
     }
+}
+
+fn without_tags(page: &str) -> String {
+    page.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect::<Vec<_>>().join(" ")
 }
 
 fn words(level: &Value) -> Option<String> {

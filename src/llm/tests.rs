@@ -310,8 +310,6 @@ fn nobody_listens() {
 #[test]
 fn what_cannot_work_is_said_before_a_request() {
     for (yaml, message) in [
-        ("", "model `m` has neither an API key nor a base URL of its own"),
-        ("base_url: https://api.openai.com/v1", "model `m` has neither an API key nor a base URL of its own"),
         (
             "{ base_url: \"localhost:80\" }",
             "models.m.base_url: `localhost:80/chat/completions` is not an http:// or https:// address: the scheme is `localhost`",
@@ -329,6 +327,20 @@ fn what_cannot_work_is_said_before_a_request() {
     ] {
         let error = connect(&config(yaml), &Surroundings::default()).map(|_| ()).expect_err(yaml);
         assert_eq!(error.to_string(), message);
+    }
+}
+
+#[test]
+fn a_model_with_neither_key_nor_server_is_not_configured() {
+    for (yaml, configured) in [
+        ("", false),
+        ("base_url: https://api.openai.com/v1", false),
+        ("api_key: k", true),
+        ("base_url: http://localhost:8080/v1", true),
+        ("headers: { Authorization: Bearer x }", true),
+    ] {
+        let model = connect(&config(yaml), &Surroundings::default()).expect(yaml);
+        assert_eq!(model.info().configured, configured, "{yaml}");
     }
 }
 

@@ -31,9 +31,9 @@ fn advice(servers: &[LocalServer]) -> String {
         }
     };
     format!(
-        "no model is configured. For OpenAI set OPENAI_API_KEY, and AGENT_MODEL for another than gpt-5-mini;\n\
-         for a server of your own {local};\n\
-         to try it without either: agent run -m demo \"Show me around\"."
+        "no model is configured. For OpenAI: set OPENAI_API_KEY (AGENT_MODEL names another model than gpt-5-mini)\n\
+         For a server of your own: {local}\n\
+         To try it with neither: agent run -m demo \"Show me around\""
     )
 }
 

@@ -2,12 +2,17 @@
 //!
 //! A proof, not a guess: the line must be made of words that the shell takes as they are, joined by `|` at most; each
 //! program must be in the table, with flags that are in the table, and come from a directory outside the workspace;
-//! each path must resolve inside the workspace. Whatever is not understood is not proven. Programs that run others
-//! or obey files of the workspace (git, find -exec, sed scripts, awk) are left out.
+//! each path must resolve inside the workspace. Whatever is not understood is not proven.
 
 use std::path::{Component, Path};
 
 use crate::workspace::Workspace;
+
+use super::programs::Operands::{
+    Files, Format, LinesThenPaths, None as Nothing, OnePath, Paths, PathsThenTests, PatternThenPaths, Words,
+};
+use super::programs::{BUILT_IN, FIND_TESTS, PROGRAMS, Program};
+use super::shell::pipeline;
 
 /// A command line and where it would run.
 #[derive(Debug, Clone, Copy)]
@@ -54,168 +59,6 @@ fn is_steered(env: &[(String, String)], workspace: &Workspace) -> bool {
 fn variable<'a>(env: &'a [(String, String)], name: &str) -> &'a str {
     env.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
 }
-
-// ------------------------------------------------------------------------------------------------- the shell
-
-/// The words of each command of a pipeline; `None` where the shell would do more than pass them on.
-fn pipeline(line: &str) -> Option<Vec<Vec<String>>> {
-    let mut commands = vec![Vec::new()];
-    let mut word: Option<String> = None;
-    let mut chars = line.trim_matches([' ', '\t', '\n']).chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            ' ' | '\t' => commands.last_mut()?.extend(word.take()),
-            '|' if !matches!(chars.peek(), Some('|' | '&')) => {
-                commands.last_mut()?.extend(word.take());
-                commands.push(Vec::new());
-            }
-            '\'' | '"' => quoted(c, &mut chars, word.get_or_insert_default())?,
-            c if is_plain(c) => word.get_or_insert_default().push(c),
-            _ => return None,
-        }
-    }
-    commands.last_mut()?.extend(word);
-    commands.iter().all(|words| !words.is_empty()).then_some(commands)
-}
-
-/// Characters that mean nothing to the shell outside quotes. (`=` does at the beginning of a command, but no program
-/// of the table has one in its name; `~` and `{` do, and are not among them.)
-fn is_plain(c: char) -> bool {
-    // Some shells take these bytes for blanks wherever they stand.
-    const TAKEN_FOR_BLANKS: [u8; 2] = [0x85, 0xa0];
-    let letter = c.is_alphanumeric() && !c.encode_utf8(&mut [0; 4]).bytes().any(|b| TAKEN_FOR_BLANKS.contains(&b));
-    letter || "-_./,:=+@%".contains(c)
-}
-
-fn quoted(quote: char, chars: &mut impl Iterator<Item = char>, word: &mut String) -> Option<()> {
-    for c in chars {
-        match c {
-            c if c == quote => return Some(()),
-            c if c.is_control() && c != '\t' => return None,
-            '$' | '`' | '\\' | '!' if quote == '"' => return None,
-            c => word.push(c),
-        }
-    }
-    None
-}
-
-// ---------------------------------------------------------------------------------------------- the programs
-
-/// A program that only reads, as long as it gets nothing but these flags.
-struct Program {
-    name: &'static str,
-    /// Single letters that take no value.
-    flags: &'static str,
-    /// Single letters that take one.
-    valued: &'static str,
-    /// Long flags, separated by spaces; those that end with `=` take a value.
-    long: &'static str,
-    operands: Operands,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Operands {
-    /// Files and directories.
-    Paths,
-    /// At most one file: a second one would be written to.
-    OnePath,
-    /// Files, and no directories: what is in them could be links that lead out.
-    Files,
-    /// A pattern, unless a flag gave it; then paths.
-    PatternThenPaths,
-    /// A script that only prints lines by their number; then paths.
-    LinesThenPaths,
-    /// Paths, then tests.
-    PathsThenTests,
-    /// Words that name nothing.
-    Words,
-    /// A format that begins with `+`: anything else would set the clock.
-    Format,
-    None,
-}
-
-use Operands::{
-    Files, Format, LinesThenPaths, None as Nothing, OnePath, Paths, PathsThenTests, PatternThenPaths, Words,
-};
-
-const fn program(
-    name: &'static str,
-    flags: &'static str,
-    valued: &'static str,
-    long: &'static str,
-    operands: Operands,
-) -> Program {
-    Program { name, flags, valued, long, operands }
-}
-
-const LS_LONG: &str = "--all --almost-all --color --color= --human-readable --recursive --group-directories-first";
-const GREP_LONG: &str = "\
-    --color --color= --colour= --count --line-number --ignore-case --recursive --word-regexp --fixed-strings \
-    --extended-regexp --perl-regexp --files-with-matches --files-without-match --only-matching --invert-match \
-    --no-filename --with-filename --no-messages --include= --exclude= --exclude-dir= --max-count= --context= \
-    --after-context= --before-context= --regexp=";
-const RG_LONG: &str = "\
-    --color= --count --line-number --no-line-number --ignore-case --smart-case --word-regexp --fixed-strings \
-    --files-with-matches --only-matching --invert-match --no-filename --heading --no-heading --hidden \
-    --no-ignore --glob= --type= --max-count= --context= --max-depth= --after-context= --before-context= \
-    --sort= --files --multiline --regexp=";
-
-/// Commands that the shell runs itself are marked by [`BUILT_IN`]. Sorted as one thinks of them.
-const PROGRAMS: &[Program] = &[
-    program("ls", "1aAbBcCdfFgGhiklmnNopqQrRsStuUvxXZ", "", LS_LONG, Paths),
-    program("pwd", "LP", "", "", Nothing),
-    program("echo", "neE", "", "", Words),
-    program("true", "", "", "", Nothing),
-    program("false", "", "", "", Nothing),
-    program("cat", "AbeEnstTuv", "", "--number --show-all", Paths),
-    program("tac", "", "", "", Paths),
-    program("nl", "", "bnw", "", Paths),
-    program("head", "qvz", "nc", "--lines= --bytes=", Paths),
-    program("tail", "qvz", "nc", "--lines= --bytes=", Paths),
-    program("wc", "clLmw", "", "--lines --words --bytes --chars", Paths),
-    program("file", "bihN", "", "--brief --mime --mime-type", Paths),
-    program("stat", "tx", "c", "--format= --printf= --terse", Paths),
-    program("du", "abchkmsS0", "d", "--max-depth= --summarize --human-readable --all", Paths),
-    program("df", "ahHiklmPT", "", "--human-readable", Paths),
-    program("tree", "aCdfhinpsF", "LIP", "", Paths),
-    program("grep", "abcEFGhHiIlLnoPqrsvwxy", "ABCme", GREP_LONG, PatternThenPaths),
-    program("rg", "cFhHiIlnNoPqsSuUvwx", "ABCegmtT", RG_LONG, PatternThenPaths),
-    program("find", "", "", "", PathsThenTests),
-    program("sed", "nEr", "", "", LinesThenPaths),
-    program("sort", "bcCdfghiMmnrRsuVz", "kt", "--reverse --unique --numeric-sort --key=", Paths),
-    program("uniq", "cdDiuz", "fsw", "--count --repeated --unique", OnePath),
-    program("cut", "sz", "bcdf", "--delimiter= --fields= --characters= --complement", Paths),
-    program("tr", "cCdst", "", "--delete --squeeze-repeats --complement", Words),
-    program("od", "bcdox", "AjNt", "", Paths),
-    program("diff", "abBcdeEiNqstuwyZ", "U", "--brief --unified --unified= --color --color=", Files),
-    program("cmp", "bls", "n", "", Files),
-    program("comm", "123", "", "", Files),
-    program("md5sum", "bt", "", "", Files),
-    program("sha1sum", "bt", "", "", Files),
-    program("sha256sum", "bt", "", "", Files),
-    program("sha512sum", "bt", "", "", Files),
-    program("cksum", "", "", "", Files),
-    program("realpath", "emsqz", "", "", Paths),
-    program("readlink", "efmnqsz", "", "", Paths),
-    program("basename", "az", "s", "", Words),
-    program("dirname", "z", "", "", Words),
-    program("seq", "w", "fs", "", Words),
-    program("date", "uR", "", "--utc --iso-8601 --iso-8601= --rfc-3339=", Format),
-    program("uname", "amnoprsv", "", "--all", Nothing),
-    program("whoami", "", "", "", Nothing),
-    program("id", "gGnruz", "", "", Nothing),
-    program("nproc", "", "", "--all", Nothing),
-    program("arch", "", "", "", Nothing),
-];
-
-const BUILT_IN: [&str; 4] = ["pwd", "echo", "true", "false"];
-
-/// Tests of `find`: those that end with `=` here take the next word. What runs, deletes or writes is not among them,
-/// nor is what follows links.
-const FIND_TESTS: &str = "\
-    -name= -iname= -path= -ipath= -type= -maxdepth= -mindepth= -size= -mtime= -mmin= -ctime= -atime= -perm= \
-    -user= -regex= -iregex= -empty -executable -readable -writable -not -a -and -o -or -prune -print -print0 \
-    -ls -true -false -xdev -depth";
 
 struct Place<'a> {
     dir: &'a Path,

@@ -4,6 +4,8 @@
 //! of what the mode frees is asked about, never silently allowed.
 
 mod command;
+mod programs;
+mod shell;
 
 use crate::config::ApprovalMode;
 use crate::contract::{Effect, Permission};

@@ -52,6 +52,6 @@ impl PromptError {
     }
 
     pub(super) fn of_template(file: &str, error: &TemplateError) -> Self {
-        Self { line: error.line, ..Self::of_file(file, error.message.clone()) }
+        Self { line: error.line, column: error.column, ..Self::of_file(file, error.message.clone()) }
     }
 }

@@ -92,7 +92,7 @@ impl Prompt {
         self.template.render(context).map(|text| text.trim().to_owned()).map_err(|error| {
             match error.missing.as_slice() {
                 [] => PromptError::of_template(&self.origin, &error),
-                missing => PromptError { line: error.line, ..self.missing(missing) },
+                missing => PromptError { line: error.line, column: error.column, ..self.missing(missing) },
             }
         })
     }
@@ -172,7 +172,7 @@ mod tests {
         let optional = "{% if vars.a %}x{% endif %}{{ b }}{% for i in range(2) %}{{ i }}{{ c.d }}{% endfor %}";
         let error = prompt(optional).expect("sound").render(&value(&json!({"c": {}}))).expect_err("undefined");
         assert!(error.to_string().contains("`b`, `c.d`"), "{error}");
-        assert_eq!(error.line, Some(1));
+        assert_eq!((error.line, error.column), (Some(1), Some(7)));
         let fine = prompt("{% if vars.a %}x{% endif %}ok").expect("sound");
         assert_eq!(fine.render(&value(&json!({"vars": {}}))).expect("an `if` may ask for anything"), "ok");
     }
@@ -180,8 +180,8 @@ mod tests {
     #[test]
     fn errors_name_file_and_line() {
         for (text, place) in [
-            ("---\ndescription: d\n---\nfine\n{% if %}\n", "prompts/greet/v1.0.md:5"),
-            ("{% endif %}", "prompts/greet/v1.0.md:1"),
+            ("---\ndescription: d\n---\nfine\n{% if %}\n", "prompts/greet/v1.0.md:5:7: "),
+            ("{% endif %}", "prompts/greet/v1.0.md:1:4: "),
             ("---\ndescription: d\nrequired: []\n---\n", "prompts/greet/v1.0.md:3:1: "),
             ("---\ndescription: d\n", "prompts/greet/v1.0.md:1: "),
         ] {

@@ -25,6 +25,7 @@ use crate::{terminal, text};
 
 /// What a chat needs of whoever runs its turns. Tables end in a line feed.
 pub trait ChatHost: Send {
+    /// Where paths are completed and attached from.
     fn workspace(&self) -> &Workspace;
 
     /// Runs one turn; everything that happens in it is shown by the host's sink. Dropping the future stops it.
@@ -39,8 +40,11 @@ pub trait ChatHost: Send {
     /// Goes on with another model; what to tell the person, or why not.
     fn switch_model(&mut self, name: &str) -> Result<String, String>;
 
+    /// What `/tools` prints, with its last line feed.
     fn tools_table(&self) -> String;
+    /// What `/skills` prints, with its last line feed.
     fn skills_table(&self) -> String;
+    /// What `/context` prints, with its last line feed.
     fn context_table(&self) -> String;
 
     /// Begins a new conversation; what to tell the person, or why not.
@@ -105,6 +109,7 @@ pub fn interrupts() -> (Interrupter, Interrupts) {
 }
 
 impl Interrupter {
+    /// Tells whoever waits for it that the person wants to stop.
     pub fn interrupt(&self) {
         // With nobody left to stop, there is nothing to do.
         let _ = self.sender.send(());

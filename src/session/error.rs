@@ -23,7 +23,7 @@ pub enum SessionError {
 
     /// The disk is in the way. Nothing in memory is lost; what could not be written is tried again with the next
     /// entry.
-    #[error("{} cannot be {doing}: {source}", .path.display())]
+    #[error("{} cannot be {doing}", .path.display())]
     Io { path: PathBuf, doing: &'static str, source: io::Error },
 }
 

@@ -66,11 +66,13 @@ impl Session {
         Self::new(about, now, None)
     }
 
+    /// The name by which `--session` finds it.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.header.id
     }
 
+    /// When it was begun: the clock of its prompts.
     #[must_use]
     pub fn started_at(&self) -> Timestamp {
         self.started_at
@@ -117,6 +119,7 @@ impl Session {
         self.conversation.cost_usd
     }
 
+    /// How many turns were begun.
     #[must_use]
     pub fn turns(&self) -> u64 {
         self.conversation.turns

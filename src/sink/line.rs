@@ -75,15 +75,16 @@ pub fn retry(attempt: u32, attempts: u32, delay_ms: u64, cause: &str, room: usiz
     text::one_line(&format!("retry {attempt}/{attempts} in {}: {cause}", seconds(delay_ms)), room)
 }
 
-/// Why a run failed, on one line: what is said last.
+/// Why a run failed: what is said last. A reason may give advice on lines of its own.
 pub fn failure(run: &RunCompleted) -> String {
     let word = match run.status {
         RunStatus::Completed | RunStatus::Error => "error",
         RunStatus::Limit | RunStatus::Interrupted => "stopped",
     };
+    let lines = run.reason.lines().map(|line| text::one_line(line, COLUMNS_OF_A_REASON));
+    let reason = lines.collect::<Vec<_>>().join("\n");
     // `stopped by SIGTERM` has said it.
-    let reason = if run.reason.starts_with(word) { run.reason.clone() } else { format!("{word}: {}", run.reason) };
-    text::one_line(&reason, COLUMNS_OF_A_REASON)
+    if reason.starts_with(word) { reason } else { format!("{word}: {reason}") }
 }
 
 /// What the run cost: `1.2k in (1.0k cached) · 420 out · $0.0031 · 4.2s`.

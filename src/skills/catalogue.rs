@@ -29,6 +29,8 @@ pub struct Skill {
     pub name: String,
     /// On one line.
     pub description: String,
+    /// The `SKILL.md` of the skill of the same name from a lower directory, which is not used.
+    pub hides: Option<String>,
     pub(super) place: Place,
 }
 
@@ -103,7 +105,8 @@ impl Catalogue {
         catalogue
     }
 
-    /// What was left out, overlooked or hidden while discovering: one sentence each.
+    /// What was left out or overlooked while discovering: one sentence each. That one skill hides another is how
+    /// skills are replaced, and no warning ([`Skill::hides`]).
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
@@ -124,6 +127,7 @@ impl Catalogue {
         std::iter::once(self.cache.clone()).chain(folders).collect()
     }
 
+    /// Whether there is nothing to load.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.skills.is_empty()
@@ -203,7 +207,7 @@ impl Catalogue {
     fn add_builtin(&mut self, dir: &'static Dir<'static>) {
         let Some(header) = builtin_text(dir).and_then(|text| header::read(text).ok()) else { return };
         if let (Some(name), Some(description)) = (header.name, header.description) {
-            self.skills.insert(name.clone(), Skill { name, description, place: Place::Builtin(dir) });
+            self.skills.insert(name.clone(), Skill { name, description, hides: None, place: Place::Builtin(dir) });
         }
     }
 
@@ -225,10 +229,8 @@ impl Catalogue {
             }
         }
         for (name, skill) in new {
-            if let Some(hidden) = self.skills.get(&name) {
-                self.warnings.push(format!("{} hides {}", skill.path(), hidden.path()));
-            }
-            self.skills.insert(name, skill);
+            let hides = self.skills.get(&name).map(Skill::path);
+            self.skills.insert(name, Skill { hides, ..skill });
         }
     }
 }
@@ -303,12 +305,11 @@ mod tests {
             write(root, &format!("{path}/SKILL.md"), format!("---\nname: x\ndescription: {description}\n---\n"));
         }
         let catalogue = discover(root, &["far", "near"]);
-        assert_eq!(catalogue.get("x").expect("there").description, "near");
+        let skill = catalogue.get("x").expect("there");
+        assert_eq!(skill.description, "near");
+        assert!(skill.hides.as_ref().is_some_and(|path| path.ends_with("far/x/SKILL.md")), "{skill:?}");
         let warnings = catalogue.warnings().join("\n");
-        assert!(
-            warnings.contains("near/x/SKILL.md hides") && warnings.contains("has the same name `x`"),
-            "{warnings}"
-        );
+        assert!(warnings.contains("has the same name `x`") && !warnings.contains("far"), "{warnings}");
     }
 
     #[cfg(unix)]

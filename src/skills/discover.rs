@@ -102,6 +102,7 @@ impl Search<'_> {
         self.skills.push(Skill {
             name: text::one_line(&name, NAME_CHARS + 1),
             description: text::one_line(&description, DESCRIPTION_CHARS + 1),
+            hides: None,
             place: Place::Folder { dir: dir.to_path_buf(), file: file.to_path_buf() },
         });
     }

@@ -45,6 +45,8 @@ pub struct TemplateError {
     pub message: String,
     /// 1-based line in the template, where known.
     pub line: Option<usize>,
+    /// 1-based column of that line, in characters, where known.
+    pub column: Option<usize>,
     /// The bytes of the template that it is about, where known.
     pub range: Option<Range<usize>>,
     /// All the names that the template needs and nothing defines, where that is what is wrong.
@@ -163,7 +165,10 @@ impl From<&Error> for TemplateError {
             message = format!("{message}: {} (in {name}:{})", describe(inner), inner.line().unwrap_or(0));
             source = std::error::Error::source(inner);
         }
-        Self { message, line: error.line(), range: error.range(), missing: Vec::new() }
+        let range = error.range();
+        let before = range.as_ref().and_then(|range| error.template_source()?.get(..range.start));
+        let column = before.map(|before| before.chars().rev().take_while(|c| *c != '\n').count() + 1);
+        Self { message, line: error.line(), column, range, missing: Vec::new() }
     }
 }
 
@@ -249,7 +254,7 @@ mod tests {
     #[test]
     fn syntax_errors_have_a_place() {
         let error = Template::compile("t", "one\n{{ two + }}", Undefined::Empty).expect_err("not an expression");
-        assert_eq!(error.line, Some(2));
+        assert_eq!((error.line, error.column), (Some(2), Some(10)));
         assert!(is_template("a {# b #}") && !is_template("a { b } {"));
     }
 

@@ -20,6 +20,7 @@ use super::files::{self, WHOLE_BYTES};
 use super::replace::replace;
 use super::{arguments, counted, definition, text_of};
 
+/// `edit_file`: replaces one text of a file by another.
 pub struct EditFile {
     definition: ToolDefinition,
     ledger: Arc<Ledger>,
@@ -43,6 +44,7 @@ struct Planned {
 }
 
 impl EditFile {
+    /// `ledger` knows what this session has read.
     pub fn new(ledger: Arc<Ledger>) -> Self {
         let definition = definition(
             "edit_file",
@@ -112,6 +114,7 @@ impl EditFile {
             observation: planned.observation(&new, change),
             summary: change.to_string(),
             truncated: false,
+            ..ToolOutput::default()
         })
     }
 }

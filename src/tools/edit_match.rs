@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use crate::text;
+
 /// How an edit would be applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Match {
@@ -236,13 +238,13 @@ pub fn nearest(text: &str, old: &str) -> Option<(usize, usize)> {
         .iter()
         .enumerate()
         .filter(|(_, line)| line.len() <= wanted.len() * 3 && wanted.len() <= line.len() * 3)
-        .map(|(at, line)| (strsim::sorensen_dice(wanted, line), at))
+        .map(|(at, line)| (text::likeness(wanted, line), at))
         .filter(|(score, _)| *score >= NEAR)
         .collect();
     places.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let likeness = |first: usize| {
         let pairs = old.iter().zip(lines.iter().skip(first));
-        pairs.map(|(a, b)| strsim::sorensen_dice(a, b)).sum::<f64>()
+        pairs.map(|(a, b)| text::likeness(a, b)).sum::<f64>()
     };
     let firsts = places.iter().take(CANDIDATES).map(|(_, at)| at.saturating_sub(anchor));
     let first = firsts.max_by(|a, b| likeness(*a).total_cmp(&likeness(*b)).then(b.cmp(a)))?;

@@ -21,6 +21,7 @@ pub struct LoadSkill {
 }
 
 impl LoadSkill {
+    /// Names the skills of `catalogue` in its definition, and marks in `loaded` what it loads.
     #[must_use]
     pub fn new(catalogue: Arc<Catalogue>, loaded: Arc<Loaded>) -> Self {
         let mut name = json!({ "type": "string" });
@@ -59,6 +60,7 @@ impl LoadSkill {
                 observation: observation(&body),
                 summary: format!("{name}, about {tokens} tokens"),
                 truncated: false,
+                ..ToolOutput::default()
             });
         }
         result["already_loaded"] = Value::Bool(true);
@@ -69,6 +71,7 @@ impl LoadSkill {
             ),
             summary: format!("{name} is already loaded"),
             truncated: false,
+            ..ToolOutput::default()
         })
     }
 }
@@ -76,6 +79,10 @@ impl LoadSkill {
 impl Tool for LoadSkill {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
+    }
+
+    fn trusted(&self) -> bool {
+        true
     }
 
     fn subject(&self, arguments: &Value) -> String {

@@ -13,8 +13,8 @@ mod glob;
 mod grep;
 mod run_command;
 mod ask_user;
-pub mod load_skill;
-pub mod load_skill_reference;
+mod load_skill;
+mod load_skill_reference;
 
 mod files;
 mod aside;
@@ -34,15 +34,18 @@ use crate::contract::{Approver, Effect, Permission, Tool, ToolDefinition};
 use crate::output::ToolError;
 use crate::workspace::Ledger;
 
-pub use ask_user::AskUser;
-pub use edit_file::EditFile;
-pub use glob::Glob;
-pub use grep::Grep;
-pub use list_dir::ListDir;
-pub use read_file::ReadFile;
-pub use run_command::RunCommand;
+use ask_user::AskUser;
+use edit_file::EditFile;
+use glob::Glob;
+use grep::Grep;
+use list_dir::ListDir;
+use read_file::ReadFile;
+use run_command::RunCommand;
+use write_file::WriteFile;
+
+pub use load_skill::LoadSkill;
+pub use load_skill_reference::LoadSkillReference;
 pub use select::{Choice, select};
-pub use write_file::WriteFile;
 
 /// What the built-in tools need of the run.
 pub struct Kit {

@@ -26,6 +26,7 @@ use super::{arguments, bytes_for, definition, files, text_of};
 const HEAD_PERCENT_OF_SUCCESS: usize = 40;
 const HEAD_PERCENT_OF_FAILURE: usize = 15;
 
+/// `run_command`: a command line for the shell.
 pub struct RunCommand {
     definition: ToolDefinition,
     /// The whole environment of commands.
@@ -40,6 +41,7 @@ struct Arguments {
 }
 
 impl RunCommand {
+    /// `env` is the whole environment of the commands.
     pub fn new(env: Vec<(String, String)>) -> Self {
         let definition = definition(
             "run_command",
@@ -155,6 +157,7 @@ fn finished(ended: &Ended, shown: &Shown) -> ToolOutput {
         observation,
         summary,
         truncated: shown.truncated,
+        ..ToolOutput::default()
     }
 }
 

@@ -19,6 +19,7 @@ use super::{arguments, counted, definition, text_of};
 
 const BOM: &str = "\u{feff}";
 
+/// `write_file`: a file as a whole.
 pub struct WriteFile {
     definition: ToolDefinition,
     ledger: Arc<Ledger>,
@@ -31,6 +32,7 @@ struct Arguments {
 }
 
 impl WriteFile {
+    /// `ledger` knows what this session has read.
     pub fn new(ledger: Arc<Ledger>) -> Self {
         let definition = definition(
             "write_file",
@@ -115,6 +117,7 @@ impl WriteFile {
             observation,
             summary: change.to_string(),
             truncated: false,
+            ..ToolOutput::default()
         })
     }
 

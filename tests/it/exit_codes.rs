@@ -36,7 +36,7 @@ fn code_3_the_configuration_is_wrong() {
         .stdout_is("")
         .stderr_has("agent.yaml:1")
         .stderr_has("default_agent");
-    Run::task(&server, "task").args(["-o", "jsonl", "-a", "nobody"]).run().exits(3).stdout_is("");
+    Run::task(&server, "task").args(["-o", "jsonl", "-a", "nobody"]).run().exits(2).stdout_is("");
     assert!(server.requests().is_empty(), "a wrong configuration sends nothing");
 }
 
@@ -166,10 +166,17 @@ fn an_answer_that_matches_the_schema_is_printed() {
     let output =
         Run::task(&server, "task").args(["--schema", "schema.json"]).file("schema.json", SCHEMA).run().success();
     assert_eq!(output.json(), json!({"answer": 42}));
-    assert!(
-        server.only_request().body["response_format"].is_object(),
-        "the schema is sent where the model's capabilities say so"
-    );
+    assert!(server.only_request().body.get("response_format").is_none(), "nothing is forced between calls");
+}
+
+#[test]
+fn an_answer_that_does_not_match_is_corrected_with_the_schema_in_force() {
+    let server = Server::start([Reply::text("It is 42."), Reply::text("```json\n{\"answer\": 42}\n```")]);
+    let output =
+        Run::task(&server, "task").args(["--schema", "schema.json"]).file("schema.json", SCHEMA).run().success();
+    assert_eq!(output.json(), json!({"answer": 42}));
+    let correction = &server.requests()[1];
+    assert!(correction.body["response_format"].is_object(), "the model's capabilities say that it knows schemas");
 }
 
 #[test]
@@ -223,4 +230,12 @@ fn a_failed_run_still_completes_its_events() {
     let events = output.events();
     assert_eq!(events.one("run.completed")["status"], "error");
     assert!(events.one("run.completed")["reason"].as_str().is_some_and(|reason| !reason.is_empty()));
+}
+
+#[test]
+fn a_reply_that_says_nothing_is_asked_for_again_and_never_a_success() {
+    let server = Server::start([Reply::text(""), Reply::text("the answer")]);
+    Run::task(&server, "task").quick_retries().run().success().stdout_is("the answer\n");
+    let server = Server::always(Reply::text(""));
+    Run::task(&server, "task").quick_retries().run().exits(5).stdout_is("").reason_has("empty");
 }

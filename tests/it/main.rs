@@ -25,4 +25,5 @@ mod provider;
 mod calls;
 mod limits;
 mod streams;
+mod events;
 mod wire;

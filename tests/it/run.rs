@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, mpsc};
@@ -294,7 +295,8 @@ impl Running {
             line: self.line,
             stdout: self.stdout.all(),
             stderr: self.stderr.all(),
-            code: status.code().unwrap_or(-1),
+            // As a shell tells it.
+            code: status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(-1),
             place: self.place,
         }
     }

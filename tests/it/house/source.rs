@@ -50,7 +50,8 @@ pub fn relative(path: &Path) -> String {
 impl Source {
     /// The file without its inline tests.
     pub fn production(&self) -> &str {
-        let end = self.text.find("#[cfg(test)]\nmod tests").unwrap_or(self.text.len());
+        let marks = ["#[cfg(test)]\nmod tests", "#[cfg(all(test, unix))]\nmod tests"];
+        let end = marks.iter().filter_map(|mark| self.text.find(mark)).min().unwrap_or(self.text.len());
         &self.text[..end]
     }
 

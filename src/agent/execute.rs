@@ -1,0 +1,123 @@
+//! Running one call: started, timed, bounded, ended, whatever the tool does.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::contract::{CallContext, Tool};
+use crate::event::{CallTelemetry, EventKind};
+use crate::message::{CallStatus, ToolCall, ToolMessage};
+use crate::output::{ToolError, ToolErrorKind, ToolOutput};
+use crate::text;
+
+use super::prepare::{Plan, Prepared};
+use super::{Agent, Emitter};
+
+/// A call that ended, whichever way.
+pub(super) struct Finished<'a> {
+    pub call: &'a ToolCall,
+    /// Whether what came may direct the model.
+    pub trusted: bool,
+    pub arguments: Value,
+    pub status: CallStatus,
+    pub output: ToolOutput,
+    pub duration: Duration,
+}
+
+impl<'a> Prepared<'a> {
+    /// Runs the call without asking any more.
+    pub(super) async fn run(self, agent: &'a Agent, emitter: &Emitter) -> Finished<'a> {
+        let Self { call, plan } = self;
+        let (tool, arguments) = match plan {
+            Plan::Run { tool, arguments, .. } => (tool, arguments),
+            Plan::Refuse { arguments, why } => {
+                emitter.notify(started(call, String::new(), arguments.clone()));
+                return Finished::failed(call, arguments, CallStatus::Error, why);
+            }
+        };
+        announce(emitter, call, tool, &arguments);
+        let start = Instant::now();
+        let live = |chunk: &str| {
+            let chunk = agent.redactor.redact(chunk).into_owned();
+            emitter.notify(EventKind::ToolOutput { call_id: call.id.clone(), chunk });
+        };
+        let notify = |kind: EventKind| emitter.notify(kind);
+        let context = CallContext {
+            workspace: &agent.workspace,
+            timeout: agent.limits.tool_timeout,
+            max_tokens: agent.tool_result_max_tokens,
+            live: &live,
+            notify: &notify,
+        };
+        let outcome = bounded(tool, arguments.clone(), context).await;
+        let duration = start.elapsed();
+        match outcome {
+            Ok(output) => {
+                Finished { call, trusted: tool.trusted(), arguments, status: CallStatus::Ok, output, duration }
+            }
+            Err(error) => {
+                let status = match error.kind {
+                    ToolErrorKind::Timeout => CallStatus::Timeout,
+                    _ => CallStatus::Error,
+                };
+                // A tool's error may quote a file or a command.
+                let trusted = tool.trusted();
+                Finished { duration, trusted, ..Finished::failed(call, arguments, status, error.message) }
+            }
+        }
+    }
+}
+
+impl<'a> Finished<'a> {
+    /// A call that gave nothing but a reason, in our own words.
+    pub(super) fn failed(call: &'a ToolCall, arguments: Value, status: CallStatus, why: String) -> Self {
+        let output = ToolOutput {
+            result: Value::Null,
+            summary: text::one_line(&why, 120),
+            observation: why,
+            truncated: false,
+            ..ToolOutput::default()
+        };
+        Self { call, trusted: true, arguments, status, output, duration: Duration::ZERO }
+    }
+}
+
+/// Tools keep their own time, as they know what to say of what was seen until then. This bound is for one that
+/// does not.
+async fn bounded(tool: &dyn Tool, arguments: Value, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
+    const GRACE: Duration = Duration::from_secs(10);
+    if tool.waits_for_person() {
+        return tool.call(arguments, context).await;
+    }
+    match tokio::time::timeout(context.timeout + GRACE, tool.call(arguments, context)).await {
+        Ok(outcome) => outcome,
+        Err(_) => {
+            let limit = crate::config::format_duration(context.timeout);
+            Err(ToolError::new(
+                ToolErrorKind::Timeout,
+                format!("The call took longer than {limit} and was stopped."),
+            ))
+        }
+    }
+}
+
+/// Tells whoever watches that a call begins.
+pub(super) fn announce(emitter: &Emitter, call: &ToolCall, tool: &dyn Tool, arguments: &Value) {
+    emitter.notify(started(call, tool.subject(arguments), arguments.clone()));
+}
+
+fn started(call: &ToolCall, subject: String, arguments: Value) -> EventKind {
+    EventKind::ToolStarted { call_id: call.id.clone(), name: call.name.clone(), subject, arguments }
+}
+
+/// The event for a call that was answered by settling the turn.
+pub(super) fn cancelled(answer: &ToolMessage) -> EventKind {
+    EventKind::ToolFinished {
+        call_id: answer.call_id.clone(),
+        name: answer.name.clone(),
+        status: answer.status,
+        summary: "cancelled".to_owned(),
+        telemetry: CallTelemetry::default(),
+        truncated: false,
+    }
+}

@@ -1,0 +1,102 @@
+//! What becomes of a call before anything runs: its arguments are read and checked, its tool is found, and the policy
+//! says what may happen to it.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::contract::{Permission, Tool};
+use crate::json;
+use crate::message::ToolCall;
+use crate::policy::{self, Facts, Verdict};
+use crate::present;
+
+use super::{Agent, arguments};
+
+/// A call that was checked and judged, but not run.
+pub(super) struct Prepared<'a> {
+    pub call: &'a ToolCall,
+    pub plan: Plan<'a>,
+}
+
+pub(super) enum Plan<'a> {
+    Run {
+        tool: &'a dyn Tool,
+        arguments: Value,
+        verdict: Verdict,
+        reads: bool,
+    },
+    /// It cannot be run; the text tells the model why.
+    Refuse {
+        arguments: Value,
+        why: String,
+    },
+}
+
+impl Prepared<'_> {
+    /// Whether it only reads and nobody has to be asked, so that others of its kind may run at the same time.
+    pub(super) fn may_run_beside(&self) -> bool {
+        matches!(self.plan, Plan::Run { reads: true, .. })
+    }
+}
+
+/// Reads, checks and judges a call. `cut` says that the reply ended at the output limit.
+pub(super) fn prepare<'a>(agent: &'a Agent, call: &'a ToolCall, cut: bool) -> Prepared<'a> {
+    let plan = plan(agent, call, cut).unwrap_or_else(|why| Plan::Refuse {
+        arguments: json::object(&call.arguments)
+            .map_or_else(|_| Value::String(call.arguments.clone()), Value::Object),
+        why,
+    });
+    Prepared { call, plan }
+}
+
+fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool) -> Result<Plan<'a>, String> {
+    if cut {
+        return Err(
+            "Not run: your reply was cut at the output limit before it was complete. Send the call again, \
+                    with shorter arguments; write large files in several parts."
+                .to_owned(),
+        );
+    }
+    let found = agent.tools.find(&call.name)?;
+    let mut arguments = arguments::read(&call.arguments, &found.tool.definition().parameters)?;
+    restore(&mut arguments);
+    found.validator().check("The arguments do", &arguments)?;
+    let (permission, verdict) = judge(agent, found.tool, &arguments);
+    let reads = permission == Permission::Read && verdict == Verdict::Allow && !found.tool.waits_for_person();
+    Ok(Plan::Run { tool: found.tool, arguments, verdict, reads })
+}
+
+fn judge(agent: &Agent, tool: &dyn Tool, arguments: &Value) -> (Permission, Verdict) {
+    let workspace = &agent.workspace;
+    let permission = tool.permission(arguments, workspace);
+    let reads = tool.reads(arguments);
+    let writes = tool.writes(arguments);
+    let outside = |path: &&&str| !workspace.resolve(path).inside;
+    let readable = |path: &&&str| {
+        let target = workspace.resolve(path).path;
+        !agent.readable.iter().any(|dir| dir.canonicalize().is_ok_and(|dir| target.starts_with(dir)))
+    };
+    let facts = Facts {
+        permission,
+        effects: &tool.definition().effects,
+        reads_outside: reads.iter().filter(outside).find(readable).copied(),
+        writes_outside: writes.iter().find(outside).copied(),
+        writes_protected: writes.iter().find(|path| workspace.is_protected(path)).copied(),
+    };
+    (permission, policy::judge(agent.approval, facts))
+}
+
+/// Marks that were broken when the model read them are whole again in what it writes.
+fn restore(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(whole) = present::restore(text) {
+                *text = whole;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(restore),
+        Value::Object(fields) => fields.values_mut().for_each(restore),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
