@@ -204,8 +204,11 @@ pub trait Tool: Send + Sync {
     fn subject(&self, arguments: &Value) -> String;
 
     /// What a person reads before allowing the call: the exact command, or the diff.
-    fn preview(&self, arguments: &Value, _workspace: &Workspace) -> String {
-        self.subject(arguments)
+    ///
+    /// # Errors
+    /// When the call would fail, so that there is nothing to ask.
+    fn preview(&self, arguments: &Value, _workspace: &Workspace) -> Result<String, ToolError> {
+        Ok(self.subject(arguments))
     }
 
     /// Runs the call. `arguments` have passed the schema. Dropping the future cancels the call.

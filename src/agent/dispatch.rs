@@ -64,9 +64,9 @@ impl Turn<'_> {
         let Plan::Run { tool, arguments, verdict, .. } = &prepared.plan else {
             return Ok(prepared.run(self.agent, &self.run.emitter).await);
         };
-        if let Some(why) = self.denial(prepared.call, *tool, arguments, verdict).await? {
+        if let Some((status, why)) = self.denial(prepared.call, *tool, arguments, verdict).await? {
             announce(&self.run.emitter, prepared.call, *tool, arguments);
-            return Ok(Finished::failed(prepared.call, arguments.clone(), CallStatus::Denied, why));
+            return Ok(Finished::failed(prepared.call, arguments.clone(), status, why));
         }
         let _pause = tool.waits_for_person().then(|| self.clock.pause());
         Ok(prepared.run(self.agent, &self.run.emitter).await)

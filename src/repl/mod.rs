@@ -21,6 +21,7 @@ pub use lines::{Lines, Setup};
 
 use crate::attachment::Attachment;
 use crate::workspace::Workspace;
+use crate::{terminal, text};
 
 /// What a chat needs of whoever runs its turns. Tables end in a line feed.
 pub trait ChatHost: Send {
@@ -230,7 +231,9 @@ fn run_command<H: ChatHost>(host: &mut H, action: Action, argument: &str) -> Str
 
 /// Errors are ignored: a closed stderr is no reason to stop.
 fn tell(out: &mut impl Write, text: &str) {
-    let _ = writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush());
+    let text = text.trim_end();
+    let folded = terminal::width().map_or(text.into(), |width| text::fold(text, width.saturating_sub(1)));
+    let _ = writeln!(out, "{folded}").and_then(|()| out.flush());
 }
 
 #[cfg(test)]

@@ -82,7 +82,9 @@ pub fn failure(run: &RunCompleted) -> String {
         RunStatus::Limit | RunStatus::Interrupted => "stopped",
     };
     let lines = run.reason.lines().map(|line| text::one_line(line, COLUMNS_OF_A_REASON));
-    format!("{word}: {}", lines.collect::<Vec<_>>().join("\n"))
+    let reason = lines.collect::<Vec<_>>().join("\n");
+    // `stopped by SIGTERM` has said it.
+    if reason.starts_with(word) { reason } else { format!("{word}: {reason}") }
 }
 
 /// What the run cost: `1.2k in (1.0k cached) · 420 out · $0.0031 · 4.2s`.

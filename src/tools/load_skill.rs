@@ -9,7 +9,6 @@ use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
 use crate::event::EventKind;
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::skills::{Body, Catalogue, Loaded, SkillError, SkillErrorKind};
-use crate::workspace::Workspace;
 
 /// Up to this many names are spelled out in the schema, so that the model cannot miss.
 const MOST_NAMES: usize = 50;
@@ -88,10 +87,6 @@ impl Tool for LoadSkill {
 
     fn subject(&self, arguments: &Value) -> String {
         arguments["name"].as_str().unwrap_or_default().to_owned()
-    }
-
-    fn preview(&self, arguments: &Value, _workspace: &Workspace) -> String {
-        self.subject(arguments)
     }
 
     fn call<'a>(

@@ -76,12 +76,12 @@ impl Tool for RunCommand {
         text::one_line(text_of(arguments, "command").unwrap_or_default(), 100)
     }
 
-    fn preview(&self, arguments: &Value, _workspace: &Workspace) -> String {
+    fn preview(&self, arguments: &Value, _workspace: &Workspace) -> Result<String, ToolError> {
         let command = text_of(arguments, "command").unwrap_or_default();
-        match text_of(arguments, "workdir") {
+        Ok(match text_of(arguments, "workdir") {
             Some(dir) => format!("{command}\n(in {dir})"),
             None => command.to_owned(),
-        }
+        })
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {

@@ -17,6 +17,7 @@ mod secrets;
 mod configuration;
 mod prompting;
 mod repl;
+mod terminal;
 mod approval;
 mod tools;
 mod sessions;
