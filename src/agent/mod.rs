@@ -33,6 +33,7 @@ pub use briefing::Briefing;
 pub use cancel::Cancel;
 pub use emitter::{Emitter, SinkClosed};
 pub use limits::{Limit, cost_usd};
+pub use repeat::{RepeatDetector, Repetition};
 pub use schema::AnswerSchema;
 pub use toolbox::Toolbox;
 pub use turn::{Stop, TurnEnd, settle, take_turn};

@@ -15,7 +15,7 @@ use crate::tokens;
 
 /// Why a reply cannot be completed.
 #[derive(Debug, PartialEq)]
-pub(super) enum Broken {
+pub enum Broken {
     /// The server said what went wrong.
     Error(Said),
     /// Something arrived that is no part of a reply.
@@ -24,7 +24,7 @@ pub(super) enum Broken {
 
 /// A reply in the making.
 #[derive(Debug, Default)]
-pub(super) struct Assembly {
+pub struct Assembly {
     deltas: VecDeque<Delta>,
     calls: Vec<Call>,
     finish: Option<FinishReason>,

@@ -1,14 +1,15 @@
 //! Models: the network and the script, behind one trait.
 //!
 //! Bytes become events (`sse`), events a reply (`wire`, `assemble`), words an error (`errors`), a conversation a
-//! request (`request`): all pure. Only `openai` and `reply` talk to anybody.
+//! request (`request`): all pure. Only `openai` and `reply` talk to anybody. What is public of the former is so for
+//! benches/inside.rs.
 
 mod arguments;
-mod sse;
+pub mod sse;
 mod wire;
 mod errors;
-mod assemble;
-mod request;
+pub mod assemble;
+pub mod request;
 mod reply;
 mod openai;
 pub mod catalogue;

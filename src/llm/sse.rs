@@ -8,7 +8,7 @@ const LONGEST: usize = 16 * 1024 * 1024;
 
 /// One event. A comment is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Event<'a> {
+pub struct Event<'a> {
     /// `event:`, empty where it was not given.
     pub name: &'a [u8],
     /// The lines of `data:`, joined by line feeds.
@@ -17,11 +17,11 @@ pub(super) struct Event<'a> {
 
 /// A line or an event that is longer than any reply.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TooLong;
+pub struct TooLong;
 
 /// What is known so far of a stream of events.
 #[derive(Debug, Default)]
-pub(super) struct Decoder {
+pub struct Decoder {
     /// The line that has begun but not ended.
     line: Vec<u8>,
     name: Vec<u8>,
