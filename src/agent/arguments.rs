@@ -44,7 +44,8 @@ mod tests {
         let schema = json!({"type": "object", "required": ["path"], "additionalProperties": false,
             "properties": {"path": {"type": "string"}, "limit": {"type": "integer"}}});
         let validator = jsonschema::validator_for(&schema).expect("the schema is sound");
-        let text = validate("The arguments do", &validator, &json!({"limit": "ten", "extra": 1})).expect_err("three mistakes");
+        let text = validate("The arguments do", &validator, &json!({"limit": "ten", "extra": 1}))
+            .expect_err("three mistakes");
         for part in ["`limit`", "\"ten\"", "integer", "path", "required", "extra"] {
             assert!(text.contains(part), "{part} in {text}");
         }

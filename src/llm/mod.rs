@@ -80,19 +80,19 @@ fn info(config: &ModelConfig, id: &str) -> ModelInfo {
     let scripted = config.provider == Provider::Scripted;
     let is_open = config.context_window.is_none() || config.prices.is_none() || config.max_output_tokens.is_none();
     let known = if is_open && !scripted { catalogue::lookup(id) } else { None };
-    let (context_window, window_source) = match (config.context_window, known) {
+    let (context_window, window_source) = match (config.context_window, &known) {
         (Some(window), _) => (window, WindowSource::Declared),
         (None, Some(entry)) => (entry.window, WindowSource::Catalogue),
         (None, None) => (ASSUMED_WINDOW, WindowSource::Assumed),
     };
-    let output = config.max_output_tokens.or_else(|| known.and_then(|entry| entry.output));
+    let output = config.max_output_tokens.or_else(|| known.as_ref()?.output);
     ModelInfo {
         name: config.name.clone(),
         id: id.to_owned(),
         context_window,
         window_source,
         max_output_tokens: output.map(|output| output.min(context_window)),
-        prices: config.prices.or_else(|| known.and_then(|entry| entry.prices)),
+        prices: config.prices.or_else(|| known.as_ref()?.prices),
         capabilities: config.capabilities,
         retry: config.retry.clone(),
         scripted,
