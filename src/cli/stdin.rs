@@ -2,7 +2,7 @@
 //! where only the program that started us holds the other end and says nothing.
 
 use std::io::{self, IsTerminal, Read};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use super::args::StdinMode;
@@ -65,11 +65,6 @@ pub fn whole() -> Result<Vec<u8>, StdinError> {
 }
 
 fn automatic(say: &mut dyn FnMut(&str)) -> Result<Input, StdinError> {
-    let patience = match writer_of_stdin() {
-        Writer::Peer => None,
-        Writer::Ancestor => Some(FORGOTTEN),
-        Writer::Unknown => Some(UNKNOWN),
-    };
     // A blocking read cannot be taken back, so it gets a thread of its own; one that is still reading when we go on
     // ends with the process.
     let (sender, receiver) = mpsc::channel();
@@ -78,24 +73,20 @@ fn automatic(say: &mut dyn FnMut(&str)) -> Result<Input, StdinError> {
         let read = io::stdin().lock().read(&mut first).map(|count| first[..count].to_vec());
         let _ = sender.send(read);
     });
-    let first = match receiver.recv_timeout(FORGOTTEN) {
-        Err(RecvTimeoutError::Timeout) => match patience {
-            Some(FORGOTTEN) => return Ok(Input::Nothing(Some(silent(FORGOTTEN)))),
-            Some(patience) => {
-                say("waiting for standard input …");
-                match receiver.recv_timeout(patience.saturating_sub(FORGOTTEN)) {
-                    Err(_) => return Ok(Input::Nothing(Some(silent(patience)))),
-                    Ok(first) => first,
-                }
-            }
-            None => {
-                say("waiting for standard input …");
-                receiver.recv().unwrap_or_else(|_| Ok(Vec::new()))
-            }
-        },
-        Ok(first) => first,
-        Err(RecvTimeoutError::Disconnected) => Ok(Vec::new()),
-    }?;
+    let first = receiver.recv_timeout(FORGOTTEN).or_else(|_| {
+        // Only now is it asked who writes: to look at every process takes longer than most inputs take to come.
+        let patience = match writer_of_stdin() {
+            Writer::Ancestor => return Err(FORGOTTEN),
+            Writer::Unknown => UNKNOWN,
+            Writer::Peer => Duration::MAX,
+        };
+        say("waiting for standard input …");
+        receiver.recv_timeout(patience.saturating_sub(FORGOTTEN)).map_err(|_| patience)
+    });
+    let first = match first {
+        Ok(read) => read?,
+        Err(waited) => return Ok(Input::Nothing(Some(silent(waited)))),
+    };
     if first.is_empty() {
         return Ok(Input::Nothing(None));
     }
