@@ -10,10 +10,11 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::config::{Capabilities, Prices, RetryConfig};
+use crate::config::{Capabilities, Prices, Redactor, RetryConfig};
 use crate::event::Event;
 use crate::message::{CallStatus, FinishReason, Message, ToolCall, Usage};
 use crate::output::{ToolError, ToolOutput};
+use crate::spill::Spill;
 use crate::workspace::Workspace;
 
 // ---------------------------------------------------------------------------------------------- models
@@ -251,6 +252,13 @@ pub enum Effect {
     Network,
 }
 
+/// The spill store, for text that is still to be redacted.
+#[derive(Clone, Copy)]
+pub struct Keep<'a> {
+    pub spill: &'a Spill,
+    pub redactor: &'a Redactor,
+}
+
 /// What a call may use of the run it belongs to.
 #[derive(Clone, Copy)]
 pub struct CallContext<'a> {
@@ -261,6 +269,8 @@ pub struct CallContext<'a> {
     pub max_tokens: usize,
     /// Live output of a running command, for whoever watches.
     pub live: &'a (dyn Fn(&str) + Send + Sync),
+    /// Where a tool keeps what its observation leaves out; `None` where nothing could read it again.
+    pub keep: Option<Keep<'a>>,
     /// A fact for whoever watches (a skill was loaded).
     pub notify: &'a (dyn Fn(crate::event::EventKind) + Send + Sync),
 }

@@ -74,6 +74,9 @@ pub enum EventKind {
         summary: String,
         telemetry: CallTelemetry,
         truncated: bool,
+        /// What `recall` reads the left-out text by.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        spill_id: Option<String>,
     },
     /// A call may run only if somebody allows it.
     #[serde(rename = "permission.requested")]

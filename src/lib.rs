@@ -20,6 +20,7 @@ pub mod workspace;
 pub mod config;
 pub mod net;
 pub mod process;
+pub mod spill;
 pub mod terminal;
 
 // The traits between the loop and the world.

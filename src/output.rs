@@ -17,6 +17,8 @@ pub struct ToolOutput {
     pub summary: String,
     /// True when the observation leaves something out.
     pub truncated: bool,
+    /// What `recall` reads the whole text by, where the tool kept it.
+    pub spill_id: Option<String>,
     /// Keys of the session's state that change; `null` removes one.
     pub state_update: Map<String, Value>,
     /// A point that the session can be told to return to, where the tool made one.

@@ -1,7 +1,6 @@
 //! Running the calls of one reply: each is checked, judged, run and answered exactly once, in the order in which
 //! the model wrote them. Calls that only read run side by side; all others wait their turn.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt};
@@ -72,14 +71,29 @@ impl Turn<'_> {
         Ok(prepared.run(self.agent, &self.run.emitter).await)
     }
 
+    /// Keeps a text that is too long for the conversation, where the model has the tool to read it.
+    fn spill(&self, whole: &str) -> Option<String> {
+        self.agent.tools.find("recall").ok()?;
+        match self.agent.spill.keep(whole) {
+            Ok(id) => Some(id),
+            Err(error) => {
+                let message = format!("what was left out of a result is not kept: {error}");
+                self.run.emitter.notify(EventKind::Warning { message });
+                None
+            }
+        }
+    }
+
     /// Records the one answer of a call, after looking for a loop.
     fn answer_call(&mut self, finished: Finished<'_>) -> Result<(), Stop> {
         let Finished { call, trusted, arguments, status, mut output, duration } = finished;
         // Redacted before it is cut: half a secret would not be recognised.
         output.observation = self.agent.redactor.redact(&output.observation).into_owned();
         let most = self.agent.tool_result_max_tokens * BYTES_PER_TOKEN;
-        if let Cow::Owned(cut) = cut_to(&output.observation, most) {
-            output.observation = cut;
+        let mut spill_id = output.spill_id.take();
+        if output.observation.len() > most {
+            spill_id = spill_id.or_else(|| self.spill(&output.observation));
+            output.observation = cut(&output.observation, most, spill_id.as_deref());
             output.truncated = true;
         }
         let repetition = self.repeats.observe(&call.name, &arguments.to_string(), &output.observation);
@@ -105,6 +119,7 @@ impl Turn<'_> {
             summary: self.agent.redactor.redact(&output.summary).into_owned(),
             telemetry,
             truncated: output.truncated,
+            spill_id,
         })?;
         if self.agent.model.info().scripted {
             self.run.results.push(CallRecord {
@@ -131,14 +146,13 @@ impl Turn<'_> {
 /// The factor between the token limit of a result and its bytes.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// Head and tail of a text that is too long, with what was left out between them.
-fn cut_to(observation: &str, most: usize) -> Cow<'_, str> {
-    if observation.len() <= most {
-        return Cow::Borrowed(observation);
-    }
+/// Head and tail of a text that is too long, with what was left out between them, and how to read it.
+fn cut(observation: &str, most: usize, spill_id: Option<&str>) -> String {
     let (head, tail) = (text::head(observation, most * 2 / 3), text::tail(observation, most / 3));
-    let left_out = observation.len() - head.len() - tail.len();
-    Cow::Owned(format!("{head}\n[… {left_out} bytes left out …]\n{tail}"))
+    let left_out = &observation[head.len()..observation.len() - tail.len()];
+    let (bytes, lines) = (left_out.len(), left_out.matches('\n').count());
+    let how = spill_id.map_or(String::new(), |id| format!("; recall id={id} reads the whole"));
+    format!("{head}\n[… {bytes} bytes, {lines} lines left out{how} …]\n{tail}")
 }
 
 fn hint(times: usize) -> String {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::contract::{CallContext, Tool};
+use crate::contract::{CallContext, Keep, Tool};
 use crate::event::{CallTelemetry, EventKind};
 use crate::message::{CallStatus, ToolCall, ToolMessage};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
@@ -47,6 +47,7 @@ impl<'a> Prepared<'a> {
             timeout: agent.limits.tool_timeout,
             max_tokens: agent.tool_result_max_tokens,
             live: &live,
+            keep: agent.tools.find("recall").ok().map(|_| Keep { spill: &agent.spill, redactor: &agent.redactor }),
             notify: &notify,
         };
         let outcome = bounded(tool, arguments.clone(), context).await;
@@ -119,5 +120,6 @@ pub(super) fn cancelled(answer: &ToolMessage) -> EventKind {
         summary: "cancelled".to_owned(),
         telemetry: CallTelemetry::default(),
         truncated: false,
+        spill_id: None,
     }
 }

@@ -31,12 +31,14 @@ use crate::config::{ApprovalMode, Limits, Redactor, ToolOutputSettings};
 use crate::context::{Budget, Ruler};
 use crate::contract::{Approver, CallRecord, ChatModel};
 use crate::message::Usage;
+use crate::spill::Spill;
 use crate::workspace::Workspace;
 
 pub use briefing::Briefing;
 pub use cancel::Cancel;
 pub use emitter::{Emitter, SinkClosed};
 pub use limits::{Limit, cost_usd};
+pub use repeat::{RepeatDetector, Repetition};
 pub use schema::AnswerSchema;
 pub use toolbox::Toolbox;
 pub use turn::{Stop, TurnEnd, settle, take_turn};
@@ -58,6 +60,8 @@ pub struct Agent {
     /// Directories outside of the workspace that may be read without asking (skills).
     pub readable: Vec<PathBuf>,
     pub approver: Arc<dyn Approver>,
+    /// Where what does not fit into the conversation goes.
+    pub spill: Arc<Spill>,
     pub redactor: Redactor,
     /// What the final answer must match.
     pub schema: Option<AnswerSchema>,

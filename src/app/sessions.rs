@@ -43,9 +43,14 @@ pub fn open_session(
     let info = agent.model.info();
     let about = About { workspace: workspace.root(), agent: &agent.name, model: &info.id };
     let store = store(config);
+    agent.spill.attach(None);
     let id = match choice {
         SessionChoice::Ephemeral => return Ok((Session::ephemeral(about, now), Vec::new())),
-        SessionChoice::New => return Ok((store.create(about, now), Vec::new())),
+        SessionChoice::New => {
+            let session = store.create(about, now);
+            agent.spill.attach(session.path());
+            return Ok((session, Vec::new()));
+        }
         SessionChoice::Id(id) => id.clone(),
         SessionChoice::Latest => {
             let latest = store.latest(workspace.root()).map_err(SetupError::failed)?;
@@ -56,6 +61,7 @@ pub fn open_session(
         }
     };
     let opened = store.open(&id, now).map_err(SetupError::session)?;
+    agent.spill.attach(opened.0.path());
     remember_loaded(&opened.0, agent);
     Ok(opened)
 }

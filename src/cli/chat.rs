@@ -225,6 +225,7 @@ impl ChatHost for Host {
             .map_err(|error| error.to_string())?;
         self.options = options;
         self.services = services;
+        self.services.agent.spill.attach(self.session.path());
         app::remember_loaded(&self.session, &self.services.agent);
         Ok(format!("The model is now {}.", self.services.agent.model.info().id))
     }

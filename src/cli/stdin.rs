@@ -2,7 +2,7 @@
 //! where only the program that started us holds the other end and says nothing.
 
 use std::io::{self, IsTerminal, Read};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use super::args::StdinMode;
@@ -51,14 +51,7 @@ pub fn attachment(mode: StdinMode, say: impl FnMut(&str)) -> Result<Input, Stdin
         StdinMode::None => Ok(Input::Nothing(None)),
         StdinMode::Require => whole(say).map(Input::Text),
         StdinMode::Auto if io::stdin().is_terminal() => Ok(Input::Nothing(None)),
-        StdinMode::Auto => {
-            let patience = match writer_of_stdin() {
-                Writer::Peer => None,
-                Writer::Ancestor => Some(FORGOTTEN),
-                Writer::Unknown => Some(UNKNOWN),
-            };
-            read(patience, say)
-        }
+        StdinMode::Auto => read(false, say),
     }
 }
 
@@ -67,14 +60,15 @@ pub fn whole(say: impl FnMut(&str)) -> Result<Vec<u8>, StdinError> {
     if io::stdin().is_terminal() {
         return Err(StdinError::Terminal);
     }
-    match read(None, say)? {
+    match read(true, say)? {
         Input::Text(bytes) => Ok(bytes),
         Input::Nothing(_) => Err(StdinError::Empty),
     }
 }
 
-/// Reads to the end, giving up when no first byte comes within `patience`.
-fn read(patience: Option<Duration>, mut say: impl FnMut(&str)) -> Result<Input, StdinError> {
+/// Reads to the end. When nothing comes at once and it need not come, who could still send it decides how long it is
+/// waited for.
+fn read(must_come: bool, mut say: impl FnMut(&str)) -> Result<Input, StdinError> {
     // A blocking read cannot be taken back, so it gets a thread of its own; one that is still reading when we go on
     // ends with the process.
     let (sender, receiver) = mpsc::channel();
@@ -83,24 +77,21 @@ fn read(patience: Option<Duration>, mut say: impl FnMut(&str)) -> Result<Input, 
         let read = io::stdin().lock().read(&mut first).map(|count| first[..count].to_vec());
         let _ = sender.send(read);
     });
-    let first = match receiver.recv_timeout(FORGOTTEN) {
-        Err(RecvTimeoutError::Timeout) => match patience {
-            Some(FORGOTTEN) => return Ok(Input::Nothing(Some(silent(FORGOTTEN)))),
-            Some(patience) => {
-                say("waiting for stdin …");
-                match receiver.recv_timeout(patience.saturating_sub(FORGOTTEN)) {
-                    Err(_) => return Ok(Input::Nothing(Some(silent(patience)))),
-                    Ok(first) => first,
-                }
-            }
-            None => {
-                say("waiting for stdin …");
-                receiver.recv().unwrap_or_else(|_| Ok(Vec::new()))
-            }
-        },
-        Ok(first) => first,
-        Err(RecvTimeoutError::Disconnected) => Ok(Vec::new()),
-    }?;
+    let first = receiver.recv_timeout(FORGOTTEN).or_else(|_| {
+        // Only now is it asked who writes: to look at every process takes longer than most inputs take to come.
+        let writer = if must_come { Writer::Peer } else { writer_of_stdin() };
+        let patience = match writer {
+            Writer::Ancestor => return Err(FORGOTTEN),
+            Writer::Unknown => UNKNOWN,
+            Writer::Peer => Duration::MAX,
+        };
+        say("waiting for stdin …");
+        receiver.recv_timeout(patience.saturating_sub(FORGOTTEN)).map_err(|_| patience)
+    });
+    let first = match first {
+        Ok(read) => read?,
+        Err(waited) => return Ok(Input::Nothing(Some(silent(waited)))),
+    };
     if first.is_empty() {
         return Ok(Input::Nothing(None));
     }

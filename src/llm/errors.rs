@@ -14,7 +14,7 @@ const LONGEST: usize = 600;
 
 /// What a server said of an error.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Said {
+pub struct Said {
     /// Its own words, on one line; empty when it said nothing.
     pub message: String,
     /// `code`, `type` and `status` in one, as far as they are words.

@@ -427,6 +427,7 @@ mod tests {
             },
             EventKind::ToolOutput { call_id: call_id.clone(), chunk: "one\ntwo\nthr".to_owned() },
             EventKind::ToolFinished {
+                spill_id: None,
                 call_id,
                 name,
                 status: CallStatus::Ok,

@@ -162,6 +162,7 @@ mod tests {
                 self.events.lock().expect("no panic").push(serde_json::to_value(event).expect("plain data"));
             };
             let context = CallContext {
+                keep: None,
                 workspace: &workspace,
                 timeout: Duration::from_secs(1),
                 max_tokens: 2000,

@@ -13,6 +13,7 @@ mod glob;
 mod grep;
 mod run_command;
 mod ask_user;
+mod recall;
 mod load_skill;
 mod load_skill_reference;
 
@@ -32,6 +33,7 @@ use serde_json::{Value, json};
 
 use crate::contract::{Approver, Effect, Permission, Tool, ToolDefinition};
 use crate::output::ToolError;
+use crate::spill::Spill;
 use crate::workspace::Ledger;
 
 use ask_user::AskUser;
@@ -40,6 +42,7 @@ use glob::Glob;
 use grep::Grep;
 use list_dir::ListDir;
 use read_file::ReadFile;
+use recall::Recall;
 use run_command::RunCommand;
 use write_file::WriteFile;
 
@@ -53,6 +56,8 @@ pub struct Kit {
     pub ledger: Arc<Ledger>,
     /// The whole environment of commands: [`crate::config::Env::for_children`].
     pub child_env: Vec<(String, String)>,
+    /// What did not fit into the conversation.
+    pub spill: Arc<Spill>,
     /// Whom `ask_user` asks; without a person the tool does not exist.
     pub person: Option<Arc<dyn Approver>>,
 }
@@ -68,6 +73,7 @@ pub fn builtin(kit: Kit) -> Vec<Arc<dyn Tool>> {
         Arc::new(Glob::new()),
         Arc::new(Grep::new()),
         Arc::new(RunCommand::new(kit.child_env)),
+        Arc::new(Recall::new(kit.spill)),
     ];
     if let Some(person) = kit.person.filter(|person| person.present()) {
         tools.push(Arc::new(AskUser::new(person)));
@@ -131,7 +137,7 @@ mod tests {
 
     fn all() -> Vec<Arc<dyn Tool>> {
         let person: Arc<dyn Approver> = Arc::new(Nobody { present: true, answer: None });
-        builtin(Kit { ledger: Arc::default(), child_env: Vec::new(), person: Some(person) })
+        builtin(Kit { ledger: Arc::default(), child_env: Vec::new(), spill: Arc::default(), person: Some(person) })
     }
 
     /// About 900 tokens: such JSON has four and a half bytes a token.
@@ -161,6 +167,7 @@ mod tests {
     #[test]
     fn nobody_is_asked_where_nobody_is() {
         let kit = |present| Kit {
+            spill: Arc::default(),
             ledger: Arc::default(),
             child_env: Vec::new(),
             person: Some(Arc::new(Nobody { present, answer: None })),

@@ -107,7 +107,7 @@ impl RunCommand {
             return Err(ToolError::parameter("command is empty, or has a zero byte in it"));
         }
         let mut plain = Plain::default();
-        let mut output = Bounded::new(bytes_for(context.max_tokens));
+        let mut output = Bounded::new(bytes_for(context.max_tokens), context.keep);
         let mut piece = String::new();
         let arguments = [SHELL[1], command];
         let launch = Launch { program: SHELL[0], arguments: &arguments, dir, env: &self.env, timeout };
@@ -157,6 +157,7 @@ fn finished(ended: &Ended, shown: &Shown) -> ToolOutput {
         observation,
         summary,
         truncated: shown.truncated,
+        spill_id: shown.spill_id.clone(),
         ..ToolOutput::default()
     }
 }

@@ -22,6 +22,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("minijinja_contrib", &["src/template/"]),
     // network and model
     ("async_openai", &["src/llm/openai.rs", "src/llm/openai/"]),
+    ("memchr", &["src/llm/sse.rs"]),
     ("reqwest", &["src/net.rs", "src/net/", "src/llm/"]),
     ("rustls", &["src/net.rs", "src/net/"]),
     ("tiktoken_rs", &["src/tokens.rs", "src/tokens/"]),

@@ -7,7 +7,7 @@ const FLOORS: &[&[&str]] = &[
     &["text", "builtin", "json"],
     &["yaml", "template", "message", "attachment", "output"],
     &["frontmatter", "tokens", "present", "event", "workspace"],
-    &["config", "net", "process", "terminal"],
+    &["config", "net", "process", "spill", "terminal"],
     &["contract"],
     &["prompt", "skills", "session", "policy"],
     &["llm", "tools", "sink"],
