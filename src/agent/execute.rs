@@ -62,7 +62,7 @@ impl<'a> Prepared<'a> {
                 };
                 // A tool's error may quote a file or a command.
                 let trusted = tool.trusted();
-                Finished { duration, trusted, ..Finished::failed(call, arguments, status, error.message) }
+                Finished { trusted, duration, ..Finished::failed(call, arguments, status, error.message) }
             }
         }
     }
