@@ -299,7 +299,7 @@ mod tests {
                 "",
                 None,
             ),
-            ("<!DOCTYPE html><p>hi", "a web page", "", None),
+            ("<!DOCTYPE html><p>hi", "a web page that says \"hi\"", "", None),
             ("", "", "", None),
         ] {
             let said = Said { message: message.to_owned(), code: code.to_owned(), status };

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_cost_is_one_line_and_why_it_failed_keeps_its_lines() {
+    fn what_a_run_cost_is_one_line_and_a_reason_keeps_its_lines() {
         let run = RunCompleted {
             status: RunStatus::Limit,
             exit_code: 8,

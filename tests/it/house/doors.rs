@@ -15,7 +15,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("saphyr_parser", &["src/yaml.rs", "src/yaml/"]),
     ("serde_yaml", &["src/yaml.rs", "src/yaml/"]),
     ("jsonschema", &["src/agent/validator.rs"]),
-    ("schemars", &["src/config/"]),
+    ("schemars", &["src/config/", "src/output.rs"]),
     ("include_dir", &["src/builtin.rs"]),
     // templates
     ("minijinja", &["src/template/"]),
