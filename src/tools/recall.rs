@@ -37,13 +37,13 @@ impl Recall {
     pub fn new(spill: Arc<Spill>) -> Self {
         let definition = definition(
             "recall",
-            "Reads what was left out of an earlier result: by the id in its notice, or lines that contain query.",
+            "Reads what an earlier result left out. Give the id in its notice, or a query to find lines in all of them.",
             (Permission::Read, &[]),
             json!({
-                "id": { "type": "string" },
-                "query": { "type": "string" },
-                "offset": { "type": "integer", "minimum": 1, "description": "First line, from 1" },
-                "limit": { "type": "integer", "minimum": 1, "description": "Lines" },
+                "id": { "type": "string", "description": "r1" },
+                "query": { "type": "string", "description": "Plain text" },
+                "offset": { "type": "integer", "description": "First line" },
+                "limit": { "type": "integer", "description": "Lines" },
             }),
             &[],
         );
@@ -51,8 +51,8 @@ impl Recall {
     }
 
     fn page(&self, id: &str, arguments: &Arguments, most: usize) -> Result<ToolOutput, ToolError> {
-        let first = arguments.offset.unwrap_or(1);
-        let limit = arguments.limit.unwrap_or(PAGE);
+        let first = arguments.offset.unwrap_or(1).max(1);
+        let limit = arguments.limit.unwrap_or(PAGE).max(1);
         let page = self.spill.read(id, first, limit, most).map_err(|error| self.refused(id, &error))?;
         let mut observation = page.text.trim_end_matches('\n').to_owned();
         if page.count == 0 {
@@ -124,7 +124,7 @@ impl Tool for Recall {
             let most = bytes_for(context.max_tokens);
             match (&arguments.id, &arguments.query) {
                 (Some(id), _) => self.page(id, &arguments, most),
-                (None, Some(query)) => self.search(query, arguments.limit.unwrap_or(HITS), most),
+                (None, Some(query)) => self.search(query, arguments.limit.unwrap_or(HITS).max(1), most),
                 (None, None) => Err(ToolError::parameter("Give the id of a notice, or a query.")),
             }
         })
