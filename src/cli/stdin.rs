@@ -2,10 +2,10 @@
 //! where only the program that started us holds the other end and says nothing.
 
 use std::io::{self, IsTerminal, Read};
-use std::sync::mpsc;
 use std::time::Duration;
 
 use super::args::StdinMode;
+use crate::terminal;
 
 /// More than this is an error, never a silent cut.
 const MOST_BYTES: usize = 16 << 20;
@@ -69,33 +69,20 @@ pub fn whole(say: impl FnMut(&str)) -> Result<Vec<u8>, StdinError> {
 /// Reads to the end. When nothing comes at once and it need not come, who could still send it decides how long it is
 /// waited for.
 fn read(must_come: bool, mut say: impl FnMut(&str)) -> Result<Input, StdinError> {
-    // A blocking read cannot be taken back, so it gets a thread of its own; one that is still reading when we go on
-    // ends with the process.
-    let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut first = [0; 8192];
-        let read = io::stdin().lock().read(&mut first).map(|count| first[..count].to_vec());
-        let _ = sender.send(read);
-    });
-    let first = receiver.recv_timeout(FORGOTTEN).or_else(|_| {
+    if !terminal::stdin_ready(Some(FORGOTTEN)) {
         // Only now is it asked who writes: to look at every process takes longer than most inputs take to come.
         let writer = if must_come { Writer::Peer } else { writer_of_stdin() };
         let patience = match writer {
-            Writer::Ancestor => return Err(FORGOTTEN),
-            Writer::Unknown => UNKNOWN,
-            Writer::Peer => Duration::MAX,
+            Writer::Ancestor => return Ok(Input::Nothing(Some(silent(FORGOTTEN)))),
+            Writer::Unknown => Some(UNKNOWN),
+            Writer::Peer => None,
         };
         say("waiting for stdin …");
-        receiver.recv_timeout(patience.saturating_sub(FORGOTTEN)).map_err(|_| patience)
-    });
-    let first = match first {
-        Ok(read) => read?,
-        Err(waited) => return Ok(Input::Nothing(Some(silent(waited)))),
-    };
-    if first.is_empty() {
-        return Ok(Input::Nothing(None));
+        if !terminal::stdin_ready(patience.map(|patience| patience.saturating_sub(FORGOTTEN))) {
+            return Ok(Input::Nothing(patience.map(silent)));
+        }
     }
-    let bytes = read_rest(first)?;
+    let bytes = read_rest()?;
     let blank = bytes.iter().all(u8::is_ascii_whitespace);
     Ok(if blank { Input::Nothing(None) } else { Input::Text(bytes) })
 }
@@ -108,9 +95,9 @@ fn silent(waited: Duration) -> String {
     )
 }
 
-fn read_rest(mut bytes: Vec<u8>) -> Result<Vec<u8>, StdinError> {
-    let limit = (MOST_BYTES + 1 - bytes.len().min(MOST_BYTES)) as u64;
-    io::stdin().lock().take(limit).read_to_end(&mut bytes)?;
+fn read_rest() -> Result<Vec<u8>, StdinError> {
+    let mut bytes = Vec::new();
+    io::stdin().lock().take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > MOST_BYTES { Err(StdinError::TooLarge) } else { Ok(bytes) }
 }
 
