@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::config::{Capabilities, Prices, Redactor, RetryConfig};
+pub use crate::config::{Effect, Permission};
 use crate::event::Event;
 use crate::message::{CallStatus, FinishReason, Message, ToolCall, Usage};
 use crate::output::{ToolError, ToolOutput};
@@ -201,6 +202,11 @@ pub trait Tool: Send + Sync {
         false
     }
 
+    /// Whether the same call may be made twice without doing anything twice: only such a call is tried again by itself.
+    fn idempotent(&self) -> bool {
+        self.definition().permission == Permission::Read
+    }
+
     /// One short line for a person: what the call is about, without the tool's name (`src/main.rs`, `cargo test`).
     fn subject(&self, arguments: &Value) -> String;
 
@@ -234,22 +240,14 @@ pub struct ToolDefinition {
     pub default: bool,
 }
 
-/// How far a tool reaches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Permission {
-    Read,
-    Write,
-    Admin,
-}
-
-/// What a tool touches besides reading the workspace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Effect {
-    Files,
-    Process,
-    Network,
+impl ToolDefinition {
+    /// The first sentence of the description.
+    #[must_use]
+    pub fn summary(&self) -> &str {
+        let text = self.description.trim();
+        let line = text.lines().next().unwrap_or_default();
+        line.find(". ").map_or(line, |end| &line[..=end])
+    }
 }
 
 /// The spill store, for text that is still to be redacted.

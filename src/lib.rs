@@ -7,6 +7,7 @@ pub mod builtin;
 pub mod json;
 pub mod yaml;
 pub mod template;
+pub mod validator;
 pub mod message;
 pub mod attachment;
 pub mod output;

@@ -21,7 +21,6 @@ mod retry;
 mod schema;
 mod toolbox;
 mod turn;
-mod validator;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -6,9 +6,9 @@ use serde_json::Value;
 use crate::contract::ToolChoice;
 use crate::json;
 use crate::message::Message;
+use crate::validator::Validator;
 
 use super::turn::{Stop, Turn, TurnEnd};
-use super::validator::Validator;
 
 /// How often a wrong answer may be corrected.
 const CORRECTIONS: usize = 2;

@@ -4,8 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::contract::{Tool, ToolDefinition};
 use crate::text;
-
-use super::validator::Validator;
+use crate::validator::Validator;
 
 /// The tools that an agent may use.
 #[derive(Default)]

@@ -66,10 +66,11 @@ impl Reading<'_> {
             self.render(&file, &mut node, &mut Vec::new(), &mut context);
         }
         self.check_name(&file, &node);
+        let name = self.name_of(&file, &node);
         if file.layer == Layer::Project {
-            self.refuse_widening(&file, &node);
+            self.refuse_widening(&file, &name, &node);
         }
-        self.documents.push(Document { kind: file.kind, name: file.name, node });
+        self.documents.push(Document { kind: file.kind, name, node });
     }
 
     fn render_whole(&self, file: &ConfigFile) -> Result<String, TemplateError> {
@@ -133,15 +134,36 @@ impl Reading<'_> {
     }
 
     fn check_name(&mut self, file: &ConfigFile, node: &Node) {
-        let Some(named) = node.get("name").filter(|_| file.kind != Kind::Settings) else { return };
+        // A tool may be called otherwise than its file.
+        let is_free = matches!(file.kind, Kind::Settings | Kind::Tools);
+        let Some(named) = node.get("name").filter(|_| !is_free) else { return };
         if named.text().is_some_and(|name| name != file.name) && !named.is_blank() {
             let message = format!("the name must be that of the file, `{}`", file.name);
             self.mistakes.push(Mistake::at(&self.sources, named.place, message).hint("or leave the key out"));
         }
     }
 
+    /// What the file describes: the name that it gives itself where it may, else its own.
+    fn name_of(&mut self, file: &ConfigFile, node: &Node) -> String {
+        let named = node.get("name").filter(|named| file.kind == Kind::Tools && !named.is_blank());
+        let Some((named, name)) = named.and_then(|named| Some((named, named.text()?))) else {
+            return file.name.clone();
+        };
+        let same = |document: &&Document| document.kind == Kind::Tools && document.name == name;
+        let dir = |name: &str| name.rsplit_once('/').map(|(dir, _)| dir.to_owned());
+        let twin = self.documents.iter().filter(same).map(|document| &self.sources.of(document.node.place).name);
+        if let Some(twin) = twin.into_iter().find(|twin| dir(twin) == dir(&file.display)) {
+            let message = format!("{twin} describes `{name}` already; keep one of them");
+            self.mistakes.push(Mistake::at(&self.sources, named.place, message));
+        }
+        name.to_owned()
+    }
+
     /// A project narrows and never widens.
-    fn refuse_widening(&mut self, file: &ConfigFile, node: &Node) {
+    fn refuse_widening(&mut self, file: &ConfigFile, name: &str, node: &Node) {
+        if file.kind == Kind::Tools {
+            self.refuse_freer_tools(name, node);
+        }
         const REFUSED: [(Kind, &[&str], &str); 6] = [
             (Kind::Models, &["base_url"], "where requests go"),
             (Kind::Models, &["api_key"], "whose key is sent"),
@@ -160,9 +182,32 @@ impl Reading<'_> {
             }
         }
     }
+
+    /// What a project may not say of a tool: that it runs unasked, or, where the tool is the person's own, what it
+    /// does.
+    fn refuse_freer_tools(&mut self, name: &str, node: &Node) {
+        let is_persons = self.documents.iter().any(|document| {
+            document.kind == Kind::Tools && document.name == name && document.node.get("command").is_some()
+        });
+        for (key, value) in node.entries() {
+            let switched = |to: bool| value.read() == Ok(to);
+            let why = match key.text.as_str() {
+                "permission" if value.text().is_some_and(|level| level.trim() == "read") => "what runs without asking is yours alone",
+                "requires_confirmation" if switched(false) => "what is asked is yours alone",
+                "enabled" if switched(true) => "what is switched off stays off",
+                "command" | "shell" | "env" | "workdir" | "permission" | "effects" if is_persons => {
+                    "the tool is your own"
+                }
+                _ => continue,
+            };
+            let message = format!("a project's configuration cannot set `{}` so: {why}", key.text);
+            let mistake = Mistake::at(&self.sources, value.place, message);
+            self.mistakes.push(mistake.hint("leave it out, or set it in your user configuration"));
+        }
+    }
 }
 
-/// Texts that are templates of the run: prompts written out, and everything in a script.
+/// Texts that are templates of the run: prompts written out, everything in a script, and what a tool runs.
 pub(super) fn is_run_time_text(kind: Kind, path: &[String], node: &Node) -> bool {
     match (kind, path) {
         (Kind::Agents, [key]) => {
@@ -170,6 +215,7 @@ pub(super) fn is_run_time_text(kind: Kind, path: &[String], node: &Node) -> bool
                 && matches!(node.tree, Tree::Scalar(_))
         }
         (Kind::Models, [key, ..]) => key == "script",
+        (Kind::Tools, [key, ..]) => matches!(key.as_str(), "command" | "workdir" | "env"),
         _ => false,
     }
 }

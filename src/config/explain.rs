@@ -71,6 +71,13 @@ impl Config {
         }
     }
 
+    /// The file, variable or flag that describes a tool; of several, the one that wins.
+    #[must_use]
+    pub fn where_tool_is(&self, name: &str) -> Option<&str> {
+        let (_, node) = *self.chain(Kind::Tools, name, &[]).last()?;
+        Some(&self.sources.of(node.place).name)
+    }
+
     /// Who states the value at `path`, or a part of it, lowest first.
     fn chain(&self, kind: Kind, name: &str, path: &[String]) -> Vec<(&Document, &Node)> {
         let inherits = kind == Kind::Agents && path.first().is_some_and(|key| INHERITED.contains(&key.as_str()));
@@ -89,6 +96,7 @@ impl Config {
         let mut value = json!(self.settings);
         value["agents"] = json!(self.agents);
         value["models"] = json!(self.models);
+        value["tools"] = json!(self.tools);
         value["session_stores"] = json!(self.session_stores);
         Redactor::new(&self.env, self).mask("", &mut value);
         value

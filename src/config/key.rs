@@ -83,7 +83,9 @@ impl Reading<'_> {
 
     fn set(&mut self, layer: Layer, source_name: String, key: &str, value: &str) {
         let KeyPath { kind, name, path } = parse(key, |kind| self.names(kind));
-        if kind != Kind::Settings && !self.names(kind).contains(&name.as_str()) {
+        // A tool that is built in has no file unless somebody wrote one; whether it exists is known higher up.
+        let may_be_new = matches!(kind, Kind::Settings | Kind::Tools);
+        if !may_be_new && !self.names(kind).contains(&name.as_str()) {
             let message = format!("there is nothing called `{name}` in {}", kind.name());
             let known = self.names(kind);
             self.mistakes.push(Mistake::in_file(source_name, message).did_you_mean(&name, known));

@@ -18,9 +18,11 @@ use super::layer::{self, Layers};
 use super::merge::Merged;
 use super::mistake::{ConfigError, Mistake, did_you_mean};
 use super::model::ModelConfig;
+use super::command;
 use super::rules;
 use super::settings::{AgentConfig, Named, SessionStoreConfig, Settings};
 use super::source::{Document, Kind, Sources};
+use super::tool::ToolConfig;
 use crate::workspace::Workspace;
 
 /// What a configuration is made from.
@@ -42,6 +44,8 @@ pub struct Config {
     pub settings: Settings,
     pub agents: Named<AgentConfig>,
     pub models: Named<ModelConfig>,
+    /// By the name that the model calls.
+    pub tools: Named<ToolConfig>,
     pub session_stores: Named<SessionStoreConfig>,
     /// Lowest first; the built-in prompts are below them all.
     pub prompt_dirs: Vec<PathBuf>,
@@ -146,6 +150,7 @@ struct Typed {
     settings: Option<Settings>,
     agents: Named<AgentConfig>,
     models: Named<ModelConfig>,
+    tools: Named<ToolConfig>,
     session_stores: Named<SessionStoreConfig>,
 }
 
@@ -158,6 +163,7 @@ impl Typed {
         self.settings = settings.remove("");
         named(merged, Kind::Agents, sources, &mut self.agents, &mut refused);
         named(merged, Kind::Models, sources, &mut self.models, &mut refused);
+        named(merged, Kind::Tools, sources, &mut self.tools, &mut refused);
         named(merged, Kind::SessionStores, sources, &mut self.session_stores, &mut refused);
         refused
     }
@@ -169,6 +175,7 @@ impl Typed {
             mistakes.extend(refused);
         }
         references(merged, sources, mistakes);
+        command::check(merged, sources, &self.tools, mistakes);
         rules::check(self.settings.as_ref(), &self.agents, &self.models, &mut |kind, name, path, message| {
             let node = merged.get(kind, name);
             let value = node.and_then(|node| node.at(path.iter().copied()).or(Some(node)));
@@ -227,6 +234,7 @@ fn finish(
             settings,
             agents: typed.agents,
             models: typed.models,
+            tools: typed.tools,
             session_stores: typed.session_stores,
             prompt_dirs: layers.prompt_dirs,
             skill_dirs: layers.skill_dirs,

@@ -9,6 +9,7 @@ mod secret;
 mod duration;
 mod settings;
 mod model;
+mod tool;
 mod schema;
 // From files to the whole.
 mod source;
@@ -20,6 +21,7 @@ mod key;
 mod merge;
 mod inspect;
 mod rules;
+mod command;
 mod load;
 // What people ask about it.
 mod redact;
@@ -43,6 +45,7 @@ pub use settings::{
     SessionStoreConfig, Settings, ToolOutputSettings,
 };
 pub use source::{Kind, Layer};
+pub use tool::{CommandLine, Effect, OutputFormat, Permission, ToolConfig};
 pub use trust::{Brought, TrustStore, brought};
 
 /// Each folder of `tests/config_cases/` is a case: `user/`, `project/` (trusted) and `config/` (as `--config`) are

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::model::ModelConfig;
 use super::settings::{AgentConfig, SessionStoreConfig, Settings};
 use super::source::Kind;
+use super::tool::ToolConfig;
 
 /// The schema of the files of a kind, for editors.
 #[must_use]
@@ -27,6 +28,7 @@ pub(super) fn raw(kind: Kind) -> Value {
         Kind::Settings => schema_for!(Settings),
         Kind::Agents => schema_for!(AgentConfig),
         Kind::Models => schema_for!(ModelConfig),
+        Kind::Tools => schema_for!(ToolConfig),
         Kind::SessionStores => schema_for!(SessionStoreConfig),
     };
     schema.to_value()
@@ -105,6 +107,9 @@ mod tests {
             (Kind::Agents, serde_json::json!({"approval": "sometimes"}), false),
             (Kind::Models, serde_json::json!({"provider": "{{ env.PROVIDER }}", "temperature": null}), true),
             (Kind::Models, serde_json::json!({"script": [{"tool_calls": [{"name": "x"}]}]}), false),
+            (Kind::Tools, serde_json::json!({"enabled": "{{ env.X }}", "timeout": "5s"}), true),
+            (Kind::Tools, serde_json::json!({"command": ["a"], "parameters": {"type": "object"}}), true),
+            (Kind::Tools, serde_json::json!({"command": 5}), false),
             (Kind::SessionStores, serde_json::json!({}), true),
         ];
         for (kind, instance, expected) in table {

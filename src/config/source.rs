@@ -36,14 +36,15 @@ pub enum Kind {
     Settings,
     Agents,
     Models,
+    Tools,
     SessionStores,
 }
 
 impl Kind {
     /// Every kind, in the order of the files.
-    pub const ALL: [Self; 4] = [Self::Settings, Self::Agents, Self::Models, Self::SessionStores];
+    pub const ALL: [Self; 5] = [Self::Settings, Self::Agents, Self::Models, Self::Tools, Self::SessionStores];
     /// Those that have a file for each name. Their dotted keys begin with the kind.
-    pub const NAMED: [Self; 3] = [Self::Agents, Self::Models, Self::SessionStores];
+    pub const NAMED: [Self; 4] = [Self::Agents, Self::Models, Self::Tools, Self::SessionStores];
 
     /// How keys and schemas call it.
     #[must_use]
@@ -52,6 +53,7 @@ impl Kind {
             Self::Settings => "settings",
             Self::Agents => "agents",
             Self::Models => "models",
+            Self::Tools => "tools",
             Self::SessionStores => "session_stores",
         }
     }

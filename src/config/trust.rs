@@ -69,6 +69,7 @@ impl Brought {
             let effect = |file: &str| match file.split('/').next() {
                 Some("skills") if file.contains("/scripts/") => "a script that the model may run",
                 Some("prompts" | "skills") => "instructs the model",
+                Some("tools") => "a tool: may run commands",
                 Some("models") => "chooses a model and its options",
                 Some("agents") => "chooses prompts, tools and limits",
                 _ => "settings",

@@ -6,6 +6,7 @@
 
 mod missing;
 mod objects;
+mod pieces;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -17,6 +18,7 @@ use serde::Serialize;
 
 pub use minijinja::Value;
 pub use objects::{clock, lookup, object};
+pub use pieces::{Piece, PieceTemplate};
 
 /// The longest text that a template may produce, in bytes.
 pub const LONGEST_OUTPUT: usize = 1024 * 1024;

@@ -14,7 +14,7 @@ const DOORS: &[(&str, &[&str])] = &[
     // data
     ("saphyr_parser", &["src/yaml.rs", "src/yaml/"]),
     ("serde_yaml", &["src/yaml.rs", "src/yaml/"]),
-    ("jsonschema", &["src/agent/validator.rs"]),
+    ("jsonschema", &["src/validator.rs"]),
     ("schemars", &["src/config/", "src/output.rs"]),
     ("include_dir", &["src/builtin.rs"]),
     // templates

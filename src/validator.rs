@@ -4,12 +4,12 @@
 use serde_json::Value;
 
 /// A compiled JSON Schema.
-pub(super) struct Validator(jsonschema::Validator);
+pub struct Validator(jsonschema::Validator);
 
 impl Validator {
     /// # Errors
     /// Why this is no valid JSON Schema.
-    pub(super) fn new(schema: &Value) -> Result<Self, String> {
+    pub fn new(schema: &Value) -> Result<Self, String> {
         jsonschema::validator_for(schema).map(Self).map_err(|error| error.to_string())
     }
 
@@ -17,7 +17,7 @@ impl Validator {
     ///
     /// # Errors
     /// All mistakes, one a line: path, what was expected, what was given.
-    pub(super) fn check(&self, what: &str, value: &Value) -> Result<(), String> {
+    pub fn check(&self, what: &str, value: &Value) -> Result<(), String> {
         let mistakes: Vec<String> = self
             .0
             .iter_errors(value)

@@ -1,0 +1,143 @@
+//! The shape of `tools/NAME.yaml`: a command as a tool, or the switches and limits of a tool that is built in.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::duration;
+use crate::output::{Encoding, ResponseFormat};
+
+/// One tool. With `command` it is one of its own; without, it adjusts the built-in tool of its name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolConfig {
+    /// What the model calls it. Without it, the name of the file.
+    pub name: String,
+    /// A tool that is switched off is not shown to the model.
+    #[serde(default = "yes")]
+    pub enabled: bool,
+    /// The longest that one call may take; `null`: the agent's `tool_timeout`.
+    #[serde(default, with = "duration::optional", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<duration::DurationText>")]
+    pub timeout: Option<Duration>,
+    /// The most tokens that one result may bring in; `null`: the agent's `tool_result_max_tokens`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<usize>,
+    /// How much of a result the model reads; `null`: as the agent's `tool_output` says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<ResponseFormat>,
+    /// How it is written down; `null`: as the agent's `tool_output` says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<Encoding>,
+    /// Every call is asked about, also one that only reads.
+    #[serde(default)]
+    pub requires_confirmation: bool,
+    /// What is run: a list of arguments, or with `shell: true` a line for the shell. Templates over the arguments of
+    /// the call, rendered when it is made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandLine>,
+    /// Whether `command` is a line for the shell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell: Option<bool>,
+    /// Written for the model: a sentence that says what it does, then what it returns and when not to use it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// JSON Schema of the arguments: an object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Map<String, Value>>,
+    /// Where it runs; a template. Without it, the workspace. One that reads arguments stays inside the workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workdir: Option<String>,
+    /// Variables that it gets on top of the environment of commands; templates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub env: Option<BTreeMap<String, String>>,
+    /// How far it reaches; `write` where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission: Option<Permission>,
+    /// What it touches besides running a process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effects: Option<Vec<Effect>>,
+    /// Whether calling it twice does nothing twice, so that it may be tried again when it fails for a moment (exit
+    /// code 75). Without it, whether it only reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotent: Option<bool>,
+    /// What it prints; `text` where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_format: Option<OutputFormat>,
+}
+
+/// What a command tool runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum CommandLine {
+    /// Program and arguments.
+    Arguments(Vec<String>),
+    /// A line for the shell.
+    Shell(String),
+}
+
+/// What a command prints.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputFormat {
+    #[default]
+    Text,
+    /// One JSON document: it becomes the data of the result.
+    Json,
+}
+
+/// How far a tool reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Permission {
+    Read,
+    Write,
+    Admin,
+}
+
+/// What a tool touches besides reading the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    Files,
+    Process,
+    Network,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl ToolConfig {
+    /// The keys that only a command has.
+    pub(super) const OF_COMMANDS: [&str; 9] = [
+        "shell",
+        "description",
+        "parameters",
+        "workdir",
+        "env",
+        "permission",
+        "effects",
+        "idempotent",
+        "output_format",
+    ];
+
+    /// The schema of its arguments: an object that takes nothing but what it names, unless it says otherwise.
+    #[must_use]
+    pub fn schema(&self) -> Value {
+        let mut schema = self.parameters.clone().unwrap_or_default();
+        schema.entry("type").or_insert_with(|| "object".into());
+        schema.entry("properties").or_insert_with(|| Map::new().into());
+        schema.entry("additionalProperties").or_insert(Value::Bool(false));
+        Value::Object(schema)
+    }
+
+    /// The names of its arguments.
+    pub fn arguments(&self) -> impl Iterator<Item = &str> {
+        let properties = self.parameters.as_ref().and_then(|schema| schema.get("properties")?.as_object());
+        properties.into_iter().flat_map(Map::keys).map(String::as_str)
+    }
+}

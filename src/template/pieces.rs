@@ -1,0 +1,92 @@
+//! Templates of command lines: what the template itself says and what the values say are kept apart, so that no
+//! value can ever be taken for a part of the command.
+
+use std::collections::BTreeSet;
+
+use minijinja::{Error, ErrorKind};
+
+use super::{Template, TemplateError, Undefined, Value};
+
+/// Stands around every value while a template is rendered. No argument of a program can hold it.
+const MARK: char = '\0';
+
+/// A piece of a rendered template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// Written in the template.
+    Literal(String),
+    /// What one `{{ … }}` gave.
+    Given(String),
+}
+
+/// A template whose values stay apart from its text.
+#[derive(Debug)]
+pub struct PieceTemplate(Template);
+
+impl PieceTemplate {
+    /// `name` is what errors call it. It can include no other template.
+    pub fn compile(name: &str, source: &str, undefined: Undefined) -> Result<Self, TemplateError> {
+        if source.contains(MARK) {
+            let message = "a command has no zero byte in it".to_owned();
+            return Err(TemplateError { message, line: None, column: None, range: None, missing: Vec::new() });
+        }
+        let mut template = Template::compile(name, source, undefined)?;
+        template.environment.set_formatter(|out, _state, value| {
+            let text = if value.is_none() { String::new() } else { value.to_string() };
+            if text.contains(MARK) {
+                let why = "a value has a zero byte in it, or is a block that was captured";
+                return Err(Error::new(ErrorKind::InvalidOperation, why));
+            }
+            write!(out, "{MARK}{text}{MARK}")?;
+            Ok(())
+        });
+        Ok(Self(template))
+    }
+
+    /// Renders with `context` as the top-level names.
+    pub fn render(&self, context: &Value) -> Result<Vec<Piece>, TemplateError> {
+        let text = self.0.render(context)?;
+        // Between marks the parts alternate, the first being the template's own.
+        let parts = text.split(MARK).enumerate().map(|(number, part)| {
+            let text = part.to_owned();
+            if number % 2 == 0 { Piece::Literal(text) } else { Piece::Given(text) }
+        });
+        Ok(parts.filter(|part| *part != Piece::Literal(String::new())).collect())
+    }
+
+    /// See [`Template::variables`].
+    #[must_use]
+    pub fn variables(&self) -> BTreeSet<String> {
+        self.0.variables()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Piece, PieceTemplate, Undefined};
+    use crate::template::value;
+
+    #[test]
+    fn values_stay_apart_whatever_they_hold() {
+        let template = PieceTemplate::compile("t", "a {{ x }}{% if y %} -y {{ y }}{% endif %};{{ z | upper }}", Undefined::Empty)
+            .expect("valid");
+        let given = |text: &str| Piece::Given(text.to_owned());
+        let literal = |text: &str| Piece::Literal(text.to_owned());
+        let pieces = template.render(&value(&json!({"x": "; rm -rf '\"$(x)", "z": "b"}))).expect("renders");
+        assert_eq!(pieces, [literal("a "), given("; rm -rf '\"$(x)"), literal(";"), given("B")]);
+        let pieces = template.render(&value(&json!({"x": 3, "y": ["p q"]}))).expect("renders");
+        assert_eq!(pieces, [literal("a "), given("3"), literal(" -y "), given("[\"p q\"]"), literal(";"), given("")]);
+        let zero = template.render(&value(&json!({"x": "a\u{0}b"}))).expect_err("a zero byte");
+        assert!(zero.message.contains("zero byte"), "{}", zero.message);
+    }
+
+    #[test]
+    fn what_is_missing_is_an_error_that_names_it() {
+        let template = PieceTemplate::compile("t", "{{ x }}-{{ y }}", Undefined::Error).expect("valid");
+        let error = template.render(&value(&json!({"x": ""}))).expect_err("y is missing");
+        assert_eq!(error.missing, ["y"]);
+        assert_eq!(template.variables().into_iter().collect::<Vec<_>>(), ["x", "y"]);
+    }
+}
