@@ -10,7 +10,10 @@ impl Validator {
     /// # Errors
     /// Why this is no valid JSON Schema.
     pub fn new(schema: &Value) -> Result<Self, String> {
-        jsonschema::validator_for(schema).map(Self).map_err(|error| error.to_string())
+        jsonschema::validator_for(schema).map(Self).map_err(|error| match error.instance_path().as_str() {
+            "" => error.to_string(),
+            path => format!("{path}: {error}"),
+        })
     }
 
     /// Checks a value. `what` begins the sentence: `The arguments do`.

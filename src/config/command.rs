@@ -1,6 +1,8 @@
 //! What is wrong with a tool, beyond what its types say: a command that cannot be run, a schema that is none, a
 //! template that reads what no argument is called.
 
+use std::ops::Range;
+
 use super::merge::Merged;
 use super::mistake::{Mistake, did_you_mean};
 use super::settings::Named;
@@ -10,14 +12,10 @@ use crate::template::{PieceTemplate, TemplateError, Undefined, is_template};
 use crate::validator::Validator;
 use crate::yaml::{Node, Tree};
 
-/// The longest name that servers take.
-const LONGEST_NAME: usize = 64;
-
 pub(super) fn check(merged: &Merged, sources: &Sources, tools: &Named<ToolConfig>, mistakes: &mut Vec<Mistake>) {
     for (name, tool) in tools {
         let Some(node) = merged.get(Kind::Tools, name) else { continue };
         let mut found = Found { node, sources, mistakes };
-        found.name(name);
         match &tool.command {
             Some(command) => {
                 found.command(command, tool);
@@ -47,14 +45,6 @@ impl Found<'_> {
         let node = self.node.at(path.iter().copied()).unwrap_or(self.node);
         self.mistakes.push(Mistake::at(self.sources, node.place, message));
         self.mistakes.last_mut().expect("one was just added")
-    }
-
-    fn name(&mut self, name: &str) {
-        let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-        if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(good) {
-            let message = format!("`{name}` is no name for a tool: letters, digits, `_` and `-`, {LONGEST_NAME} at most");
-            self.tell(&["name"], message);
-        }
     }
 
     fn command(&mut self, command: &CommandLine, tool: &ToolConfig) {
@@ -105,14 +95,17 @@ impl Found<'_> {
         let known: Vec<&str> = tool.arguments().collect();
         for key in ["command", "workdir", "env"] {
             let Some(node) = self.node.get(key) else { continue };
-            self.placeholders_of(node, &known);
+            let in_shell = key == "command" && tool.shell == Some(true);
+            self.placeholders_of(node, &known, in_shell);
         }
     }
 
-    fn placeholders_of(&mut self, node: &Node, known: &[&str]) {
+    fn placeholders_of(&mut self, node: &Node, known: &[&str], in_shell: bool) {
         let scalar = match &node.tree {
-            Tree::List(items) => return items.iter().for_each(|item| self.placeholders_of(item, known)),
-            Tree::Map(entries) => return entries.iter().for_each(|(_, value)| self.placeholders_of(value, known)),
+            Tree::List(items) => return items.iter().for_each(|item| self.placeholders_of(item, known, false)),
+            Tree::Map(entries) => {
+                return entries.iter().for_each(|(_, value)| self.placeholders_of(value, known, false));
+            }
             Tree::Scalar(scalar) if is_template(&scalar.text) => scalar,
             Tree::Scalar(_) => return,
         };
@@ -120,6 +113,14 @@ impl Found<'_> {
             Ok(template) => template,
             Err(error) => return self.mistakes.push(Mistake::template(self.sources, node, &error)),
         };
+        if let Some(at) = in_shell.then(|| inside_quotes(&scalar.text)).flatten() {
+            let error = TemplateError {
+                message: "the placeholder stands inside quotes".to_owned(),
+                ..error_at(&scalar.text, Some(at..at + 2))
+            };
+            let hint = "leave the quotes out: each value is one argument already, whatever it holds";
+            self.mistakes.push(Mistake::template(self.sources, node, &error).hint(hint));
+        }
         for variable in template.variables() {
             let name = variable.split('.').next().unwrap_or(&variable);
             if known.contains(&name) {
@@ -127,8 +128,7 @@ impl Found<'_> {
             }
             let error = TemplateError {
                 message: format!("no parameter is called `{name}`"),
-                missing: vec![name.to_owned()],
-                ..place_of(&scalar.text, name)
+                ..error_at(&scalar.text, range_of(&scalar.text, name))
             };
             let hint = did_you_mean(name, known.iter().copied()).unwrap_or_else(|| match known {
                 [] => "`parameters` describes none".to_owned(),
@@ -148,19 +148,64 @@ impl Found<'_> {
 }
 
 /// Where a template reads a name.
-fn place_of(text: &str, name: &str) -> TemplateError {
+fn range_of(text: &str, name: &str) -> Option<Range<usize>> {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     let whole = |at: &usize| {
         let (before, after) = (&text[..*at], &text[at + name.len()..]);
         let inside = before.rfind('{') > before.rfind('}');
         inside && !before.ends_with(word) && !after.starts_with(word)
     };
-    let at = text.match_indices(name).map(|(at, _)| at).find(whole);
-    TemplateError {
-        message: String::new(),
-        line: at.map(|at| text[..at].matches('\n').count() + 1),
-        column: None,
-        range: at.map(|at| at..at + name.len()),
-        missing: Vec::new(),
+    let at = text.match_indices(name).map(|(at, _)| at).find(whole)?;
+    Some(at..at + name.len())
+}
+
+fn error_at(text: &str, range: Option<Range<usize>>) -> TemplateError {
+    let line = range.as_ref().map(|range| text[..range.start].matches('\n').count() + 1);
+    TemplateError { message: String::new(), line, column: None, range, missing: Vec::new() }
+}
+
+/// The first `{{` of a line for the shell that stands between quotes of the shell.
+fn inside_quotes(line: &str) -> Option<usize> {
+    let mut quote = None;
+    let mut rest = line;
+    while let Some(c) = rest.chars().next() {
+        let at = line.len() - rest.len();
+        let tag = [("{{", "}}"), ("{%", "%}"), ("{#", "#}")].into_iter().find(|(open, _)| rest.starts_with(open));
+        if let Some((open, close)) = tag {
+            if open == "{{" && quote.is_some() {
+                return Some(at);
+            }
+            rest = rest.split_once(close).map_or("", |(_, after)| after);
+            continue;
+        }
+        rest = &rest[c.len_utf8()..];
+        match (c, quote) {
+            ('\\', None | Some('"')) => rest = rest.get(rest.chars().next().map_or(0, char::len_utf8)..).unwrap_or(""),
+            ('\'' | '"', None) => quote = Some(c),
+            (c, Some(open)) if c == open => quote = None,
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::inside_quotes;
+
+    #[test]
+    fn placeholders_between_quotes_are_found() {
+        let table = [
+            ("grep {{ x }} | head", None),
+            ("grep '{{ x }}'", Some(6)),
+            ("grep \"a {{ x }}\"", Some(8)),
+            ("echo 'it' {{ x }} \"b\" {{ y }}", None),
+            ("echo it\\'s {{ x }}", None),
+            ("{% if x == 'a' %}-a {{ x }}{% endif %}", None),
+            ("echo \"\\\"{{ x }}\"", Some(8)),
+        ];
+        for (line, expected) in table {
+            assert_eq!(inside_quotes(line), expected, "{line}");
+        }
     }
 }

@@ -145,16 +145,25 @@ impl Reading<'_> {
 
     /// What the file describes: the name that it gives itself where it may, else its own.
     fn name_of(&mut self, file: &ConfigFile, node: &Node) -> String {
-        let named = node.get("name").filter(|named| file.kind == Kind::Tools && !named.is_blank());
-        let Some((named, name)) = named.and_then(|named| Some((named, named.text()?))) else {
+        /// The longest that servers take.
+        const LONGEST: usize = 64;
+        if file.kind != Kind::Tools {
             return file.name.clone();
-        };
+        }
+        let named = node.get("name").filter(|named| !named.is_blank());
+        let name = named.and_then(Node::text).unwrap_or(&file.name);
+        let place = named.unwrap_or(node).place;
+        let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        if name.is_empty() || name.len() > LONGEST || !name.chars().all(good) {
+            let message = format!("`{name}` is no name for a tool: letters, digits, `_` and `-`, {LONGEST} at most");
+            self.mistakes.push(Mistake::at(&self.sources, place, message));
+        }
         let same = |document: &&Document| document.kind == Kind::Tools && document.name == name;
         let dir = |name: &str| name.rsplit_once('/').map(|(dir, _)| dir.to_owned());
         let twin = self.documents.iter().filter(same).map(|document| &self.sources.of(document.node.place).name);
         if let Some(twin) = twin.into_iter().find(|twin| dir(twin) == dir(&file.display)) {
             let message = format!("{twin} describes `{name}` already; keep one of them");
-            self.mistakes.push(Mistake::at(&self.sources, named.place, message));
+            self.mistakes.push(Mistake::at(&self.sources, place, message));
         }
         name.to_owned()
     }

@@ -15,7 +15,7 @@ const MARK: char = '\0';
 pub enum Piece {
     /// Written in the template.
     Literal(String),
-    /// What one `{{ … }}` gave.
+    /// What one `{{ … }}` gave; of nothing (undefined, none) there is no piece.
     Given(String),
 }
 
@@ -32,7 +32,10 @@ impl PieceTemplate {
         }
         let mut template = Template::compile(name, source, undefined)?;
         template.environment.set_formatter(|out, _state, value| {
-            let text = if value.is_none() { String::new() } else { value.to_string() };
+            if value.is_undefined() || value.is_none() {
+                return Ok(());
+            }
+            let text = value.to_string();
             if text.contains(MARK) {
                 let why = "a value has a zero byte in it, or is a block that was captured";
                 return Err(Error::new(ErrorKind::InvalidOperation, why));
@@ -77,7 +80,7 @@ mod tests {
         let pieces = template.render(&value(&json!({"x": "; rm -rf '\"$(x)", "z": "b"}))).expect("renders");
         assert_eq!(pieces, [literal("a "), given("; rm -rf '\"$(x)"), literal(";"), given("B")]);
         let pieces = template.render(&value(&json!({"x": 3, "y": ["p q"]}))).expect("renders");
-        assert_eq!(pieces, [literal("a "), given("3"), literal(" -y "), given("[\"p q\"]"), literal(";"), given("")]);
+        assert_eq!(pieces, [literal("a "), given("3"), literal(" -y "), given("[\"p q\"]"), literal(";")]);
         let zero = template.render(&value(&json!({"x": "a\u{0}b"}))).expect_err("a zero byte");
         assert!(zero.message.contains("zero byte"), "{}", zero.message);
     }

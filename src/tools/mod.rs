@@ -16,6 +16,8 @@ mod ask_user;
 mod recall;
 mod load_skill;
 mod load_skill_reference;
+mod command;
+mod find_tools;
 
 mod files;
 mod aside;
@@ -24,6 +26,8 @@ mod diff;
 mod walk;
 mod plain;
 mod bounded;
+mod command_line;
+mod rank;
 mod select;
 
 use std::sync::Arc;
@@ -46,6 +50,8 @@ use recall::Recall;
 use run_command::RunCommand;
 use write_file::WriteFile;
 
+pub use command::Command;
+pub use find_tools::{CALL_TOOL, FindTools, call_tool};
 pub use load_skill::LoadSkill;
 pub use load_skill_reference::LoadSkillReference;
 pub use select::{Choice, select};
@@ -61,6 +67,23 @@ pub struct Kit {
     /// Whom `ask_user` asks; without a person the tool does not exist.
     pub person: Option<Arc<dyn Approver>>,
 }
+
+/// The names of all built-in tools, whether or not a run has them. No configured tool may be called so.
+pub const NAMES: [&str; 13] = [
+    "ask_user",
+    CALL_TOOL,
+    "edit_file",
+    "find_tools",
+    "glob",
+    "grep",
+    "list_dir",
+    "load_skill",
+    "load_skill_reference",
+    "read_file",
+    "recall",
+    "run_command",
+    "write_file",
+];
 
 /// The built-in tools that need nothing but the workspace, the ledger and a person.
 #[must_use]
@@ -152,6 +175,14 @@ mod tests {
         };
         let bytes: usize = all().iter().map(|tool| as_sent(tool).len()).sum();
         assert!(bytes <= MOST_BYTES_OF_DEFINITIONS, "{bytes} bytes of definitions: say it shorter");
+    }
+
+    #[test]
+    fn the_names_are_all_listed() {
+        assert!(NAMES.is_sorted());
+        for tool in all() {
+            assert!(NAMES.contains(&tool.definition().name.as_str()), "{}", tool.definition().name);
+        }
     }
 
     #[test]

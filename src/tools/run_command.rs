@@ -106,34 +106,47 @@ impl RunCommand {
         if command.trim().is_empty() || command.contains('\0') {
             return Err(ToolError::parameter("command is empty, or has a zero byte in it"));
         }
-        let mut plain = Plain::default();
-        let mut output = Bounded::new(bytes_for(context.max_tokens), context.keep);
-        let mut piece = String::new();
         let arguments = [SHELL[1], command];
         let launch = Launch { program: SHELL[0], arguments: &arguments, dir, env: &self.env, timeout };
-        let ended = process::run(launch, |bytes| {
-            plain.push(bytes, &mut piece);
-            if !piece.is_empty() {
-                output.push(&piece);
-                (context.live)(&piece);
-                piece.clear();
-            }
-        })
-        .await
-        .map_err(|error| ToolError::permanent(format!("the command could not be run: {error}")))?;
-        plain.finish(&mut piece);
-        if !piece.is_empty() {
-            output.push(&piece);
-            (context.live)(&piece);
-        }
-        if ended.timed_out {
-            let shown = output.show(HEAD_PERCENT_OF_FAILURE);
-            return Err(timed_out(timeout, context.timeout, &shown));
-        }
-        let failed = ended.exit != Exit::Code(0);
-        let shown = output.show(if failed { HEAD_PERCENT_OF_FAILURE } else { HEAD_PERCENT_OF_SUCCESS });
-        Ok(finished(&ended, &shown))
+        execute(launch, context, &mut |_| {}).await.map(|(output, _)| output)
     }
+}
+
+/// Runs a program to its end: what the model reads of it, and how it exited. `seen` gets all of its output as plain
+/// text.
+pub(super) async fn execute(
+    launch: Launch<'_>,
+    context: CallContext<'_>,
+    seen: &mut (dyn FnMut(&str) + Send),
+) -> Result<(ToolOutput, Exit), ToolError> {
+    let timeout = launch.timeout;
+    let mut plain = Plain::default();
+    let mut output = Bounded::new(bytes_for(context.max_tokens), context.keep);
+    let mut piece = String::new();
+    let mut take = |piece: &mut String| {
+        if !piece.is_empty() {
+            output.push(piece);
+            seen(piece);
+            (context.live)(piece);
+            piece.clear();
+        }
+    };
+    let ended = process::run(launch, |bytes| {
+        plain.push(bytes, &mut piece);
+        take(&mut piece);
+    })
+    .await
+    .map_err(|error| ToolError::permanent(format!("the command could not be run: {error}")))?;
+    plain.finish(&mut piece);
+    take(&mut piece);
+    if ended.timed_out {
+        let shown = output.show(HEAD_PERCENT_OF_FAILURE);
+        return Err(timed_out(timeout, context.timeout, &shown));
+    }
+    let failed = ended.exit != Exit::Code(0);
+    let shown = output.show(if failed { HEAD_PERCENT_OF_FAILURE } else { HEAD_PERCENT_OF_SUCCESS });
+    let output = finished(&ended, &shown);
+    Ok((output, ended.exit))
 }
 
 fn finished(ended: &Ended, shown: &Shown) -> ToolOutput {

@@ -1,0 +1,184 @@
+//! A command as a tool, as `tools/NAME.yaml` describes it: the arguments of a call become those of a program.
+//!
+//! Its exit is a result, as for `run_command`; exit 75 (`EX_TEMPFAIL`) says that the same call may succeed later.
+//! What prints JSON gives its document as data.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+
+use crate::config::{Effect, OutputFormat, Permission, ToolConfig};
+use crate::contract::{CallContext, Tool, ToolDefinition};
+use crate::output::{ToolError, ToolErrorKind, ToolOutput};
+use crate::present;
+use crate::process::{Exit, Launch};
+use crate::template;
+use crate::text;
+use crate::workspace::Workspace;
+
+use super::command_line::{self, Ready};
+use super::{bytes_for, files, run_command};
+
+/// The exit that asks to be tried again, after sysexits.h.
+const TEMPORARY_FAILURE: i32 = 75;
+/// The longest JSON document that is read.
+const LONGEST_DOCUMENT: usize = 8 * 1024 * 1024;
+
+/// A configured command.
+pub struct Command {
+    definition: ToolDefinition,
+    config: ToolConfig,
+    /// The environment of commands, without what the tool adds.
+    env: Vec<(String, String)>,
+}
+
+impl Command {
+    /// `env` is the environment of commands.
+    #[must_use]
+    pub fn new(config: ToolConfig, env: Vec<(String, String)>) -> Self {
+        let mut effects = config.effects.clone().unwrap_or_default();
+        // Whatever else it says, a command runs a process.
+        if !effects.contains(&Effect::Process) {
+            effects.push(Effect::Process);
+        }
+        let definition = ToolDefinition {
+            name: config.name.clone(),
+            description: config.description.as_deref().unwrap_or_default().trim().to_owned(),
+            parameters: config.schema(),
+            permission: config.permission.unwrap_or(Permission::Write),
+            effects,
+            default: true,
+        };
+        Self { definition, config, env }
+    }
+
+    /// Where it runs. A directory that the model has a say in stays inside the workspace.
+    fn dir(&self, ready: &Ready, workspace: &Workspace) -> Result<PathBuf, ToolError> {
+        let Some(dir) = &ready.workdir else { return Ok(workspace.root().to_path_buf()) };
+        let has_a_say = self.config.workdir.as_deref().is_some_and(template::is_template);
+        if has_a_say && !workspace.resolve(dir).inside {
+            return Err(ToolError::parameter(format!("{dir} is outside the workspace")));
+        }
+        files::find_dir(workspace, Some(dir))
+    }
+
+    async fn run(&self, arguments: &Value, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
+        let ready = command_line::render(&self.config, arguments)?;
+        let dir = self.dir(&ready, context.workspace)?;
+        let env = self.env_with(&ready);
+        let line: Vec<&str> = ready.line.iter().map(String::as_str).collect();
+        let (program, arguments) = line.split_first().ok_or_else(|| ToolError::parameter("no program"))?;
+        let launch = Launch { program, arguments, dir: &dir, env: &env, timeout: context.timeout };
+        let reads_json = self.config.output_format == Some(OutputFormat::Json);
+        let mut whole = String::new();
+        let mut seen = |piece: &str| {
+            if reads_json && whole.len() <= LONGEST_DOCUMENT {
+                whole.push_str(piece);
+            }
+        };
+        let (mut output, exit) = run_command::execute(launch, context, &mut seen).await?;
+        if exit == Exit::Code(TEMPORARY_FAILURE) {
+            return Err(ToolError::new(ToolErrorKind::Transient, output.observation));
+        }
+        if reads_json {
+            match document(&whole) {
+                Some(data) => with_data(&mut output, data, &exit, bytes_for(context.max_tokens)),
+                None if exit == Exit::Code(0) => {
+                    let why = format!("the command was to print one JSON document, and did not: {}", output.observation);
+                    return Err(ToolError::permanent(why));
+                }
+                None => {}
+            }
+        }
+        Ok(output)
+    }
+
+    /// What the tool sets wins.
+    fn env_with(&self, ready: &Ready) -> Vec<(String, String)> {
+        let is_set = |name: &str| ready.env.iter().any(|(other, _)| other == name);
+        let inherited = self.env.iter().filter(|(name, _)| !is_set(name));
+        inherited.chain(&ready.env).cloned().collect()
+    }
+}
+
+impl Tool for Command {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn idempotent(&self) -> bool {
+        self.config.idempotent.unwrap_or(self.definition.permission == Permission::Read)
+    }
+
+    fn subject(&self, arguments: &Value) -> String {
+        command_line::render(&self.config, arguments).map_or_else(|_| String::new(), |ready| text::one_line(&ready.shown, 100))
+    }
+
+    fn preview(&self, arguments: &Value, workspace: &Workspace) -> Result<String, ToolError> {
+        let ready = command_line::render(&self.config, arguments)?;
+        let dir = self.dir(&ready, workspace)?;
+        let mut shown = ready.shown;
+        if dir != workspace.root() {
+            let _ = write!(shown, "\n(in {})", workspace.display(&dir));
+        }
+        for (name, value) in &ready.env {
+            let _ = write!(shown, "\n(with {name}={value})");
+        }
+        Ok(shown)
+    }
+
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move { self.run(&given, context).await })
+    }
+}
+
+/// The JSON document that a command printed. Programs talk before and after it (progress, warnings), so it is looked
+/// for at the beginning of lines.
+fn document(text: &str) -> Option<Value> {
+    if let Ok(whole) = serde_json::from_str(text) {
+        return Some(whole);
+    }
+    let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1));
+    let rest = starts.map(|at| &text[at..]).filter(|rest| rest.starts_with(['{', '[']));
+    // A text that is no JSON may have many such lines; reading each to its end would take for ever.
+    const MOST_TRIES: usize = 20;
+    rest.take(MOST_TRIES).find_map(|rest| serde_json::Deserializer::from_str(rest).into_iter::<Value>().next()?.ok())
+}
+
+fn with_data(output: &mut ToolOutput, data: Value, exit: &Exit, most: usize) {
+    let shown = present::fit(&data, most);
+    output.truncated = shown != data;
+    let text = match &shown {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    output.observation = match exit {
+        Exit::Code(0) => text,
+        _ => format!("{}\n{text}", output.summary),
+    };
+    output.result = data;
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::document;
+
+    #[test]
+    fn a_document_is_found_among_other_words() {
+        let table = [
+            ("{\"a\": 1}\n", Some(json!({"a": 1}))),
+            ("Compiling…\n[1, 2]\nwarning: slow\n", Some(json!([1, 2]))),
+            ("[info] starting\n{\"a\":\n 1}\nbye", Some(json!({"a": 1}))),
+            ("3", Some(json!(3))),
+            ("nothing here {\"a\": 1}", None),
+            ("", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(document(text), expected, "{text}");
+        }
+    }
+}

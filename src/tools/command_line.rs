@@ -1,0 +1,174 @@
+//! From the templates of a command tool and the arguments of a call to what is run.
+//!
+//! In a list each part becomes one argument, whatever the values hold. A line for the shell never contains a value:
+//! values are handed over as positional parameters (`"${1}"`), so nothing in them is read as shell syntax.
+
+use serde_json::Value;
+
+use crate::config::{CommandLine, ToolConfig};
+use crate::output::ToolError;
+use crate::process::SHELL;
+use crate::template::{self, Piece, PieceTemplate, TemplateError, Undefined};
+
+/// A command that is ready to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ready {
+    /// Program and arguments.
+    pub line: Vec<String>,
+    /// The same for a person to read: the exact command, quoted as a shell would want it.
+    pub shown: String,
+    pub workdir: Option<String>,
+    pub env: Vec<(String, String)>,
+}
+
+/// Renders the command of a tool. A part, a directory or a variable that needs an argument which was not given is left
+/// out; a line for the shell has nothing in its place.
+///
+/// # Errors
+/// When a template cannot be rendered with these arguments.
+pub fn render(tool: &ToolConfig, arguments: &Value) -> Result<Ready, ToolError> {
+    let given = Given::new(arguments);
+    let (line, shown) = match &tool.command {
+        Some(CommandLine::Arguments(parts)) => {
+            let rendered: Result<Vec<Option<String>>, ToolError> =
+                parts.iter().map(|part| given.text(part)).collect();
+            let line: Vec<String> = rendered?.into_iter().flatten().collect();
+            let shown = line.iter().map(|argument| quoted(argument)).collect::<Vec<_>>().join(" ");
+            (line, shown)
+        }
+        Some(CommandLine::Shell(line)) => given.shell(line)?,
+        None => return Err(ToolError::permanent("the tool has no command")),
+    };
+    if line.first().is_none_or(String::is_empty) {
+        return Err(ToolError::parameter("with these arguments the command names no program"));
+    }
+    let workdir = tool.workdir.as_deref().map(|dir| given.text(dir)).transpose()?.flatten();
+    let mut env = Vec::new();
+    for (name, value) in tool.env.iter().flatten() {
+        if let Some(value) = given.text(value)? {
+            env.push((name.clone(), value));
+        }
+    }
+    Ok(Ready { line, shown, workdir, env })
+}
+
+/// The arguments of a call, as templates read them. One that is `null` was not given.
+struct Given(template::Value);
+
+impl Given {
+    fn new(arguments: &Value) -> Self {
+        let mut arguments = arguments.clone();
+        if let Some(fields) = arguments.as_object_mut() {
+            fields.retain(|_, value| !value.is_null());
+        }
+        Self(template::value(&arguments))
+    }
+
+    /// One text; `None` where an argument that it needs was not given.
+    fn text(&self, source: &str) -> Result<Option<String>, ToolError> {
+        if !template::is_template(source) {
+            return Ok(Some(source.to_owned()));
+        }
+        let rendered = PieceTemplate::compile("command", source, Undefined::Error)
+            .and_then(|template| template.render(&self.0));
+        match rendered {
+            Ok(pieces) => Ok(Some(pieces.iter().map(Piece::text).collect())),
+            Err(error) if !error.missing.is_empty() => Ok(None),
+            Err(error) => Err(refused(&error)),
+        }
+    }
+
+    fn shell(&self, source: &str) -> Result<(Vec<String>, String), ToolError> {
+        if cfg!(not(unix)) {
+            return Err(ToolError::permanent("a command with `shell: true` needs a POSIX shell, which is not here"));
+        }
+        let pieces = PieceTemplate::compile("command", source, Undefined::Empty)
+            .and_then(|template| template.render(&self.0))
+            .map_err(|error| refused(&error))?;
+        let (mut script, mut shown, mut values) = (String::new(), String::new(), Vec::new());
+        for piece in pieces {
+            match piece {
+                Piece::Literal(text) => {
+                    script += &text;
+                    shown += &text;
+                }
+                Piece::Given(value) => {
+                    shown += &quoted(&value);
+                    values.push(value);
+                    script += &format!("\"${{{}}}\"", values.len());
+                }
+            }
+        }
+        let name = "sh".to_owned();
+        let line = [SHELL[0].to_owned(), SHELL[1].to_owned(), script, name].into_iter().chain(values).collect();
+        Ok((line, shown))
+    }
+}
+
+impl Piece {
+    fn text(&self) -> &str {
+        match self {
+            Self::Literal(text) | Self::Given(text) => text,
+        }
+    }
+}
+
+fn refused(error: &TemplateError) -> ToolError {
+    ToolError::parameter(format!("the command cannot be made from these arguments: {error}"))
+}
+
+/// An argument as a POSIX shell reads it back.
+fn quoted(argument: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
+    if !argument.is_empty() && argument.chars().all(plain) {
+        return argument.to_owned();
+    }
+    format!("'{}'", argument.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn tool(yaml: &str) -> ToolConfig {
+        crate::yaml::parse(&format!("name: t\n{yaml}")).expect("a tool")
+    }
+
+    #[test]
+    fn each_part_is_one_argument_whatever_it_holds() {
+        let tool = tool(r#"command: ["cargo", "test", "-p", "{{ package }}", "--features={{ features }}", "--"]"#);
+        let table = [
+            (json!({"package": "a b; rm -rf /"}), vec!["cargo", "test", "-p", "a b; rm -rf /", "--"]),
+            (json!({"package": ""}), vec!["cargo", "test", "-p", "", "--"]),
+            (json!({"package": "{{ x }}$(y)`z`'\"\n", "features": null}), vec!["cargo", "test", "-p", "{{ x }}$(y)`z`'\"\n", "--"]),
+            (json!({"package": 7, "features": "a,b"}), vec!["cargo", "test", "-p", "7", "--features=a,b", "--"]),
+            (json!({"package": ["a", "b"]}), vec!["cargo", "test", "-p", "[\"a\", \"b\"]", "--"]),
+        ];
+        for (arguments, expected) in table {
+            assert_eq!(render(&tool, &arguments).expect("renders").line, expected, "{arguments}");
+        }
+        let shown = render(&tool, &json!({"package": "it's"})).expect("renders").shown;
+        assert_eq!(shown, r"cargo test -p 'it'\''s' --");
+    }
+
+    #[test]
+    fn no_value_is_part_of_a_line_for_the_shell() {
+        let tool = tool("shell: true\ncommand: \"grep {{ pattern }}{% if path %} {{ path }}{% endif %} | head {{ n }}\"");
+        let ready = render(&tool, &json!({"pattern": "'; rm -rf $(x) #", "path": "a b"})).expect("renders");
+        let expected = ["/bin/sh", "-c", "grep \"${1}\" \"${2}\" | head ", "sh", "'; rm -rf $(x) #", "a b"];
+        assert_eq!(ready.line, expected);
+        assert_eq!(ready.shown, r"grep ''\''; rm -rf $(x) #' 'a b' | head ");
+    }
+
+    #[test]
+    fn directory_and_variables_are_rendered_too() {
+        let tool = tool("command: [x]\nworkdir: \"crates/{{ name }}\"\nenv: {A: \"{{ name }}\", B: \"{{ other }}\", C: c}");
+        let ready = render(&tool, &json!({"name": "n"})).expect("renders");
+        assert_eq!(ready.workdir.as_deref(), Some("crates/n"));
+        assert_eq!(ready.env, [("A".to_owned(), "n".to_owned()), ("C".to_owned(), "c".to_owned())]);
+        assert_eq!(render(&tool, &json!({})).expect("renders").workdir, None);
+        assert!(render(&tool, &json!({"name": "a\u{0}"})).is_err());
+    }
+}
