@@ -142,6 +142,8 @@ pub struct ContextSize {
 pub struct CallTelemetry {
     pub duration_ms: u64,
     pub output_bytes: u64,
+    /// How often the call was made again by itself.
+    pub retries: u32,
 }
 
 /// The answer to a permission question.

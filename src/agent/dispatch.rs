@@ -12,7 +12,7 @@ use crate::message::{AssistantMessage, CallStatus, Message, ToolMessage};
 use crate::present::{self, Occasion, Source};
 use crate::text;
 
-use super::Limit;
+use super::{Limit, Terms};
 use super::execute::{Finished, announce};
 use super::prepare::{Plan, Prepared, prepare};
 use super::repeat::Repetition;
@@ -63,9 +63,10 @@ impl Turn<'_> {
         let Plan::Run { tool, arguments, verdict, .. } = &prepared.plan else {
             return Ok(prepared.run(self.agent, &self.run.emitter).await);
         };
-        if let Some((status, why)) = self.denial(prepared.call, *tool, arguments, verdict).await? {
-            announce(&self.run.emitter, prepared.call, *tool, arguments);
-            return Ok(Finished::failed(prepared.call, arguments.clone(), status, why));
+        if let Some((status, why)) = self.denial(&prepared.call, *tool, arguments, verdict).await? {
+            announce(&self.run.emitter, &prepared.call, *tool, arguments);
+            let arguments = arguments.clone();
+            return Ok(Finished::failed(prepared.call, arguments, status, why));
         }
         let _pause = tool.waits_for_person().then(|| self.clock.pause());
         Ok(prepared.run(self.agent, &self.run.emitter).await)
@@ -86,10 +87,12 @@ impl Turn<'_> {
 
     /// Records the one answer of a call, after looking for a loop.
     fn answer_call(&mut self, finished: Finished<'_>) -> Result<(), Stop> {
-        let Finished { call, trusted, arguments, status, mut output, duration } = finished;
+        let Finished { call, trusted, arguments, status, mut output, duration, retries } = finished;
+        let unknown = Terms::default();
+        let terms = self.agent.tools.get(&call.name).map_or(&unknown, |found| found.terms);
         // Redacted before it is cut: half a secret would not be recognised.
         output.observation = self.agent.redactor.redact(&output.observation).into_owned();
-        let most = self.agent.tool_result_max_tokens * BYTES_PER_TOKEN;
+        let most = terms.max_tokens.unwrap_or(self.agent.tool_result_max_tokens) * BYTES_PER_TOKEN;
         let mut spill_id = output.spill_id.take();
         if output.observation.len() > most {
             spill_id = spill_id.or_else(|| self.spill(&output.observation));
@@ -105,13 +108,14 @@ impl Turn<'_> {
             let source = Source { tool: &call.name, trusted };
             let occasion = Occasion { call_id: &call.id, duration_ms };
             let ToolOutputSettings { format, encoding } = self.agent.tool_output;
+            let (format, encoding) = (terms.format.unwrap_or(format), terms.encoding.unwrap_or(encoding));
             present::encode(&present::view(source, status, &output, format, occasion, most), encoding)
         };
         self.run.totals.tool_calls += 1;
         if status == CallStatus::Denied {
             self.run.totals.denied += 1;
         }
-        let telemetry = CallTelemetry { duration_ms, output_bytes: content.len() as u64 };
+        let telemetry = CallTelemetry { duration_ms, output_bytes: content.len() as u64, retries };
         self.run.emitter.emit(EventKind::ToolFinished {
             call_id: call.id.clone(),
             name: call.name.clone(),

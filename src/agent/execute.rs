@@ -1,5 +1,6 @@
 //! Running one call: started, timed, bounded, ended, whatever the tool does.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -11,31 +12,33 @@ use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::text;
 
 use super::prepare::{Plan, Prepared};
-use super::{Agent, Emitter};
+use super::{Agent, Emitter, retry};
 
 /// A call that ended, whichever way.
 pub(super) struct Finished<'a> {
-    pub call: &'a ToolCall,
+    pub call: Cow<'a, ToolCall>,
     /// Whether what came may direct the model.
     pub trusted: bool,
     pub arguments: Value,
     pub status: CallStatus,
     pub output: ToolOutput,
     pub duration: Duration,
+    /// How often it was tried again.
+    pub retries: u32,
 }
 
 impl<'a> Prepared<'a> {
     /// Runs the call without asking any more.
     pub(super) async fn run(self, agent: &'a Agent, emitter: &Emitter) -> Finished<'a> {
         let Self { call, plan } = self;
-        let (tool, arguments) = match plan {
-            Plan::Run { tool, arguments, .. } => (tool, arguments),
+        let (tool, terms, arguments) = match plan {
+            Plan::Run { tool, terms, arguments, .. } => (tool, terms, arguments),
             Plan::Refuse { arguments, why } => {
-                emitter.notify(started(call, String::new(), arguments.clone()));
+                emitter.notify(started(&call, String::new(), arguments.clone()));
                 return Finished::failed(call, arguments, CallStatus::Error, why);
             }
         };
-        announce(emitter, call, tool, &arguments);
+        announce(emitter, &call, tool, &arguments);
         let start = Instant::now();
         let live = |chunk: &str| {
             let chunk = agent.redactor.redact(chunk).into_owned();
@@ -44,34 +47,45 @@ impl<'a> Prepared<'a> {
         let notify = |kind: EventKind| emitter.notify(kind);
         let context = CallContext {
             workspace: &agent.workspace,
-            timeout: agent.limits.tool_timeout,
-            max_tokens: agent.tool_result_max_tokens,
+            timeout: terms.timeout.unwrap_or(agent.limits.tool_timeout),
+            max_tokens: terms.max_tokens.unwrap_or(agent.tool_result_max_tokens),
             live: &live,
             keep: agent.tools.find("recall").ok().map(|_| Keep { spill: &agent.spill, redactor: &agent.redactor }),
             notify: &notify,
         };
-        let outcome = bounded(tool, arguments.clone(), context).await;
+        let (outcome, retries) = persistent(tool, &arguments, context).await;
         let duration = start.elapsed();
-        match outcome {
-            Ok(output) => {
-                Finished { call, trusted: tool.trusted(), arguments, status: CallStatus::Ok, output, duration }
-            }
+        // A tool's error may quote a file or a command.
+        let trusted = tool.trusted();
+        let finished = match outcome {
+            Ok(output) => Finished { output, ..Finished::failed(call, arguments, CallStatus::Ok, String::new()) },
             Err(error) => {
                 let status = match error.kind {
                     ToolErrorKind::Timeout => CallStatus::Timeout,
                     _ => CallStatus::Error,
                 };
-                // A tool's error may quote a file or a command.
-                let trusted = tool.trusted();
-                Finished { trusted, duration, ..Finished::failed(call, arguments, status, error.message) }
+                Finished::failed(call, arguments, status, told(error, retries))
             }
+        };
+        Finished { trusted, duration, retries, ..finished }
+    }
+}
+
+/// What the model reads of a failure.
+fn told(error: ToolError, retries: u32) -> String {
+    let ToolError { kind, message } = error;
+    match (kind, retries) {
+        (ToolErrorKind::Transient, 0) => format!("{message}\n[the same call may succeed later]"),
+        (ToolErrorKind::Transient, retries) => {
+            format!("{message}\n[tried {} times; the same call may succeed later]", retries + 1)
         }
+        _ => message,
     }
 }
 
 impl<'a> Finished<'a> {
     /// A call that gave nothing but a reason, in our own words.
-    pub(super) fn failed(call: &'a ToolCall, arguments: Value, status: CallStatus, why: String) -> Self {
+    pub(super) fn failed(call: Cow<'a, ToolCall>, arguments: Value, status: CallStatus, why: String) -> Self {
         let output = ToolOutput {
             result: Value::Null,
             summary: text::one_line(&why, 120),
@@ -79,7 +93,38 @@ impl<'a> Finished<'a> {
             truncated: false,
             ..ToolOutput::default()
         };
-        Self { call, trusted: true, arguments, status, output, duration: Duration::ZERO }
+        Self {
+            call,
+            trusted: true,
+            arguments,
+            status,
+            output,
+            duration: Duration::ZERO,
+            retries: 0,
+        }
+    }
+}
+
+/// Makes the call, and makes it again while that can help and does nothing twice. How often it was made again.
+async fn persistent(
+    tool: &dyn Tool,
+    arguments: &Value,
+    context: CallContext<'_>,
+) -> (Result<ToolOutput, ToolError>, u32) {
+    let start = Instant::now();
+    let mut retries = 0;
+    loop {
+        let outcome = bounded(tool, arguments.clone(), context).await;
+        let failure = match &outcome {
+            Err(error) => error.kind,
+            Ok(_) => return (outcome, retries),
+        };
+        let left = context.timeout.saturating_sub(start.elapsed());
+        let Some(delay) = retry::of_call(failure, tool.idempotent(), retries, left, fastrand::f64()) else {
+            return (outcome, retries);
+        };
+        tokio::time::sleep(delay).await;
+        retries += 1;
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod arguments;
 mod ask;
+mod by_hand;
 mod briefing;
 mod cancel;
 mod clock;
@@ -34,12 +35,13 @@ use crate::spill::Spill;
 use crate::workspace::Workspace;
 
 pub use briefing::Briefing;
+pub use by_hand::{Called, call_by_hand};
 pub use cancel::Cancel;
 pub use emitter::{Emitter, SinkClosed};
 pub use limits::{Limit, cost_usd};
 pub use repeat::{RepeatDetector, Repetition};
 pub use schema::AnswerSchema;
-pub use toolbox::Toolbox;
+pub use toolbox::{Filter, Found, Terms, Toolbox};
 pub use turn::{Stop, TurnEnd, settle, take_turn};
 
 /// An agent: everything that a turn needs besides the conversation. Holds no state.

@@ -11,17 +11,19 @@ use crate::message::ToolCall;
 use crate::policy::{self, Facts, Verdict};
 use crate::present;
 
-use super::{Agent, arguments};
+use super::{Agent, Found, Terms, arguments};
 
 /// A call that was checked and judged, but not run.
 pub(super) struct Prepared<'a> {
-    pub call: &'a ToolCall,
+    /// As the model wrote it; where it goes through `call_tool`, the call that it means.
+    pub call: Cow<'a, ToolCall>,
     pub plan: Plan<'a>,
 }
 
 pub(super) enum Plan<'a> {
     Run {
         tool: &'a dyn Tool,
+        terms: &'a Terms,
         arguments: Value,
         verdict: Verdict,
         reads: bool,
@@ -42,12 +44,36 @@ impl Prepared<'_> {
 
 /// Reads, checks and judges a call. `cut` says that the reply ended at the output limit.
 pub(super) fn prepare<'a>(agent: &'a Agent, call: &'a ToolCall, cut: bool) -> Prepared<'a> {
-    let plan = plan(agent, call, cut).unwrap_or_else(|why| Plan::Refuse {
+    let (call, meant) = match meant(agent, call) {
+        Ok(call) => (call, Ok(())),
+        Err(why) => (Cow::Borrowed(call), Err(why)),
+    };
+    let plan = meant.and_then(|()| plan(agent, &call, cut)).unwrap_or_else(|why| Plan::Refuse {
         arguments: json::object(&call.arguments)
             .map_or_else(|_| Value::String(call.arguments.clone()), Value::Object),
         why,
     });
     Prepared { call, plan }
+}
+
+/// The call that `call_tool` stands for: judged, run, shown and recorded as if the model had written it.
+fn meant<'a>(agent: &Agent, call: &'a ToolCall) -> Result<Cow<'a, ToolCall>, String> {
+    if !agent.tools.is_call_tool(&call.name) {
+        return Ok(Cow::Borrowed(call));
+    }
+    let mut outer = json::object(&call.arguments)
+        .map_err(|why| format!("The arguments are not usable JSON: {why}. Send {{\"name\": …, \"arguments\": {{…}}}}."))?;
+    let name = match outer.get("name") {
+        Some(Value::String(name)) if !agent.tools.is_call_tool(name) => name.clone(),
+        _ => return Err("`name` must be the name of a tool; find_tools finds it.".to_owned()),
+    };
+    let arguments = match outer.remove("arguments") {
+        None | Some(Value::Null) => "{}".to_owned(),
+        // Some models write the inner object as text.
+        Some(Value::String(text)) => text,
+        Some(value) => value.to_string(),
+    };
+    Ok(Cow::Owned(ToolCall { name, arguments, ..call.clone() }))
 }
 
 fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool) -> Result<Plan<'a>, String> {
@@ -62,12 +88,12 @@ fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool) -> Result<Plan<'a>, St
     let mut arguments = arguments::read(&call.arguments, &found.tool.definition().parameters)?;
     restore(&mut arguments);
     found.validator().check("The arguments do", &arguments)?;
-    let (permission, verdict) = judge(agent, found.tool, &arguments);
+    let (permission, verdict) = judge(agent, found, &arguments);
     let reads = permission == Permission::Read && verdict == Verdict::Allow && !found.tool.waits_for_person();
-    Ok(Plan::Run { tool: found.tool, arguments, verdict, reads })
+    Ok(Plan::Run { tool: found.tool, terms: found.terms, arguments, verdict, reads })
 }
 
-fn judge(agent: &Agent, tool: &dyn Tool, arguments: &Value) -> (Permission, Verdict) {
+fn judge(agent: &Agent, Found { tool, terms, .. }: Found<'_>, arguments: &Value) -> (Permission, Verdict) {
     let workspace = &agent.workspace;
     let permission = tool.permission(arguments, workspace);
     let reads = tool.reads(arguments);
@@ -79,6 +105,7 @@ fn judge(agent: &Agent, tool: &dyn Tool, arguments: &Value) -> (Permission, Verd
     };
     let facts = Facts {
         permission,
+        requires_confirmation: terms.requires_confirmation,
         effects: &tool.definition().effects,
         reads_outside: reads.iter().filter(outside).find(readable).copied(),
         writes_outside: writes.iter().find(outside).copied(),

@@ -1,10 +1,11 @@
-//! When a request is made again, and after how long: exponential backoff with full jitter above half of the delay,
-//! `Retry-After` as a floor.
+//! When a request or a call is made again, and after how long: exponential backoff with full jitter above half of the
+//! delay; for requests, `Retry-After` as a floor.
 
 use std::time::Duration;
 
 use crate::config::RetryConfig;
 use crate::contract::ModelError;
+use crate::output::ToolErrorKind;
 
 /// How long to wait before attempt `next` (2 is the first retry), or `None` when the error is final.
 ///
@@ -20,10 +21,48 @@ pub fn delay(config: &RetryConfig, error: &ModelError, next: u32, jitter: f64) -
     Some(jittered.max(error.retry_after.unwrap_or_default()))
 }
 
+/// How long to wait before a call is made once more, or `None` when that cannot help, could do something twice, or
+/// leaves no time: `left` is what its timeout still holds.
+#[must_use]
+pub fn of_call(
+    failure: ToolErrorKind,
+    idempotent: bool,
+    retries: u32,
+    left: Duration,
+    jitter: f64,
+) -> Option<Duration> {
+    const MOST: u32 = 2;
+    const FIRST: Duration = Duration::from_millis(200);
+    if failure != ToolErrorKind::Transient || !idempotent || retries >= MOST {
+        return None;
+    }
+    let backoff = FIRST.saturating_mul(4_u32.pow(retries));
+    Some(backoff.mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0)).filter(|delay| *delay < left)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::contract::ModelErrorKind;
+
+    #[test]
+    fn only_what_can_be_made_twice_and_may_succeed_is_made_again() {
+        use ToolErrorKind::{Parameter, Permanent, Timeout, Transient};
+        let table = [
+            (Transient, true, 0, 1000, Some(200)),
+            (Transient, true, 1, 1000, Some(800)),
+            (Transient, true, 2, 1000, None),
+            (Transient, true, 1, 500, None),
+            (Transient, false, 0, 1000, None),
+            (Permanent, true, 0, 1000, None),
+            (Parameter, true, 0, 1000, None),
+            (Timeout, true, 0, 1000, None),
+        ];
+        for (failure, idempotent, retries, left, expected) in table {
+            let got = of_call(failure, idempotent, retries, Duration::from_millis(left), 1.0);
+            assert_eq!(got, expected.map(Duration::from_millis), "{failure:?} {idempotent} {retries} {left}");
+        }
+    }
 
     fn error(kind: ModelErrorKind, retry_after: Option<u64>) -> ModelError {
         let retry_after = retry_after.map(Duration::from_secs);

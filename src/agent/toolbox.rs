@@ -1,68 +1,201 @@
-//! The tools of one agent: sorted by name, found by name, each with its schema compiled when it is first called.
+//! The registry of an agent's tools: sorted by name, found by name, each with its schema compiled when it is first
+//! called.
+//!
+//! Up to [`MOST_SENT`] definitions are all sent with every request. Above, only the built-in ones are, with
+//! `find_tools` and `call_tool` for the rest: what stands ahead of everything else in a provider's cache stays small
+//! and never changes.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use crate::contract::{Tool, ToolDefinition};
+use crate::contract::{Permission, Tool, ToolDefinition};
+use crate::output::{Encoding, ResponseFormat};
 use crate::text;
+use crate::tools::{self, CALL_TOOL, Choice, FIND_TOOLS, FindTools};
 use crate::validator::Validator;
+
+/// More definitions than these are not all sent.
+pub const MOST_SENT: usize = 20;
 
 /// The tools that an agent may use.
 #[derive(Default)]
 pub struct Toolbox {
+    /// Sorted by name.
     tools: Vec<Entry>,
+    /// Made when it is first asked for, anew after a change.
+    sent: OnceLock<Sent>,
+}
+
+/// What the model is sent with every request.
+struct Sent {
+    /// Sorted by name.
     definitions: Vec<ToolDefinition>,
+    /// Where not all are sent, the tool that finds the rest.
+    find_tools: Option<Entry>,
 }
 
 struct Entry {
     tool: Arc<dyn Tool>,
+    terms: Terms,
     validator: OnceLock<Validator>,
 }
 
-/// A tool with what is needed to check a call of it.
+/// Where a tool comes from, and what its configuration says of every call.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// The file that describes it; `None`: built in.
+    pub file: Option<String>,
+    /// In place of the agent's `tool_timeout`.
+    pub timeout: Option<Duration>,
+    /// In place of the agent's `tool_result_max_tokens`.
+    pub max_tokens: Option<usize>,
+    /// In place of the agent's `tool_output`.
+    pub format: Option<ResponseFormat>,
+    pub encoding: Option<Encoding>,
+    /// Every call is asked about.
+    pub requires_confirmation: bool,
+}
+
+/// A tool with what is needed to check and run a call of it.
 #[derive(Clone, Copy)]
 pub struct Found<'a> {
     pub tool: &'a dyn Tool,
+    pub terms: &'a Terms,
     validator: &'a OnceLock<Validator>,
 }
 
+/// Which tools to list.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Names and globs, `!` takes out; empty: all.
+    pub names: Vec<String>,
+    /// None that reach further.
+    pub most: Option<Permission>,
+}
+
 impl Toolbox {
-    /// Sorts by name: definitions stand ahead of everything else in a provider's cache, so their order never
-    /// changes.
-    #[must_use]
-    pub fn new(mut tools: Vec<Arc<dyn Tool>>) -> Self {
-        tools.sort_by(|a, b| a.definition().name.cmp(&b.definition().name));
-        let definitions = tools.iter().map(|tool| tool.definition().clone()).collect();
-        let tools = tools.into_iter().map(|tool| Entry { tool, validator: OnceLock::new() }).collect();
-        Self { tools, definitions }
+    /// Adds a tool, in the place of one that has its name.
+    pub fn register(&mut self, tool: Arc<dyn Tool>, terms: Terms) {
+        let entry = Entry { tool, terms, validator: OnceLock::new() };
+        match self.position(&entry.tool.definition().name) {
+            Ok(at) => self.tools[at] = entry,
+            Err(at) => self.tools.insert(at, entry),
+        }
+        self.sent = OnceLock::new();
     }
 
-    /// What the model is told, sorted by name.
+    /// Takes a tool out; false where there is none of that name.
+    pub fn unregister(&mut self, name: &str) -> bool {
+        let at = self.position(name);
+        if let Ok(at) = at {
+            self.tools.remove(at);
+            self.sent = OnceLock::new();
+        }
+        at.is_ok()
+    }
+
+    /// A tool by its name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Found<'_>> {
+        match self.position(name) {
+            Ok(at) => Some(self.tools[at].found()),
+            Err(_) if name == FIND_TOOLS => self.sent().find_tools.as_ref().map(Entry::found),
+            Err(_) => None,
+        }
+    }
+
+    /// Changes what holds for every call of a tool.
+    pub fn terms_mut(&mut self, name: &str) -> Option<&mut Terms> {
+        self.position(name).ok().map(|at| &mut self.tools[at].terms)
+    }
+
+    /// The tools that pass a filter, sorted by name.
+    ///
+    /// # Errors
+    /// A sentence, when a name of the filter is no tool.
+    pub fn list(&self, filter: &Filter) -> Result<Vec<Found<'_>>, String> {
+        let choices: Vec<Choice<'_>> = self.names().map(|name| Choice { name, default: true }).collect();
+        let everything = ["*".to_owned()];
+        let patterns = if filter.names.is_empty() { &everything[..] } else { &filter.names };
+        let taken = tools::select(patterns, &choices)?;
+        let within = |found: &Found<'_>| {
+            let definition = found.tool.definition();
+            filter.most.is_none_or(|most| definition.permission <= most) && taken.contains(&definition.name.as_str())
+        };
+        Ok(self.tools.iter().map(Entry::found).filter(within).collect())
+    }
+
+    /// What the model is sent with every request, sorted by name.
     #[must_use]
     pub fn definitions(&self) -> &[ToolDefinition] {
-        &self.definitions
+        &self.sent().definitions
     }
 
-    /// The names, sorted.
+    /// Every tool that was registered, sent or not, sorted by name.
+    pub fn all(&self) -> impl Iterator<Item = &ToolDefinition> {
+        self.tools.iter().map(|entry| entry.tool.definition())
+    }
+
+    /// The names of all of them, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.definitions.iter().map(|definition| definition.name.as_str())
+        self.all().map(|definition| definition.name.as_str())
+    }
+
+    /// Whether the model knows this tool by one line alone, and calls it through `call_tool`.
+    #[must_use]
+    pub fn is_left_out(&self, name: &str) -> bool {
+        self.in_two_stages() && self.get(name).is_some_and(|found| found.terms.file.is_some())
+    }
+
+    /// Whether a call of this name is one of another tool.
+    #[must_use]
+    pub fn is_call_tool(&self, name: &str) -> bool {
+        name == CALL_TOOL && self.in_two_stages()
+    }
+
+    fn in_two_stages(&self) -> bool {
+        self.sent().find_tools.is_some()
     }
 
     /// # Errors
     /// A sentence for the model, with the nearest names.
     pub fn find(&self, name: &str) -> Result<Found<'_>, String> {
-        let position = self.definitions.binary_search_by(|definition| definition.name.as_str().cmp(name));
-        match position {
-            Ok(at) => Ok(Found { tool: self.tools[at].tool.as_ref(), validator: &self.tools[at].validator }),
-            Err(_) => {
-                let near = text::nearest(name, self.names());
-                let hint = if near.is_empty() {
-                    format!("The tools are: {}.", self.names().collect::<Vec<_>>().join(", "))
-                } else {
-                    format!("Did you mean {}?", near.join(" or "))
-                };
-                Err(format!("There is no tool `{}`. {hint}", text::one_line(name, 80)))
+        self.get(name).ok_or_else(|| {
+            let near = text::nearest(name, self.names());
+            let hint = if near.is_empty() {
+                format!("The tools are: {}.", self.names().collect::<Vec<_>>().join(", "))
+            } else {
+                format!("Did you mean {}?", near.join(" or "))
+            };
+            format!("There is no tool `{}`. {hint}", text::one_line(name, 80))
+        })
+    }
+
+    fn position(&self, name: &str) -> Result<usize, usize> {
+        self.tools.binary_search_by(|entry| entry.tool.definition().name.as_str().cmp(name))
+    }
+
+    fn sent(&self) -> &Sent {
+        self.sent.get_or_init(|| {
+            let (built_in, further): (Vec<&Entry>, Vec<&Entry>) =
+                self.tools.iter().partition(|entry| entry.terms.file.is_none());
+            if self.tools.len() <= MOST_SENT || further.is_empty() {
+                return Sent { definitions: self.all().cloned().collect(), find_tools: None };
             }
-        }
+            let definition = |entry: &&Entry| entry.tool.definition().clone();
+            let find_tools = FindTools::new(further.iter().map(definition).collect());
+            let mut definitions: Vec<ToolDefinition> = built_in.iter().map(definition).collect();
+            definitions.extend([find_tools.definition().clone(), tools::call_tool()]);
+            definitions.sort_by(|a, b| a.name.cmp(&b.name));
+            let (tool, terms, validator) = (Arc::new(find_tools), Terms::default(), OnceLock::new());
+            Sent { definitions, find_tools: Some(Entry { tool, terms, validator }) }
+        })
+    }
+}
+
+impl Entry {
+    fn found(&self) -> Found<'_> {
+        Found { tool: self.tool.as_ref(), terms: &self.terms, validator: &self.validator }
     }
 }
 
@@ -71,7 +204,7 @@ impl<'a> Found<'a> {
     pub(super) fn validator(&self) -> &'a Validator {
         self.validator.get_or_init(|| {
             Validator::new(&self.tool.definition().parameters)
-                .expect("the schemas of built-in tools are valid, which a test proves")
+                .expect("schemas of configured tools are checked when they are read, those built in by a test")
         })
     }
 }

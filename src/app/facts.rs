@@ -23,10 +23,11 @@ pub(super) fn gather(
     vars: &[(String, String)],
 ) -> (PromptContext, Vec<String>) {
     let Instructions { text: instructions, warnings, .. } = Instructions::read(workspace);
-    let tools = toolbox.definitions().iter().map(|tool| ToolFacts {
+    let tools = toolbox.all().map(|tool| ToolFacts {
         name: tool.name.clone(),
-        description: first_sentence(&tool.description).to_owned(),
+        description: tool.summary().to_owned(),
         permission: tool.permission,
+        listed: toolbox.is_left_out(&tool.name),
     });
     let skills = catalogue.iter().map(|skill| SkillFacts {
         name: skill.name.clone(),
@@ -57,8 +58,4 @@ pub(super) fn gather(
         ending: None,
     };
     (facts, warnings)
-}
-
-fn first_sentence(text: &str) -> &str {
-    text.find(". ").map_or(text, |end| &text[..=end])
 }

@@ -3,6 +3,7 @@
 mod error;
 mod facts;
 mod sessions;
+mod toolbox;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,17 +15,18 @@ use crate::config::{
     AgentConfig, ApprovalMode, Config, Limits, ModelConfig, PromptRef, PromptSource, Provider, Redactor,
 };
 use crate::context::Budget;
-use crate::contract::{Approver, ChatModel, Tool};
+use crate::contract::{Approver, ChatModel};
 use crate::llm::{self, Surroundings};
 use crate::net::Net;
 use crate::prompt::Registry;
 use crate::skills::{Catalogue, Loaded};
 use crate::spill::Spill;
-use crate::tools::{self, Choice, Kit, LoadSkill, LoadSkillReference};
+use crate::tools::{self, Choice, Kit};
 use crate::workspace::{Ledger, Workspace};
 
 pub use error::{SetupError, SetupErrorKind};
 pub use sessions::{SessionChoice, brief, new_run_id, open_session, remember_loaded, store};
+pub use toolbox::check as check_tools;
 
 /// What a person may say beside the configuration.
 #[derive(Debug, Clone, Default)]
@@ -84,7 +86,7 @@ pub fn assemble(
             spill: Arc::clone(&spill),
             person: Some(&approver).filter(|approver| approver.present()).cloned(),
         };
-        toolbox(settings, &catalogue, &loaded, kit)?
+        toolbox::assemble(config, settings, &catalogue, &loaded, kit)?
     } else {
         Toolbox::default()
     };
@@ -181,32 +183,4 @@ fn skills(config: &Config, agent: &AgentConfig) -> Result<Catalogue, SetupError>
         .collect();
     catalogue.retain(|name| taken.iter().any(|taken| taken == name));
     Ok(catalogue)
-}
-
-fn toolbox(
-    agent: &AgentConfig,
-    catalogue: &Arc<Catalogue>,
-    loaded: &Arc<Loaded>,
-    kit: Kit,
-) -> Result<Toolbox, SetupError> {
-    let mut known = tools::builtin(kit);
-    if !catalogue.is_empty() {
-        known.push(Arc::new(LoadSkill::new(Arc::clone(catalogue), Arc::clone(loaded))));
-        known.push(Arc::new(LoadSkillReference::new(Arc::clone(catalogue))));
-    }
-    let choices: Vec<Choice<'_>> = known
-        .iter()
-        .map(|tool| {
-            let definition = tool.definition();
-            Choice { name: &definition.name, default: definition.default }
-        })
-        .collect();
-    let taken: Vec<String> = tools::select(&agent.tools, &choices)
-        .map_err(|why| SetupError::configuration(format!("agents/{}.yaml: tools: {why}", agent.name)))?
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
-    let tools: Vec<Arc<dyn Tool>> =
-        known.into_iter().filter(|tool| taken.iter().any(|name| *name == tool.definition().name)).collect();
-    Ok(Toolbox::new(tools))
 }

@@ -231,7 +231,7 @@ impl ChatHost for Host {
     }
 
     fn tools_table(&self) -> String {
-        tables::tools(self.services.agent.tools.definitions())
+        tables::tools(self.services.agent.tools.all())
     }
 
     fn skills_table(&self) -> String {

@@ -14,6 +14,7 @@ mod setup;
 mod signals;
 mod stdin;
 mod tables;
+mod tool;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -51,6 +52,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Command::Init { dir } => init::run(&setup, dir),
         Command::Config(command) => config::run(&setup, command),
         Command::Prompt(command) => prompt::run(&setup, command),
+        Command::Tool(command) => tool::run(&setup, command),
         Command::Session(command) => session::run(&setup, command),
         Command::Completions { shell } => completions::shell(shell),
         Command::Man => completions::manual(),

@@ -65,18 +65,17 @@ pub(super) fn models(config: &Config, current: &ModelInfo) -> String {
     format!("{table}/model NAME uses another: one of these,\nor any model of the same provider.\n")
 }
 
-/// The tools that the model is shown.
-pub(super) fn tools(definitions: &[ToolDefinition]) -> String {
-    if definitions.is_empty() {
-        return "No tools.\n".to_owned();
-    }
+/// The tools that the model can call.
+pub(super) fn tools<'a>(definitions: impl Iterator<Item = &'a ToolDefinition>) -> String {
     let rows: Vec<[String; 3]> = definitions
-        .iter()
         .map(|tool| {
             let permission = format!("{:?}", tool.permission).to_lowercase();
             [tool.name.clone(), permission, text::one_line(&tool.description, WIDTH)]
         })
         .collect();
+    if rows.is_empty() {
+        return "No tools.\n".to_owned();
+    }
     columns(&rows, terminal::width())
 }
 

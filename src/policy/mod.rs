@@ -16,6 +16,8 @@ pub use command::{Invocation, only_reads};
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
     pub permission: Permission,
+    /// Whoever configured the tool wants to be asked every time.
+    pub requires_confirmation: bool,
     pub effects: &'a [Effect],
     /// The first path read that lies outside of the workspace and of what else may be read (skills).
     pub reads_outside: Option<&'a str>,
@@ -51,6 +53,9 @@ pub fn judge(mode: ApprovalMode, facts: Facts<'_>) -> Verdict {
 }
 
 fn reason_to_ask(mode: ApprovalMode, facts: Facts<'_>) -> Option<String> {
+    if facts.requires_confirmation {
+        return Some("it is set to be asked about every time".to_owned());
+    }
     if let Some(path) = facts.writes_outside {
         return Some(format!("it writes `{path}`, outside the workspace"));
     }
@@ -79,6 +84,7 @@ mod tests {
 
     const READ: Facts<'_> = Facts {
         permission: Permission::Read,
+        requires_confirmation: false,
         effects: &[],
         reads_outside: None,
         writes_outside: None,
@@ -87,6 +93,7 @@ mod tests {
     const EDIT: Facts<'_> = Facts { permission: Permission::Write, effects: &[Effect::Files], ..READ };
     const COMMAND: Facts<'_> = Facts { permission: Permission::Write, effects: &[Effect::Process], ..READ };
     const READ_OUT: Facts<'_> = Facts { reads_outside: Some("/etc/passwd"), ..READ };
+    const CONFIRMED: Facts<'_> = Facts { requires_confirmation: true, ..READ };
     const EDIT_OUT: Facts<'_> = Facts { writes_outside: Some("../x"), ..EDIT };
     const EDIT_GIT: Facts<'_> = Facts { writes_protected: Some(".git/hooks/pre-commit"), ..EDIT };
 
@@ -99,6 +106,7 @@ mod tests {
             ("a command", COMMAND, "ask ask run deny"),
             ("reading outside", READ_OUT, "ask ask run deny"),
             ("an edit outside", EDIT_OUT, "ask ask run deny"),
+            ("reading that is to be confirmed", CONFIRMED, "ask ask run deny"),
             ("an edit of what git runs", EDIT_GIT, "ask ask run deny"),
         ];
         for (what, facts, expected) in table {

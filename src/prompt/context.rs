@@ -46,6 +46,8 @@ pub struct ToolFacts {
     pub name: String,
     pub description: String,
     pub permission: Permission,
+    /// The model knows it by its description alone, and calls it through `call_tool`.
+    pub listed: bool,
 }
 
 /// A skill of the catalogue.
@@ -150,6 +152,7 @@ mod tests {
             name: name.to_owned(),
             description: "What it does.".to_owned(),
             permission: Permission::Read,
+            listed: false,
         };
         let tools =
             "edit_file glob grep list_dir load_skill load_skill_reference read_file run_command write_file";

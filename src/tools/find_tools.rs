@@ -14,6 +14,8 @@ use crate::text;
 use super::rank::rank;
 use super::{arguments, bytes_for, counted, definition};
 
+/// The name of the tool that finds others.
+pub const FIND_TOOLS: &str = "find_tools";
 /// The name by which the model calls a tool whose definition was not sent.
 pub const CALL_TOOL: &str = "call_tool";
 /// Definitions in one answer.
@@ -37,7 +39,7 @@ impl FindTools {
     #[must_use]
     pub fn new(tools: Vec<ToolDefinition>) -> Self {
         let definition = definition(
-            "find_tools",
+            FIND_TOOLS,
             "Returns the definitions of further tools. Give a name, or words that say what you need; then use \
              call_tool.",
             (Permission::Read, &[]),

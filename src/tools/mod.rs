@@ -51,7 +51,7 @@ use run_command::RunCommand;
 use write_file::WriteFile;
 
 pub use command::Command;
-pub use find_tools::{CALL_TOOL, FindTools, call_tool};
+pub use find_tools::{CALL_TOOL, FIND_TOOLS, FindTools, call_tool};
 pub use load_skill::LoadSkill;
 pub use load_skill_reference::LoadSkillReference;
 pub use select::{Choice, select};
@@ -73,7 +73,7 @@ pub const NAMES: [&str; 13] = [
     "ask_user",
     CALL_TOOL,
     "edit_file",
-    "find_tools",
+    FIND_TOOLS,
     "glob",
     "grep",
     "list_dir",

@@ -1,0 +1,105 @@
+//! Which tools an agent has: those built in, the commands that are configured, what the configuration says of either,
+//! and what the agent takes of them.
+
+use std::sync::Arc;
+
+use crate::agent::{Terms, Toolbox};
+use crate::config::{AgentConfig, Config, Mistake, ToolConfig};
+use crate::contract::Tool;
+use crate::skills::{Catalogue, Loaded};
+use crate::text;
+use crate::tools::{self, Choice, Command, Kit, LoadSkill, LoadSkillReference};
+
+use super::SetupError;
+
+/// The tools of an agent.
+pub(super) fn assemble(
+    config: &Config,
+    agent: &AgentConfig,
+    catalogue: &Arc<Catalogue>,
+    loaded: &Arc<Loaded>,
+    kit: Kit,
+) -> Result<Toolbox, SetupError> {
+    if let Some(mistake) = misnamed(config).into_iter().next() {
+        return Err(SetupError::configuration(mistake));
+    }
+    let mut toolbox = Toolbox::default();
+    let child_env = kit.child_env.clone();
+    for tool in tools::builtin(kit) {
+        register(&mut toolbox, config, tool);
+    }
+    if !catalogue.is_empty() {
+        register(&mut toolbox, config, Arc::new(LoadSkill::new(Arc::clone(catalogue), Arc::clone(loaded))));
+        register(&mut toolbox, config, Arc::new(LoadSkillReference::new(Arc::clone(catalogue))));
+    }
+    for tool in commands(config) {
+        register(&mut toolbox, config, Arc::new(Command::new(tool.clone(), child_env.clone())));
+    }
+    let taken = taken(config, agent, &toolbox).map_err(|why| {
+        let key = format!("agents.{}.tools", agent.name);
+        SetupError::configuration(config.mistake(&key, &why))
+    })?;
+    let is_on = |name: &str| config.tools.get(name).is_none_or(|tool| tool.enabled);
+    let known: Vec<String> = toolbox.names().map(str::to_owned).collect();
+    for name in known.iter().filter(|name| !taken.contains(name) || !is_on(name)) {
+        toolbox.unregister(name);
+    }
+    Ok(toolbox)
+}
+
+/// Everything that is wrong with the names of tools: those of files, and those that agents take.
+#[must_use]
+pub fn check(config: &Config) -> Vec<Mistake> {
+    let mut mistakes = misnamed(config);
+    for (name, agent) in &config.agents {
+        if let Err(why) = taken(config, agent, &Toolbox::default()) {
+            mistakes.push(config.mistake(&format!("agents.{name}.tools"), &why));
+        }
+    }
+    mistakes
+}
+
+fn commands(config: &Config) -> impl Iterator<Item = &ToolConfig> {
+    config.tools.values().filter(|tool| tool.command.is_some())
+}
+
+/// A command has a name of its own; what adjusts a built-in tool has the name of one.
+fn misnamed(config: &Config) -> Vec<Mistake> {
+    let mistake = |(name, tool): (&String, &ToolConfig)| {
+        let why = match (tools::NAMES.contains(&name.as_str()), tool.command.is_some()) {
+            (true, true) => format!("`{name}` is a built-in tool: a command needs another name"),
+            (false, false) => {
+                let near = text::nearest(name, tools::NAMES);
+                let hint = near.first().map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
+                format!("there is no tool `{name}` to adjust{hint}, and without `command` this is none of its own")
+            }
+            _ => return None,
+        };
+        Some(config.mistake(&format!("tools.{name}"), &why))
+    };
+    config.tools.iter().filter_map(mistake).collect()
+}
+
+/// The names that an agent takes. Built-in tools that this run does not have (a person to ask, skills) may be named
+/// all the same.
+fn taken(config: &Config, agent: &AgentConfig, toolbox: &Toolbox) -> Result<Vec<String>, String> {
+    let present = toolbox.all().map(|tool| Choice { name: &tool.name, default: tool.default });
+    let absent = tools::NAMES.into_iter().filter(|name| toolbox.get(name).is_none());
+    let absent = absent.chain(commands(config).map(|tool| tool.name.as_str()));
+    let absent = absent.map(|name| Choice { name, default: false });
+    let choices: Vec<Choice<'_>> = present.chain(absent).collect();
+    Ok(tools::select(&agent.tools, &choices)?.into_iter().map(str::to_owned).collect())
+}
+
+fn register(toolbox: &mut Toolbox, config: &Config, tool: Arc<dyn Tool>) {
+    let name = &tool.definition().name;
+    let terms = config.tools.get(name).map_or_else(Terms::default, |said| Terms {
+        file: said.command.as_ref().and_then(|_| config.where_tool_is(name)).map(str::to_owned),
+        timeout: said.timeout,
+        max_tokens: said.max_tokens,
+        format: said.format,
+        encoding: said.encoding,
+        requires_confirmation: said.requires_confirmation,
+    });
+    toolbox.register(tool, terms);
+}

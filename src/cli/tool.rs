@@ -1,0 +1,124 @@
+//! `agent tool list / show / call`: the tools as the model has them, and one of them called by hand.
+
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::agent::{Called, Cancel, Emitter, Filter, Found, Run, Stop, call_by_hand};
+use crate::app::{self, Options, SessionChoice};
+use crate::config::Config;
+use crate::contract::Approver;
+use crate::event::EventKind;
+use crate::json;
+use crate::message::CallStatus;
+use crate::sink::{Facts, Nobody, Person, Screen, Spinner, StdinLines};
+use crate::text;
+use crate::workspace::Workspace;
+
+use super::args::{CallArgs, ToolCommand};
+use super::setup::Setup;
+use super::signals::Signals;
+use super::{Failure, Outcome, exit, print, tables};
+
+pub(super) fn run(setup: &Setup, command: ToolCommand) -> Outcome {
+    let workspace = setup.workspace()?;
+    let config = setup.config(&workspace)?;
+    let services = |agent: Option<String>| {
+        let options = Options { agent, ..Options::default() };
+        app::assemble(&config, &workspace, &options, Arc::new(Nobody)).map_err(Failure::from_setup)
+    };
+    match command {
+        ToolCommand::List { names, permission, agent } => {
+            let services = services(agent)?;
+            let filter = Filter { names, most: permission };
+            let found = services.agent.tools.list(&filter).map_err(Failure::usage)?;
+            let rows: Vec<[String; 5]> = found.into_iter().map(row).collect();
+            print(tables::columns(&rows, tables::edge()))
+        }
+        ToolCommand::Show { name, agent } => {
+            let services = services(agent)?;
+            let found = services.agent.tools.find(&name).map_err(Failure::usage)?;
+            let definition = found.tool.definition();
+            let shown = json!({
+                "name": definition.name,
+                "description": definition.description,
+                "parameters": definition.parameters,
+            });
+            print(serde_json::to_string_pretty(&shown)? + "\n")
+        }
+        ToolCommand::Call(args) => call(setup, &config, &workspace, args),
+    }
+}
+
+/// Name, level, effects, where it comes from, summary.
+fn row(found: Found<'_>) -> [String; 5] {
+    let definition = found.tool.definition();
+    let word = |value: Value| value.as_str().unwrap_or_default().to_owned();
+    let effects: Vec<String> = definition.effects.iter().map(|effect| word(json!(effect))).collect();
+    let effects = if effects.is_empty() { "-".to_owned() } else { effects.join(",") };
+    let origin = found.terms.file.clone().unwrap_or_else(|| "built in".to_owned());
+    let summary = text::one_line(definition.summary(), 100);
+    [definition.name.clone(), word(json!(definition.permission)), effects, origin, summary]
+}
+
+fn call(setup: &Setup, config: &Config, workspace: &Workspace, args: CallArgs) -> Outcome {
+    let CallArgs { name, arguments, format, encoding, approve, agent } = args;
+    let arguments = json::object(&arguments)
+        .map(Value::Object)
+        .map_err(|why| Failure::usage(format!("the arguments are no JSON object: {why}")))?;
+    // The answer is written here, once and whole; the screen shows what goes on.
+    let look = setup.look(Facts { json: true, ..Facts::default() });
+    let spinner = Spinner::new(look.spinner);
+    let approver: Arc<dyn Approver> = if io::stdin().is_terminal() && io::stderr().is_terminal() {
+        let lines = Arc::new(StdinLines::spawn());
+        Arc::new(Person::new(lines, io::stderr(), look.style, spinner.clone()))
+    } else {
+        Arc::new(Nobody)
+    };
+    let options = Options { agent, approve, ..Options::default() };
+    let mut services = app::assemble(config, workspace, &options, approver).map_err(Failure::from_setup)?;
+    services.agent.tools.find(&name).map_err(Failure::usage)?;
+    if let Some(terms) = services.agent.tools.terms_mut(&name) {
+        terms.format = format.or(terms.format);
+        terms.encoding = encoding.or(terms.encoding);
+    }
+    let agent = services.agent;
+    let (mut session, _) = app::open_session(config, workspace, &SessionChoice::Ephemeral, &agent)
+        .map_err(Failure::from_setup)?;
+    let screen = Screen::new(io::stdout(), io::stderr(), look, spinner);
+    let mut run = Run::new(Emitter::new(session.id().to_owned(), app::new_run_id(), Box::new(screen)));
+    for message in services.warnings {
+        run.emitter.notify(EventKind::Warning { message });
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (outcome, signal) = runtime.block_on(async {
+        let cancel = Cancel::default();
+        let signals = Signals::listen(cancel.clone())?;
+        let outcome = call_by_hand(&agent, &mut session, &mut run, (&name, &arguments), &cancel).await;
+        io::Result::Ok((outcome, signals.seen()))
+    })?;
+    // A thread that still waits for a line nobody types must not hold the process.
+    runtime.shutdown_background();
+    match outcome {
+        Ok(called) => finish(&name, &called, run.totals.unasked > 0),
+        Err(Stop::Failed(error)) => Err(Failure::new(exit::FAILED, error)),
+        Err(stop) => {
+            let verdict = exit::verdict(&stop, 0, signal);
+            Err(Failure::new(verdict.code, anyhow::anyhow!("{}", verdict.reason)))
+        }
+    }
+}
+
+fn finish(name: &str, called: &Called, unasked: bool) -> Outcome {
+    let content = if io::stdout().is_terminal() { text::visible(&called.content) } else { called.content.as_str().into() };
+    print(format!("{content}\n"))?;
+    match called.status {
+        CallStatus::Ok => Ok(exit::DONE),
+        CallStatus::Denied if unasked => {
+            let why = "denied, because nobody could be asked: allow it with --approve edits or all";
+            Err(Failure::new(exit::DENIED, anyhow::anyhow!("{why}")))
+        }
+        status => Err(Failure::new(exit::FAILED, anyhow::anyhow!("{name}: {}", format!("{status:?}").to_lowercase()))),
+    }
+}
