@@ -12,11 +12,11 @@ use crate::message::{AssistantMessage, CallStatus, Message, ToolMessage};
 use crate::present::{self, Occasion, Source};
 use crate::text;
 
-use super::{Limit, Terms};
 use super::execute::{Finished, announce};
 use super::prepare::{Plan, Prepared, prepare};
 use super::repeat::Repetition;
 use super::turn::{Stop, Turn};
+use super::{Limit, Terms};
 
 impl Turn<'_> {
     /// Runs all calls of a reply and records their answers.

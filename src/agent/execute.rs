@@ -93,15 +93,7 @@ impl<'a> Finished<'a> {
             truncated: false,
             ..ToolOutput::default()
         };
-        Self {
-            call,
-            trusted: true,
-            arguments,
-            status,
-            output,
-            duration: Duration::ZERO,
-            retries: 0,
-        }
+        Self { call, trusted: true, arguments, status, output, duration: Duration::ZERO, retries: 0 }
     }
 }
 

@@ -61,8 +61,9 @@ fn meant<'a>(agent: &Agent, call: &'a ToolCall) -> Result<Cow<'a, ToolCall>, Str
     if !agent.tools.is_call_tool(&call.name) {
         return Ok(Cow::Borrowed(call));
     }
-    let mut outer = json::object(&call.arguments)
-        .map_err(|why| format!("The arguments are not usable JSON: {why}. Send {{\"name\": …, \"arguments\": {{…}}}}."))?;
+    let mut outer = json::object(&call.arguments).map_err(|why| {
+        format!("The arguments are not usable JSON: {why}. Send {{\"name\": …, \"arguments\": {{…}}}}.")
+    })?;
     let name = match outer.get("name") {
         Some(Value::String(name)) if !agent.tools.is_call_tool(name) => name.clone(),
         _ => return Err("`name` must be the name of a tool; find_tools finds it.".to_owned()),

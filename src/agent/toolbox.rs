@@ -120,7 +120,8 @@ impl Toolbox {
         let taken = tools::select(patterns, &choices)?;
         let within = |found: &Found<'_>| {
             let definition = found.tool.definition();
-            filter.most.is_none_or(|most| definition.permission <= most) && taken.contains(&definition.name.as_str())
+            filter.most.is_none_or(|most| definition.permission <= most)
+                && taken.contains(&definition.name.as_str())
         };
         Ok(self.tools.iter().map(Entry::found).filter(within).collect())
     }

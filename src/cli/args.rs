@@ -254,7 +254,9 @@ pub enum ToolCommand {
         agent: Option<String>,
     },
     /// Call a tool by hand, under the same policy, and print what the model would read
-    #[command(after_help = "Example:\n  agent tool call grep '{\"pattern\": \"main\"}' --format standard --encoding json")]
+    #[command(
+        after_help = "Example:\n  agent tool call grep '{\"pattern\": \"main\"}' --format standard --encoding json"
+    )]
     Call(CallArgs),
 }
 

@@ -84,8 +84,8 @@ fn call(setup: &Setup, config: &Config, workspace: &Workspace, args: CallArgs) -
         terms.encoding = encoding.or(terms.encoding);
     }
     let agent = services.agent;
-    let (mut session, _) = app::open_session(config, workspace, &SessionChoice::Ephemeral, &agent)
-        .map_err(Failure::from_setup)?;
+    let (mut session, _) =
+        app::open_session(config, workspace, &SessionChoice::Ephemeral, &agent).map_err(Failure::from_setup)?;
     let screen = Screen::new(io::stdout(), io::stderr(), look, spinner);
     let mut run = Run::new(Emitter::new(session.id().to_owned(), app::new_run_id(), Box::new(screen)));
     for message in services.warnings {
@@ -111,7 +111,8 @@ fn call(setup: &Setup, config: &Config, workspace: &Workspace, args: CallArgs) -
 }
 
 fn finish(name: &str, called: &Called, unasked: bool) -> Outcome {
-    let content = if io::stdout().is_terminal() { text::visible(&called.content) } else { called.content.as_str().into() };
+    let content =
+        if io::stdout().is_terminal() { text::visible(&called.content) } else { called.content.as_str().into() };
     print(format!("{content}\n"))?;
     match called.status {
         CallStatus::Ok => Ok(exit::DONE),
@@ -119,6 +120,8 @@ fn finish(name: &str, called: &Called, unasked: bool) -> Outcome {
             let why = "denied, because nobody could be asked: allow it with --approve edits or all";
             Err(Failure::new(exit::DENIED, anyhow::anyhow!("{why}")))
         }
-        status => Err(Failure::new(exit::FAILED, anyhow::anyhow!("{name}: {}", format!("{status:?}").to_lowercase()))),
+        status => {
+            Err(Failure::new(exit::FAILED, anyhow::anyhow!("{name}: {}", format!("{status:?}").to_lowercase())))
+        }
     }
 }

@@ -180,7 +180,9 @@ fn inside_quotes(line: &str) -> Option<usize> {
         }
         rest = &rest[c.len_utf8()..];
         match (c, quote) {
-            ('\\', None | Some('"')) => rest = rest.get(rest.chars().next().map_or(0, char::len_utf8)..).unwrap_or(""),
+            ('\\', None | Some('"')) => {
+                rest = rest.get(rest.chars().next().map_or(0, char::len_utf8)..).unwrap_or("");
+            }
             ('\'' | '"', None) => quote = Some(c),
             (c, Some(open)) if c == open => quote = None,
             _ => {}

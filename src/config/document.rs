@@ -155,7 +155,8 @@ impl Reading<'_> {
         let place = named.unwrap_or(node).place;
         let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         if name.is_empty() || name.len() > LONGEST || !name.chars().all(good) {
-            let message = format!("`{name}` is no name for a tool: letters, digits, `_` and `-`, {LONGEST} at most");
+            let message =
+                format!("`{name}` is no name for a tool: letters, digits, `_` and `-`, {LONGEST} at most");
             self.mistakes.push(Mistake::at(&self.sources, place, message));
         }
         let same = |document: &&Document| document.kind == Kind::Tools && document.name == name;
@@ -170,9 +171,6 @@ impl Reading<'_> {
 
     /// A project narrows and never widens.
     fn refuse_widening(&mut self, file: &ConfigFile, name: &str, node: &Node) {
-        if file.kind == Kind::Tools {
-            self.refuse_freer_tools(name, node);
-        }
         const REFUSED: [(Kind, &[&str], &str); 6] = [
             (Kind::Models, &["base_url"], "where requests go"),
             (Kind::Models, &["api_key"], "whose key is sent"),
@@ -181,6 +179,9 @@ impl Reading<'_> {
             (Kind::Settings, &["prompts", "allow_env"], "which secrets prompts may read"),
             (Kind::SessionStores, &["dir"], "where sessions are written"),
         ];
+        if file.kind == Kind::Tools {
+            self.refuse_freer_tools(name, node);
+        }
         for (kind, path, what) in REFUSED {
             let found = node.at(path.iter().copied()).filter(|_| kind == file.kind);
             if let Some(value) = found {
@@ -201,7 +202,9 @@ impl Reading<'_> {
         for (key, value) in node.entries() {
             let switched = |to: bool| value.read() == Ok(to);
             let why = match key.text.as_str() {
-                "permission" if value.text().is_some_and(|level| level.trim() == "read") => "what runs without asking is yours alone",
+                "permission" if value.text().is_some_and(|level| level.trim() == "read") => {
+                    "what runs without asking is yours alone"
+                }
                 "requires_confirmation" if switched(false) => "what is asked is yours alone",
                 "enabled" if switched(true) => "what is switched off stays off",
                 "command" | "shell" | "env" | "workdir" | "permission" | "effects" if is_persons => {

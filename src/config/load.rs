@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use serde::de::DeserializeOwned;
 
+use super::command;
 use super::document::Reading;
 use super::env::{Dirs, Env};
 use super::inspect;
@@ -18,7 +19,6 @@ use super::layer::{self, Layers};
 use super::merge::Merged;
 use super::mistake::{ConfigError, Mistake, did_you_mean};
 use super::model::ModelConfig;
-use super::command;
 use super::rules;
 use super::settings::{AgentConfig, Named, SessionStoreConfig, Settings};
 use super::source::{Document, Kind, Sources};

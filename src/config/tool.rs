@@ -128,10 +128,12 @@ impl ToolConfig {
     /// The schema of its arguments: an object that takes nothing but what it names, unless it says otherwise.
     #[must_use]
     pub fn schema(&self) -> Value {
-        let mut schema = self.parameters.clone().unwrap_or_default();
-        schema.entry("type").or_insert_with(|| "object".into());
-        schema.entry("properties").or_insert_with(|| Map::new().into());
-        schema.entry("additionalProperties").or_insert(Value::Bool(false));
+        let mut schema = Map::from_iter([
+            ("type".to_owned(), "object".into()),
+            ("properties".to_owned(), Value::Object(Map::new())),
+            ("additionalProperties".to_owned(), false.into()),
+        ]);
+        schema.extend(self.parameters.clone().unwrap_or_default());
         Value::Object(schema)
     }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind};
 
 use super::{Template, TemplateError, Undefined, Value};
@@ -35,7 +36,7 @@ impl PieceTemplate {
             if value.is_undefined() || value.is_none() {
                 return Ok(());
             }
-            let text = value.to_string();
+            let text = as_argument(value)?;
             if text.contains(MARK) {
                 let why = "a value has a zero byte in it, or is a block that was captured";
                 return Err(Error::new(ErrorKind::InvalidOperation, why));
@@ -64,6 +65,15 @@ impl PieceTemplate {
     }
 }
 
+/// As JSON writes it, texts without quotes.
+fn as_argument(value: &Value) -> Result<String, Error> {
+    match value.kind() {
+        ValueKind::Bool | ValueKind::Seq | ValueKind::Map | ValueKind::Iterable => serde_json::to_string(value)
+            .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string())),
+        _ => Ok(value.to_string()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -73,14 +83,18 @@ mod tests {
 
     #[test]
     fn values_stay_apart_whatever_they_hold() {
-        let template = PieceTemplate::compile("t", "a {{ x }}{% if y %} -y {{ y }}{% endif %};{{ z | upper }}", Undefined::Empty)
-            .expect("valid");
+        let template = PieceTemplate::compile(
+            "t",
+            "a {{ x }}{% if y %} -y {{ y }}{% endif %};{{ z | upper }}",
+            Undefined::Empty,
+        )
+        .expect("valid");
         let given = |text: &str| Piece::Given(text.to_owned());
         let literal = |text: &str| Piece::Literal(text.to_owned());
         let pieces = template.render(&value(&json!({"x": "; rm -rf '\"$(x)", "z": "b"}))).expect("renders");
         assert_eq!(pieces, [literal("a "), given("; rm -rf '\"$(x)"), literal(";"), given("B")]);
-        let pieces = template.render(&value(&json!({"x": 3, "y": ["p q"]}))).expect("renders");
-        assert_eq!(pieces, [literal("a "), given("3"), literal(" -y "), given("[\"p q\"]"), literal(";")]);
+        let pieces = template.render(&value(&json!({"x": 3, "y": ["p q", true]}))).expect("renders");
+        assert_eq!(pieces, [literal("a "), given("3"), literal(" -y "), given("[\"p q\",true]"), literal(";")]);
         let zero = template.render(&value(&json!({"x": "a\u{0}b"}))).expect_err("a zero byte");
         assert!(zero.message.contains("zero byte"), "{}", zero.message);
     }

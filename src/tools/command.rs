@@ -86,7 +86,8 @@ impl Command {
             match document(&whole) {
                 Some(data) => with_data(&mut output, data, &exit, bytes_for(context.max_tokens)),
                 None if exit == Exit::Code(0) => {
-                    let why = format!("the command was to print one JSON document, and did not: {}", output.observation);
+                    let why =
+                        format!("the command was to print one JSON document, and did not: {}", output.observation);
                     return Err(ToolError::permanent(why));
                 }
                 None => {}
@@ -113,7 +114,8 @@ impl Tool for Command {
     }
 
     fn subject(&self, arguments: &Value) -> String {
-        command_line::render(&self.config, arguments).map_or_else(|_| String::new(), |ready| text::one_line(&ready.shown, 100))
+        command_line::render(&self.config, arguments)
+            .map_or_else(|_| String::new(), |ready| text::one_line(&ready.shown, 100))
     }
 
     fn preview(&self, arguments: &Value, workspace: &Workspace) -> Result<String, ToolError> {
@@ -137,14 +139,15 @@ impl Tool for Command {
 /// The JSON document that a command printed. Programs talk before and after it (progress, warnings), so it is looked
 /// for at the beginning of lines.
 fn document(text: &str) -> Option<Value> {
+    /// A text that is no JSON may have many such lines; reading each to its end would take for ever.
+    const MOST_TRIES: usize = 20;
     if let Ok(whole) = serde_json::from_str(text) {
         return Some(whole);
     }
     let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1));
     let rest = starts.map(|at| &text[at..]).filter(|rest| rest.starts_with(['{', '[']));
-    // A text that is no JSON may have many such lines; reading each to its end would take for ever.
-    const MOST_TRIES: usize = 20;
-    rest.take(MOST_TRIES).find_map(|rest| serde_json::Deserializer::from_str(rest).into_iter::<Value>().next()?.ok())
+    rest.take(MOST_TRIES)
+        .find_map(|rest| serde_json::Deserializer::from_str(rest).into_iter::<Value>().next()?.ok())
 }
 
 fn with_data(output: &mut ToolOutput, data: Value, exit: &Exit, most: usize) {

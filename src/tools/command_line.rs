@@ -3,6 +3,8 @@
 //! In a list each part becomes one argument, whatever the values hold. A line for the shell never contains a value:
 //! values are handed over as positional parameters (`"${1}"`), so nothing in them is read as shell syntax.
 
+use std::fmt::Write;
+
 use serde_json::Value;
 
 use crate::config::{CommandLine, ToolConfig};
@@ -80,7 +82,9 @@ impl Given {
 
     fn shell(&self, source: &str) -> Result<(Vec<String>, String), ToolError> {
         if cfg!(not(unix)) {
-            return Err(ToolError::permanent("a command with `shell: true` needs a POSIX shell, which is not here"));
+            return Err(ToolError::permanent(
+                "a command with `shell: true` needs a POSIX shell, which is not here",
+            ));
         }
         let pieces = PieceTemplate::compile("command", source, Undefined::Empty)
             .and_then(|template| template.render(&self.0))
@@ -95,7 +99,7 @@ impl Given {
                 Piece::Given(value) => {
                     shown += &quoted(&value);
                     values.push(value);
-                    script += &format!("\"${{{}}}\"", values.len());
+                    let _ = write!(script, "\"${{{}}}\"", values.len());
                 }
             }
         }
@@ -142,9 +146,15 @@ mod tests {
         let table = [
             (json!({"package": "a b; rm -rf /"}), vec!["cargo", "test", "-p", "a b; rm -rf /", "--"]),
             (json!({"package": ""}), vec!["cargo", "test", "-p", "", "--"]),
-            (json!({"package": "{{ x }}$(y)`z`'\"\n", "features": null}), vec!["cargo", "test", "-p", "{{ x }}$(y)`z`'\"\n", "--"]),
-            (json!({"package": 7, "features": "a,b"}), vec!["cargo", "test", "-p", "7", "--features=a,b", "--"]),
-            (json!({"package": ["a", "b"]}), vec!["cargo", "test", "-p", "[\"a\", \"b\"]", "--"]),
+            (
+                json!({"package": "{{ x }}$(y)`z`'\"\n", "features": null}),
+                vec!["cargo", "test", "-p", "{{ x }}$(y)`z`'\"\n", "--"],
+            ),
+            (
+                json!({"package": true, "features": "a,b"}),
+                vec!["cargo", "test", "-p", "true", "--features=a,b", "--"],
+            ),
+            (json!({"package": ["a", "b"]}), vec!["cargo", "test", "-p", "[\"a\",\"b\"]", "--"]),
         ];
         for (arguments, expected) in table {
             assert_eq!(render(&tool, &arguments).expect("renders").line, expected, "{arguments}");
@@ -155,7 +165,8 @@ mod tests {
 
     #[test]
     fn no_value_is_part_of_a_line_for_the_shell() {
-        let tool = tool("shell: true\ncommand: \"grep {{ pattern }}{% if path %} {{ path }}{% endif %} | head {{ n }}\"");
+        let tool =
+            tool("shell: true\ncommand: \"grep {{ pattern }}{% if path %} {{ path }}{% endif %} | head {{ n }}\"");
         let ready = render(&tool, &json!({"pattern": "'; rm -rf $(x) #", "path": "a b"})).expect("renders");
         let expected = ["/bin/sh", "-c", "grep \"${1}\" \"${2}\" | head ", "sh", "'; rm -rf $(x) #", "a b"];
         assert_eq!(ready.line, expected);
@@ -164,7 +175,9 @@ mod tests {
 
     #[test]
     fn directory_and_variables_are_rendered_too() {
-        let tool = tool("command: [x]\nworkdir: \"crates/{{ name }}\"\nenv: {A: \"{{ name }}\", B: \"{{ other }}\", C: c}");
+        let tool = tool(
+            "command: [x]\nworkdir: \"crates/{{ name }}\"\nenv: {A: \"{{ name }}\", B: \"{{ other }}\", C: c}",
+        );
         let ready = render(&tool, &json!({"name": "n"})).expect("renders");
         assert_eq!(ready.workdir.as_deref(), Some("crates/n"));
         assert_eq!(ready.env, [("A".to_owned(), "n".to_owned()), ("C".to_owned(), "c".to_owned())]);

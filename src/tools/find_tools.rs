@@ -128,7 +128,7 @@ fn described(tool: &ToolDefinition) -> String {
 fn searched(tool: &ToolDefinition) -> String {
     let mut text = format!("{} {} {}", tool.name, tool.name, tool.description);
     for (name, property) in tool.parameters["properties"].as_object().into_iter().flatten() {
-        text += &format!(" {name} {}", property["description"].as_str().unwrap_or_default());
+        text.extend([" ", name, " ", property["description"].as_str().unwrap_or_default()]);
     }
     text
 }

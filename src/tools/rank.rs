@@ -32,8 +32,10 @@ pub fn rank(query: &str, texts: &[String]) -> Vec<usize> {
         };
         weights.iter().map(of_word).sum()
     };
-    let mut scored: Vec<(f64, usize)> =
-        (0..documents.len()).map(|position| (score(position), position)).filter(|(score, _)| *score > 0.0).collect();
+    let mut scored: Vec<(f64, usize)> = (0..documents.len())
+        .map(|position| (score(position), position))
+        .filter(|(score, _)| *score > 0.0)
+        .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     scored.into_iter().map(|(_, position)| position).collect()
 }
