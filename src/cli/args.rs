@@ -1,6 +1,8 @@
 //! The one door to clap: what may stand on the command line. Help, completions and the manual page are made from
 //! this; nothing of clap leaves this file but what [`parse`], [`completions`] and [`manual`] return.
 
+mod tool;
+
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -8,12 +10,10 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
-use serde::de::DeserializeOwned;
-
-use crate::config::{ApprovalMode, Permission, parse_duration};
-use crate::output::{Encoding, ResponseFormat};
+use crate::config::{ApprovalMode, parse_duration};
 
 pub use clap_complete::Shell;
+pub use tool::{CallArgs, ToolCommand};
 
 const GLOBAL: &str = "Global options";
 const LIMITS: &str = "Limits (chat: of each turn)";
@@ -234,53 +234,6 @@ pub enum PromptCommand {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum ToolCommand {
-    /// List the tools of the agent: how far each reaches, what it touches, where it comes from
-    List {
-        /// Only these: names and globs, ! takes out
-        names: Vec<String>,
-        /// Only those that reach no further: read, write, admin
-        #[arg(long, value_name = "LEVEL", value_parser = permission)]
-        permission: Option<Permission>,
-        /// The agent whose tools
-        #[arg(short, long, value_name = "NAME")]
-        agent: Option<String>,
-    },
-    /// Print the definition of a tool as the model sees it
-    Show {
-        name: String,
-        /// The agent whose tool
-        #[arg(short, long, value_name = "NAME")]
-        agent: Option<String>,
-    },
-    /// Call a tool by hand, under the same policy, and print what the model would read
-    #[command(
-        after_help = "Example:\n  agent tool call grep '{\"pattern\": \"main\"}' --format standard --encoding json"
-    )]
-    Call(CallArgs),
-}
-
-#[derive(Debug, Args)]
-pub struct CallArgs {
-    pub name: String,
-    /// The arguments: one JSON object
-    #[arg(value_name = "JSON", default_value = "{}")]
-    pub arguments: String,
-    /// How much of the result: concise, standard, detailed, raw
-    #[arg(long, value_name = "FORMAT", value_parser = response_format)]
-    pub format: Option<ResponseFormat>,
-    /// How it is written: text, json, yaml, xml, compact
-    #[arg(long, value_name = "ENCODING", value_parser = encoding)]
-    pub encoding: Option<Encoding>,
-    /// What runs unasked: ask, edits, all, never
-    #[arg(long, value_name = "MODE", value_parser = approval)]
-    pub approve: Option<ApprovalMode>,
-    /// The agent whose tool
-    #[arg(short, long, value_name = "NAME")]
-    pub agent: Option<String>,
-}
-
-#[derive(Debug, Subcommand)]
 pub enum SessionCommand {
     /// List the sessions of this workspace, newest first
     List {
@@ -395,23 +348,6 @@ fn key_value(text: &str) -> Result<(String, String), String> {
         return Err("the name before = is empty".to_owned());
     }
     Ok((key.to_owned(), value.to_owned()))
-}
-
-fn permission(text: &str) -> Result<Permission, String> {
-    word(text, "read, write, admin")
-}
-
-fn response_format(text: &str) -> Result<ResponseFormat, String> {
-    word(text, "concise, standard, detailed, raw")
-}
-
-fn encoding(text: &str) -> Result<Encoding, String> {
-    word(text, "text, json, yaml, xml, compact")
-}
-
-/// A word as the configuration has it.
-fn word<T: DeserializeOwned>(text: &str, words: &str) -> Result<T, String> {
-    serde_json::from_value(text.into()).map_err(|_| format!("one of {words}"))
 }
 
 fn approval(text: &str) -> Result<ApprovalMode, String> {

@@ -94,7 +94,10 @@ mod tests {
         let pieces = template.render(&value(&json!({"x": "; rm -rf '\"$(x)", "z": "b"}))).expect("renders");
         assert_eq!(pieces, [literal("a "), given("; rm -rf '\"$(x)"), literal(";"), given("B")]);
         let pieces = template.render(&value(&json!({"x": 3, "y": ["p q", true]}))).expect("renders");
-        assert_eq!(pieces, [literal("a "), given("3"), literal(" -y "), given("[\"p q\",true]"), literal(";")]);
+        assert_eq!(
+            pieces,
+            [literal("a "), given("3"), literal(" -y "), given("[\"p q\",true]"), literal(";"), given("")]
+        );
         let zero = template.render(&value(&json!({"x": "a\u{0}b"}))).expect_err("a zero byte");
         assert!(zero.message.contains("zero byte"), "{}", zero.message);
     }

@@ -92,7 +92,7 @@ mod tests {
         .map(str::to_owned);
         let table: [(&str, &[usize]); 7] = [
             ("open a new issue with a title", &[0]),
-            ("issues", &[0, 1]),
+            ("issues", &[1, 0]),
             ("list issues", &[1, 0]),
             ("WEATHER city", &[3]),
             ("branch", &[4]),

@@ -178,7 +178,7 @@ fn a_broken_definition_ends_with_3_and_its_place() {
         .stderr_has("tools/show.yaml:8:71: template: no parameter is called `secnd`")
         .stderr_has("did you mean `second`?");
     for (name, content, reason) in [
-        ("tools/grep.yaml", "description: Mine.\ncommand: [true]\n", "`grep` is a built-in tool"),
+        ("tools/grep.yaml", "description: Mine.\ncommand: [echo]\n", "`grep` is a built-in tool"),
         ("tools/grpe.yaml", "enabled: false\n", "did you mean `grep`?"),
         ("agents/default.yaml", "tools: [\"*\", \"shw_arguments\"]\n", "did you mean `show_arguments`?"),
     ] {

@@ -1,0 +1,72 @@
+//! What may follow `agent tool`.
+
+use clap::{Args, Subcommand};
+use serde::de::DeserializeOwned;
+
+use super::approval;
+use crate::config::{ApprovalMode, Permission};
+use crate::output::{Encoding, ResponseFormat};
+
+#[derive(Debug, Subcommand)]
+pub enum ToolCommand {
+    /// List the tools of the agent: how far each reaches, what it touches, where it comes from
+    List {
+        /// Only these: names and globs, ! takes out
+        names: Vec<String>,
+        /// Only those that reach no further: read, write, admin
+        #[arg(long, value_name = "LEVEL", value_parser = permission)]
+        permission: Option<Permission>,
+        /// The agent whose tools
+        #[arg(short, long, value_name = "NAME")]
+        agent: Option<String>,
+    },
+    /// Print the definition of a tool as the model sees it
+    Show {
+        name: String,
+        /// The agent whose tool
+        #[arg(short, long, value_name = "NAME")]
+        agent: Option<String>,
+    },
+    /// Call a tool by hand, under the same policy, and print what the model would read
+    #[command(
+        after_help = "Example:\n  agent tool call grep '{\"pattern\": \"main\"}' --format standard --encoding json"
+    )]
+    Call(CallArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct CallArgs {
+    pub name: String,
+    /// The arguments: one JSON object
+    #[arg(value_name = "JSON", default_value = "{}")]
+    pub arguments: String,
+    /// How much of the result: concise, standard, detailed, raw
+    #[arg(long, value_name = "FORMAT", value_parser = response_format)]
+    pub format: Option<ResponseFormat>,
+    /// How it is written: text, json, yaml, xml, compact
+    #[arg(long, value_name = "ENCODING", value_parser = encoding)]
+    pub encoding: Option<Encoding>,
+    /// What runs unasked: ask, edits, all, never
+    #[arg(long, value_name = "MODE", value_parser = approval)]
+    pub approve: Option<ApprovalMode>,
+    /// The agent whose tool
+    #[arg(short, long, value_name = "NAME")]
+    pub agent: Option<String>,
+}
+
+fn permission(text: &str) -> Result<Permission, String> {
+    word(text, "read, write, admin")
+}
+
+fn response_format(text: &str) -> Result<ResponseFormat, String> {
+    word(text, "concise, standard, detailed, raw")
+}
+
+fn encoding(text: &str) -> Result<Encoding, String> {
+    word(text, "text, json, yaml, xml, compact")
+}
+
+/// A word as the configuration has it.
+fn word<T: DeserializeOwned>(text: &str, words: &str) -> Result<T, String> {
+    serde_json::from_value(text.into()).map_err(|_| format!("one of {words}"))
+}
