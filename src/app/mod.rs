@@ -14,9 +14,10 @@ use crate::config::{
     AgentConfig, ApprovalMode, Config, Limits, ModelConfig, PromptRef, PromptSource, Provider, Redactor,
 };
 use crate::context::Budget;
-use crate::contract::{Approver, ChatModel, Tool};
+use crate::contract::{Approver, ChatModel, Tool, ToolDefinition};
 use crate::llm::{self, Surroundings};
 use crate::net::Net;
+use crate::policy::Rules;
 use crate::prompt::Registry;
 use crate::skills::{Catalogue, Loaded};
 use crate::tools::load_skill::LoadSkill;
@@ -97,6 +98,7 @@ pub fn assemble(
         budget,
         tool_result_max_tokens: settings.context.tool_result_max_tokens,
         approval: options.approve.unwrap_or(settings.approval),
+        rules: Rules::new(&settings.permissions.rules).map_err(SetupError::configuration)?,
         workspace: workspace.clone(),
         readable: catalogue.directories(),
         approver,
@@ -203,7 +205,9 @@ fn toolbox(
         .into_iter()
         .map(str::to_owned)
         .collect();
-    let tools: Vec<Arc<dyn Tool>> =
-        known.into_iter().filter(|tool| taken.iter().any(|name| *name == tool.definition().name)).collect();
+    let is_shown = |definition: &ToolDefinition| {
+        definition.permission <= agent.permissions.max && taken.contains(&definition.name)
+    };
+    let tools: Vec<Arc<dyn Tool>> = known.into_iter().filter(|tool| is_shown(tool.definition())).collect();
     Ok(Toolbox::new(tools))
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::config::{self, Kind};
 use crate::prompt::Registry;
+use crate::tools;
 use crate::workspace::Workspace;
 
 use super::args::ConfigCommand;
@@ -40,7 +41,8 @@ fn check(setup: &Setup, workspace: &Workspace) -> Outcome {
             Err(why) => Err(why.clone()),
         }
     };
-    let config = config::check(&options, &mut prompt).map_err(|error| Failure::new(exit::CONFIGURATION, error))?;
+    let config = config::check(&options, &mut prompt, &tools::NAMES)
+        .map_err(|error| Failure::new(exit::CONFIGURATION, error))?;
     for warning in &config.warnings {
         super::warn(warning);
     }

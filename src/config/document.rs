@@ -69,7 +69,7 @@ impl Reading<'_> {
         if file.layer == Layer::Project {
             self.refuse_widening(&file, &node);
         }
-        self.documents.push(Document { kind: file.kind, name: file.name, node });
+        self.documents.push(Document { layer: file.layer, kind: file.kind, name: file.name, node });
     }
 
     fn render_whole(&self, file: &ConfigFile) -> Result<String, TemplateError> {
@@ -159,8 +159,26 @@ impl Reading<'_> {
                 self.mistakes.push(mistake.hint("set it in your user configuration, or with --set"));
             }
         }
+        self.refuse_permissions(node);
+    }
+
+    /// Its rules may deny and ask, and it may show less.
+    fn refuse_permissions(&mut self, node: &Node) {
+        let rules = node.at(RULES).and_then(Node::items).into_iter().flatten();
+        let mut refused: Vec<(Place, &str)> =
+            rules.filter_map(|rule| rule.get("allow")).map(|allow| (allow.place, "allow")).collect();
+        let max = node.at(["permissions", "max"]).filter(|max| max.text() != Some("read"));
+        refused.extend(max.map(|max| (max.place, "set `permissions.max` to anything but read")));
+        for (place, what) in refused {
+            let message = format!("a project's configuration cannot {what}: what may run is yours alone");
+            let mistake = Mistake::at(&self.sources, place, message);
+            self.mistakes.push(mistake.hint("set it in your user configuration, or with --set"));
+        }
     }
 }
+
+/// Where the rules stand, in the settings and in agents.
+pub(super) const RULES: [&str; 2] = ["permissions", "rules"];
 
 /// Texts that are templates of the run: prompts written out, and everything in a script.
 pub(super) fn is_run_time_text(kind: Kind, path: &[String], node: &Node) -> bool {

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duration;
+use super::permissions::PermissionSettings;
 
 /// `agent.yaml`: the defaults of every agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,10 +18,12 @@ pub struct Settings {
     pub limits: Limits,
     pub context: ContextSettings,
     #[serde(default)]
+    pub permissions: PermissionSettings,
+    #[serde(default)]
     pub prompts: PromptSettings,
 }
 
-/// `agents/NAME.yaml`, with the settings' `limits` and `context` already merged under its own.
+/// `agents/NAME.yaml`, with the settings' `limits`, `context` and `permissions` already merged under its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentConfig {
@@ -43,6 +46,8 @@ pub struct AgentConfig {
     pub skills: Vec<String>,
     #[serde(default)]
     pub approval: ApprovalMode,
+    #[serde(default)]
+    pub permissions: PermissionSettings,
     pub limits: Limits,
     pub context: ContextSettings,
 }

@@ -54,6 +54,20 @@ pub struct Kit {
     pub person: Option<Arc<dyn Approver>>,
 }
 
+/// The names of all built-in tools, those included that exist only where a person or skills are.
+pub const NAMES: [&str; 10] = [
+    "ask_user",
+    "edit_file",
+    "glob",
+    "grep",
+    "list_dir",
+    "load_skill",
+    "load_skill_reference",
+    "read_file",
+    "run_command",
+    "write_file",
+];
+
 /// The built-in tools that need nothing but the workspace, the ledger and a person.
 #[must_use]
 pub fn builtin(kit: Kit) -> Vec<Arc<dyn Tool>> {
@@ -153,6 +167,14 @@ mod tests {
             assert!(definition.description.contains(". "), "{}: a summary, then the rest", definition.name);
             assert!(definition.parameters["properties"].as_object().is_some_and(|all| !all.is_empty()));
         }
+    }
+
+    #[test]
+    fn every_tool_is_in_the_list_of_names() {
+        for tool in all() {
+            assert!(NAMES.contains(&tool.definition().name.as_str()), "add {} to NAMES", tool.definition().name);
+        }
+        assert!(NAMES.is_sorted());
     }
 
     #[test]

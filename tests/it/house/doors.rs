@@ -26,6 +26,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("rustls", &["src/net.rs", "src/net/"]),
     ("tiktoken_rs", &["src/tokens.rs", "src/tokens/"]),
     // files and search
+    ("brush_parser", &["src/policy/shell/grammar.rs"]),
     ("globset", &["src/tools/", "src/policy/", "src/text.rs"]),
     ("grep_matcher", &["src/tools/"]),
     ("grep_regex", &["src/tools/"]),
