@@ -31,19 +31,19 @@ pub enum Permission {
 #[serde(deny_unknown_fields)]
 pub struct PermissionRule {
     /// The tool that may not: a name or a glob.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deny: Option<String>,
     /// The tool about whose calls a person is asked.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask: Option<String>,
     /// The tool that may without asking.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow: Option<String>,
     /// A glob over the paths that a call reads and writes, links followed: relative to the workspace, or absolute.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Globs over the words of a command, one each; a last `*` stands for any further words.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
 }
 
