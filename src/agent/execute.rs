@@ -1,5 +1,6 @@
 //! Running one call: started, timed, bounded, ended, whatever the tool does.
 
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -20,6 +21,10 @@ pub(super) struct Finished<'a> {
     pub status: CallStatus,
     pub output: ToolOutput,
     pub duration: Duration,
+    /// How the sandbox may have kept it from working.
+    pub refused: Option<String>,
+    /// What the run was promised and is not to be had.
+    pub unavailable: Option<String>,
 }
 
 impl<'a> Prepared<'a> {
@@ -34,35 +39,16 @@ impl<'a> Prepared<'a> {
             }
         };
         announce(emitter, call, tool, &arguments);
-        let start = Instant::now();
-        let live = |chunk: &str| {
-            let chunk = agent.redactor.redact(chunk).into_owned();
-            emitter.notify(EventKind::ToolOutput { call_id: call.id.clone(), chunk });
-        };
-        let notify = |kind: EventKind| emitter.notify(kind);
-        let context = CallContext {
-            workspace: &agent.workspace,
-            timeout: agent.limits.tool_timeout,
-            max_tokens: agent.tool_result_max_tokens,
-            live: &live,
-            notify: &notify,
-        };
-        let outcome = bounded(tool, arguments.clone(), context).await;
-        let duration = start.elapsed();
-        match outcome {
-            Ok(output) => Finished { call, arguments, status: CallStatus::Ok, output, duration },
-            Err(error) => {
-                let status = match error.kind {
-                    ToolErrorKind::Timeout => CallStatus::Timeout,
-                    _ => CallStatus::Error,
-                };
-                Finished { duration, ..Finished::failed(call, arguments, status, error.message) }
-            }
-        }
+        execute(agent, emitter, call, tool, arguments, false).await
     }
 }
 
 impl<'a> Finished<'a> {
+    /// Runs the call once more, outside of the sandbox, as a person allowed.
+    pub(super) async fn again_outside(self, agent: &Agent, emitter: &Emitter, tool: &dyn Tool) -> Self {
+        execute(agent, emitter, self.call, tool, self.arguments, true).await
+    }
+
     /// A call that gave nothing but a reason.
     pub(super) fn failed(call: &'a ToolCall, arguments: Value, status: CallStatus, why: String) -> Self {
         let output = ToolOutput {
@@ -71,7 +57,52 @@ impl<'a> Finished<'a> {
             observation: why,
             truncated: false,
         };
-        Self { call, arguments, status, output, duration: Duration::ZERO }
+        Self { call, arguments, status, output, duration: Duration::ZERO, refused: None, unavailable: None }
+    }
+}
+
+async fn execute<'a>(
+    agent: &Agent,
+    emitter: &Emitter,
+    call: &'a ToolCall,
+    tool: &dyn Tool,
+    arguments: Value,
+    unconfined: bool,
+) -> Finished<'a> {
+    let start = Instant::now();
+    let live = |chunk: &str| {
+        let chunk = agent.redactor.redact(chunk).into_owned();
+        emitter.notify(EventKind::ToolOutput { call_id: call.id.clone(), chunk });
+    };
+    let notify = |kind: EventKind| emitter.notify(kind);
+    let refusals = Mutex::new(Vec::new());
+    let refused = |why: &str| refusals.lock().expect("nobody panics while adding one").push(why.to_owned());
+    let context = CallContext {
+        workspace: &agent.workspace,
+        timeout: agent.limits.tool_timeout,
+        max_tokens: agent.tool_result_max_tokens,
+        live: &live,
+        unconfined,
+        refused: &refused,
+        notify: &notify,
+    };
+    let outcome = bounded(tool, arguments.clone(), context).await;
+    let duration = start.elapsed();
+    let refusals = refusals.into_inner().expect("nobody panics while adding one");
+    let refused = (!refusals.is_empty()).then(|| refusals.join("; "));
+    match outcome {
+        Ok(output) => {
+            Finished { call, arguments, status: CallStatus::Ok, output, duration, refused, unavailable: None }
+        }
+        Err(error) => {
+            let status = match error.kind {
+                ToolErrorKind::Timeout => CallStatus::Timeout,
+                _ => CallStatus::Error,
+            };
+            let unavailable = (error.kind == ToolErrorKind::Unavailable).then(|| error.message.clone());
+            let failed = Finished::failed(call, arguments, status, error.message);
+            Finished { duration, refused, unavailable, ..failed }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! From configuration to services: the only reader of a whole configuration.
 
 mod error;
+mod boundary;
 mod facts;
 mod sessions;
 
@@ -77,7 +78,8 @@ pub fn assemble(
 
     let catalogue = Arc::new(skills(config, settings)?);
     let loaded = Arc::new(Loaded::default());
-    let toolbox = toolbox(config, settings, &catalogue, &loaded, &approver, model.info().capabilities.tools)?;
+    let toolbox =
+        toolbox(config, settings, workspace, &catalogue, &loaded, &approver, model.info().capabilities.tools)?;
     let budget = Budget::new(model.info(), &settings.context).map_err(SetupError::configuration)?;
     let schema = options
         .schema
@@ -87,7 +89,14 @@ pub fn assemble(
         .map_err(|why| SetupError::usage(format!("--schema is not a valid JSON Schema: {why}")))?;
     let (facts, notes) =
         facts::gather(config, settings, workspace, &toolbox, &catalogue, &model.info().id, &options.vars);
-    let warnings = config.warnings.iter().chain(catalogue.warnings()).chain(&notes).cloned().collect();
+    let warnings = config
+        .warnings
+        .iter()
+        .chain(catalogue.warnings())
+        .chain(&notes)
+        .cloned()
+        .chain(boundary::absence(settings))
+        .collect();
     let agent = Agent {
         name: settings.name.clone(),
         model,
@@ -174,6 +183,7 @@ fn skills(config: &Config, agent: &AgentConfig) -> Result<Catalogue, SetupError>
 fn toolbox(
     config: &Config,
     agent: &AgentConfig,
+    workspace: &Workspace,
     catalogue: &Arc<Catalogue>,
     loaded: &Arc<Loaded>,
     approver: &Arc<dyn Approver>,
@@ -185,6 +195,7 @@ fn toolbox(
     let mut known = tools::builtin(Kit {
         ledger: Arc::new(Ledger::default()),
         child_env: config.env.for_children(),
+        sandbox: boundary::sandbox(config, agent, workspace),
         person: Some(approver).filter(|approver| approver.present()).cloned(),
     });
     if !catalogue.is_empty() {

@@ -164,6 +164,8 @@ mod tests {
                 timeout: Duration::from_secs(1),
                 max_tokens: 2000,
                 live: &|_| {},
+                unconfined: false,
+                refused: &|_| {},
                 notify: &notify,
             };
             tool.call(arguments, context).now_or_never().expect("it waits for nothing")

@@ -67,6 +67,8 @@ impl Place {
             timeout: self.timeout,
             max_tokens: self.max_tokens,
             live,
+            unconfined: false,
+            refused: &|_| {},
             notify: &|_| {},
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
