@@ -83,8 +83,10 @@ impl Turn<'_> {
         tool: &dyn Tool,
     ) -> Result<Finished<'c>, Stop> {
         let may_ask = self.agent.approver.present() && self.agent.approval != ApprovalMode::Never;
-        let Some(refused) = finished.refused.take().filter(|_| may_ask) else { return Ok(finished) };
-        let why = format!("again, outside of the sandbox ({refused})");
+        if !finished.refused || !may_ask {
+            return Ok(finished);
+        }
+        let why = "once more and outside of the sandbox, which may be why it did not work".to_owned();
         match self.denial(finished.call, tool, &finished.arguments, &Verdict::Ask(why)).await? {
             None => Ok(finished.again_outside(self.agent, &self.run.emitter, tool).await),
             Some(denial) => {

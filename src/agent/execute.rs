@@ -1,6 +1,6 @@
 //! Running one call: started, timed, bounded, ended, whatever the tool does.
 
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -21,8 +21,8 @@ pub(super) struct Finished<'a> {
     pub status: CallStatus,
     pub output: ToolOutput,
     pub duration: Duration,
-    /// How the sandbox may have kept it from working.
-    pub refused: Option<String>,
+    /// The sandbox may have kept it from working.
+    pub refused: bool,
     /// What the run was promised and is not to be had.
     pub unavailable: Option<String>,
 }
@@ -57,7 +57,7 @@ impl<'a> Finished<'a> {
             observation: why,
             truncated: false,
         };
-        Self { call, arguments, status, output, duration: Duration::ZERO, refused: None, unavailable: None }
+        Self { call, arguments, status, output, duration: Duration::ZERO, refused: false, unavailable: None }
     }
 }
 
@@ -75,21 +75,19 @@ async fn execute<'a>(
         emitter.notify(EventKind::ToolOutput { call_id: call.id.clone(), chunk });
     };
     let notify = |kind: EventKind| emitter.notify(kind);
-    let refusals = Mutex::new(Vec::new());
-    let refused = |why: &str| refusals.lock().expect("nobody panics while adding one").push(why.to_owned());
+    let refused = AtomicBool::new(false);
     let context = CallContext {
         workspace: &agent.workspace,
         timeout: agent.limits.tool_timeout,
         max_tokens: agent.tool_result_max_tokens,
         live: &live,
         unconfined,
-        refused: &refused,
+        refused: &|| refused.store(true, Ordering::Relaxed),
         notify: &notify,
     };
     let outcome = bounded(tool, arguments.clone(), context).await;
     let duration = start.elapsed();
-    let refusals = refusals.into_inner().expect("nobody panics while adding one");
-    let refused = (!refusals.is_empty()).then(|| refusals.join("; "));
+    let refused = refused.into_inner();
     match outcome {
         Ok(output) => {
             Finished { call, arguments, status: CallStatus::Ok, output, duration, refused, unavailable: None }

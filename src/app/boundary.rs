@@ -31,13 +31,9 @@ pub(super) fn sandbox(config: &Config, agent: &AgentConfig, workspace: &Workspac
         network: !settings.network.is_empty(),
         home: dirs.home.clone(),
         own,
-        temp_base: config.env.get("TMPDIR").map_or_else(default_temp_base, PathBuf::from),
+        temp_base: config.env.get("TMPDIR").map_or_else(|| "/tmp".into(), PathBuf::from),
         undone: dirs.state.join("undone"),
     })))
-}
-
-fn default_temp_base() -> PathBuf {
-    PathBuf::from("/tmp")
 }
 
 /// What to say where the settings ask for a sandbox and this system has none that is known.

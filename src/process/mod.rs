@@ -139,8 +139,10 @@ impl Running {
             .stdin(Stdio::null())
             .kill_on_drop(true);
         let (child, pipes) = spawn(command, launch.walls)?;
-        if let (Some(walls), Some(id)) = (launch.walls, child.id()) {
-            walls.limit(id);
+        match (launch.walls, child.id()) {
+            (Some(walls), Some(id)) => walls.fix_limits(id),
+            (None, Some(id)) => sandbox::lift_limits(id),
+            (_, None) => {}
         }
         let group = Group::of(&child);
         Ok(Self { group, child, pipes, buffer: vec![0; READ_BYTES].into_boxed_slice(), status: None })

@@ -25,7 +25,7 @@ impl Walls {
         match *self {}
     }
 
-    pub fn limit(&self, _process: u32) {
+    pub fn fix_limits(&self, _process: u32) {
         match *self {}
     }
 }

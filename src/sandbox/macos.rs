@@ -37,5 +37,5 @@ impl Walls {
         vec![PROGRAM, "-p", &self.profile]
     }
 
-    pub fn limit(&self, _process: u32) {}
+    pub fn fix_limits(&self, _process: u32) {}
 }

@@ -7,6 +7,7 @@
 //!
 //! Nothing is done before the first command. What cannot be had is an error, never a wider boundary.
 
+#[cfg(any(target_os = "linux", target_os = "macos", test))]
 mod credentials;
 mod denial;
 mod protected;
@@ -148,10 +149,19 @@ impl Walls {
         line
     }
 
-    /// Sets the limits of a process that was just started.
-    pub fn limit(&self, process: u32) {
-        self.system.limit(process);
+    /// Makes the limits final that a child was born with.
+    pub fn fix_limits(&self, process: u32) {
+        self.system.fix_limits(process);
     }
+}
+
+/// Gives a child that was started outside the limits that it would have without this program, which lowers its own
+/// so that those inside are born with them.
+pub fn lift_limits(process: u32) {
+    #[cfg(target_os = "linux")]
+    system::lift_limits(process);
+    #[cfg(not(target_os = "linux"))]
+    let _ = process;
 }
 
 /// Hides this process from those with the same user: its memory and environment cannot be read, and it leaves no

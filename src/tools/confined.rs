@@ -86,7 +86,7 @@ impl Confined {
         let mut remarks = String::new();
         let Some(sandbox) = self.sandbox.as_ref().filter(|_| !context.unconfined) else { return remarks };
         let mut remark = |text: String| {
-            (context.refused)(&text);
+            (context.refused)();
             remarks += &format!("\n[{text}]");
         };
         let Outcome { ended, undone } = outcome;

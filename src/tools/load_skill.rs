@@ -165,7 +165,7 @@ mod tests {
                 max_tokens: 2000,
                 live: &|_| {},
                 unconfined: false,
-                refused: &|_| {},
+                refused: &|| {},
                 notify: &notify,
             };
             tool.call(arguments, context).now_or_never().expect("it waits for nothing")

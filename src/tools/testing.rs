@@ -68,7 +68,7 @@ impl Place {
             max_tokens: self.max_tokens,
             live,
             unconfined: false,
-            refused: &|_| {},
+            refused: &|| {},
             notify: &|_| {},
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

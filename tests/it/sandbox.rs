@@ -2,6 +2,9 @@
 //!
 //! Where the kernel has no Landlock every one of these runs must end with exit code 11 instead, which [`tried`] checks.
 
+#![cfg(target_os = "linux")]
+
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -10,6 +13,7 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 
 use crate::output::Output;
+use crate::pty::Terminal;
 use crate::reply::Reply;
 use crate::run::{Place, Run};
 use crate::server::Server;
@@ -30,11 +34,11 @@ fn tried(prepare: impl FnOnce(Run) -> Run, commands: &[&str]) -> Option<(Output,
     Some((output, results.into_iter().map(|(_, text)| text.to_owned()).collect()))
 }
 
-/// Asks the kernel in a way of its own: the file is there from version 2 of Landlock on, the newest that is demanded.
+/// Asks the kernel for what is demanded at least.
 fn has_landlock() -> bool {
-    let mut probe = Command::new("sh");
-    probe.args(["-c", "grep -qw landlock /sys/kernel/security/lsm 2>/dev/null || zgrep -q 'CONFIG_SECURITY_LANDLOCK=y' /proc/config.gz 2>/dev/null || grep -qw landlock_create_ruleset /proc/kallsyms"]);
-    probe.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    use landlock::{ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
+    let asked = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    asked.handle_access(AccessFs::from_all(ABI::V2)).is_ok_and(|asked| asked.create().is_ok())
 }
 
 fn has(program: &str) -> bool {
@@ -65,8 +69,7 @@ fn writing_goes_to_the_workspace_and_the_temporary_directory_alone() {
     let Some((output, results)) = tried(prepare, &commands) else { return };
     assert_eq!(results[0], "exit 0\nx");
     assert!(
-        !results[1].starts_with("exit 0")
-            && results[1].contains("The sandbox") | results[1].contains("the sandbox"),
+        !results[1].starts_with("exit 0") && results[1].contains("[the sandbox may be the reason"),
         "{}",
         results[1]
     );
@@ -86,7 +89,7 @@ fn credentials_cannot_be_read_and_their_neighbours_can() {
         "cat ../home/.ssh/id_ed25519",
         "cat ../home/.netrc",
         "cat $HOME/.config/gh/hosts.yml || cat alias/.ssh/id_ed25519 || cat /proc/self/root$HOME/.ssh/id_ed25519",
-        "cat $HOME/.local/share/agent/sessions/*",
+        "cat $HOME/.local/share/agent/sessions/*/*",
         "cat $HOME/.config/agent/models/default.yaml",
         "cat $HOME/.gitconfig $HOME/.config/other/file; ls -d / $HOME/.config > /dev/null",
     ];
@@ -109,7 +112,7 @@ fn credentials_cannot_be_read_and_their_neighbours_can() {
     let Some((_, results)) = tried(prepare, &commands) else { return };
     for (command, result) in commands.iter().zip(&results).take(5) {
         assert!(!result.contains("SECRET") && !result.starts_with("exit 0"), "{command}: {result}");
-        assert!(!result.contains("run.started") && result.contains("credentials"), "{command}: {result}");
+        assert!(result.contains("credentials"), "the reason is named: {command}: {result}");
     }
     assert_eq!(results[5], "exit 0\nopenopen");
 }
@@ -318,4 +321,62 @@ fn a_project_cannot_widen_it_and_no_host_can_be_named() {
     run.file(".agent/agent.yaml", "sandbox: { mode: off }\n").run().exits(3).stderr_has("`sandbox`");
     let run = Run::task(&server, "task").config("agent.yaml", "sandbox: { network: [crates.io] }\n");
     run.run().exits(3).stderr_has("crates.io").stderr_has("[\"*\"]");
+}
+
+/// Starts the program from a thread in which the kernel does not know Landlock.
+#[test]
+fn where_there_is_none_the_first_command_ends_the_run_with_code_11() {
+    use seccompiler::{SeccompAction, SeccompFilter, TargetArch, apply_filter};
+    let call = |command: &str| Reply::call("run_command", &json!({"command": command}));
+    let server = Server::start([
+        Reply::call("write_file", &json!({"path": "before.txt", "content": "x"})),
+        call("touch ran.txt"),
+        Reply::text("never asked for"),
+    ]);
+    let run = Run::task(&server, "task").args(["--approve", "all", "-o", "jsonl"]);
+    let off = Run::at(&run.place()).args(["run", "task", "--approve", "all", "--set", "sandbox.mode=off"]);
+    let arch = TargetArch::try_from(std::env::consts::ARCH).expect("a known processor");
+    let rules = BTreeMap::from([(nix::libc::SYS_landlock_create_ruleset, Vec::new())]);
+    let unknown = SeccompAction::Errno(nix::libc::ENOSYS.unsigned_abs());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, unknown, arch).expect("a filter");
+    let filter: seccompiler::BpfProgram = filter.try_into().expect("a filter");
+    let started = std::thread::spawn(move || {
+        apply_filter(&filter).expect("the kernel has seccomp");
+        let server =
+            Server::start([Reply::call("run_command", &json!({"command": "touch off.txt"})), Reply::text("done")]);
+        (run.run(), off.server(&server).run())
+    });
+    let (output, off) = started.join().expect("it starts");
+    let output = output.exits(11).reason_has("Landlock").reason_has("sandbox.mode");
+    assert!(output.place.exists("before.txt") && !output.place.exists("ran.txt"), "{}", output.shown());
+    assert_eq!(output.events().one("run.completed")["exit_code"], 11);
+    assert_eq!(output.events().of("tool.finished").len(), 2, "the call is answered all the same");
+    assert_eq!(server.requests().len(), 2, "nothing is asked any more");
+    assert!(off.success().place.exists("off.txt"), "without a sandbox by decision it runs");
+}
+
+#[test]
+fn a_person_may_let_a_refused_command_run_outside() {
+    if !has_landlock() {
+        println!("not tried: there is no Landlock");
+        return;
+    }
+    let command = json!({"command": "echo x >> ../outside.txt"});
+    let server = Server::start([
+        Reply::call("run_command", &command),
+        Reply::call("run_command", &command),
+        Reply::text("Both are done."),
+    ]);
+    let mut terminal = Terminal::start(&Run::new().arg("chat").args(["--approve", "all"]).server(&server));
+    terminal.line("go");
+    terminal.wait_for("WHY:");
+    terminal.line("n not there");
+    terminal.wait_until("the second question", |screen| screen.matches("WHY:").count() >= 2);
+    terminal.line("y");
+    terminal.wait_for("Both are done.");
+    assert_eq!(terminal.place.read("../outside.txt"), "x\n");
+    let requests = server.requests();
+    let refused = requests[1].last_result();
+    assert!(refused.contains("not there") && refused.contains("the sandbox may be the reason"), "{refused}");
+    assert_eq!(requests[2].last_result(), "exit 0, no output");
 }

@@ -14,13 +14,12 @@ use seccompiler::BpfProgram;
 use crate::sandbox::Plan;
 use files::Ground;
 
-pub(in crate::sandbox) use powers::hide_this_process;
+pub(in crate::sandbox) use powers::{hide_this_process, lift_limits};
 
 pub(super) struct Walls {
     files: RulesetCreated,
     calls: Vec<BpfProgram>,
     ground: Ground,
-    memory: Option<u64>,
 }
 
 impl Walls {
@@ -30,7 +29,8 @@ impl Walls {
         let knows_truncate = files::supports_truncate();
         let (files, ground) = files::build(plan, temp)?;
         let calls = calls::filters(plan.network, !knows_truncate)?;
-        Ok(Self { files, calls, ground, memory: powers::most_memory() })
+        powers::lower_our_limits();
+        Ok(Self { files, calls, ground })
     }
 
     /// Whether the directories that were listed are as they were.
@@ -68,7 +68,8 @@ impl Walls {
         Vec::new()
     }
 
-    pub fn limit(&self, process: u32) {
-        powers::limit(process, self.memory);
+    #[expect(clippy::unused_self, reason = "whoever asks for it has built the walls, and so lowered the limits")]
+    pub fn fix_limits(&self, process: u32) {
+        powers::fix_limits(process);
     }
 }
