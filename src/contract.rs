@@ -271,6 +271,10 @@ pub struct CallContext<'a> {
     pub live: &'a (dyn Fn(&str) + Send + Sync),
     /// Where a tool keeps what its observation leaves out; `None` where nothing could read it again.
     pub keep: Option<Keep<'a>>,
+    /// A person allowed this very call to run its command outside of the sandbox.
+    pub unconfined: bool,
+    /// Says that the sandbox may have kept the call from working: a person may then let it run outside.
+    pub refused: &'a (dyn Fn() + Send + Sync),
     /// A fact for whoever watches (a skill was loaded).
     pub notify: &'a (dyn Fn(crate::event::EventKind) + Send + Sync),
 }

@@ -1,6 +1,7 @@
 //! From configuration to services: the only reader of a whole configuration.
 
 mod error;
+mod boundary;
 mod facts;
 mod sessions;
 
@@ -82,6 +83,7 @@ pub fn assemble(
             ledger: Arc::new(Ledger::default()),
             child_env: config.env.for_children(),
             spill: Arc::clone(&spill),
+            sandbox: boundary::sandbox(config, settings, workspace),
             person: Some(&approver).filter(|approver| approver.present()).cloned(),
         };
         toolbox(settings, &catalogue, &loaded, kit)?
@@ -97,7 +99,14 @@ pub fn assemble(
         .map_err(|why| SetupError::usage(format!("--schema is not a valid JSON Schema: {why}")))?;
     let (facts, notes) =
         facts::gather(config, settings, workspace, &toolbox, &catalogue, &model.info().id, &options.vars);
-    let warnings = config.warnings.iter().chain(catalogue.warnings()).chain(&notes).cloned().collect();
+    let warnings = config
+        .warnings
+        .iter()
+        .chain(catalogue.warnings())
+        .chain(&notes)
+        .cloned()
+        .chain(boundary::absence(settings))
+        .collect();
     let agent = Agent {
         name: settings.name.clone(),
         model,

@@ -35,7 +35,10 @@ const DOORS: &[(&str, &[&str])] = &[
     ("similar", &["src/tools/"]),
     ("strsim", &["src/text.rs"]),
     // operating system
-    ("nix", &["src/process.rs", "src/process/", "src/terminal.rs"]),
+    ("nix", &["src/process/", "src/sandbox/", "src/terminal.rs"]),
+    ("landlock", &["src/sandbox/linux/"]),
+    ("rustix", &["src/sandbox/linux/"]),
+    ("seccompiler", &["src/sandbox/linux/"]),
     // errors: `anyhow` above the library layers, kinds of errors below
     ("anyhow", &["src/agent/", "src/app/", "src/repl/", "src/cli/"]),
 ];
