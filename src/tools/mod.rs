@@ -153,7 +153,7 @@ mod tests {
     }
 
     /// About 900 tokens: such JSON has four and a half bytes a token.
-    const MOST_BYTES_OF_DEFINITIONS: usize = 4050;
+    const MOST_BYTES_OF_DEFINITIONS: usize = 4100;
 
     #[test]
     fn definitions_are_small() {
