@@ -12,6 +12,7 @@ pub mod attachment;
 pub mod output;
 pub mod frontmatter;
 pub mod tokens;
+pub mod present;
 pub mod event;
 pub mod workspace;
 
@@ -19,6 +20,7 @@ pub mod workspace;
 pub mod config;
 pub mod net;
 pub mod sandbox;
+pub mod spill;
 pub mod terminal;
 
 // Child processes, inside the sandbox.

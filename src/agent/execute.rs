@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::contract::{CallContext, Tool};
+use crate::contract::{CallContext, Keep, Tool};
 use crate::event::{CallTelemetry, EventKind};
 use crate::message::{CallStatus, ToolCall, ToolMessage};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
@@ -17,6 +17,8 @@ use super::{Agent, Emitter};
 /// A call that ended, whichever way.
 pub(super) struct Finished<'a> {
     pub call: &'a ToolCall,
+    /// Whether what came may direct the model.
+    pub trusted: bool,
     pub arguments: Value,
     pub status: CallStatus,
     pub output: ToolOutput,
@@ -49,15 +51,25 @@ impl<'a> Finished<'a> {
         execute(agent, emitter, self.call, tool, self.arguments, true).await
     }
 
-    /// A call that gave nothing but a reason.
+    /// A call that gave nothing but a reason, in our own words.
     pub(super) fn failed(call: &'a ToolCall, arguments: Value, status: CallStatus, why: String) -> Self {
         let output = ToolOutput {
             result: Value::Null,
             summary: text::one_line(&why, 120),
             observation: why,
             truncated: false,
+            ..ToolOutput::default()
         };
-        Self { call, arguments, status, output, duration: Duration::ZERO, refused: false, unavailable: None }
+        Self {
+            call,
+            trusted: true,
+            arguments,
+            status,
+            output,
+            duration: Duration::ZERO,
+            refused: false,
+            unavailable: None,
+        }
     }
 }
 
@@ -81,6 +93,7 @@ async fn execute<'a>(
         timeout: agent.limits.tool_timeout,
         max_tokens: agent.tool_result_max_tokens,
         live: &live,
+        keep: agent.tools.find("recall").ok().map(|_| Keep { spill: &agent.spill, redactor: &agent.redactor }),
         unconfined,
         refused: &|| refused.store(true, Ordering::Relaxed),
         notify: &notify,
@@ -88,9 +101,12 @@ async fn execute<'a>(
     let outcome = bounded(tool, arguments.clone(), context).await;
     let duration = start.elapsed();
     let refused = refused.into_inner();
+    // A tool's error may quote a file or a command.
+    let trusted = tool.trusted();
     match outcome {
         Ok(output) => {
-            Finished { call, arguments, status: CallStatus::Ok, output, duration, refused, unavailable: None }
+            let status = CallStatus::Ok;
+            Finished { call, trusted, arguments, status, output, duration, refused, unavailable: None }
         }
         Err(error) => {
             let status = match error.kind {
@@ -99,7 +115,7 @@ async fn execute<'a>(
             };
             let unavailable = (error.kind == ToolErrorKind::Unavailable).then(|| error.message.clone());
             let failed = Finished::failed(call, arguments, status, error.message);
-            Finished { duration, refused, unavailable, ..failed }
+            Finished { trusted, duration, refused, unavailable, ..failed }
         }
     }
 }
@@ -141,5 +157,6 @@ pub(super) fn cancelled(answer: &ToolMessage) -> EventKind {
         summary: "cancelled".to_owned(),
         telemetry: CallTelemetry::default(),
         truncated: false,
+        spill_id: None,
     }
 }

@@ -4,25 +4,35 @@ use serde_json::Value;
 
 use crate::contract::{Approval, Question, Tool};
 use crate::event::{DecidedBy, EventKind, PermissionVerdict};
-use crate::message::ToolCall;
+use crate::message::{CallStatus, ToolCall};
 use crate::policy::Verdict;
 
 use super::turn::{Stop, Turn};
 
 impl Turn<'_> {
-    /// What to tell the model when the call may not run; `None` when it may.
+    /// How the call ends without being run, and what to tell the model; `None` when it may run.
     pub(super) async fn denial(
         &mut self,
         call: &ToolCall,
         tool: &dyn Tool,
         arguments: &Value,
         verdict: &Verdict,
-    ) -> Result<Option<String>, Stop> {
-        match verdict {
-            Verdict::Allow => Ok(None),
-            Verdict::Deny(why) => self.refuse(call, why).map(Some),
-            Verdict::Ask(why) => self.ask_permission(call, tool, arguments, why).await,
-        }
+    ) -> Result<Option<(CallStatus, String)>, Stop> {
+        let denial = match verdict {
+            Verdict::Allow => None,
+            Verdict::Deny(why) => Some(self.refuse(call, why)?),
+            Verdict::Ask(why) => match tool.preview(arguments, &self.agent.workspace) {
+                // What would fail is not worth a question.
+                Err(error) if self.agent.approver.present() => {
+                    return Ok(Some((CallStatus::Error, error.message)));
+                }
+                preview => {
+                    let preview = preview.unwrap_or_else(|error| error.message);
+                    self.ask_permission(call, &preview, why).await?
+                }
+            },
+        };
+        Ok(denial.map(|why| (CallStatus::Denied, why)))
     }
 
     /// Tells whoever watches that the policy said no, and what to tell the model.
@@ -37,20 +47,14 @@ impl Turn<'_> {
     }
 
     /// What to tell the model when the answer is no.
-    async fn ask_permission(
-        &mut self,
-        call: &ToolCall,
-        tool: &dyn Tool,
-        arguments: &Value,
-        why: &str,
-    ) -> Result<Option<String>, Stop> {
+    async fn ask_permission(&mut self, call: &ToolCall, preview: &str, why: &str) -> Result<Option<String>, Stop> {
         let (call_id, name) = (call.id.clone(), call.name.clone());
         self.run.emitter.emit(EventKind::PermissionRequested {
             call_id: call_id.clone(),
             name: name.clone(),
             why: why.to_owned(),
         })?;
-        let preview = self.agent.redactor.redact(&tool.preview(arguments, &self.agent.workspace)).into_owned();
+        let preview = self.agent.redactor.redact(preview).into_owned();
         let workspace = self.agent.workspace.root();
         let approval = {
             let _pause = self.clock.pause();

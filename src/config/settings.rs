@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duration;
+use crate::output::{Encoding, ResponseFormat};
 
 /// `agent.yaml`: the defaults of every agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -16,13 +17,14 @@ pub struct Settings {
     pub default_agent: String,
     pub limits: Limits,
     pub context: ContextSettings,
+    pub tool_output: ToolOutputSettings,
     #[serde(default)]
     pub sandbox: SandboxSettings,
     #[serde(default)]
     pub prompts: PromptSettings,
 }
 
-/// `agents/NAME.yaml`, with the settings' `limits`, `context` and `sandbox` already merged under its own.
+/// `agents/NAME.yaml`, with the settings' `limits`, `context`, `tool_output` and `sandbox` already merged under its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentConfig {
@@ -47,6 +49,7 @@ pub struct AgentConfig {
     pub approval: ApprovalMode,
     pub limits: Limits,
     pub context: ContextSettings,
+    pub tool_output: ToolOutputSettings,
     #[serde(default)]
     pub sandbox: SandboxSettings,
 }
@@ -140,6 +143,14 @@ pub struct ContextSettings {
     pub reserve_output: Option<u64>,
     /// The most tokens that one result may bring in.
     pub tool_result_max_tokens: usize,
+}
+
+/// How results of tools are written for the model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolOutputSettings {
+    pub format: ResponseFormat,
+    pub encoding: Encoding,
 }
 
 /// What commands may do. The default is the narrowest.

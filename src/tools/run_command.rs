@@ -27,6 +27,7 @@ use super::{arguments, bytes_for, definition, files, text_of};
 const HEAD_PERCENT_OF_SUCCESS: usize = 40;
 const HEAD_PERCENT_OF_FAILURE: usize = 15;
 
+/// `run_command`: a command line for the shell.
 pub struct RunCommand {
     definition: ToolDefinition,
     confined: Confined,
@@ -78,12 +79,12 @@ impl Tool for RunCommand {
         text::one_line(text_of(arguments, "command").unwrap_or_default(), 100)
     }
 
-    fn preview(&self, arguments: &Value, _workspace: &Workspace) -> String {
+    fn preview(&self, arguments: &Value, _workspace: &Workspace) -> Result<String, ToolError> {
         let command = text_of(arguments, "command").unwrap_or_default();
-        match text_of(arguments, "workdir") {
+        Ok(match text_of(arguments, "workdir") {
             Some(dir) => format!("{command}\n(in {dir})"),
             None => command.to_owned(),
-        }
+        })
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
@@ -109,7 +110,7 @@ impl RunCommand {
             return Err(ToolError::parameter("command is empty, or has a zero byte in it"));
         }
         let mut plain = Plain::default();
-        let mut output = Bounded::new(bytes_for(context.max_tokens));
+        let mut output = Bounded::new(bytes_for(context.max_tokens), context.keep);
         let mut piece = String::new();
         let arguments = [SHELL[1], command];
         let order = Order { program: SHELL[0], arguments: &arguments, dir, timeout };
@@ -163,6 +164,8 @@ fn finished(ended: &Ended, shown: &Shown) -> ToolOutput {
         observation,
         summary,
         truncated: shown.truncated,
+        spill_id: shown.spill_id.clone(),
+        ..ToolOutput::default()
     }
 }
 

@@ -63,6 +63,7 @@ impl Place {
         live: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<ToolOutput, ToolError> {
         let context = CallContext {
+            keep: None,
             workspace: &self.workspace,
             timeout: self.timeout,
             max_tokens: self.max_tokens,

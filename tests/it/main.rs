@@ -18,6 +18,7 @@ mod sandbox;
 mod configuration;
 mod prompting;
 mod repl;
+mod terminal;
 mod approval;
 mod tools;
 mod sessions;
