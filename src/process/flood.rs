@@ -20,7 +20,7 @@ pub(super) async fn of(group: Option<i32>, most: usize) {
             }
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// `0.20 0.18 0.12 1/80 11206`: one task is running, of 80.

@@ -3,7 +3,7 @@
 //! The kernel does not say who refused: a command reports `Permission denied`, whatever the reason. So this looks for
 //! such words in what a failed command wrote, says "may", and says what the boundary is.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 use super::{MOST_FILE_BYTES, Plan};
 
@@ -60,7 +60,10 @@ impl Denial {
     }
 
     fn named(plan: &Plan) -> Self {
-        let also: String = plan.write.iter().map(|dir| format!(", {}", dir.display())).collect();
+        let mut also = String::new();
+        for dir in &plan.write {
+            let _ = write!(also, ", {}", dir.display());
+        }
         let network = if plan.network { "" } else { "there is no network; " };
         Self(format!(
             "the sandbox may be the reason: commands write only in the workspace, $TMPDIR{also}; {network}credentials, \

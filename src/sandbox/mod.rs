@@ -10,6 +10,8 @@
 #[cfg(any(target_os = "linux", target_os = "macos", test))]
 mod credentials;
 mod denial;
+#[cfg(any(target_os = "macos", test))]
+mod profile;
 mod protected;
 
 #[cfg(target_os = "linux")]

@@ -3,6 +3,7 @@
 //! What the sandbox refused, or undid, is said in words of its own at the end of what the model reads, so that it does
 //! not look for the fault in the command; and whoever watches may offer to run it outside.
 
+use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,7 +88,7 @@ impl Confined {
         let Some(sandbox) = self.sandbox.as_ref().filter(|_| !context.unconfined) else { return remarks };
         let mut remark = |text: String| {
             (context.refused)();
-            remarks += &format!("\n[{text}]");
+            let _ = write!(remarks, "\n[{text}]");
         };
         let Outcome { ended, undone } = outcome;
         if ended.flooded {

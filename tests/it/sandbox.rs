@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -39,6 +40,10 @@ fn has_landlock() -> bool {
     use landlock::{ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
     let asked = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     asked.handle_access(AccessFs::from_all(ABI::V2)).is_ok_and(|asked| asked.create().is_ok())
+}
+
+fn not_tried(why: &str) {
+    let _ = writeln!(std::io::stderr(), "not tried: {why}");
 }
 
 fn has(program: &str) -> bool {
@@ -139,7 +144,7 @@ fn a_home_as_workspace_still_hides_its_credentials() {
 #[test]
 fn the_network_is_off_until_the_settings_open_it() {
     if !has("python3") {
-        println!("not tried: there is no python3");
+        not_tried("there is no python3");
         return;
     }
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -358,7 +363,7 @@ fn where_there_is_none_the_first_command_ends_the_run_with_code_11() {
 #[test]
 fn a_person_may_let_a_refused_command_run_outside() {
     if !has_landlock() {
-        println!("not tried: there is no Landlock");
+        not_tried("there is no Landlock");
         return;
     }
     let command = json!({"command": "echo x >> ../outside.txt"});

@@ -150,12 +150,12 @@ fn truncating(flags: u8) -> Result<SeccompRule, BackendError> {
 
 /// Some x86-64 kernels know every call by a second number as well (the x32 interface).
 fn with_twins(rules: Rules) -> Rules {
-    if !cfg!(target_arch = "x86_64") {
-        return rules;
-    }
     const X32: i64 = 0x4000_0000;
     /// Those whose second number is another one: `ioctl`, `ptrace`, `process_vm_readv`, `process_vm_writev`.
     const MOVED: [(i64, i64); 4] = [(16, 514), (101, 521), (310, 539), (311, 540)];
+    if !cfg!(target_arch = "x86_64") {
+        return rules;
+    }
     let twins = rules.iter().map(|(call, rules)| (call | X32, rules.clone()));
     let moved = MOVED.iter().filter_map(|(call, twin)| Some((twin | X32, rules.get(call)?.clone())));
     let mut all: Rules = twins.chain(moved).collect();

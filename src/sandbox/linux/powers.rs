@@ -64,7 +64,7 @@ pub(super) fn fix_limits(process: u32) {
 /// Gives a child that runs outside what it would have had without us.
 pub(in crate::sandbox) fn lift_limits(process: u32) {
     for (resource, before) in BEFORE.get().into_iter().flatten() {
-        set(process, *resource, before.clone());
+        set(process, *resource, *before);
     }
 }
 
@@ -81,9 +81,10 @@ fn lowest(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 }
 
 /// What one process may allocate: three quarters of the machine's memory. Reserved address space does not count.
+#[expect(clippy::useless_conversion, reason = "memory is counted in 32 bits on some processors")]
 fn most_memory() -> Option<u64> {
     let info = rustix::system::sysinfo();
-    let bytes = u64::from(info.mem_unit).checked_mul(u64::try_from(info.totalram).ok()?)?;
+    let bytes = u64::from(info.mem_unit).checked_mul(u64::from(info.totalram))?;
     (bytes > 0).then_some(bytes / 4 * 3)
 }
 
