@@ -11,10 +11,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use crate::config::Permission;
-use crate::config::{Capabilities, Prices, RetryConfig};
+use crate::config::{Capabilities, Prices, Redactor, RetryConfig};
 use crate::event::Event;
 use crate::message::{CallStatus, FinishReason, Message, ToolCall, Usage};
 use crate::output::{ToolError, ToolOutput};
+use crate::spill::Spill;
 use crate::workspace::Workspace;
 
 // ---------------------------------------------------------------------------------------------- models
@@ -171,6 +172,7 @@ impl ModelError {
 
 /// One tool: its definition and its code in one file.
 pub trait Tool: Send + Sync {
+    /// What the model and the policy are told of it. Never changes.
     fn definition(&self) -> &ToolDefinition;
 
     /// What this very call needs, where that is less than the definition says (a command that is known to only
@@ -194,6 +196,12 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// Whether what it returns may direct the model: instructions that the person installed, or what they said.
+    /// Anything else is marked as data.
+    fn trusted(&self) -> bool {
+        false
+    }
+
     /// Whether the call waits for a person: such time counts against no limit.
     fn waits_for_person(&self) -> bool {
         false
@@ -203,8 +211,11 @@ pub trait Tool: Send + Sync {
     fn subject(&self, arguments: &Value) -> String;
 
     /// What a person reads before allowing the call: the exact command, or the diff.
-    fn preview(&self, arguments: &Value, _workspace: &Workspace) -> String {
-        self.subject(arguments)
+    ///
+    /// # Errors
+    /// When the call would fail, so that there is nothing to ask.
+    fn preview(&self, arguments: &Value, _workspace: &Workspace) -> Result<String, ToolError> {
+        Ok(self.subject(arguments))
     }
 
     /// Runs the call. `arguments` have passed the schema. Dropping the future cancels the call.
@@ -248,6 +259,13 @@ pub enum Effect {
     Network,
 }
 
+/// The spill store, for text that is still to be redacted.
+#[derive(Clone, Copy)]
+pub struct Keep<'a> {
+    pub spill: &'a Spill,
+    pub redactor: &'a Redactor,
+}
+
 /// What a call may use of the run it belongs to.
 #[derive(Clone, Copy)]
 pub struct CallContext<'a> {
@@ -258,6 +276,12 @@ pub struct CallContext<'a> {
     pub max_tokens: usize,
     /// Live output of a running command, for whoever watches.
     pub live: &'a (dyn Fn(&str) + Send + Sync),
+    /// Where a tool keeps what its observation leaves out; `None` where nothing could read it again.
+    pub keep: Option<Keep<'a>>,
+    /// A person allowed this very call to run its command outside of the sandbox.
+    pub unconfined: bool,
+    /// Says that the sandbox may have kept the call from working: a person may then let it run outside.
+    pub refused: &'a (dyn Fn() + Send + Sync),
     /// A fact for whoever watches (a skill was loaded).
     pub notify: &'a (dyn Fn(crate::event::EventKind) + Send + Sync),
 }

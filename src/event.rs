@@ -28,10 +28,13 @@ pub struct Event {
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "type")]
 pub enum EventKind {
+    /// Always the first.
     #[serde(rename = "run.started")]
     RunStarted(RunStarted),
+    /// A person, or whoever started the run, said something.
     #[serde(rename = "turn.started")]
     TurnStarted { input: String },
+    /// The model is asked.
     #[serde(rename = "request.started")]
     RequestStarted {
         step: u64,
@@ -41,12 +44,16 @@ pub enum EventKind {
         /// How many of them extend the previous request unchanged.
         prefix_tokens: u64,
     },
+    /// A piece of the text of a reply.
     #[serde(rename = "text.delta")]
     TextDelta { text: String },
+    /// A piece of the model's reasoning.
     #[serde(rename = "reasoning.delta")]
     ReasoningDelta { text: String },
+    /// A message entered the conversation. The system prompt is not told.
     #[serde(rename = "message")]
     Message(Message),
+    /// The first word on a call, whether it runs or is refused.
     #[serde(rename = "tool.started")]
     ToolStarted {
         call_id: String,
@@ -55,8 +62,10 @@ pub enum EventKind {
         /// What the call is about, in a few words for a person: `src/main.rs`, `cargo test`.
         subject: String,
     },
+    /// Live output of a running command.
     #[serde(rename = "tool.output")]
     ToolOutput { call_id: String, chunk: String },
+    /// A call was answered. Its answer is the `message` that follows.
     #[serde(rename = "tool.finished")]
     ToolFinished {
         call_id: String,
@@ -65,13 +74,20 @@ pub enum EventKind {
         summary: String,
         telemetry: CallTelemetry,
         truncated: bool,
+        /// What `recall` reads the left-out text by.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        spill_id: Option<String>,
     },
+    /// A call may run only if somebody allows it.
     #[serde(rename = "permission.requested")]
     PermissionRequested { call_id: String, name: String, why: String },
+    /// Somebody, or something, answered.
     #[serde(rename = "permission.resolved")]
     PermissionResolved { call_id: String, name: String, verdict: PermissionVerdict, by: DecidedBy },
+    /// A skill's instructions are part of the conversation.
     #[serde(rename = "skill.loaded")]
     SkillLoaded { name: String, path: String, tokens: u64 },
+    /// A file of a skill was read.
     #[serde(rename = "skill.referenced")]
     SkillReferenced { name: String, path: String, tokens: u64 },
     /// Voids the deltas of this step so far: the request is made again.
@@ -84,8 +100,10 @@ pub enum EventKind {
         delay_ms: u64,
         cause: String,
     },
+    /// Something is wrong, and the run goes on.
     #[serde(rename = "warning")]
     Warning { message: String },
+    /// Always the last: also after an error or a signal.
     #[serde(rename = "run.completed")]
     RunCompleted(RunCompleted),
 }

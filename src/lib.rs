@@ -12,14 +12,19 @@ pub mod attachment;
 pub mod output;
 pub mod frontmatter;
 pub mod tokens;
+pub mod present;
 pub mod event;
 pub mod workspace;
 
 // Settings, and the operating system.
 pub mod config;
 pub mod net;
-pub mod process;
+pub mod sandbox;
+pub mod spill;
 pub mod terminal;
+
+// Child processes, inside the sandbox.
+pub mod process;
 
 // The traits between the loop and the world.
 pub mod contract;

@@ -5,6 +5,7 @@
 use std::io;
 #[cfg(unix)]
 use std::io::IsTerminal;
+use std::time::Duration;
 
 /// Columns of the terminal behind stderr (else stdout, else stdin); `None` where there is none.
 #[must_use]
@@ -12,6 +13,27 @@ pub fn width() -> Option<usize> {
     // stderr comes first because progress is drawn there.
     let size = terminal_size::terminal_size_of(io::stderr()).or_else(terminal_size::terminal_size);
     size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0)
+}
+
+/// Waits until standard input, whatever it is, has something to read or has ended; for ever without `patience`.
+/// `false`: nothing came in time.
+#[cfg(unix)]
+#[must_use]
+pub fn stdin_ready(patience: Option<Duration>) -> bool {
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+    use std::os::fd::AsFd;
+
+    let stdin = io::stdin();
+    let timeout = patience.map_or(PollTimeout::NONE, |time| time.try_into().unwrap_or(PollTimeout::MAX));
+    // What goes wrong here is said better by the read that follows.
+    poll(&mut [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)], timeout).map_or(true, |ready| ready > 0)
+}
+
+/// Where it cannot be asked, the read that follows waits.
+#[cfg(not(unix))]
+#[must_use]
+pub fn stdin_ready(_: Option<Duration>) -> bool {
+    true
 }
 
 /// The modes that the terminal had when the program came.

@@ -94,6 +94,38 @@ pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(if width == 0 { String::new() } else { format!("{kept}…") })
 }
 
+/// `text` with lines that are wider than `width` columns broken between words. What goes on is indented to the second
+/// column of a table row (what follows two spaces), if there is one near. A word that is wider stays whole.
+#[must_use]
+pub fn fold(text: &str, width: usize) -> Cow<'_, str> {
+    if text.lines().all(|line| columns(line) <= width) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for line in text.split_inclusive('\n') {
+        let start = line.len() - line.trim_start().len();
+        let cell = line[start..].find("  ").map_or(0, |at| line.len() - line[start + at..].trim_start().len());
+        let hanging = " ".repeat(Some(columns(&line[..cell])).filter(|at| *at <= width / 2).unwrap_or(0));
+        let mut used = 0;
+        for (index, word) in line.split(' ').enumerate() {
+            let space = usize::from(index > 0);
+            let taken = columns(word.trim_end_matches('\n'));
+            if used + space + taken > width && used > hanging.len() && taken > 0 {
+                out.truncate(out.trim_end_matches(' ').len());
+                out.push('\n');
+                out += &hanging;
+                used = hanging.len();
+            } else if space > 0 {
+                out.push(' ');
+                used += 1;
+            }
+            out += word;
+            used += taken;
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// How many terminal columns `text` takes.
 #[must_use]
 pub fn columns(text: &str) -> usize {
@@ -184,5 +216,22 @@ mod tests {
     fn nothing_that_moves_a_cursor_or_reorders_a_line_survives() {
         assert_eq!(visible("a\u{1b}[2J\u{202e}b\r\n\tc\u{9b}"), "a␛[2J<U+202E>b␍\n\tc<U+009B>");
         assert!(matches!(visible("plain, 日本語, 👨\u{200d}👩"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn wide_lines_are_broken_between_words() {
+        for (text, expected) in [
+            ("short\n", "short\n"),
+            ("one two three four", "one two\nthree four"),
+            (
+                "/model [NAME]  show the models, or use another\nx\n",
+                "/model\n[NAME]\nshow the\nmodels, or\nuse another\nx\n",
+            ),
+            ("/a  show the big one", "/a  show\n    the big\n    one"),
+            ("error: 日本語の名 is", "error:\n日本語の名\nis"),
+            ("https://example.com/long x", "https://example.com/long\nx"),
+        ] {
+            assert_eq!(fold(text, 11), expected, "{text:?}");
+        }
     }
 }

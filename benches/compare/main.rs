@@ -1,7 +1,7 @@
 //! Whole processes against a server of our own: start, memory, a long stream, a tool loop; and the bars.
 //!
 //! Rounds are interleaved (every program once, then again), the first is not counted, and every ratio is of medians
-//! in this one run, so that a busy machine slows all alike.
+//! in this one run, so that a busy machine slows all alike. `benches/compare.sh [ROUNDS]` builds and runs it.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "what a benchmark prints is what it is for")]
 
@@ -87,6 +87,7 @@ fn compare(rounds: usize) {
     }
     let rewritten = agent(&steps).rounds.iter().map(|round| 100.0 - 100.0 * round.kept).fold(0.0, f64::max);
     bar("prefix rewritten, %", rewritten, 0.0);
+    bar("size of the binary, MB", programs::size_mb(), 25.0);
 }
 
 fn measured(phase: Phase, rounds: usize, server: &Server, place: &Place) -> Vec<Row> {

@@ -75,6 +75,14 @@ impl Place {
     }
 }
 
+/// The size of the program that people install.
+pub fn size_mb() -> f64 {
+    let bytes = fs::metadata(env!("CARGO_BIN_EXE_agent")).map_or(0, |file| file.len());
+    #[expect(clippy::cast_precision_loss, reason = "some millions")]
+    let bytes = bytes as f64;
+    bytes / 1024.0 / 1024.0
+}
+
 fn installed(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())

@@ -20,6 +20,7 @@ impl Cancel {
         self.0.send_replace(true);
     }
 
+    /// Whether somebody asked to stop.
     #[must_use]
     pub fn is_triggered(&self) -> bool {
         *self.0.borrow()

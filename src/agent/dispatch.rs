@@ -1,14 +1,17 @@
 //! Running the calls of one reply: each is checked, judged, run and answered exactly once, in the order in which
 //! the model wrote them. Calls that only read run side by side; all others wait their turn.
 
-use std::borrow::Cow;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt};
 
-use crate::contract::CallRecord;
+use crate::config::{ApprovalMode, ToolOutputSettings};
+use crate::contract::{CallRecord, Tool};
 use crate::event::{CallTelemetry, EventKind};
 use crate::message::{AssistantMessage, CallStatus, Message, ToolMessage};
+use crate::policy::Verdict;
+use crate::present::{self, Occasion, Source};
 use crate::text;
 
 use super::Limit;
@@ -62,36 +65,79 @@ impl Turn<'_> {
         let Plan::Run { tool, arguments, verdict, .. } = &prepared.plan else {
             return Ok(prepared.run(self.agent, &self.run.emitter).await);
         };
-        if let Some(why) = self.denial(prepared.call, *tool, arguments, verdict).await? {
+        if let Some((status, why)) = self.denial(prepared.call, *tool, arguments, verdict).await? {
             announce(&self.run.emitter, prepared.call, *tool, arguments);
-            return Ok(Finished::failed(prepared.call, arguments.clone(), CallStatus::Denied, why));
+            return Ok(Finished::failed(prepared.call, arguments.clone(), status, why));
         }
+        let tool = *tool;
         let _pause = tool.waits_for_person().then(|| self.clock.pause());
-        Ok(prepared.run(self.agent, &self.run.emitter).await)
+        let finished = prepared.run(self.agent, &self.run.emitter).await;
+        self.offer_outside(finished, tool).await
+    }
+
+    /// A call that the sandbox may have kept from working runs once more outside of it, if a person says so. With
+    /// nobody to ask it stands as it is.
+    async fn offer_outside<'c>(
+        &mut self,
+        mut finished: Finished<'c>,
+        tool: &dyn Tool,
+    ) -> Result<Finished<'c>, Stop> {
+        let may_ask = self.agent.approver.present() && self.agent.approval != ApprovalMode::Never;
+        if !finished.refused || !may_ask {
+            return Ok(finished);
+        }
+        let why = "once more and outside of the sandbox, which may be why it did not work".to_owned();
+        let verdict = Verdict::Ask { why, always: None };
+        match self.denial(finished.call, tool, &finished.arguments, &verdict).await? {
+            None => Ok(finished.again_outside(self.agent, &self.run.emitter, tool).await),
+            Some((_, denial)) => {
+                let _ = write!(finished.output.observation, "\n[Outside of the sandbox it was not run. {denial}]");
+                Ok(finished)
+            }
+        }
+    }
+
+    /// Keeps a text that is too long for the conversation, where the model has the tool to read it.
+    fn spill(&self, whole: &str) -> Option<String> {
+        self.agent.tools.find("recall").ok()?;
+        match self.agent.spill.keep(whole) {
+            Ok(id) => Some(id),
+            Err(error) => {
+                let message = format!("what was left out of a result is not kept: {error}");
+                self.run.emitter.notify(EventKind::Warning { message });
+                None
+            }
+        }
     }
 
     /// Records the one answer of a call, after looking for a loop.
     fn answer_call(&mut self, finished: Finished<'_>) -> Result<(), Stop> {
-        let Finished { call, arguments, status, mut output, duration } = finished;
+        let Finished { call, trusted, arguments, status, mut output, duration, unavailable, .. } = finished;
         // Redacted before it is cut: half a secret would not be recognised.
         output.observation = self.agent.redactor.redact(&output.observation).into_owned();
         let most = self.agent.tool_result_max_tokens * BYTES_PER_TOKEN;
-        if let Cow::Owned(cut) = cut_to(&output.observation, most) {
-            output.observation = cut;
+        let mut spill_id = output.spill_id.take();
+        if output.observation.len() > most {
+            spill_id = spill_id.or_else(|| self.spill(&output.observation));
+            output.observation = cut(&output.observation, most, spill_id.as_deref());
             output.truncated = true;
         }
         let repetition = self.repeats.observe(&call.name, &arguments.to_string(), &output.observation);
         if let Repetition::Hint { times } = repetition {
             output.observation.push_str(&hint(times));
         }
+        let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        let content = {
+            let source = Source { tool: &call.name, trusted };
+            let occasion = Occasion { call_id: &call.id, duration_ms };
+            let ToolOutputSettings { format, encoding } = self.agent.tool_output;
+            present::encode(&present::view(source, status, &output, format, occasion, most), encoding)
+        };
         self.run.totals.tool_calls += 1;
         if status == CallStatus::Denied {
             self.run.totals.denied += 1;
         }
-        let telemetry = CallTelemetry {
-            duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
-            output_bytes: output.observation.len() as u64,
-        };
+        let telemetry = CallTelemetry { duration_ms, output_bytes: content.len() as u64 };
         self.run.emitter.emit(EventKind::ToolFinished {
             call_id: call.id.clone(),
             name: call.name.clone(),
@@ -99,6 +145,7 @@ impl Turn<'_> {
             summary: self.agent.redactor.redact(&output.summary).into_owned(),
             telemetry,
             truncated: output.truncated,
+            spill_id,
         })?;
         if self.agent.model.info().scripted {
             self.run.results.push(CallRecord {
@@ -106,15 +153,18 @@ impl Turn<'_> {
                 arguments,
                 status,
                 result: output.result,
-                observation: output.observation.clone(),
+                observation: output.observation,
             });
         }
         self.record(Message::Tool(ToolMessage {
             call_id: call.id.clone(),
             name: call.name.clone(),
-            content: output.observation,
+            content,
             status,
         }))?;
+        if let Some(why) = unavailable {
+            return Err(Stop::Unavailable(why));
+        }
         match repetition {
             Repetition::Stop { times } => Err(Stop::Limit(Limit::Loop { times })),
             _ => Ok(()),
@@ -125,14 +175,13 @@ impl Turn<'_> {
 /// The factor between the token limit of a result and its bytes.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// Head and tail of a text that is too long, with what was left out between them.
-fn cut_to(observation: &str, most: usize) -> Cow<'_, str> {
-    if observation.len() <= most {
-        return Cow::Borrowed(observation);
-    }
+/// Head and tail of a text that is too long, with what was left out between them, and how to read it.
+fn cut(observation: &str, most: usize, spill_id: Option<&str>) -> String {
     let (head, tail) = (text::head(observation, most * 2 / 3), text::tail(observation, most / 3));
-    let left_out = observation.len() - head.len() - tail.len();
-    Cow::Owned(format!("{head}\n[… {left_out} bytes left out …]\n{tail}"))
+    let left_out = &observation[head.len()..observation.len() - tail.len()];
+    let (bytes, lines) = (left_out.len(), left_out.matches('\n').count());
+    let how = spill_id.map_or(String::new(), |id| format!("; recall id={id} reads the whole"));
+    format!("{head}\n[… {bytes} bytes, {lines} lines left out{how} …]\n{tail}")
 }
 
 fn hint(times: usize) -> String {

@@ -29,6 +29,7 @@ struct Inner {
 pub struct SinkClosed;
 
 impl Emitter {
+    /// Events of one run of one session, handed to `sink` in order. They count from 0.
     #[must_use]
     pub fn new(session_id: String, run_id: String, sink: Box<dyn EventSink>) -> Self {
         let inner = Inner { sink, session_id, run_id, seq: 0, failure: None };
@@ -43,6 +44,7 @@ impl Emitter {
         inner.seq = 0;
     }
 
+    /// What every event of this run carries as `run_id`.
     #[must_use]
     pub fn run_id(&self) -> String {
         self.inner.lock().expect("no sink panics").run_id.clone()

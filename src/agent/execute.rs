@@ -1,10 +1,11 @@
 //! Running one call: started, timed, bounded, ended, whatever the tool does.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::contract::{CallContext, Tool};
+use crate::contract::{CallContext, Keep, Tool};
 use crate::event::{CallTelemetry, EventKind};
 use crate::message::{CallStatus, ToolCall, ToolMessage};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
@@ -16,10 +17,16 @@ use super::{Agent, Emitter};
 /// A call that ended, whichever way.
 pub(super) struct Finished<'a> {
     pub call: &'a ToolCall,
+    /// Whether what came may direct the model.
+    pub trusted: bool,
     pub arguments: Value,
     pub status: CallStatus,
     pub output: ToolOutput,
     pub duration: Duration,
+    /// The sandbox may have kept it from working.
+    pub refused: bool,
+    /// What the run was promised and is not to be had.
+    pub unavailable: Option<String>,
 }
 
 impl<'a> Prepared<'a> {
@@ -34,44 +41,82 @@ impl<'a> Prepared<'a> {
             }
         };
         announce(emitter, call, tool, &arguments);
-        let start = Instant::now();
-        let live = |chunk: &str| {
-            let chunk = agent.redactor.redact(chunk).into_owned();
-            emitter.notify(EventKind::ToolOutput { call_id: call.id.clone(), chunk });
-        };
-        let notify = |kind: EventKind| emitter.notify(kind);
-        let context = CallContext {
-            workspace: &agent.workspace,
-            timeout: agent.limits.tool_timeout,
-            max_tokens: agent.tool_result_max_tokens,
-            live: &live,
-            notify: &notify,
-        };
-        let outcome = bounded(tool, arguments.clone(), context).await;
-        let duration = start.elapsed();
-        match outcome {
-            Ok(output) => Finished { call, arguments, status: CallStatus::Ok, output, duration },
-            Err(error) => {
-                let status = match error.kind {
-                    ToolErrorKind::Timeout => CallStatus::Timeout,
-                    _ => CallStatus::Error,
-                };
-                Finished { duration, ..Finished::failed(call, arguments, status, error.message) }
-            }
-        }
+        execute(agent, emitter, call, tool, arguments, false).await
     }
 }
 
 impl<'a> Finished<'a> {
-    /// A call that gave nothing but a reason.
+    /// Runs the call once more, outside of the sandbox, as a person allowed.
+    pub(super) async fn again_outside(self, agent: &Agent, emitter: &Emitter, tool: &dyn Tool) -> Self {
+        execute(agent, emitter, self.call, tool, self.arguments, true).await
+    }
+
+    /// A call that gave nothing but a reason, in our own words.
     pub(super) fn failed(call: &'a ToolCall, arguments: Value, status: CallStatus, why: String) -> Self {
         let output = ToolOutput {
             result: Value::Null,
             summary: text::one_line(&why, 120),
             observation: why,
             truncated: false,
+            ..ToolOutput::default()
         };
-        Self { call, arguments, status, output, duration: Duration::ZERO }
+        Self {
+            call,
+            trusted: true,
+            arguments,
+            status,
+            output,
+            duration: Duration::ZERO,
+            refused: false,
+            unavailable: None,
+        }
+    }
+}
+
+async fn execute<'a>(
+    agent: &Agent,
+    emitter: &Emitter,
+    call: &'a ToolCall,
+    tool: &dyn Tool,
+    arguments: Value,
+    unconfined: bool,
+) -> Finished<'a> {
+    let start = Instant::now();
+    let live = |chunk: &str| {
+        let chunk = agent.redactor.redact(chunk).into_owned();
+        emitter.notify(EventKind::ToolOutput { call_id: call.id.clone(), chunk });
+    };
+    let notify = |kind: EventKind| emitter.notify(kind);
+    let refused = AtomicBool::new(false);
+    let context = CallContext {
+        workspace: &agent.workspace,
+        timeout: agent.limits.tool_timeout,
+        max_tokens: agent.tool_result_max_tokens,
+        live: &live,
+        keep: agent.tools.find("recall").ok().map(|_| Keep { spill: &agent.spill, redactor: &agent.redactor }),
+        unconfined,
+        refused: &|| refused.store(true, Ordering::Relaxed),
+        notify: &notify,
+    };
+    let outcome = bounded(tool, arguments.clone(), context).await;
+    let duration = start.elapsed();
+    let refused = refused.into_inner();
+    // A tool's error may quote a file or a command.
+    let trusted = tool.trusted();
+    match outcome {
+        Ok(output) => {
+            let status = CallStatus::Ok;
+            Finished { call, trusted, arguments, status, output, duration, refused, unavailable: None }
+        }
+        Err(error) => {
+            let status = match error.kind {
+                ToolErrorKind::Timeout => CallStatus::Timeout,
+                _ => CallStatus::Error,
+            };
+            let unavailable = (error.kind == ToolErrorKind::Unavailable).then(|| error.message.clone());
+            let failed = Finished::failed(call, arguments, status, error.message);
+            Finished { trusted, duration, refused, unavailable, ..failed }
+        }
     }
 }
 
@@ -112,5 +157,6 @@ pub(super) fn cancelled(answer: &ToolMessage) -> EventKind {
         summary: "cancelled".to_owned(),
         telemetry: CallTelemetry::default(),
         truncated: false,
+        spill_id: None,
     }
 }

@@ -27,17 +27,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::config::{ApprovalMode, Limits, Redactor};
+use crate::config::{ApprovalMode, Limits, Redactor, ToolOutputSettings};
 use crate::context::{Budget, Ruler};
 use crate::contract::{Approver, CallRecord, ChatModel};
 use crate::message::Usage;
 use crate::policy::{Grants, Rules};
+use crate::spill::Spill;
 use crate::workspace::Workspace;
 
 pub use briefing::Briefing;
 pub use cancel::Cancel;
 pub use emitter::{Emitter, SinkClosed};
 pub use limits::{Limit, cost_usd};
+pub use repeat::{RepeatDetector, Repetition};
 pub use schema::AnswerSchema;
 pub use toolbox::Toolbox;
 pub use turn::{Stop, TurnEnd, settle, take_turn};
@@ -52,12 +54,16 @@ pub struct Agent {
     pub budget: Budget,
     /// The most tokens that one result may bring in.
     pub tool_result_max_tokens: usize,
+    /// How results are written for the model.
+    pub tool_output: ToolOutputSettings,
     pub approval: ApprovalMode,
     pub rules: Rules,
     pub workspace: Workspace,
     /// Directories outside of the workspace that may be read without asking (skills).
     pub readable: Vec<PathBuf>,
     pub approver: Arc<dyn Approver>,
+    /// Where what does not fit into the conversation goes.
+    pub spill: Arc<Spill>,
     pub redactor: Redactor,
     /// What the final answer must match.
     pub schema: Option<AnswerSchema>,
@@ -92,6 +98,7 @@ pub struct Totals {
 }
 
 impl Run {
+    /// A run that has done nothing yet.
     #[must_use]
     pub fn new(emitter: Emitter) -> Self {
         Self {

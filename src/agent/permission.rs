@@ -4,45 +4,51 @@ use serde_json::Value;
 
 use crate::contract::{Approval, Question, Tool};
 use crate::event::{DecidedBy, EventKind, PermissionVerdict};
-use crate::message::ToolCall;
+use crate::message::{CallStatus, ToolCall};
 use crate::policy::{Grant, Grounds, Verdict};
 
 use super::turn::{Stop, Turn};
 
 impl Turn<'_> {
-    /// What to tell the model when the call may not run; `None` when it may.
+    /// How the call ends without being run, and what to tell the model; `None` when it may run.
     pub(super) async fn denial(
         &mut self,
         call: &ToolCall,
         tool: &dyn Tool,
         arguments: &Value,
         verdict: &Verdict,
-    ) -> Result<Option<String>, Stop> {
-        match verdict {
-            Verdict::Allow(Grounds::Mode) => Ok(None),
+    ) -> Result<Option<(CallStatus, String)>, Stop> {
+        let (why, always) = match verdict {
+            Verdict::Allow(Grounds::Mode) => return Ok(None),
             Verdict::Allow(Grounds::Rule) => {
                 self.resolve(call, PermissionVerdict::Allowed, DecidedBy::Rule)?;
-                Ok(None)
+                return Ok(None);
             }
             Verdict::Deny { why, grounds } => {
                 let by = if *grounds == Grounds::Rule { DecidedBy::Rule } else { DecidedBy::Policy };
                 self.resolve(call, PermissionVerdict::Denied, by)?;
-                Ok(Some(format!("Not run: {why}.")))
+                return Ok(Some((CallStatus::Denied, format!("Not run: {why}."))));
             }
             Verdict::Ask { always: Some(grant), .. } if self.run.grants.cover(grant) => {
                 self.resolve(call, PermissionVerdict::Allowed, DecidedBy::Person)?;
-                Ok(None)
+                return Ok(None);
             }
-            Verdict::Ask { why, always } => self.ask_permission(call, tool, arguments, why, always.as_ref()).await,
-        }
+            Verdict::Ask { why, always } => (why, always.as_ref()),
+        };
+        let preview = match tool.preview(arguments, &self.agent.workspace) {
+            // What would fail is not worth a question.
+            Err(error) if self.agent.approver.present() => return Ok(Some((CallStatus::Error, error.message))),
+            preview => preview.unwrap_or_else(|error| error.message),
+        };
+        let denial = self.ask_permission(call, &preview, why, always).await?;
+        Ok(denial.map(|why| (CallStatus::Denied, why)))
     }
 
     /// What to tell the model when the answer is no.
     async fn ask_permission(
         &mut self,
         call: &ToolCall,
-        tool: &dyn Tool,
-        arguments: &Value,
+        preview: &str,
         why: &str,
         always: Option<&Grant>,
     ) -> Result<Option<String>, Stop> {
@@ -52,7 +58,7 @@ impl Turn<'_> {
             why: why.to_owned(),
         })?;
         let redactor = &self.agent.redactor;
-        let preview = redactor.redact(&tool.preview(arguments, &self.agent.workspace)).into_owned();
+        let preview = redactor.redact(preview).into_owned();
         let offered = always.map(|grant| redactor.redact(&grant.to_string()).into_owned());
         let question = Question {
             tool: &call.name,

@@ -1,12 +1,15 @@
 //! What becomes of a call before anything runs: its arguments are read and checked, its tool is found, and the policy
 //! says what may happen to it.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::contract::{Permission, Tool};
 use crate::json;
 use crate::message::ToolCall;
 use crate::policy::{self, Call, Invocation, Verdict};
+use crate::present;
 
 use super::{Agent, arguments};
 
@@ -56,7 +59,8 @@ fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool) -> Result<Plan<'a>, St
         );
     }
     let found = agent.tools.find(&call.name)?;
-    let arguments = arguments::read(&call.arguments, &found.tool.definition().parameters)?;
+    let mut arguments = arguments::read(&call.arguments, &found.tool.definition().parameters)?;
+    restore(&mut arguments);
     found.validator().check("The arguments do", &arguments)?;
     let (permission, verdict) = judge(agent, found.tool, &arguments);
     let reads =
@@ -90,4 +94,18 @@ fn judge(agent: &Agent, tool: &dyn Tool, arguments: &Value) -> (Permission, Verd
     };
     let verdict = policy::judge(agent.approval, &agent.rules, &call);
     (permission, verdict)
+}
+
+/// Marks that were broken when the model read them are whole again in what it writes.
+fn restore(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(whole) = present::restore(text) {
+                *text = whole;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(restore),
+        Value::Object(fields) => fields.values_mut().for_each(restore),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }

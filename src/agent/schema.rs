@@ -27,6 +27,7 @@ impl AnswerSchema {
         Ok(Self { json, validator })
     }
 
+    /// The schema as it was given.
     #[must_use]
     pub fn json(&self) -> &Value {
         &self.json

@@ -37,11 +37,13 @@ impl Toolbox {
         Self { tools, definitions }
     }
 
+    /// What the model is told, sorted by name.
     #[must_use]
     pub fn definitions(&self) -> &[ToolDefinition] {
         &self.definitions
     }
 
+    /// The names, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.definitions.iter().map(|definition| definition.name.as_str())
     }

@@ -1,6 +1,7 @@
 //! From configuration to services: the only reader of a whole configuration.
 
 mod error;
+mod boundary;
 mod facts;
 mod sessions;
 
@@ -20,9 +21,8 @@ use crate::net::Net;
 use crate::policy::Rules;
 use crate::prompt::Registry;
 use crate::skills::{Catalogue, Loaded};
-use crate::tools::load_skill::LoadSkill;
-use crate::tools::load_skill_reference::LoadSkillReference;
-use crate::tools::{self, Choice, Kit};
+use crate::spill::Spill;
+use crate::tools::{self, Choice, Kit, LoadSkill, LoadSkillReference};
 use crate::workspace::{Ledger, Workspace};
 
 pub use error::{SetupError, SetupErrorKind};
@@ -78,7 +78,19 @@ pub fn assemble(
 
     let catalogue = Arc::new(skills(config, settings)?);
     let loaded = Arc::new(Loaded::default());
-    let toolbox = toolbox(config, settings, &catalogue, &loaded, &approver, model.info().capabilities.tools)?;
+    let spill = Arc::new(Spill::default());
+    let toolbox = if model.info().capabilities.tools {
+        let kit = Kit {
+            ledger: Arc::new(Ledger::default()),
+            child_env: config.env.for_children(),
+            spill: Arc::clone(&spill),
+            sandbox: boundary::sandbox(config, settings, workspace),
+            person: Some(&approver).filter(|approver| approver.present()).cloned(),
+        };
+        toolbox(settings, &catalogue, &loaded, kit)?
+    } else {
+        Toolbox::default()
+    };
     let budget = Budget::new(model.info(), &settings.context).map_err(SetupError::configuration)?;
     let schema = options
         .schema
@@ -88,7 +100,14 @@ pub fn assemble(
         .map_err(|why| SetupError::usage(format!("--schema is not a valid JSON Schema: {why}")))?;
     let (facts, notes) =
         facts::gather(config, settings, workspace, &toolbox, &catalogue, &model.info().id, &options.vars);
-    let warnings = config.warnings.iter().chain(catalogue.warnings()).chain(&notes).cloned().collect();
+    let warnings = config
+        .warnings
+        .iter()
+        .chain(catalogue.warnings())
+        .chain(&notes)
+        .cloned()
+        .chain(boundary::absence(settings))
+        .collect();
     let agent = Agent {
         name: settings.name.clone(),
         model,
@@ -97,11 +116,13 @@ pub fn assemble(
         limits,
         budget,
         tool_result_max_tokens: settings.context.tool_result_max_tokens,
+        tool_output: settings.tool_output,
         approval: options.approve.unwrap_or(settings.approval),
         rules: Rules::new(&settings.permissions.rules).map_err(SetupError::configuration)?,
         workspace: workspace.clone(),
         readable: catalogue.directories(),
         approver,
+        spill,
         redactor,
         schema,
     };
@@ -174,21 +195,12 @@ fn skills(config: &Config, agent: &AgentConfig) -> Result<Catalogue, SetupError>
 }
 
 fn toolbox(
-    config: &Config,
     agent: &AgentConfig,
     catalogue: &Arc<Catalogue>,
     loaded: &Arc<Loaded>,
-    approver: &Arc<dyn Approver>,
-    model_has_tools: bool,
+    kit: Kit,
 ) -> Result<Toolbox, SetupError> {
-    if !model_has_tools {
-        return Ok(Toolbox::default());
-    }
-    let mut known = tools::builtin(Kit {
-        ledger: Arc::new(Ledger::default()),
-        child_env: config.env.for_children(),
-        person: Some(approver).filter(|approver| approver.present()).cloned(),
-    });
+    let mut known = tools::builtin(kit);
     if !catalogue.is_empty() {
         known.push(Arc::new(LoadSkill::new(Arc::clone(catalogue), Arc::clone(loaded))));
         known.push(Arc::new(LoadSkillReference::new(Arc::clone(catalogue))));

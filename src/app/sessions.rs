@@ -41,11 +41,16 @@ pub fn open_session(
 ) -> Result<(Session, Vec<String>), SetupError> {
     let now = Timestamp::now();
     let info = agent.model.info();
-    let about = About { workspace: workspace.root(), agent: &agent.name, model: &info.name };
+    let about = About { workspace: workspace.root(), agent: &agent.name, model: &info.id };
     let store = store(config);
+    agent.spill.attach(None);
     let id = match choice {
         SessionChoice::Ephemeral => return Ok((Session::ephemeral(about, now), Vec::new())),
-        SessionChoice::New => return Ok((store.create(about, now), Vec::new())),
+        SessionChoice::New => {
+            let session = store.create(about, now);
+            agent.spill.attach(session.path());
+            return Ok((session, Vec::new()));
+        }
         SessionChoice::Id(id) => id.clone(),
         SessionChoice::Latest => {
             let latest = store.latest(workspace.root()).map_err(SetupError::failed)?;
@@ -56,6 +61,7 @@ pub fn open_session(
         }
     };
     let opened = store.open(&id, now).map_err(SetupError::session)?;
+    agent.spill.attach(opened.0.path());
     remember_loaded(&opened.0, agent);
     Ok(opened)
 }
@@ -66,12 +72,15 @@ pub fn open_session(
 /// # Errors
 /// When the prompt cannot be rendered or the session not be written.
 pub fn brief(agent: &Agent, session: &mut Session, run: &Run) -> anyhow::Result<()> {
-    let info = agent.model.info();
+    let model = &agent.model.info().id;
     let about = session.about();
-    let unchanged = about.agent == agent.name && about.model == info.name;
+    let unchanged = about.agent == agent.name && about.model == model;
     let has_prompt = matches!(session.messages().first(), Some(Message::System { .. }));
     if has_prompt && unchanged {
         return Ok(());
+    }
+    if !unchanged {
+        session.switch(&agent.name, model, Timestamp::now());
     }
     let content = agent.briefing.system(session, &run.emitter.run_id())?;
     if session.messages().first().is_some_and(|first| first.content() == content) {

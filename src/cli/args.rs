@@ -2,6 +2,7 @@
 //! this; nothing of clap leaves this file but what [`parse`], [`completions`] and [`manual`] return.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,6 +11,10 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use crate::config::{ApprovalMode, parse_duration};
 
 pub use clap_complete::Shell;
+
+const GLOBAL: &str = "Global options";
+const LIMITS: &str = "Limits (chat: of each turn)";
+const SESSIONS: &str = "Sessions";
 
 /// A terminal agent: chat, one task, or a step in a pipeline.
 #[derive(Debug, Parser)]
@@ -34,25 +39,25 @@ pub struct Cli {
 #[derive(Debug, Clone, Args)]
 pub struct GlobalArgs {
     /// Use this config directory in place of the user's and the project's [env: AGENT_CONFIG]
-    #[arg(short, long, global = true, value_name = "DIR", help_heading = "Global options")]
+    #[arg(short, long, global = true, value_name = "DIR", help_heading = GLOBAL)]
     pub config: Option<PathBuf>,
     /// The workspace [default: the current directory]
-    #[arg(short = 'C', long, global = true, value_name = "DIR", help_heading = "Global options")]
+    #[arg(short = 'C', long, global = true, value_name = "DIR", help_heading = GLOBAL)]
     pub directory: Option<PathBuf>,
     /// Set a configuration key: limits.max_turns=5 (repeatable)
-    #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = assignment, help_heading = "Global options")]
+    #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = assignment, help_heading = GLOBAL)]
     pub sets: Vec<String>,
     /// When to colour [also: NO_COLOR]
-    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, help_heading = "Global options")]
+    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, help_heading = GLOBAL)]
     pub color: ColorChoice,
     /// No progress on stderr, only warnings and errors
-    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Global options")]
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = GLOBAL)]
     pub quiet: bool,
     /// Show more: reasoning, the output of running commands, what each answer cost
-    #[arg(short, long, global = true, help_heading = "Global options")]
+    #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub verbose: bool,
     /// Use what the workspace brings along (.agent/), this time
-    #[arg(long, global = true, help_heading = "Global options")]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub trust: bool,
 }
 
@@ -105,35 +110,36 @@ pub struct TurnArgs {
     /// Attach a file; - is stdin (repeatable)
     #[arg(short, long = "file", value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Set vars.K in prompts (repeatable)
+    /// Give the prompts a value, {{ vars.K }} (repeatable)
     #[arg(long = "var", value_name = "K=V", value_parser = key_value)]
     pub vars: Vec<(String, String)>,
     /// The system prompt to use
     #[arg(long, value_name = "NAME[@VERSION]")]
     pub prompt: Option<String>,
-    /// What runs without asking
+    /// What runs unasked: ask (what only reads), edits (also edits in the workspace), all (everything), never (what
+    /// only reads; the rest is refused)
     #[arg(long, value_name = "MODE", value_parser = approval)]
     pub approve: Option<ApprovalMode>,
     /// Model requests at most
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, help_heading = LIMITS, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_turns: Option<u64>,
-    /// Wall clock at most: 90s, 10m
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    /// Time at most: 90s, 10m
+    #[arg(long, help_heading = LIMITS, value_name = "DURATION", value_parser = parse_duration)]
     pub max_time: Option<Duration>,
     /// Tokens at most, input and output together
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, help_heading = LIMITS, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_tokens: Option<u64>,
     /// Cost at most
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    #[arg(long, help_heading = LIMITS, value_name = "USD", value_parser = dollars)]
     pub max_cost: Option<f64>,
     /// Go on with this session: its id, or the beginning of it
-    #[arg(long, value_name = "ID", conflicts_with = "continue_latest")]
+    #[arg(long, help_heading = SESSIONS, value_name = "ID", conflicts_with = "continue_latest")]
     pub session: Option<String>,
     /// Go on with the latest session of this workspace
-    #[arg(long = "continue")]
+    #[arg(long = "continue", help_heading = SESSIONS)]
     pub continue_latest: bool,
     /// Keep no session on disk
-    #[arg(long, conflicts_with_all = ["session", "continue_latest"])]
+    #[arg(long, help_heading = SESSIONS, conflicts_with_all = ["session", "continue_latest"])]
     pub ephemeral: bool,
 }
 
@@ -154,8 +160,8 @@ pub struct RunArgs {
     pub task: Option<String>,
     #[command(flatten)]
     pub turn: TurnArgs,
-    /// What to print
-    #[arg(short, long, value_enum, default_value_t = OutputFormat::Text, value_name = "FORMAT")]
+    /// What to print: text (the final answer), json (one object at the end), jsonl (every event, one a line)
+    #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = OutputFormat::Text, value_name = "FORMAT")]
     pub output: OutputFormat,
     /// Also write the final answer to this file
     #[arg(long, value_name = "FILE")]
@@ -163,8 +169,8 @@ pub struct RunArgs {
     /// A JSON Schema that the final answer must match
     #[arg(long, value_name = "FILE")]
     pub schema: Option<PathBuf>,
-    /// Whether stdin is read as an attachment
-    #[arg(long, value_enum, default_value_t = StdinMode::Auto, value_name = "MODE")]
+    /// Whether stdin is attached: auto (when another program pipes into it), none, require (wait; empty is an error)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = StdinMode::Auto, value_name = "MODE")]
     pub stdin: StdinMode,
     /// Print text as it comes, also into a pipe
     #[arg(long)]
@@ -174,23 +180,18 @@ pub struct RunArgs {
     pub dry_run: bool,
 }
 
+// What the values mean stands in the help of the option: help for each of them would space out the whole page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
-    /// The final answer
     Text,
-    /// One object at the end
     Json,
-    /// Every event, one a line
     Jsonl,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum StdinMode {
-    /// Read it when another program of the pipeline holds the other end
     Auto,
-    /// Never read it
     None,
-    /// Wait for it; an empty one is an error
     Require,
 }
 
@@ -235,7 +236,10 @@ pub enum SessionCommand {
         all: bool,
     },
     /// Print a session
-    Show { id: String },
+    Show {
+        /// Its id, or the beginning of it
+        id: String,
+    },
 }
 
 /// What cannot be parsed, or a request for help: text, where it belongs, and whether it is an error.
@@ -291,11 +295,40 @@ pub fn without_style(text: &str) -> String {
     out + rest
 }
 
-/// The manual page, in roff.
+/// The manual page, in roff: one page for the program and all of its commands.
 pub fn manual() -> std::io::Result<Vec<u8>> {
+    let root = Cli::command();
+    let page = clap_mangen::Man::new(root.clone());
     let mut out = Vec::new();
-    clap_mangen::Man::new(Cli::command()).render(&mut out)?;
+    page.render_title(&mut out)?;
+    page.render_name_section(&mut out)?;
+    page.render_synopsis_section(&mut out)?;
+    page.render_description_section(&mut out)?;
+    page.render_options_section(&mut out)?;
+    for command in root.get_subcommands() {
+        describe(command, root.get_name(), &mut out)?;
+    }
+    page.render_extra_section(&mut out)?;
     Ok(out)
+}
+
+/// The section of a command, then those of its own commands.
+fn describe(command: &clap::Command, parent: &str, out: &mut Vec<u8>) -> std::io::Result<()> {
+    let name = format!("{parent} {}", command.get_name());
+    let page = clap_mangen::Man::new(command.clone().bin_name(name.clone()));
+    let mut section = Vec::new();
+    page.render_synopsis_section(&mut section)?;
+    page.render_description_section(&mut section)?;
+    page.render_options_section(&mut section)?;
+    page.render_extra_section(&mut section)?;
+    // What is a section on a page of its own is a part of one here.
+    let section = String::from_utf8_lossy(&section).replace("\n.SH ", "\n.SS ").replacen(".SH ", ".SS ", 1);
+    let section = section.replace(".SS EXTRA\n", ".SS EXAMPLES\n");
+    writeln!(out, ".SH \"{}\"\n{section}", name.to_uppercase())?;
+    for inner in command.get_subcommands() {
+        describe(inner, &name, out)?;
+    }
+    Ok(())
 }
 
 /// Only the form is checked here: which keys there are is known once the configuration is read.

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use tokio::sync::mpsc;
 
 use crate::agent::{Cancel, Emitter, Run, Stop, TurnEnd as AgentTurnEnd, settle, take_turn};
 use crate::app::{self, Options, Services, SessionChoice};
@@ -12,12 +13,14 @@ use crate::attachment::attach;
 use crate::config::Config;
 use crate::contract::Approver;
 use crate::event::EventKind;
+use crate::message::Message;
 use crate::repl::{self, ChatHost, Interrupter, Lines, TurnEnd, TurnInput, Vocabulary};
 use crate::session::Session;
 use crate::sink::{Facts, Nobody, Person, Screen, Spinner};
 use crate::workspace::Workspace;
 
 use super::args::ChatArgs;
+use super::exit::Signal;
 use super::setup::{Setup, session_choice};
 use super::{Failure, Outcome, attachments, exit, run, tables};
 
@@ -25,8 +28,17 @@ pub(super) fn run(setup: &Setup, args: ChatArgs) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (mut host, lines, mut interrupts, interrupter) = prepare(setup, &args)?;
     let code = runtime.block_on(async {
-        listen(interrupter)?;
-        let chat = async move { repl::chat(&mut host, lines.as_ref(), &mut interrupts, &mut io::stderr()).await };
+        let mut ended = listen(interrupter)?;
+        let chat = async move {
+            let mut err = io::stderr();
+            let signal = tokio::select! {
+                biased;
+                code = repl::chat(&mut host, lines.as_ref(), &mut interrupts, &mut err) => return code,
+                Some(signal) = ended.recv() => signal,
+            };
+            host.ended_by(signal);
+            signal.code()
+        };
         Ok(tokio::spawn(chat).await?)
     });
     runtime.shutdown_background();
@@ -85,31 +97,49 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<(Host, Arc<Lines>, repl::In
         run,
         attached,
         ephemeral: matches!(choice, SessionChoice::Ephemeral),
+        in_turn: false,
     };
     Ok((host, lines, interrupts, interrupter))
 }
 
-/// SIGINT, wherever it was typed, stops the turn; SIGTERM and SIGHUP end the program.
+/// SIGINT, wherever it was typed, stops the turn; SIGTERM and SIGHUP, which come out of the receiver, end the program,
+/// and a second one of them ends it at once.
 #[cfg(unix)]
-fn listen(interrupter: Interrupter) -> io::Result<()> {
+fn listen(interrupter: Interrupter) -> io::Result<mpsc::UnboundedReceiver<Signal>> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    let (sender, ended) = mpsc::unbounded_channel();
     tokio::spawn(async move {
-        while interrupt.recv().await.is_some() {
-            interrupter.interrupt();
+        let mut before = None;
+        loop {
+            let signal = tokio::select! {
+                Some(()) = interrupt.recv() => {
+                    interrupter.interrupt();
+                    continue;
+                }
+                Some(()) = terminate.recv() => Signal::Terminate,
+                Some(()) = hangup.recv() => Signal::Hangup,
+            };
+            if before.replace(signal).is_some() || sender.send(signal).is_err() {
+                std::process::exit(signal.code().into());
+            }
         }
     });
-    Ok(())
+    Ok(ended)
 }
 
 #[cfg(not(unix))]
-fn listen(interrupter: Interrupter) -> io::Result<()> {
+fn listen(interrupter: Interrupter) -> io::Result<mpsc::UnboundedReceiver<Signal>> {
+    let (sender, ended) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         while tokio::signal::ctrl_c().await.is_ok() {
             interrupter.interrupt();
         }
+        drop(sender);
     });
-    Ok(())
+    Ok(ended)
 }
 
 struct Host {
@@ -123,13 +153,16 @@ struct Host {
     /// `-f` files, which go along with the first message.
     attached: Vec<crate::attachment::Attachment>,
     ephemeral: bool,
+    /// A turn has begun and its end has not been told.
+    in_turn: bool,
 }
 
 impl Host {
     /// Shows how the turn ended and says it to the loop.
-    fn finish(&mut self, end: &AgentTurnEnd) -> TurnEnd {
+    fn finish(&mut self, end: &AgentTurnEnd, signal: Option<Signal>) -> TurnEnd {
+        self.in_turn = false;
         let agent = &self.services.agent;
-        let mut verdict = exit::verdict(&end.stop, self.run.totals.unasked, None);
+        let mut verdict = exit::verdict(&end.stop, self.run.totals.unasked, signal);
         verdict.reason = agent.redactor.redact(&verdict.reason).into_owned();
         if let Err(error) = self.session.end_turn(&verdict.reason, Timestamp::now()) {
             let message = format!("the session is not kept on disk: {:#}", anyhow::Error::from(error));
@@ -142,12 +175,30 @@ impl Host {
     }
 }
 
+impl Host {
+    /// After the turn that was running, if one was, has been dropped: leaves the conversation whole.
+    fn ended_by(&mut self, signal: Signal) {
+        if self.in_turn {
+            self.settle(Some(signal));
+        }
+    }
+
+    fn settle(&mut self, signal: Option<Signal>) -> TurnEnd {
+        let stop = match settle(&mut self.session, &self.run.emitter, "interrupted") {
+            Ok(()) => Stop::Interrupted,
+            Err(error) => Stop::Failed(error),
+        };
+        self.finish(&AgentTurnEnd { stop, answer: String::new() }, signal)
+    }
+}
+
 impl ChatHost for Host {
     fn workspace(&self) -> &Workspace {
         &self.workspace
     }
 
     async fn turn(&mut self, mut input: TurnInput) -> TurnEnd {
+        self.in_turn = true;
         self.run.begin(self.session.id(), app::new_run_id());
         let agent = &self.services.agent;
         self.run.emitter.notify(run::started(agent));
@@ -157,15 +208,11 @@ impl ChatHost for Host {
             Ok(()) => take_turn(agent, &mut self.session, &mut self.run, text, &Cancel::default()).await,
             Err(error) => AgentTurnEnd { stop: Stop::Failed(error), answer: String::new() },
         };
-        self.finish(&end)
+        self.finish(&end, None)
     }
 
     async fn interrupted(&mut self) -> TurnEnd {
-        let stop = match settle(&mut self.session, &self.run.emitter, "interrupted") {
-            Ok(()) => Stop::Interrupted,
-            Err(error) => Stop::Failed(error),
-        };
-        self.finish(&AgentTurnEnd { stop, answer: String::new() })
+        self.settle(None)
     }
 
     fn models_table(&self) -> String {
@@ -178,6 +225,7 @@ impl ChatHost for Host {
             .map_err(|error| error.to_string())?;
         self.options = options;
         self.services = services;
+        self.services.agent.spill.attach(self.session.path());
         app::remember_loaded(&self.session, &self.services.agent);
         Ok(format!("The model is now {}.", self.services.agent.model.info().id))
     }
@@ -191,7 +239,15 @@ impl ChatHost for Host {
     }
 
     fn context_table(&self) -> String {
-        tables::context(&self.services.agent, self.session.messages())
+        let agent = &self.services.agent;
+        let mut messages = self.session.messages().to_vec();
+        // Before its first turn a session has no system prompt, but the request will.
+        if !matches!(messages.first(), Some(Message::System { .. }))
+            && let Ok(content) = agent.briefing.system(&self.session, &self.run.emitter.run_id())
+        {
+            messages.insert(0, Message::System { content });
+        }
+        tables::context(agent, &messages)
     }
 
     fn clear(&mut self) -> Result<String, String> {

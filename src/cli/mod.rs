@@ -1,4 +1,4 @@
-//! The command line: arguments in, exit code out. One file a command; the list of them is [`dispatch`].
+//! The command line: arguments in, exit code out. One file a command; the list of them is `dispatch`.
 
 mod args;
 mod attachments;

@@ -32,7 +32,7 @@ pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
             let services =
                 app::assemble(&config, &workspace, &options, Arc::new(Nobody)).map_err(Failure::from_setup)?;
             let agent = &services.agent;
-            let about = About { workspace: workspace.root(), agent: &agent.name, model: &agent.model.info().name };
+            let about = About { workspace: workspace.root(), agent: &agent.name, model: &agent.model.info().id };
             let session = Session::ephemeral(about, Timestamp::now());
             let text = agent
                 .briefing
@@ -58,7 +58,7 @@ fn list(prompts: &[Listed]) -> String {
             [listed.name.clone(), version, fingerprint, description]
         })
         .collect();
-    tables::columns(&rows)
+    tables::columns(&rows, tables::edge())
 }
 
 impl Failure {

@@ -1,7 +1,7 @@
 //! `agent session list / show`: what was said, where it is kept.
 
 use std::fmt::Write;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write as _};
 
 use crate::app;
 use crate::message::{AssistantMessage, Message};
@@ -19,14 +19,18 @@ pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
     match command {
         SessionCommand::List { all } => {
             let sessions = store.list((!all).then(|| workspace.root()))?;
+            if sessions.is_empty() {
+                let place = if all { "" } else { " of this workspace" };
+                let _ = writeln!(io::stderr(), "There are no sessions{place} yet.");
+            }
             let rows: Vec<[String; 3]> = sessions
                 .into_iter()
                 .map(|session| {
                     let place = if all { session.workspace } else { session.model };
-                    [session.id, place, text::one_line(&session.title, 70)]
+                    [session.id, place, session.title]
                 })
                 .collect();
-            print(tables::columns(&rows))
+            print(tables::columns(&rows, tables::edge()))
         }
         SessionCommand::Show { id } => {
             let (session, warnings) = store.read(&id).map_err(|error| Failure::new(exit::USAGE, error))?;
@@ -58,15 +62,10 @@ fn transcript(session: &Session) -> String {
     }
     let usage = session.usage();
     let estimated = if usage.estimated { ", estimated" } else { "" };
-    let _ = write!(
-        out,
-        "\n{} turns, {} steps, {} calls, {} tokens in, {} out{estimated}",
-        session.turns(),
-        session.steps(),
-        session.calls(),
-        usage.input_tokens,
-        usage.output_tokens
-    );
+    let counts = [(session.turns(), "turn"), (session.steps(), "step"), (session.calls(), "call")];
+    let counts = counts.map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
+    let (input, output) = (usage.input_tokens, usage.output_tokens);
+    let _ = write!(out, "\n{}, {input} tokens in, {output} out{estimated}", counts.join(", "));
     if let Some(cost) = session.cost_usd() {
         let _ = write!(out, ", ${cost:.4}");
     }

@@ -2,10 +2,10 @@
 //! where only the program that started us holds the other end and says nothing.
 
 use std::io::{self, IsTerminal, Read};
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use super::args::StdinMode;
+use crate::terminal;
 
 /// More than this is an error, never a silent cut.
 const MOST_BYTES: usize = 16 << 20;
@@ -51,14 +51,7 @@ pub fn attachment(mode: StdinMode, say: impl FnMut(&str)) -> Result<Input, Stdin
         StdinMode::None => Ok(Input::Nothing(None)),
         StdinMode::Require => whole(say).map(Input::Text),
         StdinMode::Auto if io::stdin().is_terminal() => Ok(Input::Nothing(None)),
-        StdinMode::Auto => {
-            let patience = match writer_of_stdin() {
-                Writer::Peer => None,
-                Writer::Ancestor => Some(FORGOTTEN),
-                Writer::Unknown => Some(UNKNOWN),
-            };
-            read(patience, say)
-        }
+        StdinMode::Auto => read(false, say),
     }
 }
 
@@ -67,44 +60,29 @@ pub fn whole(say: impl FnMut(&str)) -> Result<Vec<u8>, StdinError> {
     if io::stdin().is_terminal() {
         return Err(StdinError::Terminal);
     }
-    match read(None, say)? {
+    match read(true, say)? {
         Input::Text(bytes) => Ok(bytes),
         Input::Nothing(_) => Err(StdinError::Empty),
     }
 }
 
-/// Reads to the end, giving up when no first byte comes within `patience`.
-fn read(patience: Option<Duration>, mut say: impl FnMut(&str)) -> Result<Input, StdinError> {
-    // A blocking read cannot be taken back, so it gets a thread of its own; one that is still reading when we go on
-    // ends with the process.
-    let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut first = [0; 8192];
-        let read = io::stdin().lock().read(&mut first).map(|count| first[..count].to_vec());
-        let _ = sender.send(read);
-    });
-    let first = match receiver.recv_timeout(FORGOTTEN) {
-        Err(RecvTimeoutError::Timeout) => match patience {
-            Some(FORGOTTEN) => return Ok(Input::Nothing(Some(silent(FORGOTTEN)))),
-            Some(patience) => {
-                say("waiting for stdin …");
-                match receiver.recv_timeout(patience.saturating_sub(FORGOTTEN)) {
-                    Err(_) => return Ok(Input::Nothing(Some(silent(patience)))),
-                    Ok(first) => first,
-                }
-            }
-            None => {
-                say("waiting for stdin …");
-                receiver.recv().unwrap_or_else(|_| Ok(Vec::new()))
-            }
-        },
-        Ok(first) => first,
-        Err(RecvTimeoutError::Disconnected) => Ok(Vec::new()),
-    }?;
-    if first.is_empty() {
-        return Ok(Input::Nothing(None));
+/// Reads to the end. When nothing comes at once and it need not come, who could still send it decides how long it is
+/// waited for.
+fn read(must_come: bool, mut say: impl FnMut(&str)) -> Result<Input, StdinError> {
+    if !terminal::stdin_ready(Some(FORGOTTEN)) {
+        // Only now is it asked who writes: to look at every process takes longer than most inputs take to come.
+        let writer = if must_come { Writer::Peer } else { writer_of_stdin() };
+        let patience = match writer {
+            Writer::Ancestor => return Ok(Input::Nothing(Some(silent(FORGOTTEN)))),
+            Writer::Unknown => Some(UNKNOWN),
+            Writer::Peer => None,
+        };
+        say("waiting for stdin …");
+        if !terminal::stdin_ready(patience.map(|patience| patience.saturating_sub(FORGOTTEN))) {
+            return Ok(Input::Nothing(patience.map(silent)));
+        }
     }
-    let bytes = read_rest(first)?;
+    let bytes = read_rest()?;
     let blank = bytes.iter().all(u8::is_ascii_whitespace);
     Ok(if blank { Input::Nothing(None) } else { Input::Text(bytes) })
 }
@@ -117,9 +95,9 @@ fn silent(waited: Duration) -> String {
     )
 }
 
-fn read_rest(mut bytes: Vec<u8>) -> Result<Vec<u8>, StdinError> {
-    let limit = (MOST_BYTES + 1 - bytes.len().min(MOST_BYTES)) as u64;
-    io::stdin().lock().take(limit).read_to_end(&mut bytes)?;
+fn read_rest() -> Result<Vec<u8>, StdinError> {
+    let mut bytes = Vec::new();
+    io::stdin().lock().take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > MOST_BYTES { Err(StdinError::TooLarge) } else { Ok(bytes) }
 }
 

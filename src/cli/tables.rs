@@ -1,6 +1,6 @@
 //! Tables for people: models, tools, skills, what fills the context.
 
-use unicode_width::UnicodeWidthStr;
+use std::io::{self, IsTerminal};
 
 use crate::agent::Agent;
 use crate::config::Config;
@@ -8,24 +8,46 @@ use crate::context;
 use crate::contract::{ModelInfo, ToolDefinition, WindowSource};
 use crate::message::Message;
 use crate::skills::{Catalogue, Loaded};
+use crate::terminal;
 use crate::text;
 use crate::tokens::Encoding;
 
-/// Rows in columns as wide as their widest cell; the last column is not padded.
-pub(super) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
+/// The longest description, where no terminal is narrower.
+const WIDTH: usize = 100;
+
+/// Rows in columns as wide as their widest cell; the last column is not padded. On a terminal it is cut at the edge,
+/// and stands on a line of its own where hardly any room is left for it.
+pub(super) fn columns<const N: usize>(rows: &[[String; N]], terminal: Option<usize>) -> String {
+    const GAP: usize = 2;
+    const INDENT: usize = 4;
+    const LEAST: usize = 24;
     let widths: [usize; N] =
-        std::array::from_fn(|column| rows.iter().map(|row| row[column].width()).max().unwrap_or(0));
+        std::array::from_fn(|column| rows.iter().map(|row| text::columns(&row[column])).max().unwrap_or(0));
+    let before: usize = widths[..N - 1].iter().map(|width| width + GAP).sum();
+    let room = terminal.map_or(usize::MAX, |width| width.saturating_sub(1));
+    let apart = room < before + widths[N - 1].min(LEAST);
     let mut out = String::new();
     for row in rows {
+        let (last, cells) = row.split_last().expect("a row has a column");
         let mut line = String::new();
-        for (cell, width) in row.iter().zip(widths) {
+        for (cell, width) in cells.iter().zip(widths) {
             line += cell;
-            line += &" ".repeat(width - cell.width() + 2);
+            line += &" ".repeat(width - text::columns(cell) + GAP);
         }
+        if apart {
+            line.truncate(line.trim_end().len());
+            line = format!("{}\n{}", text::cut(&line, room), " ".repeat(INDENT));
+        }
+        line += &text::cut(last, room.saturating_sub(if apart { INDENT } else { before }));
         out += line.trim_end();
         out.push('\n');
     }
     out
+}
+
+/// Where the terminal behind stdout ends; `None` where it is none: what is piped on is not cut.
+pub(super) fn edge() -> Option<usize> {
+    io::stdout().is_terminal().then(terminal::width).flatten()
 }
 
 /// The configured models, the one in use marked.
@@ -39,12 +61,12 @@ pub(super) fn models(config: &Config, current: &ModelInfo) -> String {
             [mark.to_owned(), model.name.clone(), id.unwrap_or("a script").to_owned()]
         })
         .collect();
-    format!("{}/model NAME switches; a name that is not configured is the provider's model id.\n", columns(&rows))
+    let table = columns(&rows, terminal::width());
+    format!("{table}/model NAME uses another: one of these,\nor any model of the same provider.\n")
 }
 
 /// The tools that the model is shown.
 pub(super) fn tools(definitions: &[ToolDefinition]) -> String {
-    const WIDTH: usize = 100;
     if definitions.is_empty() {
         return "No tools.\n".to_owned();
     }
@@ -55,12 +77,11 @@ pub(super) fn tools(definitions: &[ToolDefinition]) -> String {
             [tool.name.clone(), permission, text::one_line(&tool.description, WIDTH)]
         })
         .collect();
-    columns(&rows)
+    columns(&rows, terminal::width())
 }
 
 /// The skills, the loaded ones marked, with what each of them hides.
 pub(super) fn skills(catalogue: &Catalogue, loaded: &Loaded) -> String {
-    const WIDTH: usize = 100;
     if catalogue.is_empty() {
         return "No skills.\n".to_owned();
     }
@@ -72,7 +93,7 @@ pub(super) fn skills(catalogue: &Catalogue, loaded: &Loaded) -> String {
             [mark.to_owned(), skill.name.clone(), text::one_line(&skill.description, WIDTH) + &hides]
         })
         .collect();
-    columns(&rows)
+    columns(&rows, terminal::width())
 }
 
 /// What fills the window, counted with the tokenizer nearest to the model's.
@@ -92,35 +113,35 @@ pub(super) fn context(agent: &Agent, messages: &[Message]) -> String {
     let tools = context::count_tools(encoding, agent.tools.definitions());
     let used = system + input + replies + results + tools;
     let budget = agent.budget.tokens;
-    let row = |name: &str, tokens: u64| [name.to_owned(), tokens.to_string(), share(tokens, budget)];
+    let row = |name: &str, tokens: u64| [name.to_owned(), format!("{tokens:>9}"), share(tokens, budget)];
     let rows = [
         row("system prompt", system),
         row("tool definitions", tools),
-        row("user", input),
-        row("assistant", replies),
+        row("you", input),
+        row("the model", replies),
         row("tool results", results),
         row("used", used),
         row("free", budget.saturating_sub(used)),
     ];
     let source = match info.window_source {
         WindowSource::Declared => "declared",
-        WindowSource::Catalogue => "from the catalogue",
-        WindowSource::Assumed => "assumed: declare context_window in the model's file",
+        WindowSource::Catalogue => "known",
+        WindowSource::Assumed => "assumed: declare context_window",
+    };
+    let how = match Encoding::of_model(&info.id) {
+        Some(_) => "Counted with the model's own encoding.",
+        None => "Estimated with a public encoding.",
     };
     format!(
-        "{}The budget is {budget} tokens of a window of {} ({source}); {}.\n",
-        columns(&rows),
-        info.context_window,
-        match Encoding::of_model(&info.id) {
-            Some(_) => "counted with the model's own encoding",
-            None => "counted with the nearest public encoding, so an estimate",
-        }
+        "{}budget {budget} of a window of {}\n({source})\n{how}\n",
+        columns(&rows, terminal::width()),
+        info.context_window
     )
 }
 
 fn share(tokens: u64, budget: u64) -> String {
     let tenths = tokens.saturating_mul(1000) / budget.max(1);
-    format!("{}.{} %", tenths / 10, tenths % 10)
+    format!("{:>3}.{} %", tenths / 10, tenths % 10)
 }
 
 #[cfg(test)]
@@ -130,6 +151,21 @@ mod tests {
     #[test]
     fn columns_are_aligned_by_display_width() {
         let rows = [["日本", "1"], ["ab", "22"]].map(|row| row.map(str::to_owned));
-        assert_eq!(columns(&rows), "日本  1\nab    22\n");
+        assert_eq!(columns(&rows, None), "日本  1\nab    22\n");
+    }
+
+    #[test]
+    fn no_row_is_wider_than_the_terminal() {
+        let rows =
+            [["load_skill_reference", "read", "Reads a text file, 一個字 at a time"], ["grep", "read", "Looks."]];
+        let rows = rows.map(|row| row.map(str::to_owned));
+        assert_eq!(
+            columns(&rows, Some(56)),
+            "load_skill_reference  read  Reads a text file, 一個字…\ngrep                  read  Looks.\n"
+        );
+        assert_eq!(
+            columns(&rows, Some(30)),
+            "load_skill_reference  read\n    Reads a text file, 一個…\ngrep                  read\n    Looks.\n"
+        );
     }
 }

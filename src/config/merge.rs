@@ -10,7 +10,7 @@ use super::source::{Document, Kind, Layer};
 use crate::yaml::{Form, Key, Node, Place, Scalar, Tree};
 
 /// The sections of the settings that are the ground of every agent's own.
-pub(super) const INHERITED: [&str; 3] = ["limits", "context", "permissions"];
+pub(super) const INHERITED: [&str; 5] = ["limits", "context", "tool_output", "sandbox", "permissions"];
 
 /// The merged tree of everything, by kind and name. Agents have the settings' sections under their own.
 pub(super) struct Merged(BTreeMap<(Kind, String), Node>);

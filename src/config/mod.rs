@@ -42,7 +42,7 @@ pub use schema::schema;
 pub use secret::{Secret, looks_secret};
 pub use settings::{
     AgentConfig, ApprovalMode, ContextSettings, Limits, Named, PromptRef, PromptSettings, PromptSource,
-    SessionStoreConfig, Settings,
+    SandboxMode, SandboxSettings, SessionStoreConfig, Settings, ToolOutputSettings,
 };
 pub use source::{Kind, Layer};
 pub use trust::{Brought, TrustStore, brought};

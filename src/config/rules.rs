@@ -2,7 +2,7 @@
 
 use super::model::{ModelConfig, Provider};
 use super::permissions::PermissionSettings;
-use super::settings::{AgentConfig, ContextSettings, Limits, Named, Settings};
+use super::settings::{AgentConfig, ContextSettings, Limits, Named, SandboxSettings, Settings};
 use super::source::Kind;
 use crate::text::Glob;
 
@@ -23,15 +23,18 @@ pub(super) fn check(
         };
         limits(&settings.limits, &mut seen);
         context(&settings.context, &mut seen);
+        sandbox(&settings.sandbox, &mut seen);
         permissions(&settings.permissions, &mut seen);
     }
     for (name, agent) in agents {
         // What an agent inherits was reported where it stands.
         let own = |same: bool| settings_agree || !same;
-        let inherits = settings.is_some_and(|s| s.limits == agent.limits && s.context == agent.context);
+        let inherits = settings
+            .is_some_and(|s| s.limits == agent.limits && s.context == agent.context && s.sandbox == agent.sandbox);
         if own(inherits) {
             limits(&agent.limits, &mut |path, message| report(Kind::Agents, name, path, message));
             context(&agent.context, &mut |path, message| report(Kind::Agents, name, path, message));
+            sandbox(&agent.sandbox, &mut |path, message| report(Kind::Agents, name, path, message));
         }
         permissions(&agent.permissions, &mut |path, message| report(Kind::Agents, name, path, message));
     }
@@ -64,6 +67,19 @@ fn context(context: &ContextSettings, report: &mut dyn FnMut(&[&str], &str)) {
         ("tool_result_max_tokens", context.tool_result_max_tokens >= 1, "at least 1"),
     ];
     tell("context", &rules, report);
+}
+
+fn sandbox(sandbox: &SandboxSettings, report: &mut dyn FnMut(&[&str], &str)) {
+    if let Some(host) = sandbox.network.iter().find(|host| *host != SandboxSettings::ANY_HOST) {
+        let message = format!(
+            "`network` cannot name `{host}`: the sandbox cannot tell one host from another. [\"*\"] lets commands reach \
+             any, [] none"
+        );
+        report(&["sandbox", "network"], &message);
+    }
+    if sandbox.write.iter().any(|dir| dir.trim().is_empty()) {
+        report(&["sandbox", "write"], "`write` names directories, and one of them is empty");
+    }
 }
 
 /// What one of several agents inherits is the same mistake each time, and told once.

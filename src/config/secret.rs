@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 pub struct Secret(String);
 
 impl Secret {
+    /// From here on the value shows as `***` unless it is revealed.
     #[must_use]
     pub fn new(value: String) -> Self {
         Self(value)
@@ -21,6 +22,7 @@ impl Secret {
         &self.0
     }
 
+    /// Whether there is nothing to hide.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.trim().is_empty()

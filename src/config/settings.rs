@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::duration;
 use super::permissions::PermissionSettings;
+use crate::output::{Encoding, ResponseFormat};
 
 /// `agent.yaml`: the defaults of every agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,13 +18,17 @@ pub struct Settings {
     pub default_agent: String,
     pub limits: Limits,
     pub context: ContextSettings,
+    pub tool_output: ToolOutputSettings,
+    #[serde(default)]
+    pub sandbox: SandboxSettings,
     #[serde(default)]
     pub permissions: PermissionSettings,
     #[serde(default)]
     pub prompts: PromptSettings,
 }
 
-/// `agents/NAME.yaml`, with the settings' `limits`, `context` and `permissions` already merged under its own.
+/// `agents/NAME.yaml`, with the settings' `limits`, `context`, `tool_output`, `sandbox` and `permissions` already
+/// merged under its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentConfig {
@@ -50,6 +55,9 @@ pub struct AgentConfig {
     pub permissions: PermissionSettings,
     pub limits: Limits,
     pub context: ContextSettings,
+    pub tool_output: ToolOutputSettings,
+    #[serde(default)]
+    pub sandbox: SandboxSettings,
 }
 
 /// A prompt: by reference into the registry, or written out.
@@ -141,6 +149,44 @@ pub struct ContextSettings {
     pub reserve_output: Option<u64>,
     /// The most tokens that one result may bring in.
     pub tool_result_max_tokens: usize,
+}
+
+/// How results of tools are written for the model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolOutputSettings {
+    pub format: ResponseFormat,
+    pub encoding: Encoding,
+}
+
+/// What commands may do. The default is the narrowest.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SandboxSettings {
+    #[serde(default)]
+    pub mode: SandboxMode,
+    /// Directories that commands may write besides the workspace and their temporary directory. `~/` is the home
+    /// directory; a relative one lies in the workspace.
+    #[serde(default)]
+    pub write: Vec<String>,
+    /// `["*"]`: commands reach the network. The kernel cannot tell one host from another, so none can be named.
+    #[serde(default)]
+    pub network: Vec<String>,
+}
+
+impl SandboxSettings {
+    /// What opens the network, the only entry that `network` may have.
+    pub const ANY_HOST: &str = "*";
+}
+
+/// Whether there is a boundary around commands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxMode {
+    /// Where the system has none, no command runs.
+    #[default]
+    On,
+    Off,
 }
 
 /// What prompts may see of the environment.

@@ -55,6 +55,7 @@ impl LoadOptions<'_> {
 }
 
 impl Brought {
+    /// The directories that are brought along, in the order of their layers.
     pub fn dirs(&self) -> impl Iterator<Item = &Path> {
         self.layers.iter().map(|layer| layer.dir.as_path())
     }

@@ -15,7 +15,7 @@ use crate::tokens;
 
 /// Why a reply cannot be completed.
 #[derive(Debug, PartialEq)]
-pub(super) enum Broken {
+pub enum Broken {
     /// The server said what went wrong.
     Error(Said),
     /// Something arrived that is no part of a reply.
@@ -24,7 +24,7 @@ pub(super) enum Broken {
 
 /// A reply in the making.
 #[derive(Debug, Default)]
-pub(super) struct Assembly {
+pub struct Assembly {
     deltas: VecDeque<Delta>,
     calls: Vec<Call>,
     finish: Option<FinishReason>,
@@ -63,11 +63,11 @@ impl Assembly {
         if name == b"error" {
             return Err(Broken::Error(Said::read(&String::from_utf8_lossy(data))));
         }
-        if let Ok(chunk) = serde_json::from_slice(data) {
+        if let Ok(chunk) = Chunk::read(data) {
             return self.chunk(chunk, data);
         }
         let mended = wire::without_lone_surrogates(data).unwrap_or_default();
-        match serde_json::from_slice(&mended) {
+        match Chunk::read(&mended) {
             Ok(chunk) => self.chunk(chunk, &mended),
             // What follows a finished reply cannot spoil it.
             Err(_) if self.is_finished() => Ok(()),
@@ -77,7 +77,7 @@ impl Assembly {
 
     /// Takes a body that is one whole reply. `Ok(false)` when it is something else.
     pub fn whole(&mut self, body: &[u8]) -> Result<bool, Broken> {
-        let Ok(chunk) = serde_json::from_slice::<Chunk<'_>>(body.trim_ascii()) else { return Ok(false) };
+        let Ok(chunk) = Chunk::read(body.trim_ascii()) else { return Ok(false) };
         let is_reply = chunk.choices.as_ref().is_some_and(|choices| choices.iter().any(|c| c.message.is_some()));
         self.chunk(chunk, body)?;
         self.done |= is_reply;
@@ -140,7 +140,7 @@ impl Assembly {
         self.usage = chunk.usage.and_then(wire::usage).or(self.usage);
         for choice in choices.into_iter().filter(|choice| choice.index.0.unwrap_or(0) == 0) {
             self.usage = choice.usage.and_then(wire::usage).or(self.usage);
-            if let Some(piece) = choice.delta.or(choice.message) {
+            if let Some(piece) = choice.delta.or(choice.message.map(|message| *message)) {
                 self.piece(piece);
             }
             let reason = choice.finish_reason.as_str();
@@ -175,7 +175,7 @@ impl Assembly {
         if let Some(function) = piece.function_call {
             self.call(CallPiece {
                 index: wire::Number(Some(0)),
-                function: Some(function),
+                function: Some(*function),
                 ..CallPiece::default()
             });
         }

@@ -1,12 +1,15 @@
-//! What is known of well-known models without asking anybody: a dated list in `catalogue.yaml`, read only where a
+//! What is known of well-known models without asking anybody: a dated list in `catalogue.yaml`, looked into only where a
 //! model file leaves something open. What the file declares beats it.
-
-use std::sync::LazyLock;
+//!
+//! The list has one model a line, and only the line that is asked for is read as YAML: the whole of it would cost more
+//! than the rest of a start.
 
 use serde::Deserialize;
 
 use crate::config::Prices;
 use crate::yaml;
+
+const CATALOGUE: &str = include_str!("catalogue.yaml");
 
 /// What the catalogue says of one model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -22,29 +25,24 @@ pub struct Entry {
     pub prices: Option<Prices>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Catalogue {
-    date: String,
-    models: Vec<Entry>,
-}
-
-static CATALOGUE: LazyLock<Catalogue> =
-    LazyLock::new(|| yaml::parse(include_str!("catalogue.yaml")).expect("the catalogue is checked by a test"));
-
 /// The entry of a model by the provider's name for it; a path before the name (`openai/gpt-4o`) does not count.
-pub fn lookup(id: &str) -> Option<&'static Entry> {
+#[must_use]
+pub fn lookup(id: &str) -> Option<Entry> {
     let id = id.rsplit('/').next().unwrap_or(id).to_ascii_lowercase();
-    let stands_for = |entry: &&Entry| {
-        id.strip_prefix(&entry.id)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.', ':', '@', '_']))
+    let stands_for = |(entry, _): &(&str, &str)| {
+        id.strip_prefix(entry).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.', ':', '@', '_']))
     };
-    CATALOGUE.models.iter().filter(stands_for).max_by_key(|entry| entry.id.len())
+    let (_, entry) = lines().filter(stands_for).max_by_key(|(entry, _)| entry.len())?;
+    Some(yaml::parse(entry).expect("a test reads every line"))
 }
 
-/// The day up to which the catalogue is known to be right, `2025-11-30`.
-pub fn date() -> &'static str {
-    &CATALOGUE.date
+/// The ids with what is said of each.
+fn lines() -> impl Iterator<Item = (&'static str, &'static str)> {
+    CATALOGUE.lines().filter_map(|line| {
+        let entry = line.strip_prefix("  - ")?;
+        let id = entry.strip_prefix("{ id: ")?.split(',').next()?;
+        Some((id, entry))
+    })
 }
 
 #[cfg(test)]
@@ -68,17 +66,25 @@ mod tests {
             ("my-model", None),
             ("", None),
         ] {
-            assert_eq!(lookup(id).map(|entry| entry.id.as_str()), entry, "{id}");
+            assert_eq!(lookup(id).map(|found| found.id).as_deref(), entry, "{id}");
         }
     }
 
     #[test]
     fn the_list_is_sound() {
-        assert!(date().parse::<jiff::civil::Date>().is_ok());
-        for entry in &CATALOGUE.models {
-            assert!(entry.output.is_none_or(|output| output <= entry.window), "{}", entry.id);
-            assert_eq!(CATALOGUE.models.iter().filter(|other| other.id == entry.id).count(), 1, "{}", entry.id);
-            assert_eq!(entry.id, entry.id.to_ascii_lowercase());
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Catalogue {
+            date: String,
+            models: Vec<Entry>,
         }
+        let Catalogue { date, models } = yaml::parse(CATALOGUE).expect("YAML");
+        assert!(date.parse::<jiff::civil::Date>().is_ok(), "{date}");
+        for entry in &models {
+            assert!(entry.output.is_none_or(|output| output <= entry.window), "{}", entry.id);
+            assert_eq!(entry.id, entry.id.to_ascii_lowercase());
+            assert_eq!(lookup(&entry.id).as_ref(), Some(entry), "one line, and no other of this id");
+        }
+        assert_eq!(lines().count(), models.len());
     }
 }

@@ -14,7 +14,7 @@ const LONGEST: usize = 600;
 
 /// What a server said of an error.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Said {
+pub struct Said {
     /// Its own words, on one line; empty when it said nothing.
     pub message: String,
     /// `code`, `type` and `status` in one, as far as they are words.
@@ -299,7 +299,7 @@ mod tests {
                 "",
                 None,
             ),
-            ("<!DOCTYPE html><p>hi", "a web page", "", None),
+            ("<!DOCTYPE html><p>hi", "a web page that says \"hi\"", "", None),
             ("", "", "", None),
         ] {
             let said = Said { message: message.to_owned(), code: code.to_owned(), status };

@@ -1,14 +1,15 @@
 //! Models: the network and the script, behind one trait.
 //!
 //! Bytes become events (`sse`), events a reply (`wire`, `assemble`), words an error (`errors`), a conversation a
-//! request (`request`): all pure. Only `openai` and `reply` talk to anybody.
+//! request (`request`): all pure. Only `openai` and `reply` talk to anybody. What is public of the former is so for
+//! benches/inside.rs.
 
 mod arguments;
-mod sse;
+pub mod sse;
 mod wire;
 mod errors;
-mod assemble;
-mod request;
+pub mod assemble;
+pub mod request;
 mod reply;
 mod openai;
 pub mod catalogue;
@@ -79,19 +80,19 @@ fn info(config: &ModelConfig, id: &str) -> ModelInfo {
     let scripted = config.provider == Provider::Scripted;
     let is_open = config.context_window.is_none() || config.prices.is_none() || config.max_output_tokens.is_none();
     let known = if is_open && !scripted { catalogue::lookup(id) } else { None };
-    let (context_window, window_source) = match (config.context_window, known) {
+    let (context_window, window_source) = match (config.context_window, &known) {
         (Some(window), _) => (window, WindowSource::Declared),
         (None, Some(entry)) => (entry.window, WindowSource::Catalogue),
         (None, None) => (ASSUMED_WINDOW, WindowSource::Assumed),
     };
-    let output = config.max_output_tokens.or_else(|| known.and_then(|entry| entry.output));
+    let output = config.max_output_tokens.or_else(|| known.as_ref()?.output);
     ModelInfo {
         name: config.name.clone(),
         id: id.to_owned(),
         context_window,
         window_source,
         max_output_tokens: output.map(|output| output.min(context_window)),
-        prices: config.prices.or_else(|| known.and_then(|entry| entry.prices)),
+        prices: config.prices.or_else(|| known.as_ref()?.prices),
         capabilities: config.capabilities,
         retry: config.retry.clone(),
         scripted,

@@ -13,7 +13,7 @@ use crate::contract::ToolDefinition;
 use crate::message::{AssistantMessage, Message, ToolCall};
 
 /// The body of a request.
-pub(super) struct Body<'a> {
+pub struct Body<'a> {
     /// The fields that stay the same, in order.
     pub head: Map<String, Value>,
     /// Empty: not sent.

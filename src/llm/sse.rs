@@ -8,7 +8,7 @@ const LONGEST: usize = 16 * 1024 * 1024;
 
 /// One event. A comment is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Event<'a> {
+pub struct Event<'a> {
     /// `event:`, empty where it was not given.
     pub name: &'a [u8],
     /// The lines of `data:`, joined by line feeds.
@@ -17,11 +17,11 @@ pub(super) struct Event<'a> {
 
 /// A line or an event that is longer than any reply.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TooLong;
+pub struct TooLong;
 
 /// What is known so far of a stream of events.
 #[derive(Debug, Default)]
-pub(super) struct Decoder {
+pub struct Decoder {
     /// The line that has begun but not ended.
     line: Vec<u8>,
     name: Vec<u8>,
@@ -39,7 +39,7 @@ impl Decoder {
             self.after_cr = false;
             bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
         }
-        while let Some(end) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+        while let Some(end) = memchr::memchr2(b'\n', b'\r', bytes) {
             let (line, rest) = bytes.split_at(end);
             let go_on = if self.line.is_empty() {
                 self.read_line(line, &mut on_event)
@@ -81,7 +81,7 @@ impl Decoder {
         if line.is_empty() {
             return self.dispatch(on_event);
         }
-        let (field, value) = match line.iter().position(|byte| *byte == b':') {
+        let (field, value) = match memchr::memchr(b':', line) {
             Some(colon) => (&line[..colon], &line[colon + 1..]),
             None => (line, &b""[..]),
         };

@@ -172,7 +172,7 @@ mod tests {
         let optional = "{% if vars.a %}x{% endif %}{{ b }}{% for i in range(2) %}{{ i }}{{ c.d }}{% endfor %}";
         let error = prompt(optional).expect("sound").render(&value(&json!({"c": {}}))).expect_err("undefined");
         assert!(error.to_string().contains("`b`, `c.d`"), "{error}");
-        assert_eq!((error.line, error.column), (Some(1), Some(27)));
+        assert_eq!((error.line, error.column), (Some(1), Some(7)));
         let fine = prompt("{% if vars.a %}x{% endif %}ok").expect("sound");
         assert_eq!(fine.render(&value(&json!({"vars": {}}))).expect("an `if` may ask for anything"), "ok");
     }

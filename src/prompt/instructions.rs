@@ -159,11 +159,11 @@ mod tests {
         let root = root.path();
         fs::create_dir(root.join(".git")).expect("a directory");
         write(root, "AGENTS.md", &"x".repeat(BUDGET));
-        write(root, "a/AGENTS.md", &"z".repeat(BUDGET - 100));
+        write(root, "a/AGENTS.md", &"~".repeat(BUDGET - 100));
         let found = read(&root.join("a"));
-        assert_eq!(found.text.matches('z').count(), BUDGET - 100);
+        assert_eq!(found.text.matches('~').count(), BUDGET - 100);
         assert!(found.text.contains(&format!("[cut here: 100 of {BUDGET} bytes are shown")));
-        write(root, "a/AGENTS.md", &"z".repeat(BUDGET * 2));
+        write(root, "a/AGENTS.md", &"~".repeat(BUDGET * 2));
         let found = read(&root.join("a"));
         assert!(
             found.text.contains(&format!("[cut here: {BUDGET} of {} bytes", BUDGET * 2)),

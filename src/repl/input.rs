@@ -6,8 +6,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use rustyline::completion::{Completer, Pair};
 use rustyline::config::{Behavior, BellStyle};
@@ -34,19 +33,26 @@ const MOST_ENTRIES: usize = 1000;
 
 /// Reads lines from a person; `Err` is why there is no editor.
 pub struct Editor {
-    terminal: Result<rustyline::Editor<Keys, FileHistory>, String>,
+    terminal: Result<Terminal, String>,
     history: Option<PathBuf>,
     keys: Arc<Shared>,
     style: Style,
+    stdout_terminal: bool,
 }
+
+type Terminal = rustyline::Editor<Keys, FileHistory>;
 
 /// What key handlers and the editor tell each other.
 #[derive(Default)]
 struct Shared {
-    /// The line was empty when Ctrl-C was pressed.
-    empty: AtomicBool,
-    /// A message is typed, not the answer to a question.
-    message: AtomicBool,
+    /// How the line was ended, if not by Enter.
+    ended: Mutex<Option<Line>>,
+}
+
+impl Shared {
+    fn take_end(&self) -> Option<Line> {
+        self.ended.lock().expect("no key handler panics").take()
+    }
 }
 
 impl Editor {
@@ -54,20 +60,29 @@ impl Editor {
         let keys = Arc::new(Shared::default());
         let style = setup.style;
         let history = setup.history.filter(|path| prepare(path).is_ok());
-        let terminal = open(setup.vocabulary, style, setup.stdout_terminal, &keys, history.as_deref());
-        Self { terminal: terminal.map_err(|error| error.to_string()), history, keys, style }
+        let helper = Keys { vocabulary: Some(setup.vocabulary), style };
+        let terminal = open(helper, setup.stdout_terminal, &keys).map(|mut editor| {
+            if let Some(path) = &history {
+                // A history that cannot be read is begun anew.
+                let _ = forget_repeats(path);
+                let _ = editor.load_history(path);
+            }
+            editor
+        });
+        let stdout_terminal = setup.stdout_terminal;
+        Self { terminal: terminal.map_err(|error| error.to_string()), history, keys, style, stdout_terminal }
     }
 
     /// Reads a message: lines until it is whole. `joined` holds the lines of it that came already, `begun` is the
     /// start of the next one.
     pub fn read_message(&mut self, mut joined: Joined, mut begun: &str) -> Line {
+        let editor = match &mut self.terminal {
+            Ok(editor) => editor,
+            Err(error) => return Line::Failed(error.clone()),
+        };
         loop {
             let prompt = if joined.is_empty() { PROMPT } else { MORE };
-            self.keys.message.store(true, Ordering::Relaxed);
-            let line = self.read(prompt, begun);
-            self.keys.message.store(false, Ordering::Relaxed);
-            begun = "";
-            match line {
+            match read(editor, &self.keys, prompt, begun) {
                 Line::Text(text) => {
                     if let Some(message) = joined.add(&text) {
                         self.remember(&message);
@@ -79,20 +94,16 @@ impl Editor {
                 Line::Eof => return joined.rest().map_or(Line::Eof, Line::Text),
                 line => return line,
             }
+            begun = "";
         }
     }
 
-    /// Reads one line, which no history keeps.
-    pub fn read(&mut self, prompt: &str, begun: &str) -> Line {
-        let editor = match &mut self.terminal {
-            Ok(editor) => editor,
-            Err(error) => return Line::Failed(error.clone()),
-        };
-        match editor.readline_with_initial(prompt, (begun, "")) {
-            Ok(text) => Line::Text(text),
-            Err(ReadlineError::Interrupted) if self.keys.empty.load(Ordering::Relaxed) => Line::Interrupted,
-            Err(ReadlineError::Interrupted) => Line::Cleared,
-            Err(ReadlineError::Eof) => Line::Eof,
+    /// Reads the answer to a question, which no history keeps. An editor of its own reads it: lines that came in one
+    /// piece with the message (a paste) wait in the other one, and answer nothing.
+    pub fn read_answer(&self, prompt: &str) -> Line {
+        let keys = Arc::new(Shared::default());
+        match open(Keys { vocabulary: None, style: self.style }, self.stdout_terminal, &keys) {
+            Ok(mut editor) => read(&mut editor, &keys, prompt, ""),
             Err(error) => Line::Failed(error.to_string()),
         }
     }
@@ -119,13 +130,18 @@ impl Editor {
     }
 }
 
-fn open(
-    vocabulary: Vocabulary,
-    style: Style,
-    stdout_terminal: bool,
-    keys: &Arc<Shared>,
-    history: Option<&Path>,
-) -> rustyline::Result<rustyline::Editor<Keys, FileHistory>> {
+/// One line. Whatever ends it, the keys behind it are kept.
+fn read(editor: &mut Terminal, keys: &Shared, prompt: &str, begun: &str) -> Line {
+    match editor.readline_with_initial(prompt, (begun, "")) {
+        Ok(text) => keys.take_end().unwrap_or(Line::Text(text)),
+        // Ctrl-C where the editor takes it for itself.
+        Err(ReadlineError::Interrupted) => Line::Cleared,
+        Err(ReadlineError::Eof) => Line::Eof,
+        Err(error) => Line::Failed(error.to_string()),
+    }
+}
+
+fn open(helper: Keys, stdout_terminal: bool, keys: &Arc<Shared>) -> rustyline::Result<Terminal> {
     let behavior = if stdout_terminal { Behavior::Stdio } else { Behavior::PreferTerm };
     let config = Config::builder()
         .max_history_size(MOST_ENTRIES)?
@@ -135,15 +151,12 @@ fn open(
         .behavior(behavior)
         .build();
     let mut editor = rustyline::Editor::with_config(config)?;
-    editor.set_helper(Some(Keys { vocabulary, style, shared: Arc::clone(keys) }));
-    let ctrl_c = Box::new(CtrlC { shared: Arc::clone(keys) });
-    editor.bind_sequence(KeyEvent::ctrl('C'), EventHandler::Conditional(ctrl_c));
-    editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
-    if let Some(path) = history {
-        // A history that cannot be read is begun anew.
-        let _ = forget_repeats(path);
-        let _ = editor.load_history(path);
+    editor.set_helper(Some(helper));
+    for key in ['C', 'D'] {
+        let end = Box::new(EndLine { interrupts: key == 'C', shared: Arc::clone(keys) });
+        editor.bind_sequence(KeyEvent::ctrl(key), EventHandler::Conditional(end));
     }
+    editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
     Ok(editor)
 }
 
@@ -183,9 +196,9 @@ fn forget_repeats(path: &Path) -> rustyline::Result<()> {
 
 /// Completion and colours.
 struct Keys {
-    vocabulary: Vocabulary,
+    /// What completes; `None` for the answer to a question.
+    vocabulary: Option<Vocabulary>,
     style: Style,
-    shared: Arc<Shared>,
 }
 
 impl Helper for Keys {}
@@ -201,10 +214,10 @@ impl Completer for Keys {
     type Candidate = Pair;
 
     fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
-        if !self.shared.message.load(Ordering::Relaxed) {
+        let Some(vocabulary) = &self.vocabulary else {
             return Ok((pos, Vec::new()));
-        }
-        let (start, offers) = offers(line, pos, &self.vocabulary);
+        };
+        let (start, offers) = offers(line, pos, vocabulary);
         let pairs = offers.into_iter().map(|offer| Pair { display: offer.shown, replacement: offer.inserted });
         Ok((start, pairs.collect()))
     }
@@ -216,14 +229,24 @@ impl Highlighter for Keys {
     }
 }
 
-/// Looks on at Ctrl-C.
-struct CtrlC {
+/// Ctrl-C, and Ctrl-D on an empty line, end the line as Enter does: the editor's own way out of a line loses the keys
+/// that came behind.
+struct EndLine {
+    /// Ctrl-C.
+    interrupts: bool,
     shared: Arc<Shared>,
 }
 
-impl ConditionalEventHandler for CtrlC {
+impl ConditionalEventHandler for EndLine {
     fn handle(&self, _: &Event, _: RepeatCount, _: bool, context: &EventContext<'_>) -> Option<Cmd> {
-        self.shared.empty.store(context.line().is_empty(), Ordering::Relaxed);
-        None
+        let end = match (self.interrupts, context.line().is_empty()) {
+            (true, true) => Line::Interrupted,
+            (true, false) => Line::Cleared,
+            (false, true) => Line::Eof,
+            // Ctrl-D in a line deletes a character.
+            (false, false) => return None,
+        };
+        *self.shared.ended.lock().expect("no key handler panics") = Some(end);
+        Some(Cmd::AcceptLine)
     }
 }

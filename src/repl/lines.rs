@@ -1,8 +1,8 @@
 //! Where lines come from: the line editor on a terminal, plain stdin elsewhere.
 //!
 //! One thread owns the source and reads only when asked, so nothing else touches the terminal meanwhile. What is
-//! typed while nobody asks is kept by the terminal, unseen, and comes first when the next message is read; it never
-//! answers a question that was not on the screen yet.
+//! typed while nobody asks is kept by the terminal, unseen, until the next message is read. It never answers a
+//! question that was not on the screen yet: a question takes it out of the terminal first.
 
 use std::io::{self, BufRead, Read, Write};
 use std::path::PathBuf;
@@ -52,22 +52,19 @@ impl Lines {
     #[must_use]
     pub fn editor(setup: Setup, interrupter: Interrupter) -> Self {
         let terminal = Modes::save();
-        let modes = terminal;
+        hold(terminal.as_ref());
         Self::spawn(interrupter, terminal, true, move || {
             let mut editor = Editor::new(setup);
             let mut ahead = TypedAhead::default();
             move |request| {
-                if let Some(modes) = &modes {
-                    ahead.take();
-                    modes.restore();
-                }
                 let line = match request {
                     Request::Message => ahead.message(&mut editor),
-                    Request::Question(prompt) => editor.read(&prompt, ""),
+                    Request::Question(prompt) => {
+                        ahead.take();
+                        editor.read_answer(&prompt)
+                    }
                 };
-                if let Some(modes) = &modes {
-                    modes.hold_keys();
-                }
+                hold(terminal.as_ref());
                 line
             }
         })
@@ -155,18 +152,32 @@ impl Drop for Lines {
             return;
         };
         // The editor may still be reading: it is left where it is, the terminal is not.
-        if self.waiting.load(Ordering::Relaxed) {
-            const NO_BRACKETED_PASTE: &[u8] = b"\x1b[?2004l\r\n";
-            let mut stderr = io::stderr();
-            let _ = stderr.write_all(NO_BRACKETED_PASTE).and_then(|()| stderr.flush());
-        }
+        let line_end = if self.waiting.load(Ordering::Relaxed) { "\r\n" } else { "" };
+        let mut stderr = io::stderr();
+        let _ = write!(stderr, "{MARK_NO_PASTE}{line_end}").and_then(|()| stderr.flush());
         terminal.restore();
     }
 }
 
-/// What was typed while nobody asked.
+/// The terminal puts marks around what is pasted, so that a paste of many lines is one message.
+const MARK_PASTE: &str = "\x1b[?2004h";
+const MARK_NO_PASTE: &str = "\x1b[?2004l";
+const PASTE_BEGINS: &str = "\x1b[200~";
+const PASTE_ENDS: &str = "\x1b[201~";
+
+/// Nobody reads for a while. The editor takes the marks off when it has a line.
+fn hold(terminal: Option<&Modes>) {
+    if let Some(modes) = terminal {
+        modes.hold_keys();
+        let mut stderr = io::stderr();
+        let _ = write!(stderr, "{MARK_PASTE}").and_then(|()| stderr.flush());
+    }
+}
+
+/// What was typed before a question was asked, kept for the messages after it.
 #[derive(Default)]
 struct TypedAhead {
+    /// Enter is a carriage return, a line feed belongs to a paste.
     typed: String,
     bytes: Vec<u8>,
 }
@@ -181,7 +192,7 @@ impl TypedAhead {
     fn message(&mut self, editor: &mut Editor) -> Line {
         let mut joined = Joined::default();
         let mut from = 0;
-        while let Some(end) = self.typed[from..].find(['\n', '\r']).map(|at| from + at) {
+        while let Some(end) = self.typed[from..].find('\r').map(|at| from + at) {
             if let Some(message) = joined.add(&self.typed[from..end]) {
                 self.typed.drain(..=end);
                 editor.accepted(&message);
@@ -203,28 +214,39 @@ fn decode(bytes: &mut Vec<u8>) -> String {
     };
     let bytes: Vec<u8> = bytes.drain(..whole).collect();
     let keys = String::from_utf8_lossy(&bytes);
+    let mut rest = &*keys;
     let mut text = String::new();
-    let mut keys = keys.chars().peekable();
-    while let Some(key) = keys.next() {
+    while let Some(key) = rest.chars().next() {
+        if let Some(pasted) = rest.strip_prefix(PASTE_BEGINS) {
+            let (pasted, after) = pasted.split_once(PASTE_ENDS).unwrap_or((pasted, ""));
+            text += &pasted.replace("\r\n", "\n").replace('\r', "\n");
+            rest = after;
+            continue;
+        }
+        rest = &rest[key.len_utf8()..];
         match key {
-            '\x1b' => {
-                // CSI and SS3: up to the letter or tilde that ends them.
-                if keys.next_if(|c| matches!(c, '[' | 'O')).is_some() {
-                    while keys.next_if(|c| matches!(c, '0'..='9' | ';' | '?')).is_some() {}
-                    keys.next();
-                }
-            }
+            '\x1b' => rest = after_escape(rest),
+            '\x7f' | '\x08' if text.ends_with('\r') => {}
             '\x7f' | '\x08' => {
-                if !text.ends_with(['\n', '\r']) {
-                    text.pop();
-                }
+                text.pop();
             }
-            '\n' | '\r' | '\t' => text.push(key),
+            '\n' | '\r' => text.push('\r'),
+            '\t' => text.push(key),
             c if c.is_control() => {}
             c => text.push(c),
         }
     }
     text
+}
+
+/// What follows a key that an escape began: CSI and SS3 go up to the letter or tilde that ends them.
+fn after_escape(keys: &str) -> &str {
+    let Some(rest) = keys.strip_prefix(['[', 'O']) else {
+        return keys;
+    };
+    let mut rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ';' | '?')).chars();
+    rest.next();
+    rest.as_str()
 }
 
 fn read_piped(stdin: &mut impl BufRead, joined: &mut Joined) -> Line {
@@ -254,9 +276,9 @@ mod tests {
 
     #[test]
     fn keys_typed_ahead_become_text() {
-        let mut bytes = "helo\x7flo\x1b[A\x1bOB\x1b[3~ 日本\r".as_bytes().to_vec();
+        let mut bytes = "helo\x7flo\x1b[A\x1bOB\x1b[3~ 日本\r\x1b[200~a\rb\x1b[201~\x04".as_bytes().to_vec();
         bytes.extend(&"語".as_bytes()[..2]);
-        assert_eq!(decode(&mut bytes), "hello 日本\r");
+        assert_eq!(decode(&mut bytes), "hello 日本\ra\nb");
         bytes.push("語".as_bytes()[2]);
         assert_eq!((decode(&mut bytes).as_str(), bytes.len()), ("語", 0));
     }

@@ -21,9 +21,11 @@ pub use lines::{Lines, Setup};
 
 use crate::attachment::Attachment;
 use crate::workspace::Workspace;
+use crate::{terminal, text};
 
 /// What a chat needs of whoever runs its turns. Tables end in a line feed.
 pub trait ChatHost: Send {
+    /// Where paths are completed and attached from.
     fn workspace(&self) -> &Workspace;
 
     /// Runs one turn; everything that happens in it is shown by the host's sink. Dropping the future stops it.
@@ -38,8 +40,11 @@ pub trait ChatHost: Send {
     /// Goes on with another model; what to tell the person, or why not.
     fn switch_model(&mut self, name: &str) -> Result<String, String>;
 
+    /// What `/tools` prints, with its last line feed.
     fn tools_table(&self) -> String;
+    /// What `/skills` prints, with its last line feed.
     fn skills_table(&self) -> String;
+    /// What `/context` prints, with its last line feed.
     fn context_table(&self) -> String;
 
     /// Begins a new conversation; what to tell the person, or why not.
@@ -104,6 +109,7 @@ pub fn interrupts() -> (Interrupter, Interrupts) {
 }
 
 impl Interrupter {
+    /// Tells whoever waits for it that the person wants to stop.
     pub fn interrupt(&self) {
         // With nobody left to stop, there is nothing to do.
         let _ = self.sender.send(());
@@ -225,7 +231,9 @@ fn run_command<H: ChatHost>(host: &mut H, action: Action, argument: &str) -> Str
 
 /// Errors are ignored: a closed stderr is no reason to stop.
 fn tell(out: &mut impl Write, text: &str) {
-    let _ = writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush());
+    let text = text.trim_end();
+    let folded = terminal::width().map_or(text.into(), |width| text::fold(text, width.saturating_sub(1)));
+    let _ = writeln!(out, "{folded}").and_then(|()| out.flush());
 }
 
 #[cfg(test)]

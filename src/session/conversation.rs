@@ -8,6 +8,9 @@ use crate::message::{AssistantMessage, Message, ToolCall, ToolMessage, Usage};
 /// Messages and sums.
 #[derive(Debug, Default)]
 pub(super) struct Conversation {
+    /// Who answers now.
+    pub agent: String,
+    pub model: String,
     pub messages: Vec<Message>,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
@@ -17,6 +20,10 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
+    pub fn new(agent: &str, model: &str) -> Self {
+        Self { agent: agent.to_owned(), model: model.to_owned(), ..Self::default() }
+    }
+
     /// Adds a message.
     pub fn push(&mut self, message: Message) {
         match &message {

@@ -8,6 +8,7 @@
 //! {"type":"partial.void"}                    the reply begins anew
 //! {"type":"message","time":…,"role":"assistant",…}
 //! {"type":"turn.completed","stop":…,"time":…}
+//! {"type":"switched","agent":…,"model":…,"time":…}     who answers from here on
 //! ```
 //!
 //! A message makes the pieces before it void: it holds them. Readers pass over types and fields that they do not
@@ -68,6 +69,8 @@ pub(super) enum Entry<'a> {
     },
     #[serde(rename = "partial.void")]
     PartialVoid,
+    #[serde(rename = "switched")]
+    Switched { agent: &'a str, model: &'a str, time: &'a str },
     #[serde(rename = "turn.completed")]
     TurnCompleted { stop: &'a str, time: &'a str },
 }
@@ -79,6 +82,7 @@ pub(super) enum Line {
     Message(Message),
     Partial(Piece),
     PartialVoid,
+    Switched(Answering),
     /// Nothing that changes the conversation, or a type of a later version.
     Other,
 }
@@ -89,6 +93,13 @@ pub(super) enum Line {
 pub(super) struct Piece {
     pub text: String,
     pub reasoning: String,
+}
+
+/// Who answers.
+#[derive(Debug, Deserialize)]
+pub(super) struct Answering {
+    pub agent: String,
+    pub model: String,
 }
 
 impl Line {
@@ -105,6 +116,7 @@ impl Line {
             "message" => Self::Message(serde_json::from_slice(line)?),
             "partial" => Self::Partial(serde_json::from_slice(line)?),
             "partial.void" => Self::PartialVoid,
+            "switched" => Self::Switched(serde_json::from_slice(line)?),
             "turn.started" => Self::TurnStarted,
             _ => Self::Other,
         })

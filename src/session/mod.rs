@@ -28,7 +28,7 @@ use log::Log;
 pub use error::SessionError;
 pub use store::{Store, Summary};
 
-/// What a new session is about.
+/// What a session is about. The model is the provider's name for it.
 #[derive(Debug, Clone, Copy)]
 pub struct About<'a> {
     pub workspace: &'a Path,
@@ -66,24 +66,33 @@ impl Session {
         Self::new(about, now, None)
     }
 
+    /// The name by which `--session` finds it.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.header.id
     }
 
+    /// When it was begun: the clock of its prompts.
     #[must_use]
     pub fn started_at(&self) -> Timestamp {
         self.started_at
     }
 
-    /// The directory, the agent and the model that it began with.
+    /// The directory, and the agent and the model that its system prompt was rendered for last.
     #[must_use]
     pub fn about(&self) -> About<'_> {
         About {
             workspace: Path::new(&self.header.workspace),
-            agent: &self.header.agent,
-            model: &self.header.model,
+            agent: &self.conversation.agent,
+            model: &self.conversation.model,
         }
+    }
+
+    /// From here on another agent or model answers. It reaches the disk with the next message.
+    pub fn switch(&mut self, agent: &str, model: &str, now: Timestamp) {
+        self.push(&Entry::Switched { agent, model, time: &stamp(now) });
+        agent.clone_into(&mut self.conversation.agent);
+        model.clone_into(&mut self.conversation.model);
     }
 
     /// The log; `None` for an ephemeral session. The file is made with the first message.
@@ -110,6 +119,7 @@ impl Session {
         self.conversation.cost_usd
     }
 
+    /// How many turns were begun.
     #[must_use]
     pub fn turns(&self) -> u64 {
         self.conversation.turns
@@ -238,7 +248,8 @@ impl Session {
             log.push(&header);
             log
         });
-        Self { header, started_at: now, conversation: Conversation::default(), partial: Partial::default(), log }
+        let conversation = Conversation::new(about.agent, about.model);
+        Self { header, started_at: now, conversation, partial: Partial::default(), log }
     }
 
     /// Queues an entry for the next write.
@@ -348,6 +359,17 @@ mod tests {
         assert_eq!((session.usage().total(), session.cost_usd()), (22, Some(1.0)));
         assert_eq!(session.started_at(), NOON);
         assert_eq!(session.about().model, "scripted");
+    }
+
+    #[test]
+    fn a_switch_of_agent_or_model_is_remembered() {
+        let (_dir, store, mut session) = begun();
+        session.switch("default", "another", NOON);
+        session.record(user("go on"), NOON).expect("written");
+        let id = session.id().to_owned();
+        drop(session);
+        let (session, _) = store.open(&id, NOON).expect("a sound log");
+        assert_eq!((session.about().agent, session.about().model), ("default", "another"));
     }
 
     #[test]

@@ -38,9 +38,10 @@ pub(super) struct Replayed {
 pub(super) fn replay(path: &Path, bytes: &[u8]) -> Result<Replayed, SessionError> {
     let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').enumerate();
     let (_, first) = lines.next().ok_or_else(|| no_log(path, "it is empty"))?;
+    let header = header(path, first)?;
     let mut log = Replayed {
-        header: header(path, first)?,
-        conversation: Conversation::default(),
+        conversation: Conversation::new(&header.agent, &header.model),
+        header,
         partial: Piece::default(),
         whole: first.len() as u64,
         ends_with_newline: first.ends_with(b"\n"),
@@ -111,6 +112,7 @@ impl Replayed {
                 self.partial.reasoning.push_str(&piece.reasoning);
             }
             Line::PartialVoid => self.partial = Piece::default(),
+            Line::Switched(now) => (self.conversation.agent, self.conversation.model) = (now.agent, now.model),
             Line::TurnStarted => self.conversation.turns += 1,
             Line::Other => {}
         }

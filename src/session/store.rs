@@ -42,6 +42,7 @@ pub struct Summary {
 }
 
 impl Store {
+    /// Sessions below `dir`, which is made when the first one is written.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into() }
     }

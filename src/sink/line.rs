@@ -82,7 +82,9 @@ pub fn failure(run: &RunCompleted) -> String {
         RunStatus::Limit | RunStatus::Interrupted => "stopped",
     };
     let lines = run.reason.lines().map(|line| text::one_line(line, COLUMNS_OF_A_REASON));
-    format!("{word}: {}", lines.collect::<Vec<_>>().join("\n"))
+    let reason = lines.collect::<Vec<_>>().join("\n");
+    // `stopped by SIGTERM` has said it.
+    if reason.starts_with(word) { reason } else { format!("{word}: {reason}") }
 }
 
 /// What the run cost: `1.2k in (1.0k cached) · 420 out · $0.0031 · 4.2s`.
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_cost_and_why_it_failed_are_one_line_each() {
+    fn what_a_run_cost_is_one_line_and_a_reason_keeps_its_lines() {
         let run = RunCompleted {
             status: RunStatus::Limit,
             exit_code: 8,
@@ -186,7 +188,7 @@ mod tests {
             denied: 0,
             duration_ms: 4210,
         };
-        assert_eq!(failure(&run), "stopped: 50 steps were taken");
+        assert_eq!(failure(&run), "stopped: 50 steps\nwere taken");
         assert_eq!(footer(&run, 80), "1.2k in (1.0k cached) · 420 out · $0.0031 · 4.2s");
         assert_eq!(retry(2, 5, 1200, "HTTP 429", 80), "retry 2/5 in 1.2s: HTTP 429");
     }

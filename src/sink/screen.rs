@@ -209,7 +209,10 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
             self.say(Ink::Dim, &footer)?;
         }
         if run.exit_code != 0 {
-            self.say(Ink::Red, &line::failure(run))?;
+            let failure = line::failure(run);
+            let failure =
+                (self.look.width)().map_or(failure.as_str().into(), |_| text::fold(&failure, self.room()));
+            self.say(Ink::Red, &failure)?;
         }
         Ok(())
     }
@@ -424,6 +427,7 @@ mod tests {
             },
             EventKind::ToolOutput { call_id: call_id.clone(), chunk: "one\ntwo\nthr".to_owned() },
             EventKind::ToolFinished {
+                spill_id: None,
                 call_id,
                 name,
                 status: CallStatus::Ok,

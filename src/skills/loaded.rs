@@ -15,6 +15,7 @@ impl Loaded {
         self.names().insert(name.to_owned())
     }
 
+    /// Whether the skill of this name was loaded.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.names().contains(name)

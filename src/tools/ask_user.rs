@@ -12,6 +12,7 @@ use crate::text;
 
 use super::{arguments, definition, text_of};
 
+/// `ask_user`: a question to the person at the terminal.
 pub struct AskUser {
     definition: ToolDefinition,
     person: Arc<dyn Approver>,
@@ -24,6 +25,7 @@ struct Arguments {
 }
 
 impl AskUser {
+    /// Asks through `person`, who must be present.
     pub fn new(person: Arc<dyn Approver>) -> Self {
         let definition = definition(
             "ask_user",
@@ -45,6 +47,10 @@ impl Tool for AskUser {
         &self.definition
     }
 
+    fn trusted(&self) -> bool {
+        true
+    }
+
     fn subject(&self, arguments: &Value) -> String {
         text::one_line(text_of(arguments, "question").unwrap_or_default(), 80)
     }
@@ -62,6 +68,7 @@ impl Tool for AskUser {
                     summary: text::one_line(&answer, 60),
                     observation: answer,
                     truncated: false,
+                    ..ToolOutput::default()
                 }),
                 None => Err(ToolError::permanent(
                     "nobody answered: go on with what is most reasonable, and say what you assumed",

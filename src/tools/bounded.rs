@@ -1,12 +1,16 @@
 //! Head and tail of a text of any length, in bounded memory, with an exact count of what lies between.
 
+use std::io;
+
+use crate::config::Redactor;
+use crate::contract::Keep;
+use crate::spill::Writer;
 use crate::text;
 
 use super::counted;
 
-/// Keeps the first and the last bytes of what is pushed.
-#[derive(Debug)]
-pub struct Bounded {
+/// Keeps the first and the last bytes of what is pushed; the whole goes to the spill store once it is too long.
+pub struct Bounded<'a> {
     /// Bytes kept at each end.
     keep: usize,
     head: String,
@@ -14,6 +18,15 @@ pub struct Bounded {
     tail: String,
     bytes: u64,
     lines: u64,
+    store: Option<Keep<'a>>,
+    spilling: Option<Spilling>,
+}
+
+/// A text on its way to the spill store.
+struct Spilling {
+    writer: Writer,
+    /// The end of what came, as far as its line is not whole: a secret is recognised only when it is.
+    line: String,
 }
 
 /// What is shown of a text.
@@ -22,15 +35,19 @@ pub struct Shown {
     pub text: String,
     /// True when something was left out; the text says how much.
     pub truncated: bool,
+    /// What `recall` reads the whole by.
+    pub spill_id: Option<String>,
 }
 
-impl Bounded {
+impl<'a> Bounded<'a> {
     /// For a text of which at most `keep` bytes will be shown.
-    pub fn new(keep: usize) -> Self {
-        Self { keep, head: String::new(), tail: String::new(), bytes: 0, lines: 0 }
+    pub fn new(keep: usize, store: Option<Keep<'a>>) -> Self {
+        let (head, tail) = (String::new(), String::new());
+        Self { keep, head, tail, bytes: 0, lines: 0, store, spilling: None }
     }
 
     pub fn push(&mut self, text: &str) {
+        self.spill(text);
         self.bytes += text.len() as u64;
         self.lines += line_feeds(text);
         let room = if self.tail.is_empty() { self.keep.saturating_sub(self.head.len()) } else { 0 };
@@ -43,12 +60,45 @@ impl Bounded {
         }
     }
 
+    /// Begins to keep the whole when it is clear that not all of it will be shown.
+    fn spill(&mut self, text: &str) {
+        let Some(store) = self.store else { return };
+        if self.spilling.is_none() {
+            if self.head.len() + self.tail.len() + text.len() <= self.keep {
+                return;
+            }
+            // Nothing was let go yet: head and tail are all that came.
+            let Ok(writer) = store.spill.begin() else {
+                self.store = None;
+                return;
+            };
+            let line = std::mem::take(&mut self.head) + &self.tail;
+            self.head.clone_from(&line);
+            self.tail.clear();
+            self.spilling = Some(Spilling { writer, line });
+        }
+        let kept = self.spilling.as_mut().is_some_and(|spilling| spilling.push(text, store.redactor).is_ok());
+        if !kept {
+            // A disk that is full is no reason to lose what is shown.
+            self.spilling = None;
+            self.store = None;
+        }
+    }
+
+    fn spilled(&mut self) -> Option<String> {
+        let (store, mut spilling) = (self.store?, self.spilling.take()?);
+        let rest = std::mem::take(&mut spilling.line);
+        spilling.writer.write(store.redactor.redact(&rest).as_bytes()).ok()?;
+        Some(store.spill.finish(spilling.writer))
+    }
+
     /// The text, or as much of its head and tail as fits into `keep` bytes; `head_percent` of them go to the head.
     /// Cuts fall between lines where there are lines.
-    pub fn show(self, head_percent: usize) -> Shown {
+    pub fn show(mut self, head_percent: usize) -> Shown {
+        let spill_id = self.spilled();
         let kept = self.head + &self.tail;
         if kept.len() as u64 == self.bytes && kept.len() <= self.keep {
-            return Shown { text: kept, truncated: false };
+            return Shown { text: kept, truncated: false, spill_id };
         }
         let head = whole_lines_of_head(text::head(&kept, self.keep * head_percent / 100));
         let tail =
@@ -57,7 +107,25 @@ impl Bounded {
         let lines = self.lines - line_feeds(head) - line_feeds(tail);
         let lines = if lines == 0 { String::new() } else { counted(lines, "line", "lines") + ", " };
         let gap = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
-        Shown { text: format!("{head}{gap}[… {lines}{bytes} bytes left out …]\n{tail}"), truncated: true }
+        let how = spill_id.as_ref().map_or(String::new(), |id| format!("; recall id={id} reads the whole"));
+        let text = format!("{head}{gap}[… {lines}{bytes} bytes left out{how} …]\n{tail}");
+        Shown { text, truncated: true, spill_id }
+    }
+}
+
+impl Spilling {
+    /// Writes what is whole lines by now, redacted.
+    fn push(&mut self, text: &str, redactor: &Redactor) -> io::Result<()> {
+        /// A line without end is written in pieces of this size.
+        const LONGEST_LINE: usize = 64 * 1024;
+        self.line.push_str(text);
+        let whole = match self.line.rfind('\n') {
+            Some(end) => end + 1,
+            None if self.line.len() > LONGEST_LINE => self.line.len(),
+            None => return Ok(()),
+        };
+        let lines: String = self.line.drain(..whole).collect();
+        self.writer.write(redactor.redact(&lines).as_bytes())
     }
 }
 
@@ -86,7 +154,7 @@ mod tests {
     use super::*;
 
     fn shown(keep: usize, head_percent: usize, pieces: impl IntoIterator<Item = String>) -> Shown {
-        let mut bounded = Bounded::new(keep);
+        let mut bounded = Bounded::new(keep, None);
         for piece in pieces {
             bounded.push(&piece);
             assert!(bounded.head.len() + bounded.tail.len() <= keep * 3, "memory is bounded");
@@ -97,7 +165,7 @@ mod tests {
     #[test]
     fn what_fits_is_kept_whole() {
         let shown = shown(20, 50, ["one\n".to_owned(), "two\n".to_owned(), "three".to_owned()]);
-        assert_eq!(shown, Shown { text: "one\ntwo\nthree".to_owned(), truncated: false });
+        assert_eq!(shown, Shown { text: "one\ntwo\nthree".to_owned(), truncated: false, spill_id: None });
     }
 
     #[test]

@@ -20,6 +20,7 @@ use super::files::{self, WHOLE_BYTES};
 use super::replace::replace;
 use super::{arguments, counted, definition, text_of};
 
+/// `edit_file`: replaces one text of a file by another.
 pub struct EditFile {
     definition: ToolDefinition,
     ledger: Arc<Ledger>,
@@ -43,6 +44,7 @@ struct Planned {
 }
 
 impl EditFile {
+    /// `ledger` knows what this session has read.
     pub fn new(ledger: Arc<Ledger>) -> Self {
         let definition = definition(
             "edit_file",
@@ -79,12 +81,10 @@ impl Tool for EditFile {
         text_of(arguments, "path").unwrap_or_default().to_owned()
     }
 
-    fn preview(&self, given: &Value, workspace: &Workspace) -> String {
-        let planned = arguments(given.clone()).and_then(|arguments: Arguments| plan(&arguments, workspace));
-        match planned {
-            Ok(planned) => diff::unified(&planned.name, &planned.old, &planned.after()),
-            Err(error) => error.message,
-        }
+    fn preview(&self, given: &Value, workspace: &Workspace) -> Result<String, ToolError> {
+        let arguments: Arguments = arguments(given.clone())?;
+        let planned = plan(&arguments, workspace)?;
+        Ok(diff::unified(&planned.name, &planned.old, &planned.after()))
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
@@ -114,6 +114,7 @@ impl EditFile {
             observation: planned.observation(&new, change),
             summary: change.to_string(),
             truncated: false,
+            ..ToolOutput::default()
         })
     }
 }
@@ -248,7 +249,10 @@ mod tests {
         let place = Place::with(&[("a.rs", "one\ntwo\nthree\n")]);
         let arguments = json!({ "path": "a.rs", "old_text": "two\n", "new_text": "2\n2b\n" });
         let preview = tool().preview(&arguments, &place.workspace);
-        assert_eq!(preview, "--- a/a.rs\n+++ b/a.rs\n@@ -1,3 +1,4 @@\n one\n-two\n+2\n+2b\n three\n");
+        assert_eq!(
+            preview.expect("it applies"),
+            "--- a/a.rs\n+++ b/a.rs\n@@ -1,3 +1,4 @@\n one\n-two\n+2\n+2b\n three\n"
+        );
         let output = place.call(&tool(), arguments).expect("the edit applies");
         assert_eq!(output.observation, "edited a.rs, lines 2-3 (+2 −1 lines)");
         assert_eq!(output.summary, "+2 −1 lines");

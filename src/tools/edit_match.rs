@@ -229,7 +229,7 @@ fn plain(c: char) -> Option<&'static str> {
 pub fn nearest(text: &str, old: &str) -> Option<(usize, usize)> {
     const MOST_LINES: usize = 50_000;
     const CANDIDATES: usize = 5;
-    const NEAR: f64 = 0.45;
+    const NEAR: f64 = 0.4;
     let lines: Vec<&str> = text.lines().take(MOST_LINES).map(str::trim).collect();
     let old: Vec<&str> = old.lines().map(str::trim).collect();
     // The longest line tells most about the place.

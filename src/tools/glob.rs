@@ -17,6 +17,7 @@ use super::{arguments, bytes_for, counted, definition, files, text_of};
 
 const MOST_FILES: usize = 200;
 
+/// `glob`: the files whose paths match a pattern.
 pub struct Glob {
     definition: ToolDefinition,
 }
@@ -28,7 +29,7 @@ struct Arguments {
 }
 
 impl Glob {
-    #[expect(clippy::new_without_default, reason = "a tool is made once, in the list, like its neighbours")]
+    /// Compiles nothing until it is called.
     pub fn new() -> Self {
         let definition = definition(
             "glob",
@@ -114,6 +115,7 @@ fn glob(
         observation,
         summary: counted(total as u64, "file", "files"),
         truncated,
+        ..ToolOutput::default()
     })
 }
 

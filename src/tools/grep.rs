@@ -33,6 +33,7 @@ const LINE_BYTES: usize = 300;
 /// A file with a longer line than this is no text that anybody searches.
 const MOST_LINE_BYTES: usize = 16 * 1024 * 1024;
 
+/// `grep`: the lines that match a pattern.
 pub struct Grep {
     definition: ToolDefinition,
 }
@@ -48,7 +49,7 @@ struct Arguments {
 }
 
 impl Grep {
-    #[expect(clippy::new_without_default, reason = "a tool is made once, in the list, like its neighbours")]
+    /// Compiles nothing until it is called.
     pub fn new() -> Self {
         let definition = definition(
             "grep",
@@ -272,6 +273,7 @@ impl Found {
                 files => format!("{total} in {files} files"),
             },
             truncated: left_out > 0,
+            ..ToolOutput::default()
         }
     }
 }

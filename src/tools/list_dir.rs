@@ -21,6 +21,7 @@ use super::{arguments, bytes_for, counted, definition, files, text_of};
 const MOST_ENTRIES: usize = 500;
 const MOST_DEPTH: usize = 8;
 
+/// `list_dir`: what a directory holds, to some depth.
 pub struct ListDir {
     definition: ToolDefinition,
 }
@@ -55,7 +56,7 @@ enum Kind {
 }
 
 impl ListDir {
-    #[expect(clippy::new_without_default, reason = "a tool is made once, in the list, like its neighbours")]
+    /// Lists nothing until it is called.
     pub fn new() -> Self {
         let definition = definition(
             "list_dir",
@@ -132,6 +133,7 @@ fn list(
         observation: observation.trim_end().to_owned(),
         summary: counted(total as u64, "entry", "entries"),
         truncated: shown < total,
+        ..ToolOutput::default()
     })
 }
 

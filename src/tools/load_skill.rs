@@ -9,7 +9,6 @@ use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
 use crate::event::EventKind;
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::skills::{Body, Catalogue, Loaded, SkillError, SkillErrorKind};
-use crate::workspace::Workspace;
 
 /// Up to this many names are spelled out in the schema, so that the model cannot miss.
 const MOST_NAMES: usize = 50;
@@ -22,6 +21,7 @@ pub struct LoadSkill {
 }
 
 impl LoadSkill {
+    /// Names the skills of `catalogue` in its definition, and marks in `loaded` what it loads.
     #[must_use]
     pub fn new(catalogue: Arc<Catalogue>, loaded: Arc<Loaded>) -> Self {
         let mut name = json!({ "type": "string" });
@@ -60,6 +60,7 @@ impl LoadSkill {
                 observation: observation(&body),
                 summary: format!("{name}, about {tokens} tokens"),
                 truncated: false,
+                ..ToolOutput::default()
             });
         }
         result["already_loaded"] = Value::Bool(true);
@@ -70,6 +71,7 @@ impl LoadSkill {
             ),
             summary: format!("{name} is already loaded"),
             truncated: false,
+            ..ToolOutput::default()
         })
     }
 }
@@ -79,12 +81,12 @@ impl Tool for LoadSkill {
         &self.definition
     }
 
-    fn subject(&self, arguments: &Value) -> String {
-        arguments["name"].as_str().unwrap_or_default().to_owned()
+    fn trusted(&self) -> bool {
+        true
     }
 
-    fn preview(&self, arguments: &Value, _workspace: &Workspace) -> String {
-        self.subject(arguments)
+    fn subject(&self, arguments: &Value) -> String {
+        arguments["name"].as_str().unwrap_or_default().to_owned()
     }
 
     fn call<'a>(
@@ -160,10 +162,13 @@ mod tests {
                 self.events.lock().expect("no panic").push(serde_json::to_value(event).expect("plain data"));
             };
             let context = CallContext {
+                keep: None,
                 workspace: &workspace,
                 timeout: Duration::from_secs(1),
                 max_tokens: 2000,
                 live: &|_| {},
+                unconfined: false,
+                refused: &|| {},
                 notify: &notify,
             };
             tool.call(arguments, context).now_or_never().expect("it waits for nothing")

@@ -28,6 +28,7 @@ struct Arguments {
 }
 
 impl LoadSkillReference {
+    /// Names the skills of `catalogue` in its definition.
     #[must_use]
     pub fn new(catalogue: Arc<Catalogue>) -> Self {
         let definition = ToolDefinition {
@@ -76,6 +77,10 @@ impl Tool for LoadSkillReference {
         &self.definition
     }
 
+    fn trusted(&self) -> bool {
+        true
+    }
+
     fn subject(&self, arguments: &Value) -> String {
         let part = |key: &str| arguments[key].as_str().unwrap_or_default();
         format!("{}: {}", part("name"), part("path"))
@@ -104,6 +109,7 @@ fn shown(skill: &str, page: &Page) -> ToolOutput {
                 summary: format!("{what}, {} bytes", page.size),
                 observation,
                 truncated: true,
+                ..ToolOutput::default()
             };
         }
     };
@@ -123,5 +129,6 @@ fn shown(skill: &str, page: &Page) -> ToolOutput {
         summary: format!("{} lines", (last + 1).saturating_sub(first)),
         observation,
         truncated,
+        ..ToolOutput::default()
     }
 }

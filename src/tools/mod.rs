@@ -2,7 +2,8 @@
 //!
 //! What they share: paths and their errors (`files`), work that may be abandoned (`aside`), atomic writes
 //! (`replace`), diffs (`diff`), what a search sees (`walk`), matching for edits (`edit_match`), and output of any
-//! length made fit to be read (`plain`, `bounded`).
+//! length made fit to be read (`plain`, `bounded`), commands inside
+//! the sandbox (`confined`).
 
 mod read_file;
 mod write_file;
@@ -13,8 +14,9 @@ mod glob;
 mod grep;
 mod run_command;
 mod ask_user;
-pub mod load_skill;
-pub mod load_skill_reference;
+mod recall;
+mod load_skill;
+mod load_skill_reference;
 
 mod files;
 mod aside;
@@ -23,6 +25,7 @@ mod diff;
 mod walk;
 mod plain;
 mod bounded;
+mod confined;
 mod select;
 
 use std::sync::Arc;
@@ -32,17 +35,24 @@ use serde_json::{Value, json};
 
 use crate::contract::{Approver, Effect, Permission, Tool, ToolDefinition};
 use crate::output::ToolError;
+use crate::sandbox::Sandbox;
+use crate::spill::Spill;
 use crate::workspace::Ledger;
 
-pub use ask_user::AskUser;
-pub use edit_file::EditFile;
-pub use glob::Glob;
-pub use grep::Grep;
-pub use list_dir::ListDir;
-pub use read_file::ReadFile;
-pub use run_command::RunCommand;
+use ask_user::AskUser;
+use confined::Confined;
+use edit_file::EditFile;
+use glob::Glob;
+use grep::Grep;
+use list_dir::ListDir;
+use read_file::ReadFile;
+use recall::Recall;
+use run_command::RunCommand;
+use write_file::WriteFile;
+
+pub use load_skill::LoadSkill;
+pub use load_skill_reference::LoadSkillReference;
 pub use select::{Choice, select};
-pub use write_file::WriteFile;
 
 /// What the built-in tools need of the run.
 pub struct Kit {
@@ -50,12 +60,16 @@ pub struct Kit {
     pub ledger: Arc<Ledger>,
     /// The whole environment of commands: [`crate::config::Env::for_children`].
     pub child_env: Vec<(String, String)>,
+    /// What did not fit into the conversation.
+    pub spill: Arc<Spill>,
+    /// The boundary around commands; none where it was switched off.
+    pub sandbox: Option<Arc<Sandbox>>,
     /// Whom `ask_user` asks; without a person the tool does not exist.
     pub person: Option<Arc<dyn Approver>>,
 }
 
 /// The names of all built-in tools, those included that exist only where a person or skills are.
-pub const NAMES: [&str; 10] = [
+pub const NAMES: [&str; 11] = [
     "ask_user",
     "edit_file",
     "glob",
@@ -64,6 +78,7 @@ pub const NAMES: [&str; 10] = [
     "load_skill",
     "load_skill_reference",
     "read_file",
+    "recall",
     "run_command",
     "write_file",
 ];
@@ -78,7 +93,8 @@ pub fn builtin(kit: Kit) -> Vec<Arc<dyn Tool>> {
         Arc::new(ListDir::new()),
         Arc::new(Glob::new()),
         Arc::new(Grep::new()),
-        Arc::new(RunCommand::new(kit.child_env)),
+        Arc::new(RunCommand::new(Confined::new(kit.child_env, kit.sandbox))),
+        Arc::new(Recall::new(kit.spill)),
     ];
     if let Some(person) = kit.person.filter(|person| person.present()) {
         tools.push(Arc::new(AskUser::new(person)));
@@ -139,14 +155,30 @@ mod testing;
 mod tests {
     use super::testing::Nobody;
     use super::*;
+    use crate::sandbox::Plan;
 
     fn all() -> Vec<Arc<dyn Tool>> {
         let person: Arc<dyn Approver> = Arc::new(Nobody { present: true, answer: None });
-        builtin(Kit { ledger: Arc::default(), child_env: Vec::new(), person: Some(person) })
+        let sandbox = Sandbox::new(Plan {
+            workspace: "/w".into(),
+            write: Vec::new(),
+            network: false,
+            home: "/h".into(),
+            own: Vec::new(),
+            temp_base: "/t".into(),
+            undone: "/u".into(),
+        });
+        builtin(Kit {
+            ledger: Arc::default(),
+            child_env: Vec::new(),
+            spill: Arc::default(),
+            sandbox: Some(Arc::new(sandbox)),
+            person: Some(person),
+        })
     }
 
-    /// About 900 tokens: such JSON has four and a half bytes a token.
-    const MOST_BYTES_OF_DEFINITIONS: usize = 4050;
+    /// About 1,000 tokens: such JSON has four and a half bytes a token.
+    const MOST_BYTES_OF_DEFINITIONS: usize = 4600;
 
     #[test]
     fn definitions_are_small() {
@@ -180,8 +212,10 @@ mod tests {
     #[test]
     fn nobody_is_asked_where_nobody_is() {
         let kit = |present| Kit {
+            spill: Arc::default(),
             ledger: Arc::default(),
             child_env: Vec::new(),
+            sandbox: None,
             person: Some(Arc::new(Nobody { present, answer: None })),
         };
         let names =

@@ -28,6 +28,7 @@ const LINE_BYTES: usize = 2000;
 /// How much of a file decides whether it is text.
 const SNIFFED_BYTES: usize = 8192;
 
+/// `read_file`: the text of a file, a window of lines at a time.
 pub struct ReadFile {
     definition: ToolDefinition,
     ledger: Arc<Ledger>,
@@ -41,6 +42,7 @@ struct Arguments {
 }
 
 impl ReadFile {
+    /// `ledger` is told what was read.
     pub fn new(ledger: Arc<Ledger>) -> Self {
         let definition = definition(
             "read_file",
@@ -241,6 +243,7 @@ impl Lines {
                 _ => lines,
             },
             truncated: self.more || self.cut > 0,
+            ..ToolOutput::default()
         })
     }
 }
@@ -273,6 +276,7 @@ fn described(path: &str, kind: &str, found: &Found) -> ToolOutput {
         observation: format!("[{path} is not text: {kind}, {size}; its content is not shown]"),
         summary: text::one_line(&format!("{kind}, {size}"), 60),
         truncated: true,
+        ..ToolOutput::default()
     }
 }
 

@@ -63,10 +63,13 @@ impl Place {
         live: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<ToolOutput, ToolError> {
         let context = CallContext {
+            keep: None,
             workspace: &self.workspace,
             timeout: self.timeout,
             max_tokens: self.max_tokens,
             live,
+            unconfined: false,
+            refused: &|| {},
             notify: &|_| {},
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

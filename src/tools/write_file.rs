@@ -1,6 +1,7 @@
 //! `write_file`: a whole file, new or replaced. What the session has not read, or what changed since, is not
 //! overwritten; line endings and byte order mark of the old content are kept.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -18,6 +19,7 @@ use super::{arguments, counted, definition, text_of};
 
 const BOM: &str = "\u{feff}";
 
+/// `write_file`: a file as a whole.
 pub struct WriteFile {
     definition: ToolDefinition,
     ledger: Arc<Ledger>,
@@ -30,6 +32,7 @@ struct Arguments {
 }
 
 impl WriteFile {
+    /// `ledger` knows what this session has read.
     pub fn new(ledger: Arc<Ledger>) -> Self {
         let definition = definition(
             "write_file",
@@ -58,18 +61,10 @@ impl Tool for WriteFile {
         text_of(arguments, "path").unwrap_or_default().to_owned()
     }
 
-    fn preview(&self, arguments: &Value, workspace: &Workspace) -> String {
-        let (Some(path), Some(content)) = (text_of(arguments, "path"), text_of(arguments, "content")) else {
-            return self.subject(arguments);
-        };
-        let name = workspace.display(&workspace.resolve(path).path);
-        match existing(workspace, path) {
-            Ok(old) => {
-                let old = old.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-                diff::unified(&name, &old, &in_the_manner_of(&old, content))
-            }
-            Err(error) => format!("{name}: {error}"),
-        }
+    fn preview(&self, given: &Value, workspace: &Workspace) -> Result<String, ToolError> {
+        let arguments: Arguments = arguments(given.clone())?;
+        let planned = self.plan(&arguments, workspace)?;
+        Ok(diff::unified(&planned.name, &planned.old, &planned.new))
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
@@ -81,8 +76,17 @@ impl Tool for WriteFile {
     }
 }
 
+/// What a call would do.
+struct Planned {
+    target: PathBuf,
+    name: String,
+    created: bool,
+    old: String,
+    new: String,
+}
+
 impl WriteFile {
-    fn write(&self, arguments: &Arguments, workspace: &Workspace) -> Result<ToolOutput, ToolError> {
+    fn plan(&self, arguments: &Arguments, workspace: &Workspace) -> Result<Planned, ToolError> {
         let path = arguments.path.as_str();
         let target = workspace.resolve(path).path;
         let name = workspace.display(&target);
@@ -93,7 +97,12 @@ impl WriteFile {
         let created = old.is_none();
         let old = String::from_utf8_lossy(old.as_deref().unwrap_or_default()).into_owned();
         let new = in_the_manner_of(&old, &arguments.content);
-        replace(&target, new.as_bytes()).map_err(|error| files::failed(path, &error))?;
+        Ok(Planned { target, name, created, old, new })
+    }
+
+    fn write(&self, arguments: &Arguments, workspace: &Workspace) -> Result<ToolOutput, ToolError> {
+        let Planned { target, name, created, old, new } = self.plan(arguments, workspace)?;
+        replace(&target, new.as_bytes()).map_err(|error| files::failed(&arguments.path, &error))?;
         self.ledger.remember(&target, new.as_bytes());
 
         let change = Change::between(&old, &new);
@@ -108,6 +117,7 @@ impl WriteFile {
             observation,
             summary: change.to_string(),
             truncated: false,
+            ..ToolOutput::default()
         })
     }
 
@@ -238,9 +248,12 @@ mod tests {
 
     #[test]
     fn the_preview_is_the_diff() {
-        let (place, (_, write)) = (Place::with(&[("a.txt", "a\nb\n")]), tools());
-        let preview = write.preview(&json!({ "path": "a.txt", "content": "a\nc\n" }), &place.workspace);
-        assert_eq!(preview, "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n");
+        let (place, (read, write)) = (Place::with(&[("a.txt", "a\nb\n")]), tools());
+        let arguments = json!({ "path": "a.txt", "content": "a\nc\n" });
+        assert!(write.preview(&arguments, &place.workspace).is_err(), "it was not read: there is nothing to ask");
+        place.read(&read, json!({ "path": "a.txt" }));
+        let preview = write.preview(&arguments, &place.workspace);
+        assert_eq!(preview.expect("it would work"), "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n");
         assert_eq!(write.writes(&json!({ "path": "a.txt" })), ["a.txt"]);
     }
 }

@@ -16,6 +16,7 @@ pub struct Node {
     pub place: Place,
 }
 
+/// What a value is made of.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Tree {
     Scalar(Scalar),
@@ -30,6 +31,7 @@ pub struct Key {
     pub place: Place,
 }
 
+/// A value without parts, as it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scalar {
     pub text: String,
@@ -101,6 +103,7 @@ impl Node {
         }
     }
 
+    /// The text of a scalar; `None` for lists and mappings.
     pub fn text(&self) -> Option<&str> {
         match &self.tree {
             Tree::Scalar(scalar) => Some(&scalar.text),

@@ -39,8 +39,8 @@ fn the_format_of_events_is_pinned() {
     {"v":1,"type":"text.delta","text":"Let me look.","seq":4,"time":"TIME","session_id":"ID","run_id":"ID"}
     {"v":1,"type":"message","role":"assistant","content":"Let me look.","tool_calls":[{"id":"call_0","name":"read_file","arguments":"{\"path\":\"a.txt\"}"}],"finish_reason":"tool_calls","usage":{"input_tokens":100,"cached_input_tokens":0,"output_tokens":20,"reasoning_tokens":0,"estimated":false},"cost_usd":0.003,"seq":5,"time":"TIME","session_id":"ID","run_id":"ID"}
     {"v":1,"type":"tool.started","call_id":"call_0","name":"read_file","arguments":{"path":"a.txt"},"subject":"a.txt","seq":6,"time":"TIME","session_id":"ID","run_id":"ID"}
-    {"v":1,"type":"tool.finished","call_id":"call_0","name":"read_file","status":"ok","summary":"1 line","telemetry":{"duration_ms":0,"output_bytes":7},"truncated":false,"seq":7,"time":"TIME","session_id":"ID","run_id":"ID"}
-    {"v":1,"type":"message","role":"tool","call_id":"call_0","name":"read_file","content":"1\thello","status":"ok","seq":8,"time":"TIME","session_id":"ID","run_id":"ID"}
+    {"v":1,"type":"tool.finished","call_id":"call_0","name":"read_file","status":"ok","summary":"1 line","telemetry":{"duration_ms":0,"output_bytes":53},"truncated":false,"seq":7,"time":"TIME","session_id":"ID","run_id":"ID"}
+    {"v":1,"type":"message","role":"tool","call_id":"call_0","name":"read_file","content":"<result tool=\"read_file\" untrusted>\n1\thello\n</result>","status":"ok","seq":8,"time":"TIME","session_id":"ID","run_id":"ID"}
     {"v":1,"type":"request.started","step":2,"messages":4,"input_tokens":0,"prefix_tokens":0,"seq":9,"time":"TIME","session_id":"ID","run_id":"ID"}
     {"v":1,"type":"text.delta","text":"It says hello.","seq":10,"time":"TIME","session_id":"ID","run_id":"ID"}
     {"v":1,"type":"message","role":"assistant","content":"It says hello.","finish_reason":"stop","usage":{"input_tokens":100,"cached_input_tokens":0,"output_tokens":20,"reasoning_tokens":0,"estimated":false},"cost_usd":0.003,"seq":11,"time":"TIME","session_id":"ID","run_id":"ID"}

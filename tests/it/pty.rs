@@ -5,6 +5,9 @@ use std::num::NonZeroU16;
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::thread;
 
+use nix::sys::signal::{Signal, kill};
+use nix::sys::termios::{LocalFlags, tcgetattr};
+use nix::unistd::Pid;
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
 
 use crate::run::{GUARD, Place, Run};
@@ -99,6 +102,27 @@ impl Terminal {
     /// Every byte that was written so far.
     pub fn raw(&self) -> String {
         String::from_utf8_lossy(&self.state.0.lock().expect("the watcher does not panic").raw).into_owned()
+    }
+
+    /// Sends the program a signal.
+    pub fn signal(&self, signal: Signal) {
+        let pid = self.child.as_ref().and_then(|child| child.process_id()).expect("it runs");
+        kill(Pid::from_raw(i32::try_from(pid).expect("a process id")), signal).expect("the process is alive");
+    }
+
+    /// The local modes of the terminal, as the shell would find them.
+    pub fn modes(&self) -> LocalFlags {
+        let name = self.master.tty_name().expect("a terminal has a name");
+        let tty = std::fs::OpenOptions::new().read(true).open(name).expect("the terminal is still there");
+        tcgetattr(&tty).expect("it is a terminal").local_flags
+    }
+
+    /// Everything that was written, once the program has ended.
+    pub fn raw_to_the_end(&self) -> String {
+        let (seen, changed) = &*self.state;
+        let seen = seen.lock().expect("the watcher does not panic");
+        drop(changed.wait_timeout_while(seen, GUARD, |seen| !seen.ended).expect("the watcher does not panic"));
+        self.raw()
     }
 
     /// Waits for the end of the program and returns its exit code.

@@ -8,12 +8,20 @@ use crate::reply::{Act, Reply};
 use crate::run::Run;
 use crate::server::{Server, assert_answered_once, assert_append_only};
 
-fn chat(server: &Server) -> Terminal {
-    Terminal::start(&Run::new().server(server))
+/// A chat that is ready for its first message.
+pub fn chat(server: &Server) -> Terminal {
+    start(&Run::new().server(server))
+}
+
+/// The same of any run that chats.
+pub fn start(run: &Run) -> Terminal {
+    let terminal = Terminal::start(run);
+    terminal.wait_for("> ");
+    terminal
 }
 
 /// The last thing that the user said in each request.
-fn said(server: &Server) -> Vec<String> {
+pub fn said(server: &Server) -> Vec<String> {
     server.requests().iter().map(|request| request.user().to_owned()).collect()
 }
 
@@ -77,7 +85,7 @@ fn control_c_kills_a_running_command_and_the_next_message_works() {
         Server::start([Reply::call("run_command", &json!({"command": Lifeline::COMMAND})), Reply::text("Fine.")]);
     let run = Run::new().args(["chat", "--approve", "all"]).server(&server);
     let lifeline = Lifeline::new(&run.place().workspace());
-    let mut terminal = Terminal::start(&run);
+    let mut terminal = start(&run);
     terminal.line("run it");
     lifeline.wait_started();
     terminal.keys("\x03");
@@ -158,7 +166,7 @@ fn commands_come_from_one_table() {
 fn paths_are_completed_after_an_at_sign() {
     let server = Server::start([Reply::text("Seen.")]);
     let run = Run::new().server(&server).file("unmistakable.txt", "x");
-    let mut terminal = Terminal::start(&run);
+    let mut terminal = start(&run);
     terminal.keys("look at @unmis\t");
     terminal.wait_for("@unmistakable.txt");
 }
@@ -182,12 +190,13 @@ fn a_write_is_asked_for_and_shows_what_it_would_do() {
         Server::start([write("yes.txt"), Reply::text("Written."), write("no.txt"), Reply::text("Left it.")]);
     let mut terminal = chat(&server);
     terminal.line("write yes");
-    terminal.wait_for("the new text");
+    terminal.wait_for("Allow?");
+    assert!(terminal.screen().contains("+the new text"), "{}{:?}", terminal.screen(), terminal.raw());
     terminal.line("y");
     terminal.wait_for("Written.");
     assert_eq!(terminal.place.read("yes.txt"), "the new text\n");
     terminal.line("write no");
-    terminal.wait_for("no.txt");
+    terminal.wait_until("the second question", |screen| screen.matches("Allow?").count() == 2);
     terminal.line("n");
     terminal.wait_for("Left it.");
     assert!(!terminal.place.exists("no.txt"));

@@ -224,3 +224,25 @@ fn a_skill_is_disclosed_by_name_and_loaded_on_demand() {
     assert!(requests[2].last_result().contains("Arabica."), "{}", requests[2].last_result());
     assert!(!requests[3].last_result().contains("0.25"), "a reference leads out of its skill");
 }
+
+#[test]
+fn what_a_long_output_leaves_out_is_recalled_by_id_and_by_search() {
+    let lines = "i=1; while [ $i -le 20000 ]; do echo \"line $i of many\"; i=$((i+1)); done";
+    let server = Server::start([
+        Reply::call("run_command", &json!({"command": lines})),
+        Reply::call("recall", &json!({"id": "r1", "offset": 10000, "limit": 2})),
+        Reply::call("recall", &json!({"query": "LINE 12345 "})),
+        Reply::call("recall", &json!({"id": "r9"})),
+        Reply::text("done"),
+    ]);
+    let output = Run::task(&server, "task").args(["--approve", "all", "-o", "jsonl"]).run().success();
+    let requests = server.requests();
+    let notice = requests[1].last_result();
+    assert!(notice.contains("bytes left out; recall id=r1 reads the whole"), "{}", &notice[notice.len() / 2..]);
+    assert!(requests[2].last_result().contains("line 10000 of many\nline 10001 of many\n"), "by id");
+    assert!(requests[3].last_result().contains("r1:12345: line 12345 of many"), "by search");
+    assert!(requests[4].last_result().contains("the ids are r1"), "an unknown id names those that there are");
+    let events = output.events();
+    let finished = events.0.iter().find(|event| event["type"] == "tool.finished").expect("the command ended");
+    assert_eq!(finished["spill_id"], "r1");
+}

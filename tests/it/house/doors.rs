@@ -15,13 +15,14 @@ const DOORS: &[(&str, &[&str])] = &[
     ("saphyr_parser", &["src/yaml.rs", "src/yaml/"]),
     ("serde_yaml", &["src/yaml.rs", "src/yaml/"]),
     ("jsonschema", &["src/agent/validator.rs"]),
-    ("schemars", &["src/config/"]),
+    ("schemars", &["src/config/", "src/output.rs"]),
     ("include_dir", &["src/builtin.rs"]),
     // templates
     ("minijinja", &["src/template/"]),
     ("minijinja_contrib", &["src/template/"]),
     // network and model
     ("async_openai", &["src/llm/openai.rs", "src/llm/openai/"]),
+    ("memchr", &["src/llm/sse.rs"]),
     ("reqwest", &["src/net.rs", "src/net/", "src/llm/"]),
     ("rustls", &["src/net.rs", "src/net/"]),
     ("tiktoken_rs", &["src/tokens.rs", "src/tokens/"]),
@@ -35,7 +36,10 @@ const DOORS: &[(&str, &[&str])] = &[
     ("similar", &["src/tools/"]),
     ("strsim", &["src/text.rs"]),
     // operating system
-    ("nix", &["src/process.rs", "src/process/", "src/terminal.rs"]),
+    ("nix", &["src/process/", "src/sandbox/", "src/terminal.rs"]),
+    ("landlock", &["src/sandbox/linux/"]),
+    ("rustix", &["src/sandbox/linux/"]),
+    ("seccompiler", &["src/sandbox/linux/"]),
     // errors: `anyhow` above the library layers, kinds of errors below
     ("anyhow", &["src/agent/", "src/app/", "src/repl/", "src/cli/"]),
 ];

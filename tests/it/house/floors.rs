@@ -1,13 +1,14 @@
 //! The floors: a module uses strictly lower floors only, so that everything can be read from the ground up.
 
-use super::source::{none, package, rust};
+use super::source::{Source, none, package, rust};
 
 /// From the ground up. A module may use what stands on a lower line; neighbours on one line never see one another.
 const FLOORS: &[&[&str]] = &[
     &["text", "builtin", "json"],
     &["yaml", "template", "message", "attachment", "output"],
-    &["frontmatter", "tokens", "event", "workspace"],
-    &["config", "net", "process", "terminal"],
+    &["frontmatter", "tokens", "present", "event", "workspace"],
+    &["config", "net", "sandbox", "spill", "terminal"],
+    &["process"],
     &["contract"],
     &["prompt", "skills", "session", "policy"],
     &["llm", "tools", "sink"],
@@ -17,6 +18,12 @@ const FLOORS: &[&[&str]] = &[
     &["repl"],
     &["cli"],
 ];
+
+/// Floors below this one do no I/O.
+const FLOORS_WITH_IO: usize = 2;
+
+/// How it would show.
+const IO: &[&str] = &["fs::", "std::net", "process::", "tokio::", "env::", "stdin()", "SystemTime", "Instant"];
 
 /// What `main.rs` may name of the library.
 const MAIN_USES: &[&str] = &["cli"];
@@ -66,6 +73,32 @@ fn every_module_stands_on_a_floor() {
         order.is_sorted(),
         "src/lib.rs declares its modules from the ground up; put them in the table's order"
     );
+}
+
+#[test]
+fn the_map_shows_the_same_floors() {
+    let map = std::fs::read_to_string(package().join("ARCHITECTURE.md")).expect("the package has a map");
+    for (number, modules) in FLOORS.iter().enumerate() {
+        let row = map.lines().find(|line| line.starts_with(&format!("| {number} |"))).unwrap_or_default();
+        let column = row.split('|').nth(2).unwrap_or_default();
+        let mut shown: Vec<&str> = column.split_whitespace().map(|name| name.trim_matches('`')).collect();
+        let mut here = modules.to_vec();
+        shown.sort_unstable();
+        here.sort_unstable();
+        assert_eq!(shown, here, "floor {number} of ARCHITECTURE.md and of this table must be the same");
+    }
+}
+
+#[test]
+fn values_do_no_input_or_output() {
+    let is_value = |file: &Source| file.module().and_then(floor).is_some_and(|floor| floor < FLOORS_WITH_IO);
+    let mut broken = Vec::new();
+    for file in rust(&["src"]).into_iter().filter(is_value) {
+        for (line, code) in file.code() {
+            broken.extend(IO.iter().filter(|w| code.contains(**w)).map(|w| format!("{}:{line}: {w}", file.path)));
+        }
+    }
+    none("The lowest floors are values and pure functions. Take what is read as an argument:", &broken);
 }
 
 fn floor(module: &str) -> Option<usize> {

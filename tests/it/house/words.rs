@@ -183,7 +183,11 @@ fn nothing_strays_among_what_is_compiled_in() {
     );
     let leftovers: Vec<String> = tracked()
         .into_iter()
-        .filter(|path| [".orig", ".rej", ".bak", "~", ".swp", ".snap.new"].iter().any(|end| path.ends_with(end)))
+        .filter(|path| {
+            [".orig", ".rej", ".bak", "~", ".swp", ".snap.new", ".pending-snap"]
+                .iter()
+                .any(|end| path.ends_with(end))
+        })
         .collect();
     none("Left over from an edit; delete them:", &leftovers);
 }

@@ -1,0 +1,246 @@
+//! What lies inside of a run, piece by piece: decoding and assembling a stream, the session's log, configuration,
+//! prompts, requests, estimates, loop detection. Whole processes are timed by `benches/compare.sh`.
+//!
+//! ```text
+//! cargo bench --bench inside                 all of it
+//! cargo bench --bench inside -- session      what has `session` in its name
+//! ```
+//!
+//! Where a bench takes sizes, ten times the size should cost ten times the time.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use agent::agent::{RepeatDetector, Repetition};
+use agent::app::{self, Options, Services};
+use agent::config::{self, Config, Env, LoadOptions};
+use agent::context::Ruler;
+use agent::contract::{Delta, ReplyEnd, ToolDefinition};
+use agent::llm::assemble::Assembly;
+use agent::llm::request::Body;
+use agent::llm::sse::Decoder;
+use agent::message::{AssistantMessage, CallStatus, Message, ToolCall, ToolMessage};
+use agent::session::{About, Session, Store};
+use agent::sink::Nobody;
+use agent::tokens;
+use agent::workspace::Workspace;
+use divan::counter::BytesCount;
+use divan::{Bencher, black_box};
+use jiff::Timestamp;
+use serde_json::Map;
+
+fn main() {
+    divan::main();
+}
+
+const NOON: Timestamp = Timestamp::constant(1_800_000_000, 0);
+
+// ------------------------------------------------------------------------------------------------ a stream
+
+/// What a read from the network holds at most.
+const READ: usize = 16 * 1024;
+
+#[divan::bench(args = [5_000, 50_000, 500_000])]
+fn stream_decode(bencher: Bencher<'_, '_>, events: usize) {
+    let stream = stream(events);
+    bencher.counter(BytesCount::of_slice(&stream)).bench(|| {
+        let (mut decoder, mut data) = (Decoder::default(), 0);
+        for read in stream.chunks(READ) {
+            decoder.feed(read, |event| data_len(&mut data, event.data.len())).expect("short events");
+        }
+        data
+    });
+}
+
+#[divan::bench(args = [5_000, 50_000, 500_000])]
+fn stream_to_reply(bencher: Bencher<'_, '_>, events: usize) {
+    let stream = stream(events);
+    bencher.counter(BytesCount::of_slice(&stream)).bench(|| {
+        let (mut decoder, mut assembly) = (Decoder::default(), Assembly::new(HashSet::new()));
+        let mut text = String::new();
+        for read in stream.chunks(READ) {
+            decoder.feed(read, |event| assembly.event(event.name, event.data).is_ok()).expect("short events");
+            while let Some(delta) = assembly.take() {
+                if let Delta::Text(piece) = delta {
+                    text.push_str(&piece);
+                }
+            }
+        }
+        (text, assembly.end(|| 0))
+    });
+}
+
+/// One call whose arguments come in pieces: a file that is written.
+#[divan::bench(args = [1_000, 10_000, 100_000])]
+fn stream_of_arguments(bencher: Bencher<'_, '_>, pieces: usize) {
+    let first = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"write_file","arguments":"{\"text\":\""}}]}}]}"#;
+    let piece = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"fn f"}}]}}]}"#;
+    let last = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"}"}}]}}]}"#;
+    bencher.bench(|| -> ReplyEnd {
+        let mut assembly = Assembly::new(HashSet::new());
+        for event in [first].into_iter().chain(std::iter::repeat_n(piece, pieces)).chain([last]) {
+            assembly.event(b"", event.as_bytes()).expect("a chunk");
+        }
+        assembly.end(|| 0)
+    });
+}
+
+fn data_len(sum: &mut usize, len: usize) -> bool {
+    *sum += len;
+    true
+}
+
+/// A reply as servers stream it, one token an event.
+fn stream(events: usize) -> Vec<u8> {
+    let event = |n: usize| {
+        format!(
+            "data: {{\"id\":\"reply\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":\
+             [{{\"index\":0,\"delta\":{{\"content\":\"{:03} \"}},\"finish_reason\":null}}]}}\n\n",
+            n % 1000
+        )
+    };
+    (0..events).flat_map(|n| event(n).into_bytes()).chain(*b"data: [DONE]\n\n").collect()
+}
+
+// ------------------------------------------------------------------------------------------------ a start
+
+#[divan::bench]
+fn start_config() -> Config {
+    let dir = std::env::temp_dir();
+    let workspace = Workspace::open(&dir).expect("a directory");
+    configuration(&workspace)
+}
+
+#[divan::bench]
+fn start_services(bencher: Bencher<'_, '_>) {
+    let workspace = Workspace::open(&std::env::temp_dir()).expect("a directory");
+    let config = configuration(&workspace);
+    bencher.bench(|| services(&config, &workspace));
+}
+
+#[divan::bench]
+fn start_system_prompt(bencher: Bencher<'_, '_>) {
+    let workspace = Workspace::open(&std::env::temp_dir()).expect("a directory");
+    let services = services(&configuration(&workspace), &workspace);
+    let session = Session::ephemeral(about(workspace.root()), NOON);
+    bencher.bench(|| services.agent.briefing.system(&session, "run").expect("the built-in prompt renders"));
+}
+
+fn configuration(workspace: &Workspace) -> Config {
+    let nowhere = "/nonexistent/home";
+    let env = Env::from_pairs([("HOME", nowhere), ("OPENAI_API_KEY", "sk-bench"), ("AGENT_MODEL", "gpt-5-mini")]);
+    let options = LoadOptions { env: &env, workspace, config_dir: None, sets: &[], trust: false };
+    config::load(&options).expect("the built-in configuration is sound")
+}
+
+fn services(config: &Config, workspace: &Workspace) -> Services {
+    app::assemble(config, workspace, &Options::default(), Arc::new(Nobody)).expect("the built-in agent")
+}
+
+fn about(workspace: &Path) -> About<'_> {
+    About { workspace, agent: "default", model: "default" }
+}
+
+// ------------------------------------------------------------------------------------------------ a request
+
+/// Thousands of tokens in the conversation.
+const CONVERSATIONS: [usize; 3] = [2, 20, 200];
+
+#[divan::bench(args = CONVERSATIONS)]
+fn request_body(bencher: Bencher<'_, '_>, thousands: usize) {
+    let (messages, tools) = (conversation(thousands * 1000), definitions());
+    let (head, extra) = (Map::from_iter([("model".to_owned(), "m".into())]), Map::new());
+    let body = Body { head, tools: &tools, strict: false, messages: &messages, tail: Map::new(), extra: &extra };
+    bencher.counter(BytesCount::new(body.to_vec().len())).bench(|| body.to_vec());
+}
+
+#[divan::bench(args = CONVERSATIONS)]
+fn request_measured_anew(bencher: Bencher<'_, '_>, thousands: usize) {
+    let (messages, tools) = (conversation(thousands * 1000), definitions());
+    bencher.bench(|| Ruler::default().measure(black_box(&messages), &tools));
+}
+
+/// What a step of a loop pays: only what is new.
+#[divan::bench(args = CONVERSATIONS)]
+fn request_measured_again(bencher: Bencher<'_, '_>, thousands: usize) {
+    let (messages, tools) = (conversation(thousands * 1000), definitions());
+    let mut ruler = Ruler::default();
+    bencher.bench_local(|| ruler.measure(black_box(&messages), &tools));
+}
+
+#[divan::bench(args = CONVERSATIONS)]
+fn estimate_tokens(bencher: Bencher<'_, '_>, thousands: usize) {
+    let text = "fn main() { println!(\"Grüße, 世界\"); }\n".repeat(thousands * 100);
+    bencher.counter(BytesCount::of_str(&text)).bench(|| tokens::estimate(black_box(&text)));
+}
+
+fn definitions() -> Vec<ToolDefinition> {
+    let workspace = Workspace::open(&std::env::temp_dir()).expect("a directory");
+    services(&configuration(&workspace), &workspace).agent.tools.definitions().to_vec()
+}
+
+/// A loop of reading files, with about so many tokens in all.
+fn conversation(tokens: usize) -> Vec<Message> {
+    const RESULT_TOKENS: usize = 1000;
+    let result = "    let line = reader.read_line(&mut buffer)?; // 42\n".repeat(RESULT_TOKENS * 4 / 52);
+    let mut messages = vec![Message::User { content: "mend the reader".to_owned() }];
+    for step in 0..tokens / RESULT_TOKENS {
+        let (id, name) = (format!("call_{step}"), "read_file".to_owned());
+        let arguments = format!("{{\"path\":\"src/file_{step}.rs\"}}");
+        let call = ToolCall { id: id.clone(), name: name.clone(), arguments };
+        messages.push(Message::Assistant(AssistantMessage { tool_calls: vec![call], ..Default::default() }));
+        let answer = ToolMessage { call_id: id, name, content: result.clone(), status: CallStatus::Ok };
+        messages.push(Message::Tool(answer));
+    }
+    messages
+}
+
+// ------------------------------------------------------------------------------------------------ the log
+
+/// Kilobytes of conversation.
+const LOGS: [usize; 3] = [100, 1_000, 10_000];
+
+/// Without the waits for the disk, which belong to replies with calls and to the end of a turn.
+#[divan::bench(args = LOGS, sample_count = 10)]
+fn session_append(bencher: Bencher<'_, '_>, kilobytes: usize) {
+    let message = Message::User { content: "a line of a conversation\n".repeat(40) };
+    bencher.with_inputs(|| tempfile::tempdir().expect("a directory")).bench_values(|dir| {
+        let mut session = Store::new(dir.path()).create(about(Path::new("/w")), NOON);
+        (0..kilobytes).for_each(|_| session.record(message.clone(), NOON).expect("written"));
+        (session, dir)
+    });
+}
+
+#[divan::bench(args = LOGS, sample_count = 20)]
+fn session_load(bencher: Bencher<'_, '_>, kilobytes: usize) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = Store::new(dir.path());
+    let mut session = store.create(about(Path::new("/w")), NOON);
+    for message in conversation(kilobytes * 1000 / 4) {
+        session.record(message, NOON).expect("written");
+    }
+    let id = session.id().to_owned();
+    drop(session);
+    bencher.bench(|| store.read(&id).expect("a sound log"));
+}
+
+/// A long reply as it streams into the log.
+#[divan::bench(args = [1_000, 10_000, 100_000], sample_count = 20)]
+fn session_stream(bencher: Bencher<'_, '_>, deltas: usize) {
+    bencher.with_inputs(|| tempfile::tempdir().expect("a directory")).bench_values(|dir| {
+        let mut session = Store::new(dir.path()).create(about(Path::new("/w")), NOON);
+        (0..deltas).for_each(|_| session.stream_text("a few words of a reply, ", NOON));
+        (session, dir)
+    });
+}
+
+// ------------------------------------------------------------------------------------------------ the loop
+
+/// Calls that all differ: the detector looks at everything and finds nothing.
+#[divan::bench(args = [100, 1_000, 10_000])]
+fn loop_detection(calls: usize) -> Repetition {
+    let mut detector = RepeatDetector::new(12, 3);
+    let observed = (0..calls).map(|n| detector.observe("read_file", &format!("{{\"path\":\"f{n}\"}}"), "text"));
+    observed.last().expect("there are calls")
+}

@@ -1,0 +1,79 @@
+//! Data that is too large: lists cut to their first items, with the exact count of what there was.
+
+use serde_json::{Map, Value, json};
+
+use crate::text;
+
+/// `data` in at most about `most` bytes of JSON. A list becomes `{"items": […], "total_count": N, "note": …}`; the
+/// largest list or text inside an object is cut the same way.
+#[must_use]
+pub fn fit(data: &Value, most: usize) -> Value {
+    if data.to_string().len() <= most {
+        return data.clone();
+    }
+    match data {
+        Value::Array(items) => first_items(items, most),
+        Value::Object(fields) => fit_fields(fields, most),
+        Value::String(text) => Value::String(cut(text, most)),
+        other => other.clone(),
+    }
+}
+
+fn first_items(items: &[Value], most: usize) -> Value {
+    let mut used = 0;
+    let kept: Vec<&Value> = items
+        .iter()
+        .take_while(|item| {
+            used += item.to_string().len() + 1;
+            used <= most
+        })
+        .collect();
+    let note = format!("the first {} of {} items; the rest is left out", kept.len(), items.len());
+    json!({ "items": kept, "total_count": items.len(), "note": note })
+}
+
+/// Each field gets its share; what the small ones leave goes to the large ones.
+fn fit_fields(fields: &Map<String, Value>, most: usize) -> Value {
+    let mut sizes: Vec<(usize, &String)> =
+        fields.iter().map(|(name, value)| (value.to_string().len() + name.len() + 4, name)).collect();
+    sizes.sort_unstable();
+    let mut room = most;
+    let mut fitted = Map::new();
+    for (at, (size, name)) in sizes.iter().enumerate() {
+        let share = room / (sizes.len() - at);
+        fitted.insert((*name).clone(), fit(&fields[*name], share.saturating_sub(name.len() + 4)));
+        room = room.saturating_sub(share.min(*size));
+    }
+    fields
+        .keys()
+        .filter_map(|name| fitted.remove(name).map(|value| (name.clone(), value)))
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+fn cut(text: &str, most: usize) -> String {
+    let head = text::head(text, most * 2 / 3);
+    let tail = text::tail(text, most / 3);
+    format!("{head}\n[… {} bytes left out …]\n{tail}", text.len() - head.len() - tail.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_list_says_how_many_there_were() {
+        let list: Vec<u64> = (0..1000).collect();
+        let fitted = fit(&json!({"files": list, "path": "src"}), 100);
+        assert_eq!((fitted["path"].as_str(), fitted["files"]["total_count"].as_u64()), (Some("src"), Some(1000)));
+        let kept = fitted["files"]["items"].as_array().expect("a list").len();
+        assert!(kept > 5 && kept < 50, "{fitted}");
+        assert_eq!(fitted.as_object().expect("an object").keys().collect::<Vec<_>>(), ["files", "path"]);
+    }
+
+    #[test]
+    fn what_fits_is_untouched() {
+        let data = json!({"a": [1, 2, {"b": "c"}]});
+        assert_eq!(fit(&data, 1000), data);
+    }
+}

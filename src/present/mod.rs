@@ -1,0 +1,238 @@
+//! A tool's result as the model reads it: which parts of it (the format), written down how (the encoding, one file
+//! each).
+//!
+//! Every result opens with the same bytes for the same tool, so that a provider's prefix cache can reuse them, and
+//! nothing that changes from run to run (time, id, duration) is part of it, outside of `detailed`. What came from
+//! outside is marked as untrusted within the encoding, so that the whole stays parseable. Telemetry and metadata
+//! have no way in: [`View`] has no place for them.
+
+mod compact;
+mod csv;
+mod data;
+mod json;
+mod neutral;
+mod text;
+mod xml;
+mod yaml;
+
+use serde_json::Value;
+
+use crate::message::CallStatus;
+use crate::output::{Encoding, ResponseFormat, ToolOutput};
+
+pub use data::fit;
+pub use neutral::{neutralise, restore};
+
+/// Who is speaking, and whether what it says directs the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Source<'a> {
+    pub tool: &'a str,
+    /// Instructions that the person installed (skills) or said; anything else is data.
+    pub trusted: bool,
+}
+
+/// What changes from call to call; only `detailed` shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Occasion<'a> {
+    pub call_id: &'a str,
+    pub duration_ms: u64,
+}
+
+/// What of a result is written down: names and values, in order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct View<'a> {
+    pub source: Source<'a>,
+    pub fields: Vec<(&'static str, Field)>,
+}
+
+/// One value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Field {
+    Text(String),
+    Data(Value),
+}
+
+/// Chooses the parts of a result. `most` is the bytes that its data may have; an array is cut to its first items.
+#[must_use]
+pub fn view<'a>(
+    source: Source<'a>,
+    status: CallStatus,
+    output: &ToolOutput,
+    format: ResponseFormat,
+    occasion: Occasion<'_>,
+    most: usize,
+) -> View<'a> {
+    let text = |text: &str| Field::Text(text.to_owned());
+    let content = ("content", Field::Text(marked(source, &output.observation)));
+    let outcome = || ("status", text(word(status)));
+    let data = || ("result", Field::Data(fit(&output.result, most)));
+    let failed = status != CallStatus::Ok;
+    let fields = match format {
+        ResponseFormat::Concise | ResponseFormat::Raw if failed => vec![outcome(), content],
+        ResponseFormat::Concise => vec![content],
+        ResponseFormat::Standard => vec![outcome(), ("summary", text(&output.summary)), content],
+        ResponseFormat::Detailed => vec![
+            outcome(),
+            ("summary", text(&output.summary)),
+            content,
+            data(),
+            ("call_id", text(occasion.call_id)),
+            ("duration_ms", Field::Data(occasion.duration_ms.into())),
+        ],
+        ResponseFormat::Raw => vec![data()],
+    };
+    View { source, fields }
+}
+
+/// Writes a view down.
+#[must_use]
+pub fn encode(view: &View<'_>, encoding: Encoding) -> String {
+    match encoding {
+        Encoding::Text => text::encode(view),
+        Encoding::Json => json::encode(view),
+        Encoding::Yaml => yaml::encode(view),
+        Encoding::Xml => xml::encode(view),
+        Encoding::Compact => compact::encode(view),
+    }
+}
+
+fn marked(source: Source<'_>, text: &str) -> String {
+    if source.trusted { text.to_owned() } else { neutralise(text).into_owned() }
+}
+
+fn word(status: CallStatus) -> &'static str {
+    match status {
+        CallStatus::Ok => "ok",
+        CallStatus::Error => "error",
+        CallStatus::Denied => "denied",
+        CallStatus::Timeout => "timeout",
+        CallStatus::Cancelled => "cancelled",
+    }
+}
+
+impl Field {
+    /// As one text; data as compact JSON.
+    fn as_text(&self) -> std::borrow::Cow<'_, str> {
+        match self {
+            Self::Text(text) => text.into(),
+            Self::Data(data) => data.to_string().into(),
+        }
+    }
+
+    fn as_value(&self) -> Value {
+        match self {
+            Self::Text(text) => Value::String(text.clone()),
+            Self::Data(data) => data.clone(),
+        }
+    }
+}
+
+impl View<'_> {
+    /// The whole as one object: tool, mark, fields.
+    fn as_object(&self) -> serde_json::Map<String, Value> {
+        let mut object = serde_json::Map::new();
+        object.insert("tool".to_owned(), self.source.tool.into());
+        if !self.source.trusted {
+            object.insert("untrusted".to_owned(), true.into());
+        }
+        object.extend(self.fields.iter().map(|(name, field)| ((*name).to_owned(), field.as_value())));
+        object
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    const FORMATS: [ResponseFormat; 4] =
+        [ResponseFormat::Concise, ResponseFormat::Standard, ResponseFormat::Detailed, ResponseFormat::Raw];
+    const ENCODINGS: [Encoding; 5] =
+        [Encoding::Text, Encoding::Json, Encoding::Yaml, Encoding::Xml, Encoding::Compact];
+    const SOURCE: Source<'_> = Source { tool: "grep", trusted: false };
+
+    fn output(observation: &str) -> ToolOutput {
+        let mut output = ToolOutput {
+            result: json!({"matches": [{"path": "a.rs", "line": 1}], "note": observation}),
+            observation: observation.to_owned(),
+            summary: "1 match".to_owned(),
+            ..ToolOutput::default()
+        };
+        output.metadata.insert("probe".to_owned(), "METADATA".into());
+        output
+    }
+
+    fn shown(observation: &str, format: ResponseFormat, encoding: Encoding, id: &str) -> String {
+        let occasion = Occasion { call_id: id, duration_ms: 1234 };
+        encode(&view(SOURCE, CallStatus::Ok, &output(observation), format, occasion, 10_000), encoding)
+    }
+
+    #[test]
+    fn a_result_opens_with_the_same_bytes_for_the_same_tool() {
+        for encoding in ENCODINGS {
+            let openings: Vec<String> = FORMATS
+                .iter()
+                .map(|format| shown("text", *format, encoding, "call_1").chars().take(20).collect())
+                .collect();
+            assert!(openings.windows(2).all(|pair| pair[0] == pair[1]), "{encoding:?} {openings:?}");
+        }
+    }
+
+    #[test]
+    fn only_detailed_changes_from_call_to_call_and_metadata_is_nowhere() {
+        for encoding in ENCODINGS {
+            for format in FORMATS {
+                let (one, two) = (shown("x", format, encoding, "call_1"), shown("x", format, encoding, "call_2"));
+                assert_eq!(one == two, format != ResponseFormat::Detailed, "{format:?} {encoding:?}");
+                assert_eq!(one.contains("1234"), format == ResponseFormat::Detailed, "{one}");
+                assert!(!one.contains("METADATA"), "{one}");
+                assert!(one.contains("untrusted"), "{one}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_failure_shows_its_status_even_when_concise() {
+        let output = ToolOutput { observation: "no such file".to_owned(), ..ToolOutput::default() };
+        let occasion = Occasion { call_id: "c", duration_ms: 0 };
+        let view = view(SOURCE, CallStatus::Error, &output, ResponseFormat::Raw, occasion, 100);
+        assert_eq!(
+            encode(&view, Encoding::Json),
+            r#"{"tool":"grep","untrusted":true,"status":"error","content":"no such file"}"#
+        );
+    }
+
+    proptest! {
+        /// Whatever a file holds, what is read back is what was written: nothing broke out of its field.
+        #[test]
+        fn data_formats_round_trip(content in "[\\PC\n\t\\\\|:\"'<>&\u{0}-\u{1f}]{0,60}") {
+            let object = |text: &str| serde_json::from_str::<Value>(text).expect("one JSON object");
+            let expected = neutralise(&content).into_owned();
+            let json = shown(&content, ResponseFormat::Standard, Encoding::Json, "c");
+            prop_assert_eq!(&object(&json)["content"], &Value::String(expected.clone()));
+            prop_assert_eq!(json.lines().count(), 1);
+            let yaml: Value = crate::yaml::parse(&shown(&content, ResponseFormat::Standard, Encoding::Yaml, "c"))
+                .expect("one YAML document");
+            prop_assert_eq!(yaml["content"].as_str(), Some(expected.as_str()));
+            let compact = shown(&content, ResponseFormat::Standard, Encoding::Compact, "c");
+            prop_assert_eq!(compact.lines().count(), 1);
+            let fields = compact::decode(&compact);
+            let found = fields.iter().find(|(name, _)| name == "content").map(|(_, value)| value.as_str());
+            prop_assert_eq!(found, Some(expected.as_str()));
+            let xml = shown(&content, ResponseFormat::Standard, Encoding::Xml, "c");
+            prop_assert_eq!(xml.matches("</content>").count(), 1);
+            prop_assert_eq!(xml.matches("</result>").count(), 1);
+        }
+
+        /// The closing tag of the text encoding stands once, at the end.
+        #[test]
+        fn text_cannot_be_broken_out_of(content in "(</?result[ >]|<system>|x|\n|<\u{2060}/result>){0,8}") {
+            let text = shown(&content, ResponseFormat::Concise, Encoding::Text, "c");
+            prop_assert_eq!(text.matches("</result>").count(), 1);
+            prop_assert!(text.ends_with("\n</result>"));
+            prop_assert_eq!(restore(&neutralise(&content)).into_owned(), content);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! XML: one element with a child for each field; what XML cannot carry is replaced.
+
+use std::fmt::Write;
+
+use super::View;
+
+pub(super) fn encode(view: &View<'_>) -> String {
+    let mut out = format!("<result tool=\"{}\"", escape(view.source.tool));
+    if !view.source.trusted {
+        out += " untrusted=\"true\"";
+    }
+    out.push('>');
+    for (name, field) in &view.fields {
+        let _ = write!(out, "<{name}>{}</{name}>", escape(&field.as_text()));
+    }
+    out + "</result>"
+}
+
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            // A reader would turn a bare carriage return into a line feed.
+            '\r' => out += "&#13;",
+            '\n' | '\t' => out.push(c),
+            // XML 1.0 (section 2.2) has no way to write other control characters.
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
