@@ -1,6 +1,7 @@
 //! Running one call: started, timed, bounded, ended, whatever the tool does.
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -12,7 +13,7 @@ use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::text;
 
 use super::prepare::{Plan, Prepared};
-use super::{Agent, Emitter, retry};
+use super::{Agent, Emitter, Terms, retry};
 
 /// A call that ended, whichever way.
 pub(super) struct Finished<'a> {
@@ -25,6 +26,10 @@ pub(super) struct Finished<'a> {
     pub duration: Duration,
     /// How often it was tried again.
     pub retries: u32,
+    /// The sandbox may have kept it from working.
+    pub refused: bool,
+    /// What the run was promised and is not to be had.
+    pub unavailable: Option<String>,
 }
 
 impl<'a> Prepared<'a> {
@@ -39,36 +44,81 @@ impl<'a> Prepared<'a> {
             }
         };
         announce(emitter, &call, tool, &arguments);
-        let start = Instant::now();
-        let live = |chunk: &str| {
-            let chunk = agent.redactor.redact(chunk).into_owned();
-            emitter.notify(EventKind::ToolOutput { call_id: call.id.clone(), chunk });
-        };
-        let notify = |kind: EventKind| emitter.notify(kind);
-        let context = CallContext {
-            workspace: &agent.workspace,
-            timeout: terms.timeout.unwrap_or(agent.limits.tool_timeout),
-            max_tokens: terms.max_tokens.unwrap_or(agent.tool_result_max_tokens),
-            live: &live,
-            keep: agent.tools.find("recall").ok().map(|_| Keep { spill: &agent.spill, redactor: &agent.redactor }),
-            notify: &notify,
-        };
-        let (outcome, retries) = persistent(tool, &arguments, context).await;
-        let duration = start.elapsed();
-        // A tool's error may quote a file or a command.
-        let trusted = tool.trusted();
-        let finished = match outcome {
-            Ok(output) => Finished { output, ..Finished::failed(call, arguments, CallStatus::Ok, String::new()) },
-            Err(error) => {
-                let status = match error.kind {
-                    ToolErrorKind::Timeout => CallStatus::Timeout,
-                    _ => CallStatus::Error,
-                };
-                Finished::failed(call, arguments, status, told(error, retries))
-            }
-        };
-        Finished { trusted, duration, retries, ..finished }
+        execute(agent, emitter, call, (tool, terms), arguments, false).await
     }
+}
+
+impl<'a> Finished<'a> {
+    /// Runs the call once more, outside of the sandbox, as a person allowed.
+    pub(super) async fn again_outside(self, agent: &Agent, emitter: &Emitter, tool: (&dyn Tool, &Terms)) -> Self {
+        execute(agent, emitter, self.call, tool, self.arguments, true).await
+    }
+
+    /// A call that gave nothing but a reason, in our own words.
+    pub(super) fn failed(call: Cow<'a, ToolCall>, arguments: Value, status: CallStatus, why: String) -> Self {
+        let output = ToolOutput {
+            result: Value::Null,
+            summary: text::one_line(&why, 120),
+            observation: why,
+            truncated: false,
+            ..ToolOutput::default()
+        };
+        Self {
+            call,
+            trusted: true,
+            arguments,
+            status,
+            output,
+            duration: Duration::ZERO,
+            retries: 0,
+            refused: false,
+            unavailable: None,
+        }
+    }
+}
+
+async fn execute<'a>(
+    agent: &Agent,
+    emitter: &Emitter,
+    call: Cow<'a, ToolCall>,
+    (tool, terms): (&dyn Tool, &Terms),
+    arguments: Value,
+    unconfined: bool,
+) -> Finished<'a> {
+    let start = Instant::now();
+    let live = |chunk: &str| {
+        let chunk = agent.redactor.redact(chunk).into_owned();
+        emitter.notify(EventKind::ToolOutput { call_id: call.id.clone(), chunk });
+    };
+    let notify = |kind: EventKind| emitter.notify(kind);
+    let refused = AtomicBool::new(false);
+    let context = CallContext {
+        workspace: &agent.workspace,
+        timeout: terms.timeout.unwrap_or(agent.limits.tool_timeout),
+        max_tokens: terms.max_tokens.unwrap_or(agent.tool_result_max_tokens),
+        live: &live,
+        keep: agent.tools.find("recall").ok().map(|_| Keep { spill: &agent.spill, redactor: &agent.redactor }),
+        unconfined,
+        refused: &|| refused.store(true, Ordering::Relaxed),
+        notify: &notify,
+    };
+    let (outcome, retries) = persistent(tool, &arguments, context).await;
+    let duration = start.elapsed();
+    let refused = refused.into_inner();
+    // A tool's error may quote a file or a command.
+    let trusted = tool.trusted();
+    let finished = match outcome {
+        Ok(output) => Finished { output, ..Finished::failed(call, arguments, CallStatus::Ok, String::new()) },
+        Err(error) => {
+            let status = match error.kind {
+                ToolErrorKind::Timeout => CallStatus::Timeout,
+                _ => CallStatus::Error,
+            };
+            let unavailable = (error.kind == ToolErrorKind::Unavailable).then(|| error.message.clone());
+            Finished { unavailable, ..Finished::failed(call, arguments, status, told(error, retries)) }
+        }
+    };
+    Finished { trusted, duration, retries, refused, ..finished }
 }
 
 /// What the model reads of a failure.
@@ -80,20 +130,6 @@ fn told(error: ToolError, retries: u32) -> String {
             format!("{message}\n[tried {} times; the same call may succeed later]", retries + 1)
         }
         _ => message,
-    }
-}
-
-impl<'a> Finished<'a> {
-    /// A call that gave nothing but a reason, in our own words.
-    pub(super) fn failed(call: Cow<'a, ToolCall>, arguments: Value, status: CallStatus, why: String) -> Self {
-        let output = ToolOutput {
-            result: Value::Null,
-            summary: text::one_line(&why, 120),
-            observation: why,
-            truncated: false,
-            ..ToolOutput::default()
-        };
-        Self { call, trusted: true, arguments, status, output, duration: Duration::ZERO, retries: 0 }
     }
 }
 

@@ -32,6 +32,8 @@ pub enum Stop {
     Model(ModelError),
     /// The answer does not match the schema; the text says where.
     SchemaMismatch(String),
+    /// The sandbox, which the configuration asks for, is not to be had; the text says what is missing.
+    Unavailable(String),
     /// Cancelled from outside.
     Interrupted,
     /// Nobody can see the output any more.

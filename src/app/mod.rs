@@ -1,6 +1,7 @@
 //! From configuration to services: the only reader of a whole configuration.
 
 mod error;
+mod boundary;
 mod facts;
 mod sessions;
 mod toolbox;
@@ -18,6 +19,7 @@ use crate::context::Budget;
 use crate::contract::{Approver, ChatModel};
 use crate::llm::{self, Surroundings};
 use crate::net::Net;
+use crate::policy::Rules;
 use crate::prompt::Registry;
 use crate::skills::{Catalogue, Loaded};
 use crate::spill::Spill;
@@ -84,6 +86,7 @@ pub fn assemble(
             ledger: Arc::new(Ledger::default()),
             child_env: config.env.for_children(),
             spill: Arc::clone(&spill),
+            sandbox: boundary::sandbox(config, settings, workspace),
             person: Some(&approver).filter(|approver| approver.present()).cloned(),
         };
         toolbox::assemble(config, settings, &catalogue, &loaded, kit)?
@@ -99,7 +102,14 @@ pub fn assemble(
         .map_err(|why| SetupError::usage(format!("--schema is not a valid JSON Schema: {why}")))?;
     let (facts, notes) =
         facts::gather(config, settings, workspace, &toolbox, &catalogue, &model.info().id, &options.vars);
-    let warnings = config.warnings.iter().chain(catalogue.warnings()).chain(&notes).cloned().collect();
+    let warnings = config
+        .warnings
+        .iter()
+        .chain(catalogue.warnings())
+        .chain(&notes)
+        .cloned()
+        .chain(boundary::absence(settings))
+        .collect();
     let agent = Agent {
         name: settings.name.clone(),
         model,
@@ -110,6 +120,7 @@ pub fn assemble(
         tool_result_max_tokens: settings.context.tool_result_max_tokens,
         tool_output: settings.tool_output,
         approval: options.approve.unwrap_or(settings.approval),
+        rules: Rules::new(&settings.permissions.rules).map_err(SetupError::configuration)?,
         workspace: workspace.clone(),
         readable: catalogue.directories(),
         approver,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::agent::{Terms, Toolbox};
 use crate::config::{AgentConfig, Config, Mistake, ToolConfig};
-use crate::contract::Tool;
+use crate::contract::{Tool, ToolDefinition};
 use crate::skills::{Catalogue, Loaded};
 use crate::text;
 use crate::tools::{self, Choice, Command, Kit, LoadSkill, LoadSkillReference};
@@ -24,7 +24,7 @@ pub(super) fn assemble(
         return Err(SetupError::configuration(mistake));
     }
     let mut toolbox = Toolbox::default();
-    let child_env = kit.child_env.clone();
+    let (child_env, sandbox) = (kit.child_env.clone(), kit.sandbox.clone());
     for tool in tools::builtin(kit) {
         register(&mut toolbox, config, tool);
     }
@@ -33,16 +33,23 @@ pub(super) fn assemble(
         register(&mut toolbox, config, Arc::new(LoadSkillReference::new(Arc::clone(catalogue))));
     }
     for tool in commands(config) {
-        register(&mut toolbox, config, Arc::new(Command::new(tool.clone(), child_env.clone())));
+        register(&mut toolbox, config, Arc::new(Command::new(tool.clone(), child_env.clone(), sandbox.clone())));
     }
     let taken = taken(config, agent, &toolbox).map_err(|why| {
         let key = format!("agents.{}.tools", agent.name);
         SetupError::configuration(config.mistake(&key, &why))
     })?;
-    let is_on = |name: &str| config.tools.get(name).is_none_or(|tool| tool.enabled);
-    let known: Vec<String> = toolbox.names().map(str::to_owned).collect();
-    for name in known.iter().filter(|name| !taken.contains(name) || !is_on(name)) {
-        toolbox.unregister(name);
+    let is_shown = |definition: &ToolDefinition| {
+        let is_on = config.tools.get(&definition.name).is_none_or(|tool| tool.enabled);
+        is_on && definition.permission <= agent.permissions.max && taken.contains(&definition.name)
+    };
+    let hidden: Vec<String> = toolbox
+        .all()
+        .filter(|definition| !is_shown(definition))
+        .map(|definition| definition.name.clone())
+        .collect();
+    for name in hidden {
+        toolbox.unregister(&name);
     }
     Ok(toolbox)
 }

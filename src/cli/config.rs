@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::app;
 use crate::config::{self, ConfigError, Kind};
 use crate::prompt::Registry;
+use crate::tools;
 use crate::workspace::Workspace;
 
 use super::args::ConfigCommand;
@@ -41,7 +42,8 @@ fn check(setup: &Setup, workspace: &Workspace) -> Outcome {
             Err(why) => Err(why.clone()),
         }
     };
-    let config = config::check(&options, &mut prompt).map_err(|error| Failure::new(exit::CONFIGURATION, error))?;
+    let config = config::check(&options, &mut prompt, &tools::NAMES)
+        .map_err(|error| Failure::new(exit::CONFIGURATION, error))?;
     let mistakes = app::check_tools(&config);
     if !mistakes.is_empty() {
         return Err(Failure::new(exit::CONFIGURATION, ConfigError { mistakes }));

@@ -144,8 +144,11 @@ fn input(args: &RunArgs, warnings: &mut Vec<String>) -> Result<String, Failure> 
 /// `--dry-run`: the request as it would be sent.
 fn preview(prepared: &Prepared) -> Outcome {
     let agent = &prepared.services.agent;
-    let system = agent.briefing.system(&prepared.session, "dry-run")?;
-    let messages = [Message::System { content: system }, Message::User { content: prepared.input.clone() }];
+    let mut messages = prepared.session.messages().to_vec();
+    if messages.is_empty() {
+        messages.push(Message::System { content: agent.briefing.system(&prepared.session, "dry-run")? });
+    }
+    messages.push(Message::User { content: prepared.input.clone() });
     let request = Request {
         messages: &messages,
         tools: agent.tools.definitions(),

@@ -70,7 +70,7 @@ impl Reading<'_> {
         if file.layer == Layer::Project {
             self.refuse_widening(&file, &name, &node);
         }
-        self.documents.push(Document { kind: file.kind, name, node });
+        self.documents.push(Document { layer: file.layer, kind: file.kind, name, node });
     }
 
     fn render_whole(&self, file: &ConfigFile) -> Result<String, TemplateError> {
@@ -171,11 +171,13 @@ impl Reading<'_> {
 
     /// A project narrows and never widens.
     fn refuse_widening(&mut self, file: &ConfigFile, name: &str, node: &Node) {
-        const REFUSED: [(Kind, &[&str], &str); 6] = [
+        const REFUSED: [(Kind, &[&str], &str); 8] = [
             (Kind::Models, &["base_url"], "where requests go"),
             (Kind::Models, &["api_key"], "whose key is sent"),
             (Kind::Models, &["headers"], "what is sent along with requests"),
             (Kind::Agents, &["approval"], "what runs without asking"),
+            (Kind::Agents, &["sandbox"], "what commands may do"),
+            (Kind::Settings, &["sandbox"], "what commands may do"),
             (Kind::Settings, &["prompts", "allow_env"], "which secrets prompts may read"),
             (Kind::SessionStores, &["dir"], "where sessions are written"),
         ];
@@ -190,6 +192,21 @@ impl Reading<'_> {
                 let mistake = Mistake::at(&self.sources, value.place, message);
                 self.mistakes.push(mistake.hint("set it in your user configuration, or with --set"));
             }
+        }
+        self.refuse_permissions(node);
+    }
+
+    /// Its rules may deny and ask, and it may show less.
+    fn refuse_permissions(&mut self, node: &Node) {
+        let rules = node.at(RULES).and_then(Node::items).into_iter().flatten();
+        let mut refused: Vec<(Place, &str)> =
+            rules.filter_map(|rule| rule.get("allow")).map(|allow| (allow.place, "allow")).collect();
+        let max = node.at(["permissions", "max"]).filter(|max| max.text() != Some("read"));
+        refused.extend(max.map(|max| (max.place, "set `permissions.max` to anything but read")));
+        for (place, what) in refused {
+            let message = format!("a project's configuration cannot {what}: what may run is yours alone");
+            let mistake = Mistake::at(&self.sources, place, message);
+            self.mistakes.push(mistake.hint("set it in your user configuration, or with --set"));
         }
     }
 
@@ -218,6 +235,9 @@ impl Reading<'_> {
         }
     }
 }
+
+/// Where the rules stand, in the settings and in agents.
+pub(super) const RULES: [&str; 2] = ["permissions", "rules"];
 
 /// Texts that are templates of the run: prompts written out, everything in a script, and what a tool runs.
 pub(super) fn is_run_time_text(kind: Kind, path: &[String], node: &Node) -> bool {

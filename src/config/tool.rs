@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::duration;
+use super::permissions::Permission;
 use crate::output::{Encoding, ResponseFormat};
 
 /// One tool. With `command` it is one of its own; without, it adjusts the built-in tool of its name.
@@ -87,15 +88,6 @@ pub enum OutputFormat {
     Text,
     /// One JSON document: it becomes the data of the result.
     Json,
-}
-
-/// How far a tool reaches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Permission {
-    Read,
-    Write,
-    Admin,
 }
 
 /// What a tool touches besides reading the workspace.

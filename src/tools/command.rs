@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -13,13 +14,16 @@ use crate::config::{Effect, OutputFormat, Permission, ToolConfig};
 use crate::contract::{CallContext, Tool, ToolDefinition};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::present;
-use crate::process::{Exit, Launch};
+use crate::process::Exit;
+use crate::sandbox::Sandbox;
 use crate::template;
 use crate::text;
 use crate::workspace::Workspace;
 
 use super::command_line::{self, Ready};
-use super::{bytes_for, files, run_command};
+use super::confined::{Confined, Order};
+use super::run_command::{self, Ran};
+use super::{bytes_for, files};
 
 /// The exit that asks to be tried again, after sysexits.h.
 const TEMPORARY_FAILURE: i32 = 75;
@@ -32,12 +36,13 @@ pub struct Command {
     config: ToolConfig,
     /// The environment of commands, without what the tool adds.
     env: Vec<(String, String)>,
+    sandbox: Option<Arc<Sandbox>>,
 }
 
 impl Command {
-    /// `env` is the environment of commands.
+    /// `env` is the environment of commands, `sandbox` the boundary around them.
     #[must_use]
-    pub fn new(config: ToolConfig, env: Vec<(String, String)>) -> Self {
+    pub fn new(config: ToolConfig, env: Vec<(String, String)>, sandbox: Option<Arc<Sandbox>>) -> Self {
         let mut effects = config.effects.clone().unwrap_or_default();
         // Whatever else it says, a command runs a process.
         if !effects.contains(&Effect::Process) {
@@ -51,7 +56,7 @@ impl Command {
             effects,
             default: true,
         };
-        Self { definition, config, env }
+        Self { definition, config, env, sandbox }
     }
 
     /// Where it runs. A directory that the model has a say in stays inside the workspace.
@@ -67,10 +72,10 @@ impl Command {
     async fn run(&self, arguments: &Value, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
         let ready = command_line::render(&self.config, arguments)?;
         let dir = self.dir(&ready, context.workspace)?;
-        let env = self.env_with(&ready);
+        let confined = Confined::new(self.env_with(&ready), self.sandbox.clone());
         let line: Vec<&str> = ready.line.iter().map(String::as_str).collect();
         let (program, arguments) = line.split_first().ok_or_else(|| ToolError::parameter("no program"))?;
-        let launch = Launch { program, arguments, dir: &dir, env: &env, timeout: context.timeout };
+        let order = Order { program, arguments, dir: &dir, timeout: context.timeout };
         let reads_json = self.config.output_format == Some(OutputFormat::Json);
         let mut whole = String::new();
         let mut seen = |piece: &str| {
@@ -78,7 +83,7 @@ impl Command {
                 whole.push_str(piece);
             }
         };
-        let (mut output, exit) = run_command::execute(launch, context, &mut seen).await?;
+        let Ran { mut output, exit, remarks } = run_command::execute(&confined, order, context, &mut seen).await?;
         if exit == Exit::Code(TEMPORARY_FAILURE) {
             return Err(ToolError::new(ToolErrorKind::Transient, output.observation));
         }
@@ -93,6 +98,7 @@ impl Command {
                 None => {}
             }
         }
+        output.observation += &remarks;
         Ok(output)
     }
 

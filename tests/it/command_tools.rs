@@ -136,8 +136,11 @@ fn json_output_becomes_data() {
 #[test]
 fn a_tool_that_is_switched_off_is_not_shown_at_all() {
     let server = Server::start([Reply::text("done")]);
-    Run::task(&server, "task").config("tools/grep.yaml", "enabled: false\n").run().success();
+    let admin = "description: Reaches far.\ncommand: [echo]\npermission: admin\n";
+    let run = Run::task(&server, "task").config("tools/grep.yaml", "enabled: false\n");
+    run.config("tools/far.yaml", admin).run().success();
     let request = server.only_request();
+    assert!(!request.tool_names().contains(&"far"), "nor is what reaches further than permissions.max");
     assert!(
         !request.tool_names().contains(&"grep") && !request.system().contains("grep,"),
         "{}",
