@@ -54,6 +54,7 @@ impl Briefing {
         let mut context = self.facts.clone();
         context.session = SessionFacts {
             id: session.id().to_owned(),
+            session_id: session.id().to_owned(),
             run_id: run_id.to_owned(),
             user_id: context.session.user_id,
             turn: session.turns(),

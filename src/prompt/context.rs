@@ -60,6 +60,8 @@ pub struct SkillFacts {
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SessionFacts {
     pub id: String,
+    /// The same, by the name that it has beside `run_id` and `user_id` in the events.
+    pub session_id: String,
     pub run_id: String,
     pub user_id: String,
     pub turn: u64,
@@ -190,10 +192,11 @@ mod tests {
     fn every_name_and_alias_can_be_read() {
         let text = "{{ agent.name == name }} {{ agent.model == model }} {{ agent.tools == tools }} {{ skills[0].loaded }} \
                     {{ session == context }} {{ user_id }} {{ work_dir }} {{ env.EDITOR }} {{ tools[0].permission }} \
-                    {{ vars }} {{ state }} {{ instructions }}{{ termination_reason is defined }}";
+                    {{ vars }} {{ state }} {{ instructions }}{{ termination_reason is defined }} \
+                    {{ context.session_id == session.id }}";
         let prompt = Prompt::inline(text).expect("a template");
         let rendered = prompt.render(&context().value()).expect("all is defined");
-        assert_eq!(rendered, "True True True False True ada /home/ada/project vi read {} {} False");
+        assert_eq!(rendered, "True True True False True ada /home/ada/project vi read {} {} False True");
     }
 
     #[test]

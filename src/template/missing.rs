@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use minijinja::value::{Enumerator, Object};
-use minijinja::{ErrorKind, Value};
+use minijinja::{Error, ErrorKind, State, Value};
 
 use super::Template;
 
@@ -54,6 +54,16 @@ impl Object for Filled {
             None if deeper.is_empty() => Some(Value::from("")),
             base => Some(Value::from_object(Self { base: base.unwrap_or_default(), paths: deeper })),
         }
+    }
+
+    /// A method is no attribute, so `datetime.now` is a candidate too; it stays what it is.
+    fn call_method(
+        self: &Arc<Self>,
+        state: &mut State<'_, '_>,
+        method: &str,
+        arguments: &[Value],
+    ) -> Result<Value, Error> {
+        self.base.call_method(state, method, arguments)
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
