@@ -235,6 +235,10 @@ mod tests {
         let beside_a_method = "{{ datetime.now().year }}{{ one }}{{ session.two }}";
         let template = Template::compile("t", beside_a_method, Undefined::Error).expect("valid");
         assert_eq!(template.render(&context()).expect_err("two are missing").missing, ["one", "session.two"]);
+
+        let inside = "{{ one }}{{ datetime.now().year }}{% for x in [{}] %}{{ x.y }}{% endfor %}";
+        let template = Template::compile("t", inside, Undefined::Error).expect("valid");
+        assert_eq!(template.render(&context()).expect_err("two are missing").missing, ["one", "x.y"]);
     }
 
     #[test]
