@@ -149,7 +149,8 @@ fn input(args: &RunArgs, warnings: &mut Vec<String>) -> Result<String, Failure> 
 fn preview(prepared: &Prepared) -> Outcome {
     let agent = &prepared.services.agent;
     let system = agent.briefing.system(&prepared.session, "dry-run").map_err(Failure::briefing)?;
-    let messages = [Message::System { content: system }, Message::User { content: prepared.input.clone() }];
+    let input = agent.redactor.redact(&prepared.input).into_owned();
+    let messages = [Message::System { content: system }, Message::User { content: input }];
     let request = Request {
         messages: &messages,
         tools: agent.tools.definitions(),
