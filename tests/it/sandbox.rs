@@ -32,7 +32,13 @@ fn tried(prepare: impl FnOnce(Run) -> Run, commands: &[&str]) -> Option<(Output,
     let output = output.success();
     let requests = server.requests();
     let results = requests.last().expect("a request").tool_results();
-    Some((output, results.into_iter().map(|(_, text)| text.to_owned()).collect()))
+    Some((output, results.into_iter().map(|(_, text)| said(text)).collect()))
+}
+
+/// What the tool said, without the lines around it that mark it as data.
+fn said(result: &str) -> String {
+    let inner = result.split_once('\n').and_then(|(_, rest)| rest.strip_suffix("\n</result>"));
+    inner.unwrap_or(result).to_owned()
 }
 
 /// Asks the kernel for what is demanded at least.
@@ -313,7 +319,7 @@ fn further_directories_and_no_sandbox_at_all_are_decisions_in_the_settings() {
     fs::write(run.place().home().join(".netrc"), "open\n").expect("written");
     let output = run.run().success();
     assert!(output.place.exists("../outside.txt"));
-    assert_eq!(server.requests()[1].last_result(), "exit 0\nopen");
+    assert_eq!(said(server.requests()[1].last_result()), "exit 0\nopen");
     let definition = server.requests()[0].raw.clone();
     assert!(!definition.contains("$TMPDIR"), "the model is told of a boundary that is not there");
 }
@@ -383,5 +389,5 @@ fn a_person_may_let_a_refused_command_run_outside() {
     let requests = server.requests();
     let refused = requests[1].last_result();
     assert!(refused.contains("not there") && refused.contains("the sandbox may be the reason"), "{refused}");
-    assert_eq!(requests[2].last_result(), "exit 0, no output");
+    assert_eq!(said(requests[2].last_result()), "exit 0, no output");
 }
