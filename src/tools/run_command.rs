@@ -44,7 +44,7 @@ impl RunCommand {
     pub fn new(confined: Confined) -> Self {
         let description = format!(
             "Runs a shell command. Returns exit code, stdout and stderr, cut in the middle if long. No input, no \
-             terminal; background processes end with the call.{} For files use the other tools.",
+             terminal; background processes end with the call.{} Files: use the other tools.",
             confined.described()
         );
         let definition = definition(
