@@ -163,7 +163,7 @@ mod tests {
     }
 
     /// About 1,000 tokens: such JSON has four and a half bytes a token.
-    const MOST_BYTES_OF_DEFINITIONS: usize = 4500;
+    const MOST_BYTES_OF_DEFINITIONS: usize = 4600;
 
     #[test]
     fn definitions_are_small() {

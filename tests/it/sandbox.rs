@@ -17,7 +17,7 @@ use crate::output::Output;
 use crate::pty::Terminal;
 use crate::reply::Reply;
 use crate::run::{Place, Run};
-use crate::server::Server;
+use crate::server::{Server, between_tags};
 
 /// The output and what the model read of each command, run one after the other; `None` where there is no Landlock.
 fn tried(prepare: impl FnOnce(Run) -> Run, commands: &[&str]) -> Option<(Output, Vec<String>)> {
@@ -32,13 +32,7 @@ fn tried(prepare: impl FnOnce(Run) -> Run, commands: &[&str]) -> Option<(Output,
     let output = output.success();
     let requests = server.requests();
     let results = requests.last().expect("a request").tool_results();
-    Some((output, results.into_iter().map(|(_, text)| said(text)).collect()))
-}
-
-/// What the tool said, without the lines around it that mark it as data.
-fn said(result: &str) -> String {
-    let inner = result.split_once('\n').and_then(|(_, rest)| rest.strip_suffix("\n</result>"));
-    inner.unwrap_or(result).to_owned()
+    Some((output, results.into_iter().map(|(_, text)| between_tags(text).to_owned()).collect()))
 }
 
 /// Asks the kernel for what is demanded at least.
@@ -319,7 +313,7 @@ fn further_directories_and_no_sandbox_at_all_are_decisions_in_the_settings() {
     fs::write(run.place().home().join(".netrc"), "open\n").expect("written");
     let output = run.run().success();
     assert!(output.place.exists("../outside.txt"));
-    assert_eq!(said(server.requests()[1].last_result()), "exit 0\nopen");
+    assert_eq!(server.requests()[1].last_output(), "exit 0\nopen");
     let definition = server.requests()[0].raw.clone();
     assert!(!definition.contains("$TMPDIR"), "the model is told of a boundary that is not there");
 }
@@ -387,7 +381,7 @@ fn a_person_may_let_a_refused_command_run_outside() {
     terminal.wait_for("Both are done.");
     assert_eq!(terminal.place.read("../outside.txt"), "x\n");
     let requests = server.requests();
-    let refused = requests[1].last_result();
+    let refused = requests[1].last_output();
     assert!(refused.contains("not there") && refused.contains("the sandbox may be the reason"), "{refused}");
-    assert_eq!(said(requests[2].last_result()), "exit 0, no output");
+    assert_eq!(requests[2].last_output(), "exit 0, no output");
 }
