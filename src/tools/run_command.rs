@@ -43,9 +43,8 @@ struct Arguments {
 impl RunCommand {
     pub fn new(confined: Confined) -> Self {
         let description = format!(
-            "Runs a shell command. Returns the exit code, then stdout and stderr together, cut in the middle \
-             if long. No input, no terminal; background processes end with the call.{} To read, find or edit \
-             files use the other tools.",
+            "Runs a shell command. Returns exit code, stdout and stderr, cut in the middle if long. No input, no \
+             terminal; background processes end with the call.{} Files: use the other tools.",
             confined.described()
         );
         let definition = definition(
