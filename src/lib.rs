@@ -21,6 +21,7 @@ pub mod config;
 pub mod net;
 pub mod process;
 pub mod spill;
+pub mod telemetry;
 pub mod terminal;
 
 // The traits between the loop and the world.

@@ -1,15 +1,16 @@
 //! Running one call: started, timed, bounded, ended, whatever the tool does.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::contract::{CallContext, Keep, Tool};
-use crate::event::{CallTelemetry, EventKind};
+use crate::event::EventKind;
 use crate::message::{CallStatus, ToolCall, ToolMessage};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::text;
 
+use super::measure::{self, Measured, Moment, Stopwatch};
 use super::prepare::{Plan, Prepared};
 use super::{Agent, Emitter};
 
@@ -21,22 +22,21 @@ pub(super) struct Finished<'a> {
     pub arguments: Value,
     pub status: CallStatus,
     pub output: ToolOutput,
-    pub duration: Duration,
+    pub measured: Measured,
 }
 
 impl<'a> Prepared<'a> {
     /// Runs the call without asking any more.
     pub(super) async fn run(self, agent: &'a Agent, emitter: &Emitter) -> Finished<'a> {
-        let Self { call, plan } = self;
+        let Self { call, taken_up, plan } = self;
         let (tool, arguments) = match plan {
             Plan::Run { tool, arguments, .. } => (tool, arguments),
             Plan::Refuse { arguments, why } => {
                 emitter.notify(started(call, String::new(), arguments.clone()));
-                return Finished::failed(call, arguments, CallStatus::Error, why);
+                return Finished::failed(call, taken_up, arguments, CallStatus::Error, why);
             }
         };
         announce(emitter, call, tool, &arguments);
-        let start = Instant::now();
         let live = |chunk: &str| {
             let chunk = agent.redactor.redact(chunk).into_owned();
             emitter.notify(EventKind::ToolOutput { call_id: call.id.clone(), chunk });
@@ -50,11 +50,12 @@ impl<'a> Prepared<'a> {
             keep: agent.tools.find("recall").ok().map(|_| Keep { spill: &agent.spill, redactor: &agent.redactor }),
             notify: &notify,
         };
+        let stopwatch = Stopwatch::start(tool);
         let outcome = bounded(tool, arguments.clone(), context).await;
-        let duration = start.elapsed();
+        let measured = Measured::ran(taken_up, stopwatch, outcome.as_ref().err().map(|error| error.kind));
         match outcome {
             Ok(output) => {
-                Finished { call, trusted: tool.trusted(), arguments, status: CallStatus::Ok, output, duration }
+                Finished { call, trusted: tool.trusted(), arguments, status: CallStatus::Ok, output, measured }
             }
             Err(error) => {
                 let status = match error.kind {
@@ -63,7 +64,11 @@ impl<'a> Prepared<'a> {
                 };
                 // A tool's error may quote a file or a command.
                 let trusted = tool.trusted();
-                Finished { trusted, duration, ..Finished::failed(call, arguments, status, error.message) }
+                Finished {
+                    trusted,
+                    measured,
+                    ..Finished::failed(call, taken_up, arguments, status, error.message)
+                }
             }
         }
     }
@@ -71,7 +76,13 @@ impl<'a> Prepared<'a> {
 
 impl<'a> Finished<'a> {
     /// A call that gave nothing but a reason, in our own words.
-    pub(super) fn failed(call: &'a ToolCall, arguments: Value, status: CallStatus, why: String) -> Self {
+    pub(super) fn failed(
+        call: &'a ToolCall,
+        taken_up: Moment,
+        arguments: Value,
+        status: CallStatus,
+        why: String,
+    ) -> Self {
         let output = ToolOutput {
             result: Value::Null,
             summary: text::one_line(&why, 120),
@@ -79,7 +90,8 @@ impl<'a> Finished<'a> {
             truncated: false,
             ..ToolOutput::default()
         };
-        Self { call, trusted: true, arguments, status, output, duration: Duration::ZERO }
+        let measured = Measured::not_run(taken_up);
+        Self { call, trusted: true, arguments, status, output, measured }
     }
 }
 
@@ -118,7 +130,7 @@ pub(super) fn cancelled(answer: &ToolMessage) -> EventKind {
         name: answer.name.clone(),
         status: answer.status,
         summary: "cancelled".to_owned(),
-        telemetry: CallTelemetry::default(),
+        telemetry: measure::cancelled(&answer.name),
         truncated: false,
         spill_id: None,
     }

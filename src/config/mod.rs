@@ -22,6 +22,7 @@ mod inspect;
 mod rules;
 mod load;
 // What people ask about it.
+mod shapes;
 mod redact;
 mod explain;
 mod init;

@@ -1,5 +1,8 @@
-//! What no output shows: known secret values become `***`, and so does whatever stands behind a key that looks like
-//! a secret.
+//! What no output shows: known secret values become `***`, and so does what has the shape of a key ([`super::shapes`])
+//! and whatever stands behind a key that looks like a secret.
+//!
+//! Text is redacted once, where it enters: what tools return and errors say. What a person types or attaches is
+//! theirs, and goes as it stands.
 
 use std::borrow::Cow;
 
@@ -8,6 +11,7 @@ use serde_json::Value;
 use super::env::Env;
 use super::load::Config;
 use super::secret::looks_secret;
+use super::shapes;
 
 const MASK: &str = "***";
 
@@ -49,7 +53,8 @@ impl Redactor {
         Self { secrets }
     }
 
-    /// `text` with `***` in the place of each known secret; borrowed when there is none.
+    /// `text` with `***` in the place of each known secret and of what has the shape of a key; borrowed when there is
+    /// none.
     #[must_use]
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut text = Cow::Borrowed(text);
@@ -58,7 +63,24 @@ impl Redactor {
                 text = Cow::Owned(text.replace(secret.as_str(), MASK));
             }
         }
-        text
+        match shapes::mask(&text, MASK) {
+            Some(masked) => Cow::Owned(masked),
+            None => text,
+        }
+    }
+
+    /// Redacts every text within data, keys of objects excepted.
+    pub fn redact_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(masked) = self.redact(text) {
+                    *text = masked;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
+            Value::Object(entries) => entries.values_mut().for_each(|value| self.redact_value(value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
     }
 
     /// Masks a value in place: known secrets, passwords in URLs, and every text under a key that looks secret.

@@ -7,7 +7,7 @@ const FLOORS: &[&[&str]] = &[
     &["text", "builtin", "json"],
     &["yaml", "template", "message", "attachment", "output"],
     &["frontmatter", "tokens", "present", "event", "workspace"],
-    &["config", "net", "process", "spill", "terminal"],
+    &["config", "net", "process", "spill", "telemetry", "terminal"],
     &["contract"],
     &["prompt", "skills", "session", "policy"],
     &["llm", "tools", "sink"],
