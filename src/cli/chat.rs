@@ -18,11 +18,12 @@ use crate::repl::{self, ChatHost, Interrupter, Lines, TurnEnd, TurnInput, Vocabu
 use crate::session::Session;
 use crate::sink::{Facts, Nobody, Person, Screen, Spinner};
 use crate::workspace::Workspace;
+use crate::{telemetry, terminal};
 
 use super::args::ChatArgs;
 use super::exit::Signal;
 use super::setup::{Setup, session_choice};
-use super::{Failure, Outcome, attachments, exit, run, tables};
+use super::{Failure, Outcome, attachments, exit, run, stats, tables};
 
 pub(super) fn run(setup: &Setup, args: ChatArgs) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -248,6 +249,10 @@ impl ChatHost for Host {
             messages.insert(0, Message::System { content });
         }
         tables::context(agent, &messages)
+    }
+
+    fn stats_table(&self) -> String {
+        telemetry::table(&stats::report(&self.session), self.session.about().model, terminal::width())
     }
 
     fn clear(&mut self) -> Result<String, String> {

@@ -12,6 +12,7 @@ mod run;
 mod session;
 mod setup;
 mod signals;
+mod stats;
 mod stdin;
 mod tables;
 
@@ -52,6 +53,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Command::Config(command) => config::run(&setup, command),
         Command::Prompt(command) => prompt::run(&setup, command),
         Command::Session(command) => session::run(&setup, command),
+        Command::Stats { session, output } => stats::run(&setup, session.as_deref(), output),
         Command::Completions { shell } => completions::shell(shell),
         Command::Man => completions::manual(),
     }

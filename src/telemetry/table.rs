@@ -3,7 +3,7 @@
 use super::report::{Figures, Report, Steps};
 use crate::text;
 
-const HEADINGS: [&str; 8] = ["tool", "calls", "errors", "denied", "retries", "mean", "p95", "tokens"];
+const HEADINGS: [&str; 8] = ["tool", "calls", "failed", "denied", "retries", "mean", "p95", "~tokens"];
 
 /// The report as text, with its last line feed. No line is wider than `width`, where one is given and words allow it.
 #[must_use]
@@ -49,7 +49,7 @@ fn aligned(rows: &[(&str, &Figures)]) -> String {
         .into_iter()
         .chain(rows.iter().map(|(name, figures)| {
             [
-                (*name).to_owned(),
+                text::visible(name).into_owned(),
                 figures.calls.to_string(),
                 percent(figures.errors, figures.calls),
                 figures.denied.to_string(),
@@ -77,8 +77,9 @@ fn stacked(rows: &[(&str, &Figures)]) -> String {
     let lines = |(name, figures): &(&str, &Figures)| {
         let Figures { calls, errors, denied, retries, .. } = figures;
         let refused = if *denied == 0 { String::new() } else { format!(", {denied} denied") };
+        let name = text::visible(name);
         format!(
-            "{name}\n  {calls} {}, {} errors{refused}\n  {retries} retries, {} tokens\n  mean {}, p95 {}\n",
+            "{name}\n  {calls} {}, {} failed{refused}\n  {retries} retries, about {} tokens\n  mean {}, p95 {}\n",
             if *calls == 1 { "call" } else { "calls" },
             percent(*errors, *calls),
             grouped(figures.output_tokens),
@@ -157,14 +158,49 @@ mod tests {
 
     #[test]
     fn a_wide_table() {
-        insta::assert_snapshot!(table(&report(), "gpt-5-mini", None), @"");
+        insta::assert_snapshot!(table(&report(), "gpt-5-mini", None), @r"
+        gpt-5-mini: 3 steps
+        12,345 tokens in, 48% cached
+        99 tokens out
+        $0.0123
+
+        tool                  calls  failed  denied  retries    mean     p95  ~tokens
+        load_skill_reference      1      0%       1        0       -       -      600
+        read_file                 2     50%       0        0  0.5 ms  0.8 ms    1,200
+        run_command               1      0%       0        0   2.5 s   2.5 s      600
+        in all                    4     25%       1        0  834 ms   2.5 s    2,400
+        commands: 2.5 s of processor time
+        ");
     }
 
     #[test]
     fn forty_columns_are_enough() {
         let narrow = table(&report(), "gpt-5-mini", Some(40));
         assert!(narrow.lines().all(|line| text::columns(line) < 40), "{narrow}");
-        insta::assert_snapshot!(narrow, @"");
+        insta::assert_snapshot!(narrow, @r"
+        gpt-5-mini: 3 steps
+        12,345 tokens in, 48% cached
+        99 tokens out
+        $0.0123
+
+        load_skill_reference
+          1 call, 0% failed, 1 denied
+          0 retries, about 600 tokens
+          mean -, p95 -
+        read_file
+          2 calls, 50% failed
+          0 retries, about 1,200 tokens
+          mean 0.5 ms, p95 0.8 ms
+        run_command
+          1 call, 0% failed
+          0 retries, about 600 tokens
+          mean 2.5 s, p95 2.5 s
+        in all
+          4 calls, 25% failed, 1 denied
+          0 retries, about 2,400 tokens
+          mean 834 ms, p95 2.5 s
+        commands: 2.5 s of processor time
+        ");
     }
 
     #[test]
