@@ -175,6 +175,7 @@ pub trait Tool: Send + Sync {
     fn definition(&self) -> &ToolDefinition;
 
     /// Which version of it runs, for telemetry: the program's own, for what comes with it.
+    #[expect(clippy::unnecessary_literal_bound, reason = "that of a configured tool is its own")]
     fn version(&self) -> &str {
         env!("CARGO_PKG_VERSION")
     }

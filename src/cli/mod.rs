@@ -3,6 +3,7 @@
 mod args;
 mod attachments;
 mod chat;
+mod collector;
 mod completions;
 mod config;
 mod exit;

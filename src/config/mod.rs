@@ -41,7 +41,7 @@ pub use schema::schema;
 pub use secret::{Secret, looks_secret};
 pub use settings::{
     AgentConfig, ApprovalMode, ContextSettings, Limits, Named, PromptRef, PromptSettings, PromptSource,
-    SessionStoreConfig, Settings, ToolOutputSettings,
+    SessionStoreConfig, Settings, TelemetrySettings, ToolOutputSettings,
 };
 pub use source::{Kind, Layer};
 pub use trust::{Brought, TrustStore, brought};

@@ -30,12 +30,15 @@ impl Redactor {
         let mut secrets: Vec<String> = env.secret_values().map(str::to_owned).collect();
         for model in config.models.values() {
             secrets.extend(model.api_key.iter().map(|key| key.reveal().trim().to_owned()));
-            for header in model.headers.values().map(super::Secret::reveal) {
-                secrets.push(header.to_owned());
-                // `Bearer VALUE`: the value is the secret.
-                secrets.extend(header.split_once(' ').map(|(_, value)| value.to_owned()));
-            }
             secrets.extend(model.base_url.as_deref().and_then(user_info).map(str::to_owned));
+        }
+        let telemetry = &config.settings.telemetry;
+        secrets.extend(telemetry.otlp_endpoint.as_deref().and_then(user_info).map(str::to_owned));
+        let headers = config.models.values().flat_map(|model| model.headers.values());
+        for header in headers.chain(telemetry.otlp_headers.values()).map(super::Secret::reveal) {
+            secrets.push(header.to_owned());
+            // `Bearer VALUE`: the value is the secret.
+            secrets.extend(header.split_once(' ').map(|(_, value)| value.to_owned()));
         }
         Self::of(secrets)
     }

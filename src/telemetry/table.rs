@@ -66,7 +66,8 @@ fn aligned(rows: &[(&str, &Figures)]) -> String {
     for row in &cells {
         for (at, (cell, width)) in row.iter().zip(widths).enumerate() {
             let space = " ".repeat(width - text::columns(cell));
-            out += &if at == 0 { format!("{cell}{space}") } else { format!("{GAP}{space}{cell}") };
+            let parts = if at == 0 { ["", cell.as_str(), &space] } else { [GAP, &space, cell.as_str()] };
+            out.extend(parts);
         }
         out.push('\n');
     }
@@ -121,7 +122,7 @@ fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (at, digit) in digits.char_indices() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);

@@ -26,4 +26,5 @@ mod calls;
 mod limits;
 mod streams;
 mod events;
+mod telemetry;
 mod wire;

@@ -24,6 +24,10 @@ const DOORS: &[(&str, &[&str])] = &[
     // network and model
     ("async_openai", &["src/llm/openai.rs", "src/llm/openai/"]),
     ("memchr", &["src/llm/sse.rs"]),
+    ("opentelemetry", &["src/sink/otlp/"]),
+    ("opentelemetry_http", &["src/sink/otlp/"]),
+    ("opentelemetry_otlp", &["src/sink/otlp/"]),
+    ("opentelemetry_sdk", &["src/sink/otlp/"]),
     ("reqwest", &["src/net.rs", "src/net/", "src/llm/"]),
     ("rustls", &["src/net.rs", "src/net/"]),
     ("tiktoken_rs", &["src/tokens.rs", "src/tokens/"]),
