@@ -1,9 +1,11 @@
 //! Running one call: started, timed, bounded, ended, whatever the tool does.
 
+use std::sync::Mutex;
 use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::config::Redacting;
 use crate::contract::{CallContext, Keep, Tool};
 use crate::event::EventKind;
 use crate::message::{CallStatus, ToolCall, ToolMessage};
@@ -37,9 +39,12 @@ impl<'a> Prepared<'a> {
             }
         };
         announce(emitter, call, tool, &arguments);
+        let redacting = Mutex::new(Redacting::new(&agent.redactor));
         let live = |chunk: &str| {
-            let chunk = agent.redactor.redact(chunk).into_owned();
-            emitter.notify(EventKind::ToolOutput { call_id: call.id.clone(), chunk });
+            let chunk = redacting.lock().expect("redacting never panics").push(chunk);
+            if !chunk.is_empty() {
+                emitter.notify(EventKind::ToolOutput { call_id: call.id.clone(), chunk });
+            }
         };
         let notify = |kind: EventKind| emitter.notify(kind);
         let context = CallContext {

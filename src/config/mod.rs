@@ -24,6 +24,7 @@ mod load;
 // What people ask about it.
 mod shapes;
 mod redact;
+mod redacting;
 mod explain;
 mod init;
 
@@ -37,6 +38,7 @@ pub use model::{
     ScriptReply, Timeouts,
 };
 pub use redact::Redactor;
+pub use redacting::Redacting;
 pub use schema::schema;
 pub use secret::{Secret, looks_secret};
 pub use settings::{

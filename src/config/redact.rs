@@ -13,7 +13,7 @@ use super::load::Config;
 use super::secret::looks_secret;
 use super::shapes;
 
-const MASK: &str = "***";
+pub(super) const MASK: &str = "***";
 
 /// Replaces known secrets in whatever is about to be shown, logged or sent.
 #[derive(Clone, Default)]

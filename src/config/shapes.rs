@@ -23,6 +23,8 @@ enum Rest {
     WebToken,
     /// Armoured text up to its end.
     Armour,
+    /// The end of armoured text whose beginning was cut off: what stands before it.
+    ArmourEnd,
 }
 
 /// Beginning → rest.
@@ -49,6 +51,7 @@ const SHAPES: &[(&str, Rest)] = &[
     ("xoxs-", Rest::Random(20)),
     ("eyJ", Rest::WebToken),
     ("-----BEGIN ", Rest::Armour),
+    ("-----END ", Rest::ArmourEnd),
 ];
 
 static BEGINNINGS: LazyLock<AhoCorasick> = LazyLock::new(|| {
@@ -67,7 +70,8 @@ pub(super) fn mask(text: &str, mask: &str) -> Option<String> {
             continue;
         }
         let (_, rest) = SHAPES[found.pattern().as_usize()];
-        let Some(key) = key(text, found.range(), rest) else { continue };
+        let Some(mut key) = key(text, found.range(), rest) else { continue };
+        key.start = key.start.max(copied);
         let out = out.get_or_insert_with(|| String::with_capacity(text.len()));
         out.push_str(&text[copied..key.start]);
         out.push_str(mask);
@@ -81,7 +85,8 @@ fn key(text: &str, beginning: Range<usize>, rest: Rest) -> Option<Range<usize>> 
     let bytes = text.as_bytes();
     // What goes on from a word before it is that word.
     let inside_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    if !matches!(rest, Rest::Armour) && bytes[..beginning.start].last().is_some_and(inside_word) {
+    if !matches!(rest, Rest::Armour | Rest::ArmourEnd) && bytes[..beginning.start].last().is_some_and(inside_word)
+    {
         return None;
     }
     let after = &bytes[beginning.end..];
@@ -97,6 +102,11 @@ fn key(text: &str, beginning: Range<usize>, rest: Rest) -> Option<Range<usize>> 
         }
         Rest::WebToken => web_token(after),
         Rest::Armour => armour(after),
+        Rest::ArmourEnd => {
+            let length = label(after)?;
+            let start = material_before(&bytes[..beginning.start])?;
+            return Some(start..beginning.end + length);
+        }
     };
     length.map(|length| beginning.start..beginning.end + length)
 }
@@ -127,38 +137,107 @@ fn web_token(after: &[u8]) -> Option<usize> {
     Some(length)
 }
 
+const BEGIN: &[u8] = b"-----BEGIN ";
+const END: &[u8] = b"-----END ";
+/// A line of base 64 is longer than any word.
+const LINE: usize = 32;
+/// The most that is looked at for the end of a key, in bytes.
+const MOST: usize = 32 * 1024;
+
 /// A private key. Its lines may be numbered, quoted or escaped, and its end may be missing.
 fn armour(after: &[u8]) -> Option<usize> {
-    const LABEL: &[u8] = b"PRIVATE KEY";
-    const LONGEST_LABEL: usize = 40;
-    /// A line of base 64 is longer than any word; the most that a key has of them.
-    const LEAST: usize = 32;
-    const MOST: usize = 32 * 1024;
-    const END: &[u8] = b"-----END ";
-    const DASHES: &[u8] = b"-----";
-    let label_end = find(&after[..after.len().min(LONGEST_LABEL)], DASHES)?;
-    find(&after[..label_end], LABEL)?;
-    let body = label_end + DASHES.len();
-    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
-    let material = |bytes: &[u8]| bytes.split(|byte| !is_base64(byte)).any(|word| word.len() >= LEAST);
+    let body = label(after)?;
     let window = &after[body..after.len().min(body + MOST)];
-    if let Some(end) = find(window, END).filter(|end| material(&window[..*end])) {
+    let has_material = |bytes: &[u8]| bytes.split(|byte| !is_base64(*byte)).any(|word| word.len() >= LINE);
+    if let Some(end) = find(window, END).filter(|end| has_material(&window[..*end])) {
         let closing = body + end + END.len();
-        let line = &after[closing..after.len().min(closing + LONGEST_LABEL)];
-        return Some(closing + find(line, DASHES).map_or(0, |at| at + DASHES.len()));
+        return Some(closing + label(&after[closing..]).unwrap_or(0));
     }
     // Cut off: as far as there are lines of base 64.
-    let allowed = |byte: &u8| is_base64(byte) || byte.is_ascii_whitespace() || *byte == b'\\';
-    let lines = &window[..run(window, allowed)];
-    let mut end = None;
+    let lines = &window[..run(window, |byte| is_armoured(*byte))];
+    words(lines).filter(|word| word.len() >= LINE).last().map(|word| body + word.end)
+}
+
+/// `… PRIVATE KEY-----`: how long that is.
+fn label(after: &[u8]) -> Option<usize> {
+    const LABEL: &[u8] = b"PRIVATE KEY";
+    const LONGEST: usize = 40;
+    const DASHES: &[u8] = b"-----";
+    let end = find(&after[..after.len().min(LONGEST)], DASHES)?;
+    find(&after[..end], LABEL)?;
+    Some(end + DASHES.len())
+}
+
+/// Where the lines of base 64 begin that `before` ends with.
+fn material_before(before: &[u8]) -> Option<usize> {
+    let from = before.len().saturating_sub(MOST);
+    let start = before[from..].iter().rposition(|byte| !is_armoured(*byte)).map_or(from, |at| from + at + 1);
+    words(&before[start..]).find(|word| word.len() >= LINE).map(|word| start + word.start)
+}
+
+fn words(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let mut at = 0;
-    while at < lines.len() {
-        let word = run(&lines[at..], is_base64);
-        at += word;
-        end = if word >= LEAST { Some(at) } else { end };
-        at += 1;
+    std::iter::from_fn(move || {
+        at += run(&bytes[at..], |byte| !is_base64(*byte));
+        let start = at;
+        at += run(&bytes[at..], |byte| is_base64(*byte));
+        (at > start).then_some(start..at)
+    })
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+}
+
+fn is_armoured(byte: u8) -> bool {
+    is_base64(byte) || byte.is_ascii_whitespace() || byte == b'\\'
+}
+
+/// How a private key goes on in a text that is read line by line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Goes {
+    /// Its end, or that of the text which looked like one, is at this byte.
+    Until(usize),
+    /// All of the text belongs to it; whether a line of base 64 has come by now.
+    On(bool),
+}
+
+/// Where a private key begins that `text` ends within, and how it goes on there.
+pub(super) fn open_key(text: &str) -> Option<(usize, bool)> {
+    let begin = text.rfind("-----BEGIN ")?;
+    let after = &text[begin + BEGIN.len()..];
+    let body = &after[label(after.as_bytes())?..];
+    match follow(body, false) {
+        Goes::On(seen) => Some((begin, seen)),
+        Goes::Until(_) => None,
     }
-    end.map(|end| body + end)
+}
+
+/// Follows a private key that has begun before `text`; `seen` says whether a line of base 64 has come.
+pub(super) fn follow(text: &str, mut seen: bool) -> Goes {
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let bytes = line.as_bytes();
+        if let Some(end) = find(bytes, END)
+            && let Some(length) = label(&bytes[end + END.len()..])
+        {
+            return Goes::Until(at + end + END.len() + length);
+        }
+        // A number may stand before it.
+        let word = line.trim().trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
+        let is_line = word.bytes().all(is_base64) && (seen || word.is_empty() || word.len() >= LINE);
+        if !is_line && !is_header(word) {
+            return Goes::Until(at);
+        }
+        seen |= word.len() >= LINE;
+        at += line.len();
+    }
+    Goes::On(seen)
+}
+
+/// `Proc-Type: 4,ENCRYPTED`
+fn is_header(line: &str) -> bool {
+    ["Proc-Type:", "DEK-Info:"].iter().any(|header| line.starts_with(header))
 }
 
 fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
@@ -219,6 +298,7 @@ mod tests {
             (format!("{{\"key\": \"{begin}\\n{line}\\n{end}\\n\"}}"), "{\"key\": \"***\\n\"}"),
             (format!("{begin}\nProc-Type: 4,ENCRYPTED\n\n{line}\n{end}"), "***"),
             (format!("{begin}\n{line}\n{line}\n[cut]"), "***\n[cut]"),
+            (format!("the rest:\n{line}\nab==\n{end}\nb"), "the rest:\n***\nb"),
         ];
         for (text, expected) in table {
             assert_eq!(masked(&text), expected, "{text}");
@@ -236,6 +316,7 @@ mod tests {
             "npm_config_registry=https://registry.npmjs.org/",
             "npm_package_dependencies_some_thing_else",
             "eyJhbGciOiJIUzI1NiJ9 alone says nothing",
+            "words before -----END PRIVATE KEY----- and after",
             "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
             "if text.contains(\"-----BEGIN PRIVATE KEY-----\") { panic!() }",
             "hf_hub_download(repo_id, filename)",

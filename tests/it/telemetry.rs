@@ -1,7 +1,7 @@
 //! What calls cost: in events, in the log, in `agent stats`, at a collector, and never in a request.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -171,8 +171,11 @@ fn there_is_nothing_to_tell_of_no_session() {
 /// Takes whatever comes; what it got is binary, with names and texts readable in it.
 struct Collector {
     url: String,
-    got: Arc<Mutex<Vec<(String, Vec<u8>)>>>,
+    got: Arc<Mutex<Vec<Export>>>,
 }
+
+/// Head and body of a request.
+type Export = (String, Vec<u8>);
 
 impl Collector {
     fn start(status: &'static str) -> Self {
@@ -206,7 +209,7 @@ impl Collector {
     }
 }
 
-fn request(reader: &mut impl BufRead) -> Option<(String, Vec<u8>)> {
+fn request(reader: &mut impl BufRead) -> Option<Export> {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
         if reader.read_line(&mut head).ok()? == 0 {
