@@ -21,6 +21,7 @@ pub mod config;
 pub mod net;
 pub mod sandbox;
 pub mod spill;
+pub mod telemetry;
 pub mod terminal;
 
 // Child processes, inside the sandbox.

@@ -8,7 +8,7 @@ use futures_util::{FutureExt, StreamExt};
 
 use crate::config::{ApprovalMode, ToolOutputSettings};
 use crate::contract::{CallRecord, Tool};
-use crate::event::{CallTelemetry, EventKind};
+use crate::event::EventKind;
 use crate::message::{AssistantMessage, CallStatus, Message, ToolMessage};
 use crate::policy::Verdict;
 use crate::present::{self, Occasion, Source};
@@ -67,7 +67,8 @@ impl Turn<'_> {
         };
         if let Some((status, why)) = self.denial(prepared.call, *tool, arguments, verdict).await? {
             announce(&self.run.emitter, prepared.call, *tool, arguments);
-            return Ok(Finished::failed(prepared.call, arguments.clone(), status, why));
+            let Prepared { call, taken_up, .. } = prepared;
+            return Ok(Finished::failed(call, taken_up, arguments.clone(), status, why));
         }
         let tool = *tool;
         let _pause = tool.waits_for_person().then(|| self.clock.pause());
@@ -112,9 +113,12 @@ impl Turn<'_> {
 
     /// Records the one answer of a call, after looking for a loop.
     fn answer_call(&mut self, finished: Finished<'_>) -> Result<(), Stop> {
-        let Finished { call, trusted, arguments, status, mut output, duration, unavailable, .. } = finished;
+        let Finished { call, trusted, arguments, status, mut output, measured, unavailable, .. } = finished;
         // Redacted before it is cut: half a secret would not be recognised.
-        output.observation = self.agent.redactor.redact(&output.observation).into_owned();
+        let redactor = &self.agent.redactor;
+        output.observation = redactor.redact(&output.observation).into_owned();
+        output.summary = redactor.redact(&output.summary).into_owned();
+        redactor.redact_value(&mut output.result);
         let most = self.agent.tool_result_max_tokens * BYTES_PER_TOKEN;
         let mut spill_id = output.spill_id.take();
         if output.observation.len() > most {
@@ -126,7 +130,8 @@ impl Turn<'_> {
         if let Repetition::Hint { times } = repetition {
             output.observation.push_str(&hint(times));
         }
-        let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        let latency = measured.latency.unwrap_or_default();
+        let duration_ms = u64::try_from(latency.as_millis()).unwrap_or(u64::MAX);
         let content = {
             let source = Source { tool: &call.name, trusted };
             let occasion = Occasion { call_id: &call.id, duration_ms };
@@ -137,12 +142,14 @@ impl Turn<'_> {
         if status == CallStatus::Denied {
             self.run.totals.denied += 1;
         }
-        let telemetry = CallTelemetry { duration_ms, output_bytes: content.len() as u64 };
+        let tool = self.agent.tools.find(&call.name).ok().map(|found| found.tool);
+        let telemetry = measured.telemetry(call, tool, status, &output.summary, &output, &content);
+        self.session.note_call(&call.id, telemetry.clone());
         self.run.emitter.emit(EventKind::ToolFinished {
             call_id: call.id.clone(),
             name: call.name.clone(),
             status,
-            summary: self.agent.redactor.redact(&output.summary).into_owned(),
+            summary: output.summary.clone(),
             telemetry,
             truncated: output.truncated,
             spill_id,

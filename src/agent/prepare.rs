@@ -11,11 +11,13 @@ use crate::message::ToolCall;
 use crate::policy::{self, Call, Invocation, Verdict};
 use crate::present;
 
+use super::measure::Moment;
 use super::{Agent, arguments};
 
 /// A call that was checked and judged, but not run.
 pub(super) struct Prepared<'a> {
     pub call: &'a ToolCall,
+    pub taken_up: Moment,
     pub plan: Plan<'a>,
 }
 
@@ -42,12 +44,13 @@ impl Prepared<'_> {
 
 /// Reads, checks and judges a call. `cut` says that the reply ended at the output limit.
 pub(super) fn prepare<'a>(agent: &'a Agent, call: &'a ToolCall, cut: bool) -> Prepared<'a> {
+    let taken_up = Moment::now();
     let plan = plan(agent, call, cut).unwrap_or_else(|why| Plan::Refuse {
         arguments: json::object(&call.arguments)
             .map_or_else(|_| Value::String(call.arguments.clone()), Value::Object),
         why,
     });
-    Prepared { call, plan }
+    Prepared { call, taken_up, plan }
 }
 
 fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool) -> Result<Plan<'a>, String> {

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::agent::{Agent, AnswerSchema, Briefing, Toolbox};
 use crate::config::{
-    AgentConfig, ApprovalMode, Config, Limits, ModelConfig, PromptRef, PromptSource, Provider, Redactor,
+    AgentConfig, ApprovalMode, Config, Limits, ModelConfig, PromptRef, PromptSource, Provider, Redactor, Secret,
 };
 use crate::context::Budget;
 use crate::contract::{Approver, ChatModel, Tool, ToolDefinition};
@@ -21,6 +21,7 @@ use crate::llm::{self, Surroundings};
 use crate::net::Net;
 use crate::policy::Rules;
 use crate::prompt::Registry;
+use crate::sink::Collector;
 use crate::skills::{Catalogue, Loaded};
 use crate::spill::Spill;
 use crate::tools::{self, Choice, Kit, LoadSkill, LoadSkillReference};
@@ -134,6 +135,19 @@ pub fn assemble(
     Ok(Services { agent, catalogue, warnings })
 }
 
+/// Where the figures of runs are sent, if anywhere.
+#[must_use]
+pub fn collector(config: &Config) -> Option<Collector> {
+    let settings = &config.settings.telemetry;
+    let endpoint = settings.otlp_endpoint.clone().filter(|endpoint| !endpoint.trim().is_empty())?;
+    let value = |secret: &Secret| secret.reveal().trim().to_owned();
+    Some(Collector {
+        endpoint,
+        headers: settings.otlp_headers.iter().map(|(name, secret)| (name.clone(), value(secret))).collect(),
+        net: net(config),
+    })
+}
+
 /// `--model` is a configured model, else the provider's name for one at the agent's own provider.
 fn model(config: &Config, agent: &AgentConfig, options: &Options) -> Result<Arc<dyn ChatModel>, SetupError> {
     let configured = |name: &str| config.models.get(name).cloned();
@@ -147,9 +161,12 @@ fn model(config: &Config, agent: &AgentConfig, options: &Options) -> Result<Arc<
             }
         },
     };
-    let roots = config.env.get("SSL_CERT_FILE").map(Into::into);
-    let around = Surroundings { net: Arc::new(Net::new(roots)), user_id: config.env.user().to_owned() };
+    let around = Surroundings { net: net(config), user_id: config.env.user().to_owned() };
     llm::connect(&chosen, &around).map_err(SetupError::configuration)
+}
+
+fn net(config: &Config) -> Arc<Net> {
+    Arc::new(Net::new(config.env.get("SSL_CERT_FILE").map(Into::into)))
 }
 
 /// The same server with another of its models: what is declared of the one says nothing of the other.

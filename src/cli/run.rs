@@ -19,6 +19,7 @@ use crate::sink::{Facts, Fanout, Jsonl, Nobody, Person, Screen, Spinner, StdinLi
 
 use super::args::{OutputFormat, RunArgs, TurnArgs};
 use super::attachments;
+use super::collector::Export;
 use super::exit::{self, Verdict};
 use super::setup::{Setup, session_choice};
 use super::signals::Signals;
@@ -33,20 +34,23 @@ struct Prepared {
     sink: Box<dyn EventSink>,
     output_file: Option<PathBuf>,
     warnings: Vec<String>,
+    export: Export,
 }
 
 pub(super) fn run(setup: Setup, args: RunArgs) -> Outcome {
     let dry_run = args.dry_run;
-    let prepared = prepare(&setup, args)?;
+    let mut prepared = prepare(&setup, args)?;
     if dry_run {
         return preview(&prepared);
     }
     // Inside a task of its own the loop is woken far less often than as the runtime's root future.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let code = runtime.block_on(async { tokio::spawn(drive(prepared)).await })??;
+    let export = std::mem::take(&mut prepared.export);
+    let code = runtime.block_on(async { tokio::spawn(drive(prepared)).await });
+    export.close(code.as_ref().ok().and_then(|code| code.as_ref().ok()).copied().unwrap_or(exit::FAILED));
     // A thread that still waits for a line nobody types must not hold the process.
     runtime.shutdown_background();
-    Ok(code)
+    code?
 }
 
 fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
@@ -91,7 +95,8 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
             Box::new(Fanout { sinks: vec![Box::new(Jsonl::all(io::stdout())), Box::new(screen)] })
         }
     };
-    Ok(Prepared { services, session, input, sink, output_file: args.output_file, warnings })
+    let (sink, export) = Export::beside(sink, &config)?;
+    Ok(Prepared { services, session, input, sink, output_file: args.output_file, warnings, export })
 }
 
 /// What the options of a turn mean for the agent.
@@ -167,7 +172,7 @@ fn preview(prepared: &Prepared) -> Outcome {
 }
 
 async fn drive(prepared: Prepared) -> Result<u8, Failure> {
-    let Prepared { services, mut session, input, sink, output_file, warnings } = prepared;
+    let Prepared { services, mut session, input, sink, output_file, warnings, .. } = prepared;
     let agent = services.agent;
     let cancel = Cancel::default();
     let signals = Signals::listen(cancel.clone())?;

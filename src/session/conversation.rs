@@ -3,6 +3,7 @@
 //! The system prompt is always the first message; a newer one takes its place. Every call is answered by exactly
 //! one tool message that follows it.
 
+use crate::event::CallTelemetry;
 use crate::message::{AssistantMessage, Message, ToolCall, ToolMessage, Usage};
 
 /// Messages and sums.
@@ -17,6 +18,10 @@ pub(super) struct Conversation {
     pub turns: u64,
     pub steps: u64,
     pub calls: u64,
+    /// One for each of them, in the order of their answers.
+    pub costs: Vec<CallTelemetry>,
+    /// What the call cost whose answer comes next, by its id.
+    noted: Option<(String, CallTelemetry)>,
 }
 
 impl Conversation {
@@ -42,9 +47,19 @@ impl Conversation {
                     *self.cost_usd.get_or_insert(0.0) += cost;
                 }
             }
-            Message::Tool(_) => self.calls += 1,
+            Message::Tool(answer) => {
+                self.calls += 1;
+                let noted = self.noted.take().filter(|(id, _)| *id == answer.call_id);
+                let unmeasured = || CallTelemetry::unmeasured(&answer.name, answer.status);
+                self.costs.push(noted.map_or_else(unmeasured, |(_, cost)| cost));
+            }
         }
         self.messages.push(message);
+    }
+
+    /// What a call cost; its answer comes next.
+    pub fn note(&mut self, call_id: &str, cost: CallTelemetry) {
+        self.noted = Some((call_id.to_owned(), cost));
     }
 
     /// The calls of the last reply that nothing has answered.

@@ -7,6 +7,7 @@
 //! {"type":"partial","text":…}                what a reply has said so far, piece by piece
 //! {"type":"partial.void"}                    the reply begins anew
 //! {"type":"message","time":…,"role":"assistant",…}
+//! {"type":"telemetry","call_id":…,"tool_name":…,…}      what the call cost whose answer follows
 //! {"type":"turn.completed","stop":…,"time":…}
 //! {"type":"switched","agent":…,"model":…,"time":…}     who answers from here on
 //! ```
@@ -16,6 +17,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::event::CallTelemetry;
 use crate::message::Message;
 
 /// The format that this program writes, and the newest that it reads.
@@ -60,6 +62,12 @@ pub(super) enum Entry<'a> {
         #[serde(flatten)]
         message: &'a Message,
     },
+    #[serde(rename = "telemetry")]
+    Telemetry {
+        call_id: &'a str,
+        #[serde(flatten)]
+        telemetry: &'a CallTelemetry,
+    },
     #[serde(rename = "partial")]
     Partial {
         #[serde(skip_serializing_if = "str::is_empty")]
@@ -83,6 +91,7 @@ pub(super) enum Line {
     Partial(Piece),
     PartialVoid,
     Switched(Answering),
+    Telemetry(Box<CallCost>),
     /// Nothing that changes the conversation, or a type of a later version.
     Other,
 }
@@ -102,6 +111,14 @@ pub(super) struct Answering {
     pub model: String,
 }
 
+/// What a call cost.
+#[derive(Debug, Deserialize)]
+pub(super) struct CallCost {
+    pub call_id: String,
+    #[serde(flatten)]
+    pub telemetry: CallTelemetry,
+}
+
 impl Line {
     /// # Errors
     /// When the line is not an entry.
@@ -118,6 +135,8 @@ impl Line {
             "partial.void" => Self::PartialVoid,
             "switched" => Self::Switched(serde_json::from_slice(line)?),
             "turn.started" => Self::TurnStarted,
+            // Figures of a later version are no reason to call the log damaged.
+            "telemetry" => serde_json::from_slice(line).map_or(Self::Other, Self::Telemetry),
             _ => Self::Other,
         })
     }

@@ -18,6 +18,7 @@ mod store;
 use jiff::{SignedDuration, Timestamp};
 use std::path::Path;
 
+use crate::event::CallTelemetry;
 use crate::message::{AssistantMessage, FinishReason, Message, Usage};
 
 use conversation::{Conversation, cancelled};
@@ -135,6 +136,18 @@ impl Session {
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.conversation.calls
+    }
+
+    /// What each of them cost, in the order of their answers.
+    #[must_use]
+    pub fn costs(&self) -> &[CallTelemetry] {
+        &self.conversation.costs
+    }
+
+    /// Notes what a call cost. It belongs right before the call's answer, and reaches the disk with it.
+    pub fn note_call(&mut self, call_id: &str, cost: CallTelemetry) {
+        self.push(&Entry::Telemetry { call_id, telemetry: &cost });
+        self.conversation.note(call_id, cost);
     }
 
     /// The text and the reasoning of the reply that is streaming.

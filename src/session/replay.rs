@@ -114,6 +114,7 @@ impl Replayed {
             Line::PartialVoid => self.partial = Piece::default(),
             Line::Switched(now) => (self.conversation.agent, self.conversation.model) = (now.agent, now.model),
             Line::TurnStarted => self.conversation.turns += 1,
+            Line::Telemetry(cost) => self.conversation.note(&cost.call_id, cost.telemetry),
             Line::Other => {}
         }
     }

@@ -27,4 +27,5 @@ mod calls;
 mod limits;
 mod streams;
 mod events;
+mod telemetry;
 mod wire;

@@ -7,7 +7,7 @@ const FLOORS: &[&[&str]] = &[
     &["text", "builtin", "json"],
     &["yaml", "template", "message", "attachment", "output"],
     &["frontmatter", "tokens", "present", "event", "workspace"],
-    &["config", "net", "sandbox", "spill", "terminal"],
+    &["config", "net", "sandbox", "spill", "telemetry", "terminal"],
     &["process"],
     &["contract"],
     &["prompt", "skills", "session", "policy"],
