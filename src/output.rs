@@ -13,7 +13,7 @@ pub struct ToolOutput {
     /// What the model reads under `concise`: what bears on its next decision, as the tool sees it.
     pub observation: String,
     /// One line, without the tool's name: `42 lines`, `exit 0`. For the person who watches, and for the model under
-    /// `standard`.
+    /// `standard`. Lines that follow the first are for the person alone, who sees them below it.
     pub summary: String,
     /// True when the observation leaves something out.
     pub truncated: bool,
@@ -76,6 +76,14 @@ pub enum ToolErrorKind {
     Transient,
     /// The call took longer than it may.
     Timeout,
+}
+
+impl ToolOutput {
+    /// The first line of the summary: how the call ended.
+    #[must_use]
+    pub fn outcome(&self) -> &str {
+        self.summary.lines().next().unwrap_or_default()
+    }
 }
 
 impl ToolError {

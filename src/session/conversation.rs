@@ -3,6 +3,8 @@
 //! The system prompt is always the first message; a newer one takes its place. Every call is answered by exactly
 //! one tool message that follows it.
 
+use serde_json::{Map, Value};
+
 use crate::message::{AssistantMessage, Message, ToolCall, ToolMessage, Usage};
 
 /// Messages and sums.
@@ -17,6 +19,8 @@ pub(super) struct Conversation {
     pub turns: u64,
     pub steps: u64,
     pub calls: u64,
+    /// What tools keep beside the messages.
+    pub state: Map<String, Value>,
 }
 
 impl Conversation {
@@ -45,6 +49,17 @@ impl Conversation {
             Message::Tool(_) => self.calls += 1,
         }
         self.messages.push(message);
+    }
+
+    /// Lays changes over the state; `null` takes a key out.
+    pub fn update(&mut self, changes: Map<String, Value>) {
+        for (key, value) in changes {
+            if value.is_null() {
+                self.state.shift_remove(&key);
+            } else {
+                self.state.insert(key, value);
+            }
+        }
     }
 
     /// The calls of the last reply that nothing has answered.

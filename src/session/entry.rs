@@ -8,6 +8,7 @@
 //! {"type":"partial.void"}                    the reply begins anew
 //! {"type":"message","time":…,"role":"assistant",…}
 //! {"type":"turn.completed","stop":…,"time":…}
+//! {"type":"state","changes":{"todo":[…]},"time":…}      keys of the session's state; null removes one
 //! {"type":"switched","agent":…,"model":…,"time":…}     who answers from here on
 //! ```
 //!
@@ -15,6 +16,7 @@
 //! know.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::message::Message;
 
@@ -71,6 +73,8 @@ pub(super) enum Entry<'a> {
     PartialVoid,
     #[serde(rename = "switched")]
     Switched { agent: &'a str, model: &'a str, time: &'a str },
+    #[serde(rename = "state")]
+    State { changes: &'a Map<String, Value>, time: &'a str },
     #[serde(rename = "turn.completed")]
     TurnCompleted { stop: &'a str, time: &'a str },
 }
@@ -83,6 +87,7 @@ pub(super) enum Line {
     Partial(Piece),
     PartialVoid,
     Switched(Answering),
+    State(Changes),
     /// Nothing that changes the conversation, or a type of a later version.
     Other,
 }
@@ -102,6 +107,12 @@ pub(super) struct Answering {
     pub model: String,
 }
 
+/// What of the state changed.
+#[derive(Debug, Deserialize)]
+pub(super) struct Changes {
+    pub changes: Map<String, Value>,
+}
+
 impl Line {
     /// # Errors
     /// When the line is not an entry.
@@ -117,6 +128,7 @@ impl Line {
             "partial" => Self::Partial(serde_json::from_slice(line)?),
             "partial.void" => Self::PartialVoid,
             "switched" => Self::Switched(serde_json::from_slice(line)?),
+            "state" => Self::State(serde_json::from_slice(line)?),
             "turn.started" => Self::TurnStarted,
             _ => Self::Other,
         })

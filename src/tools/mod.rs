@@ -1,19 +1,23 @@
 //! The built-in tools, one file each; [`builtin`] is the list that names them all.
 //!
 //! What they share: paths and their errors (`files`), work that may be abandoned (`aside`), atomic writes
-//! (`replace`), diffs (`diff`), what a search sees (`walk`), matching for edits (`edit_match`), and output of any
-//! length made fit to be read (`plain`, `bounded`).
+//! (`replace`), diffs (`diff`), what a search sees (`walk`), matching for edits (`edit_match`), patches as data and
+//! where they apply (`patch`, `patch_match`), and output of any length made fit to be read (`plain`, `bounded`).
 
 mod read_file;
 mod write_file;
 mod edit_file;
 mod edit_match;
+mod apply_patch;
+mod patch;
+mod patch_match;
 mod list_dir;
 mod glob;
 mod grep;
 mod run_command;
 mod ask_user;
 mod recall;
+mod todo;
 mod load_skill;
 mod load_skill_reference;
 
@@ -36,6 +40,7 @@ use crate::output::ToolError;
 use crate::spill::Spill;
 use crate::workspace::Ledger;
 
+use apply_patch::ApplyPatch;
 use ask_user::AskUser;
 use edit_file::EditFile;
 use glob::Glob;
@@ -44,6 +49,7 @@ use list_dir::ListDir;
 use read_file::ReadFile;
 use recall::Recall;
 use run_command::RunCommand;
+use todo::Todo;
 use write_file::WriteFile;
 
 pub use load_skill::LoadSkill;
@@ -68,12 +74,14 @@ pub fn builtin(kit: Kit) -> Vec<Arc<dyn Tool>> {
     let mut tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(ReadFile::new(kit.ledger.clone())),
         Arc::new(WriteFile::new(kit.ledger.clone())),
-        Arc::new(EditFile::new(kit.ledger)),
+        Arc::new(EditFile::new(kit.ledger.clone())),
+        Arc::new(ApplyPatch::new(kit.ledger)),
         Arc::new(ListDir::new()),
         Arc::new(Glob::new()),
         Arc::new(Grep::new()),
         Arc::new(RunCommand::new(kit.child_env)),
         Arc::new(Recall::new(kit.spill)),
+        Arc::new(Todo::new()),
     ];
     if let Some(person) = kit.person.filter(|person| person.present()) {
         tools.push(Arc::new(AskUser::new(person)));
