@@ -142,12 +142,13 @@ impl Reading<'_> {
 
     /// A project narrows and never widens.
     fn refuse_widening(&mut self, file: &ConfigFile, node: &Node) {
-        const REFUSED: [(Kind, &[&str], &str); 6] = [
+        const REFUSED: [(Kind, &[&str], &str); 7] = [
             (Kind::Models, &["base_url"], "where requests go"),
             (Kind::Models, &["api_key"], "whose key is sent"),
             (Kind::Models, &["headers"], "what is sent along with requests"),
             (Kind::Agents, &["approval"], "what runs without asking"),
             (Kind::Settings, &["prompts", "allow_env"], "which secrets prompts may read"),
+            (Kind::Settings, &["fetch", "allow"], "which hosts of your network pages are fetched from"),
             (Kind::SessionStores, &["dir"], "where sessions are written"),
         ];
         for (kind, path, what) in REFUSED {

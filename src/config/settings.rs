@@ -20,6 +20,8 @@ pub struct Settings {
     pub tool_output: ToolOutputSettings,
     #[serde(default)]
     pub prompts: PromptSettings,
+    #[serde(default)]
+    pub fetch: FetchSettings,
 }
 
 /// `agents/NAME.yaml`, with the settings' `limits`, `context` and `tool_output` already merged under its own.
@@ -156,6 +158,15 @@ pub struct PromptSettings {
     /// Variables that prompts may read although their names look like secrets.
     #[serde(default)]
     pub allow_env: Vec<String>,
+}
+
+/// Where `fetch_url` may go besides the public internet.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FetchSettings {
+    /// Hosts of this machine or of a private network: `localhost`, `wiki.internal`, `10.0.0.7:8080`.
+    #[serde(default)]
+    pub allow: Vec<String>,
 }
 
 /// `storages/session_stores/NAME.yaml`: where sessions live.

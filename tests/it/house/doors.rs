@@ -22,6 +22,8 @@ const DOORS: &[(&str, &[&str])] = &[
     ("minijinja_contrib", &["src/template/"]),
     // network and model
     ("async_openai", &["src/llm/openai.rs", "src/llm/openai/"]),
+    ("encoding_rs", &["src/tools/fetch_url.rs"]),
+    ("html5gum", &["src/tools/readable.rs"]),
     ("memchr", &["src/llm/sse.rs"]),
     ("reqwest", &["src/net.rs", "src/net/", "src/llm/"]),
     ("rustls", &["src/net.rs", "src/net/"]),
