@@ -5,6 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::image::Image;
+
 /// The outcome of a call that did what it was asked.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolOutput {
@@ -19,6 +21,8 @@ pub struct ToolOutput {
     pub truncated: bool,
     /// What `recall` reads the whole text by, where the tool kept it.
     pub spill_id: Option<String>,
+    /// Pictures that the model is shown beside the observation.
+    pub images: Vec<Image>,
     /// Keys of the session's state that change; `null` removes one.
     pub state_update: Map<String, Value>,
     /// A point that the session can be told to return to, where the tool made one.

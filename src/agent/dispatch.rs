@@ -142,6 +142,7 @@ impl Turn<'_> {
             name: call.name.clone(),
             content,
             status,
+            images: output.images,
         }))?;
         match repetition {
             Repetition::Stop { times } => Err(Stop::Limit(Limit::Loop { times })),

@@ -84,6 +84,7 @@ pub fn assemble(
             child_env: config.env.for_children(),
             spill: Arc::clone(&spill),
             net,
+            vision: model.info().capabilities.vision,
             fetch_allow: config.settings.fetch.allow.clone(),
             person: Some(&approver).filter(|approver| approver.present()).cloned(),
         };

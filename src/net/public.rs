@@ -15,21 +15,22 @@ pub(super) fn is_public(address: IpAddr) -> bool {
     }
 }
 
+#[expect(clippy::match_same_arms, reason = "a table: each row has its own reason")]
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
-    !matches!(
-        (a, b, c),
-        (0 | 10 | 127, _, _)                 // this network, private, loopback
-            | (100, 64..=127, _)             // shared by carriers
-            | (169, 254, _)                  // link-local: where clouds serve their metadata
-            | (172, 16..=31, _)              // private
-            | (192, 0, 0 | 2)                // protocol assignments, documentation
-            | (192, 88, 99)                  // relays to IPv6
-            | (192, 168, _)                  // private
-            | (198, 18 | 19, _)              // benchmarks
-            | (198, 51, 100) | (203, 0, 113) // documentation
-            | (224..=255, _, _) // multicast, reserved, broadcast
-    )
+    match (a, b, c) {
+        // This network, private, loopback; multicast, reserved, broadcast.
+        (0 | 10 | 127 | 224..=255, _, _) => false,
+        // Shared by carriers; link-local, where clouds serve their metadata.
+        (100, 64..=127, _) | (169, 254, _) => false,
+        // Private.
+        (172, 16..=31, _) | (192, 168, _) => false,
+        // Protocol assignments, relays to IPv6, benchmarks.
+        (192, 0, 0) | (192, 88, 99) | (198, 18 | 19, _) => false,
+        // Documentation.
+        (192, 0, 2) | (198, 51, 100) | (203, 0, 113) => false,
+        _ => true,
+    }
 }
 
 /// Only 2000::/3 is given out, and not all of it to hosts.
@@ -48,8 +49,9 @@ fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
         Ipv4Addr::new(a, b, c, d)
     };
     match address.segments() {
-        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(from(high, low)),
-        [0x2002, high, low, ..] => Some(from(high, low)),
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
+            Some(from(high, low))
+        }
         _ => None,
     }
 }

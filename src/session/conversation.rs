@@ -106,7 +106,8 @@ impl Conversation {
 /// The answer to a call that did not run to its end.
 pub(super) fn cancelled(call: ToolCall, why: &str) -> Message {
     let status = crate::message::CallStatus::Cancelled;
-    Message::Tool(ToolMessage { call_id: call.id, name: call.name, content: why.to_owned(), status })
+    let images = Vec::new();
+    Message::Tool(ToolMessage { call_id: call.id, name: call.name, content: why.to_owned(), status, images })
 }
 
 fn unanswered(reply: &AssistantMessage, answered: &[&str]) -> Vec<ToolCall> {

@@ -335,6 +335,7 @@ mod tests {
             name: "grep".to_owned(),
             content: "found".to_owned(),
             status: CallStatus::Ok,
+            images: Vec::new(),
         })
     }
 

@@ -127,14 +127,14 @@ impl ApplyPatch {
         Err(ToolError::parameter(message))
     }
 
-    fn plan_file(&self, plan: &mut Plan, patch: &FilePatch<'_>, workspace: &Workspace) -> Result<(), Vec<String>> {
-        let path = patch.path;
+    fn plan_file(&self, plan: &mut Plan, file: &FilePatch<'_>, workspace: &Workspace) -> Result<(), Vec<String>> {
+        let path = file.path;
         let at = self.find(plan, path, workspace).map_err(|why| vec![why])?;
         let old = plan.files[at].new.clone();
-        if patch.sets_mode {
+        if file.sets_mode {
             plan.notes.push(format!("the mode of {path} was not set: use chmod for that"));
         }
-        match (&patch.action, old) {
+        match (&file.action, old) {
             (Action::Add(_), Some(_)) => {
                 Err(vec![format!("{path} exists already: update it instead of adding it")])
             }

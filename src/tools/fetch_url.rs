@@ -2,6 +2,7 @@
 //! what came is made fit to be read.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -162,7 +163,7 @@ fn shown(fetched: &Fetched, page: Page, mut bounded: Bounded<'_>) -> ToolOutput 
     observation += "\n\n";
     observation += if kept.text.trim().is_empty() { "[the page has no text]" } else { &kept.text };
     if !whole {
-        observation += &format!("\n[only the first {} of the page were read]", size(MOST_BYTES as u64));
+        let _ = write!(observation, "\n[only the first {} of the page were read]", size(MOST_BYTES as u64));
     }
     ToolOutput {
         result: json!({

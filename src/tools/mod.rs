@@ -19,6 +19,7 @@ mod ask_user;
 mod recall;
 mod todo;
 mod fetch_url;
+mod view_image;
 mod load_skill;
 mod load_skill_reference;
 
@@ -54,6 +55,7 @@ use read_file::ReadFile;
 use recall::Recall;
 use run_command::RunCommand;
 use todo::Todo;
+use view_image::ViewImage;
 use write_file::WriteFile;
 
 pub use load_skill::LoadSkill;
@@ -71,6 +73,8 @@ pub struct Kit {
     /// The way out for `fetch_url`, and the hosts of the private network that it may reach.
     pub net: Arc<Net>,
     pub fetch_allow: Vec<String>,
+    /// Whether the model sees; `view_image` exists only then.
+    pub vision: bool,
     /// Whom `ask_user` asks; without a person the tool does not exist.
     pub person: Option<Arc<dyn Approver>>,
 }
@@ -91,6 +95,9 @@ pub fn builtin(kit: Kit) -> Vec<Arc<dyn Tool>> {
         Arc::new(Todo::new()),
         Arc::new(FetchUrl::new(kit.net, kit.fetch_allow)),
     ];
+    if kit.vision {
+        tools.push(Arc::new(ViewImage::new()));
+    }
     if let Some(person) = kit.person.filter(|person| person.present()) {
         tools.push(Arc::new(AskUser::new(person)));
     }
@@ -159,6 +166,7 @@ mod tests {
             spill: Arc::default(),
             net: Arc::default(),
             fetch_allow: Vec::new(),
+            vision: true,
             person: Some(Arc::new(Nobody { present, answer: None })),
         }
     }

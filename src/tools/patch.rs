@@ -113,14 +113,14 @@ pub fn parse(text: &str) -> Result<Vec<FilePatch<'_>>, PatchError> {
 }
 
 struct Lines<'a> {
-    lines: Vec<&'a str>,
+    all: Vec<&'a str>,
     at: usize,
     in_envelope: bool,
 }
 
 impl<'a> Lines<'a> {
     fn of(text: &'a str) -> Self {
-        Self { lines: text.lines().collect(), at: 0, in_envelope: false }
+        Self { all: text.lines().collect(), at: 0, in_envelope: false }
     }
 
     fn peek(&self) -> Option<&'a str> {
@@ -128,7 +128,7 @@ impl<'a> Lines<'a> {
     }
 
     fn after(&self, count: usize) -> Option<&'a str> {
-        self.lines.get(self.at + count).copied()
+        self.all.get(self.at + count).copied()
     }
 
     fn next(&mut self) -> Option<&'a str> {

@@ -109,14 +109,13 @@ impl<'a> File<'a> {
             [] if existed => return Err(Misfit::Overlaps),
             [] => return Err(Misfit::Missing),
             [only] => *only,
-            several => self.decide(several, hunk, taken, below, after)?,
+            several => Self::decide(several, hunk, taken, below, after)?,
         };
         Ok(Place { lines: chosen..chosen + old.len(), forgiven })
     }
 
     /// Which of several places is meant.
     fn decide(
-        &self,
         found: &[usize],
         hunk: &Hunk<'_>,
         taken: &[(Range<usize>, &Hunk<'_>)],

@@ -112,11 +112,11 @@ fn replaced(items: &[Item]) -> ToolOutput {
     let (done, total) = (count(items, Status::Done), items.len());
     let state = if items.is_empty() { Value::Null } else { json!(items) };
     let counts = if items.is_empty() { "no plan".to_owned() } else { format!("{done} of {total} done") };
-    let lines: String = items.iter().map(|item| format!("\n{}", line(item))).collect();
+    let summary: Vec<String> = std::iter::once(counts.clone()).chain(items.iter().map(line)).collect();
     ToolOutput {
         result: json!({ "items": items, "done": done, "total": total }),
         observation: format!("The plan is kept: {counts}."),
-        summary: counts + &lines,
+        summary: summary.join("\n"),
         state_update: Map::from_iter([(STATE.to_owned(), state)]),
         ..ToolOutput::default()
     }

@@ -177,3 +177,31 @@ fn a_project_does_not_decide_which_private_hosts_are_fetched() {
         .exits(3)
         .stderr_has("cannot set `fetch.allow`");
 }
+
+#[test]
+fn a_picture_is_seen_by_a_model_that_sees_and_offered_to_no_other() {
+    let server = Server::start([Reply::call("view_image", &json!({"path": "p.png"})), Reply::text("done")]);
+    let png = b"\x89PNG\r\n\x1a\nrest";
+    let run = |run: Run| run.file("p.png", png).args(["-o", "jsonl"]);
+    let vision = "capabilities: { vision: true }\n";
+    let output = run(Run::task(&server, "task")).config("models/default.yaml", vision).run().success();
+    let requests = server.requests();
+    assert!(requests[0].tool_names().contains(&"view_image"));
+    assert!(requests[1].last_result().contains("p.png: image/png, 12 B"), "{}", requests[1].last_result());
+    let last = requests[1].messages().last().expect("a message");
+    assert_eq!(last["role"], "user");
+    assert_eq!(last["content"][1]["image_url"]["url"], "data:image/png;base64,iVBORw0KGgpyZXN0");
+
+    // The session goes on with the same bytes, and with a model that does not see.
+    let server = Server::always(Reply::text("ok"));
+    let again = |extra: &str| {
+        let run = Run::at(&output.place).args(["run", "--continue", "go on"]).server(&server);
+        run.config("models/default.yaml", extra).run().success();
+        server.requests().pop().expect("a request")
+    };
+    let same = again(vision);
+    assert!(same.raw.contains(&last.to_string()), "{}", same.raw);
+    let blind = again("");
+    assert!(!blind.raw.contains("iVBOR") && blind.raw.contains("you do not see pictures"), "{}", blind.raw);
+    assert!(!blind.tool_names().contains(&"view_image"));
+}

@@ -23,11 +23,9 @@ fn file<'a>(lines: &mut Lines<'a>) -> Result<FilePatch<'a>, PatchError> {
     let line = lines.number();
     let header = header(lines)?;
     let hunks = hunk::all(lines)?;
-    let (old, new) = match (header.old, header.new, header.renamed, header.names) {
-        (Some(old), Some(new), _, _) | (_, _, (Some(old), Some(new)), _) | (_, _, _, Some((old, new))) => {
-            (old, new)
-        }
-        _ => return Err(PatchError { line, message: "the names of the file are missing".to_owned() }),
+    let named = header.old.zip(header.new).or(header.renamed.0.zip(header.renamed.1)).or(header.names);
+    let Some((old, new)) = named else {
+        return Err(PatchError { line, message: "the names of the file are missing".to_owned() });
     };
     let sets_mode = header.sets_mode;
     let done = |path, action| Ok(FilePatch { path, action, line, sets_mode });
