@@ -5,6 +5,7 @@
 pub mod text;
 pub mod builtin;
 pub mod json;
+pub mod image;
 pub mod yaml;
 pub mod template;
 pub mod message;

@@ -81,6 +81,7 @@ impl Briefing {
         for skill in &mut context.agent.skills {
             skill.loaded = self.loaded.contains(&skill.name);
         }
+        context.state.clone_from(session.state());
         context.ending = ending;
         context
     }

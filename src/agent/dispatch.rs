@@ -1,12 +1,15 @@
 //! Running the calls of one reply: each is checked, judged, run and answered exactly once, in the order in which
 //! the model wrote them. Calls that only read run side by side; all others wait their turn.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt};
+use jiff::Timestamp;
+use serde_json::Value;
 
-use crate::config::{ApprovalMode, ToolOutputSettings};
+use crate::config::{ApprovalMode, Redactor, ToolOutputSettings};
 use crate::contract::{CallRecord, Tool};
 use crate::event::EventKind;
 use crate::message::{AssistantMessage, CallStatus, Message, ToolMessage};
@@ -163,11 +166,16 @@ impl Turn<'_> {
                 observation: output.observation,
             });
         }
+        if !output.state_update.is_empty() {
+            output.state_update.values_mut().for_each(|value| redact(&self.agent.redactor, value));
+            self.session.update_state(std::mem::take(&mut output.state_update), Timestamp::now());
+        }
         self.record(Message::Tool(ToolMessage {
             call_id: call.id.clone(),
             name: call.name.clone(),
             content,
             status,
+            images: output.images,
         }))?;
         if let Some(why) = unavailable {
             return Err(Stop::Unavailable(why));
@@ -189,6 +197,20 @@ fn cut(observation: &str, most: usize, spill_id: Option<&str>) -> String {
     let (bytes, lines) = (left_out.len(), left_out.matches('\n').count());
     let how = spill_id.map_or(String::new(), |id| format!("; recall id={id} reads the whole"));
     format!("{head}\n[… {bytes} bytes, {lines} lines left out{how} …]\n{tail}")
+}
+
+/// Takes secrets out of every text of a value.
+fn redact(redactor: &Redactor, value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(clean) = redactor.redact(text) {
+                *text = clean;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| redact(redactor, item)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| redact(redactor, field)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 fn hint(times: usize) -> String {

@@ -29,6 +29,10 @@ pub fn check(config: &Config) -> Vec<Mistake> {
         });
         let kit = Kit {
             sandbox: None,
+            net: Arc::default(),
+            fetch_allow: Vec::new(),
+            // Naming a tool that some models cannot use is no mistake.
+            vision: true,
             ledger: Arc::new(Ledger::default()),
             child_env: Vec::new(),
             spill: Arc::new(Spill::default()),

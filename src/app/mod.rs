@@ -67,7 +67,8 @@ pub fn assemble(
 ) -> Result<Services, SetupError> {
     let settings = config.agent(options.agent.as_deref()).map_err(SetupError::usage)?;
     let redactor = Redactor::new(&config.env, config);
-    let model = model(config, settings, options)?;
+    let net = Arc::new(Net::new(config.env.get("SSL_CERT_FILE").map(Into::into)));
+    let model = model(config, settings, options, &net)?;
     let limits = limits(settings, options, model.as_ref())?;
     let registry = Registry::open(&config.prompt_dirs).map_err(|errors| {
         SetupError::configuration(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
@@ -91,6 +92,9 @@ pub fn assemble(
             child_env: config.env.for_children(),
             spill: Arc::clone(&spill),
             sandbox: boundary::sandbox(config, settings, workspace),
+            net,
+            vision: model.info().capabilities.vision,
+            fetch_allow: config.settings.fetch.allow.clone(),
             person: Some(&approver).filter(|approver| approver.present()).cloned(),
         };
         toolbox(settings, &catalogue, &loaded, kit).map_err(|why| misnamed(settings, "tools", &why))?
@@ -149,7 +153,12 @@ pub fn collector(config: &Config) -> Option<Collector> {
 }
 
 /// `--model` is a configured model, else the provider's name for one at the agent's own provider.
-fn model(config: &Config, agent: &AgentConfig, options: &Options) -> Result<Arc<dyn ChatModel>, SetupError> {
+fn model(
+    config: &Config,
+    agent: &AgentConfig,
+    options: &Options,
+    net: &Arc<Net>,
+) -> Result<Arc<dyn ChatModel>, SetupError> {
     let configured = |name: &str| config.models.get(name).cloned();
     let chosen: ModelConfig = match &options.model {
         None => config.model(&agent.model).cloned().map_err(SetupError::configuration)?,
@@ -161,7 +170,7 @@ fn model(config: &Config, agent: &AgentConfig, options: &Options) -> Result<Arc<
             }
         },
     };
-    let around = Surroundings { net: net(config), user_id: config.env.user().to_owned() };
+    let around = Surroundings { net: Arc::clone(net), user_id: config.env.user().to_owned() };
     llm::connect(&chosen, &around).map_err(SetupError::configuration)
 }
 

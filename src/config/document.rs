@@ -140,7 +140,7 @@ impl Reading<'_> {
 
     /// A project narrows and never widens.
     fn refuse_widening(&mut self, file: &ConfigFile, node: &Node) {
-        const REFUSED: [(Kind, &[&str], &str); 9] = [
+        const REFUSED: [(Kind, &[&str], &str); 10] = [
             (Kind::Models, &["base_url"], "where requests go"),
             (Kind::Models, &["api_key"], "whose key is sent"),
             (Kind::Models, &["headers"], "what is sent along with requests"),
@@ -149,6 +149,7 @@ impl Reading<'_> {
             (Kind::Settings, &["sandbox"], "what commands may do"),
             (Kind::Settings, &["prompts", "allow_env"], "which secrets prompts may read"),
             (Kind::Settings, &["telemetry"], "where figures are sent"),
+            (Kind::Settings, &["fetch", "allow"], "which hosts of your network pages are fetched from"),
             (Kind::SessionStores, &["dir"], "where sessions are written"),
         ];
         for (kind, path, what) in REFUSED {

@@ -28,6 +28,8 @@ pub struct Settings {
     pub prompts: PromptSettings,
     #[serde(default)]
     pub telemetry: TelemetrySettings,
+    #[serde(default)]
+    pub fetch: FetchSettings,
 }
 
 /// `agents/NAME.yaml`, with the settings' `limits`, `context`, `tool_output`, `sandbox` and `permissions` already
@@ -212,6 +214,15 @@ pub struct TelemetrySettings {
     /// Sent along with each export.
     #[serde(default)]
     pub otlp_headers: BTreeMap<String, Secret>,
+}
+
+/// Where `fetch_url` may go besides the public internet.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FetchSettings {
+    /// Hosts of this machine or of a private network: `localhost`, `wiki.internal`, `10.0.0.7:8080`.
+    #[serde(default)]
+    pub allow: Vec<String>,
 }
 
 /// `storages/session_stores/NAME.yaml`: where sessions live.

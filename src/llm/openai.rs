@@ -111,6 +111,7 @@ impl OpenAi {
             tools,
             strict: can.strict_tools,
             messages: request.messages,
+            vision: can.vision,
             tail,
             extra: &self.config.extra_body,
         }

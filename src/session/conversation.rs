@@ -3,6 +3,8 @@
 //! The system prompt is always the first message; a newer one takes its place. Every call is answered by exactly
 //! one tool message that follows it.
 
+use serde_json::{Map, Value};
+
 use crate::event::CallTelemetry;
 use crate::message::{AssistantMessage, Message, ToolCall, ToolMessage, Usage};
 
@@ -22,6 +24,8 @@ pub(super) struct Conversation {
     pub costs: Vec<CallTelemetry>,
     /// What the call cost whose answer comes next, by its id.
     noted: Option<(String, CallTelemetry)>,
+    /// What tools keep beside the messages.
+    pub state: Map<String, Value>,
 }
 
 impl Conversation {
@@ -60,6 +64,17 @@ impl Conversation {
     /// What a call cost; its answer comes next.
     pub fn note(&mut self, call_id: &str, cost: CallTelemetry) {
         self.noted = Some((call_id.to_owned(), cost));
+    }
+
+    /// Lays changes over the state; `null` takes a key out.
+    pub fn update(&mut self, changes: Map<String, Value>) {
+        for (key, value) in changes {
+            if value.is_null() {
+                self.state.shift_remove(&key);
+            } else {
+                self.state.insert(key, value);
+            }
+        }
     }
 
     /// The calls of the last reply that nothing has answered.
@@ -106,7 +121,8 @@ impl Conversation {
 /// The answer to a call that did not run to its end.
 pub(super) fn cancelled(call: ToolCall, why: &str) -> Message {
     let status = crate::message::CallStatus::Cancelled;
-    Message::Tool(ToolMessage { call_id: call.id, name: call.name, content: why.to_owned(), status })
+    let images = Vec::new();
+    Message::Tool(ToolMessage { call_id: call.id, name: call.name, content: why.to_owned(), status, images })
 }
 
 fn unanswered(reply: &AssistantMessage, answered: &[&str]) -> Vec<ToolCall> {

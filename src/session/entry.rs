@@ -9,6 +9,7 @@
 //! {"type":"message","time":…,"role":"assistant",…}
 //! {"type":"telemetry","call_id":…,"tool_name":…,…}      what the call cost whose answer follows
 //! {"type":"turn.completed","stop":…,"time":…}
+//! {"type":"state","changes":{"todo":[…]},"time":…}      keys of the session's state; null removes one
 //! {"type":"switched","agent":…,"model":…,"time":…}     who answers from here on
 //! ```
 //!
@@ -16,6 +17,7 @@
 //! know.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::event::CallTelemetry;
 use crate::message::Message;
@@ -79,6 +81,8 @@ pub(super) enum Entry<'a> {
     PartialVoid,
     #[serde(rename = "switched")]
     Switched { agent: &'a str, model: &'a str, time: &'a str },
+    #[serde(rename = "state")]
+    State { changes: &'a Map<String, Value>, time: &'a str },
     #[serde(rename = "turn.completed")]
     TurnCompleted { stop: &'a str, time: &'a str },
 }
@@ -92,6 +96,7 @@ pub(super) enum Line {
     PartialVoid,
     Switched(Answering),
     Telemetry(Box<CallCost>),
+    State(Changes),
     /// Nothing that changes the conversation, or a type of a later version.
     Other,
 }
@@ -119,6 +124,12 @@ pub(super) struct CallCost {
     pub telemetry: CallTelemetry,
 }
 
+/// What of the state changed.
+#[derive(Debug, Deserialize)]
+pub(super) struct Changes {
+    pub changes: Map<String, Value>,
+}
+
 impl Line {
     /// # Errors
     /// When the line is not an entry.
@@ -134,6 +145,7 @@ impl Line {
             "partial" => Self::Partial(serde_json::from_slice(line)?),
             "partial.void" => Self::PartialVoid,
             "switched" => Self::Switched(serde_json::from_slice(line)?),
+            "state" => Self::State(serde_json::from_slice(line)?),
             "turn.started" => Self::TurnStarted,
             // Figures of a later version are no reason to call the log damaged.
             "telemetry" => serde_json::from_slice(line).map_or(Self::Other, Self::Telemetry),

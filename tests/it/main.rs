@@ -21,6 +21,7 @@ mod repl;
 mod terminal;
 mod approval;
 mod tools;
+mod more_tools;
 mod sessions;
 mod provider;
 mod calls;

@@ -23,6 +23,9 @@ const DOORS: &[(&str, &[&str])] = &[
     ("minijinja_contrib", &["src/template/"]),
     // network and model
     ("async_openai", &["src/llm/openai.rs", "src/llm/openai/"]),
+    ("base64", &["src/image.rs"]),
+    ("encoding_rs", &["src/tools/fetch_url.rs"]),
+    ("html5gum", &["src/tools/readable.rs"]),
     ("memchr", &["src/llm/sse.rs"]),
     ("opentelemetry", &["src/sink/otlp/"]),
     ("opentelemetry_http", &["src/sink/otlp/"]),
