@@ -10,9 +10,10 @@ mod public;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Mutex, Once};
+use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
+use reqwest::dns::{Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, ClientBuilder, Url};
 
@@ -69,8 +70,7 @@ impl Net {
     /// A client that connects to these addresses and to nothing else, whatever the name of the host says meanwhile.
     fn pinned(&self, url: &Url, addresses: &[SocketAddr], connect_timeout: Duration) -> Result<Client, NetError> {
         let kind = Kind { tls: url.scheme() == "https", loopback: false, connect_timeout };
-        let builder =
-            self.builder(kind)?.no_proxy().resolve_to_addrs(url.host_str().unwrap_or_default(), addresses);
+        let builder = self.builder(kind)?.no_proxy().dns_resolver(Arc::new(Pinned(addresses.to_vec())));
         builder.build().map_err(|error| NetError::Setup(causes(&error)))
     }
 
@@ -93,6 +93,16 @@ impl Net {
             // The system's own, which on Linux honours SSL_CERT_DIR as well.
             None => builder,
         })
+    }
+}
+
+/// Answers every name with the same addresses.
+struct Pinned(Vec<SocketAddr>);
+
+impl Resolve for Pinned {
+    fn resolve(&self, _name: Name) -> Resolving {
+        let addresses = self.0.clone();
+        Box::pin(async move { Ok(Box::new(addresses.into_iter()) as Box<_>) })
     }
 }
 
