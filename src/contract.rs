@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
 
+pub use crate::config::Permission;
 use crate::config::{Capabilities, Prices, Redactor, RetryConfig};
 use crate::event::Event;
 use crate::message::{CallStatus, FinishReason, Message, ToolCall, Usage};
@@ -196,6 +197,11 @@ pub trait Tool: Send + Sync {
         Vec::new()
     }
 
+    /// What the call would hand to a shell, if anything.
+    fn shell_line<'a>(&'a self, _arguments: &'a Value) -> Option<ShellLine<'a>> {
+        None
+    }
+
     /// Whether what it returns may direct the model: instructions that the person installed, or what they said.
     /// Anything else is marked as data.
     fn trusted(&self) -> bool {
@@ -240,13 +246,14 @@ pub struct ToolDefinition {
     pub default: bool,
 }
 
-/// How far a tool reaches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Permission {
-    Read,
-    Write,
-    Admin,
+/// A command line, and what it would run in.
+#[derive(Debug, Clone, Copy)]
+pub struct ShellLine<'a> {
+    pub line: &'a str,
+    /// As the model wrote it; the workspace where it said nothing.
+    pub workdir: Option<&'a str>,
+    /// The whole environment of the command.
+    pub env: &'a [(String, String)],
 }
 
 /// What a tool touches besides reading the workspace.
@@ -277,6 +284,10 @@ pub struct CallContext<'a> {
     pub live: &'a (dyn Fn(&str) + Send + Sync),
     /// Where a tool keeps what its observation leaves out; `None` where nothing could read it again.
     pub keep: Option<Keep<'a>>,
+    /// A person allowed this very call to run its command outside of the sandbox.
+    pub unconfined: bool,
+    /// Says that the sandbox may have kept the call from working: a person may then let it run outside.
+    pub refused: &'a (dyn Fn() + Send + Sync),
     /// A fact for whoever watches (a skill was loaded).
     pub notify: &'a (dyn Fn(crate::event::EventKind) + Send + Sync),
 }
@@ -310,6 +321,8 @@ pub struct Question<'a> {
     pub preview: &'a str,
     /// Why it is asked.
     pub why: &'a str,
+    /// Exactly what [`Approval::Always`] would allow for the rest of the session; `None` where that is no answer.
+    pub always: Option<&'a str>,
     pub workspace: &'a Path,
 }
 
@@ -317,6 +330,8 @@ pub struct Question<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Approval {
     Allow,
+    /// This call, and for the rest of the session whatever [`Question::always`] says.
+    Always,
     /// With the reason, for the model; empty when none was given.
     Deny(String),
     /// Nobody could be asked.

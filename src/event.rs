@@ -219,7 +219,10 @@ pub enum DecidedBy {
     Person,
     /// Nobody was there to ask.
     Nobody,
+    /// The approval mode.
     Policy,
+    /// A rule of the configuration.
+    Rule,
 }
 
 /// How a run ends. `--output json` prints this alone.

@@ -19,10 +19,13 @@ pub mod workspace;
 // Settings, and the operating system.
 pub mod config;
 pub mod net;
-pub mod process;
+pub mod sandbox;
 pub mod spill;
 pub mod telemetry;
 pub mod terminal;
+
+// Child processes, inside the sandbox.
+pub mod process;
 
 // The traits between the loop and the world.
 pub mod contract;

@@ -76,6 +76,8 @@ pub enum ToolErrorKind {
     Transient,
     /// The call took longer than it may.
     Timeout,
+    /// What every such call was promised (the sandbox) is not to be had: the run ends.
+    Unavailable,
 }
 
 impl ToolError {

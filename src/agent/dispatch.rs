@@ -1,14 +1,16 @@
 //! Running the calls of one reply: each is checked, judged, run and answered exactly once, in the order in which
 //! the model wrote them. Calls that only read run side by side; all others wait their turn.
 
+use std::fmt::Write;
 use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt};
 
-use crate::config::ToolOutputSettings;
-use crate::contract::CallRecord;
+use crate::config::{ApprovalMode, ToolOutputSettings};
+use crate::contract::{CallRecord, Tool};
 use crate::event::EventKind;
 use crate::message::{AssistantMessage, CallStatus, Message, ToolMessage};
+use crate::policy::Verdict;
 use crate::present::{self, Occasion, Source};
 use crate::text;
 
@@ -68,8 +70,32 @@ impl Turn<'_> {
             let Prepared { call, taken_up, .. } = prepared;
             return Ok(Finished::failed(call, taken_up, arguments.clone(), status, why));
         }
+        let tool = *tool;
         let _pause = tool.waits_for_person().then(|| self.clock.pause());
-        Ok(prepared.run(self.agent, &self.run.emitter).await)
+        let finished = prepared.run(self.agent, &self.run.emitter).await;
+        self.offer_outside(finished, tool).await
+    }
+
+    /// A call that the sandbox may have kept from working runs once more outside of it, if a person says so. With
+    /// nobody to ask it stands as it is.
+    async fn offer_outside<'c>(
+        &mut self,
+        mut finished: Finished<'c>,
+        tool: &dyn Tool,
+    ) -> Result<Finished<'c>, Stop> {
+        let may_ask = self.agent.approver.present() && self.agent.approval != ApprovalMode::Never;
+        if !finished.refused || !may_ask {
+            return Ok(finished);
+        }
+        let why = "once more and outside of the sandbox, which may be why it did not work".to_owned();
+        let verdict = Verdict::Ask { why, always: None };
+        match self.denial(finished.call, tool, &finished.arguments, &verdict).await? {
+            None => Ok(finished.again_outside(self.agent, &self.run.emitter, tool).await),
+            Some((_, denial)) => {
+                let _ = write!(finished.output.observation, "\n[Outside of the sandbox it was not run. {denial}]");
+                Ok(finished)
+            }
+        }
     }
 
     /// Keeps a text that is too long for the conversation, where the model has the tool to read it.
@@ -87,7 +113,7 @@ impl Turn<'_> {
 
     /// Records the one answer of a call, after looking for a loop.
     fn answer_call(&mut self, finished: Finished<'_>) -> Result<(), Stop> {
-        let Finished { call, trusted, arguments, status, mut output, measured } = finished;
+        let Finished { call, trusted, arguments, status, mut output, measured, unavailable, .. } = finished;
         // Redacted before it is cut: half a secret would not be recognised.
         let redactor = &self.agent.redactor;
         output.observation = redactor.redact(&output.observation).into_owned();
@@ -143,6 +169,9 @@ impl Turn<'_> {
             content,
             status,
         }))?;
+        if let Some(why) = unavailable {
+            return Err(Stop::Unavailable(why));
+        }
         match repetition {
             Repetition::Stop { times } => Err(Stop::Limit(Limit::Loop { times })),
             _ => Ok(()),

@@ -1,6 +1,7 @@
 //! Running one call: started, timed, bounded, ended, whatever the tool does.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -25,6 +26,10 @@ pub(super) struct Finished<'a> {
     pub status: CallStatus,
     pub output: ToolOutput,
     pub measured: Measured,
+    /// The sandbox may have kept it from working.
+    pub refused: bool,
+    /// What the run was promised and is not to be had.
+    pub unavailable: Option<String>,
 }
 
 impl<'a> Prepared<'a> {
@@ -39,47 +44,16 @@ impl<'a> Prepared<'a> {
             }
         };
         announce(emitter, call, tool, &arguments);
-        let redacting = Mutex::new(Redacting::new(&agent.redactor));
-        let live = |chunk: &str| {
-            let chunk = redacting.lock().expect("redacting never panics").push(chunk);
-            if !chunk.is_empty() {
-                emitter.notify(EventKind::ToolOutput { call_id: call.id.clone(), chunk });
-            }
-        };
-        let notify = |kind: EventKind| emitter.notify(kind);
-        let context = CallContext {
-            workspace: &agent.workspace,
-            timeout: agent.limits.tool_timeout,
-            max_tokens: agent.tool_result_max_tokens,
-            live: &live,
-            keep: agent.tools.find("recall").ok().map(|_| Keep { spill: &agent.spill, redactor: &agent.redactor }),
-            notify: &notify,
-        };
-        let stopwatch = Stopwatch::start(tool);
-        let outcome = bounded(tool, arguments.clone(), context).await;
-        let measured = Measured::ran(taken_up, stopwatch, outcome.as_ref().err().map(|error| error.kind));
-        match outcome {
-            Ok(output) => {
-                Finished { call, trusted: tool.trusted(), arguments, status: CallStatus::Ok, output, measured }
-            }
-            Err(error) => {
-                let status = match error.kind {
-                    ToolErrorKind::Timeout => CallStatus::Timeout,
-                    _ => CallStatus::Error,
-                };
-                // A tool's error may quote a file or a command.
-                let trusted = tool.trusted();
-                Finished {
-                    trusted,
-                    measured,
-                    ..Finished::failed(call, taken_up, arguments, status, error.message)
-                }
-            }
-        }
+        execute(agent, emitter, call, taken_up, tool, arguments, false).await
     }
 }
 
 impl<'a> Finished<'a> {
+    /// Runs the call once more, outside of the sandbox, as a person allowed.
+    pub(super) async fn again_outside(self, agent: &Agent, emitter: &Emitter, tool: &dyn Tool) -> Self {
+        execute(agent, emitter, self.call, Moment::now(), tool, self.arguments, true).await
+    }
+
     /// A call that gave nothing but a reason, in our own words.
     pub(super) fn failed(
         call: &'a ToolCall,
@@ -96,7 +70,58 @@ impl<'a> Finished<'a> {
             ..ToolOutput::default()
         };
         let measured = Measured::not_run(taken_up);
-        Self { call, trusted: true, arguments, status, output, measured }
+        Self { call, trusted: true, arguments, status, output, measured, refused: false, unavailable: None }
+    }
+}
+
+async fn execute<'a>(
+    agent: &Agent,
+    emitter: &Emitter,
+    call: &'a ToolCall,
+    taken_up: Moment,
+    tool: &dyn Tool,
+    arguments: Value,
+    unconfined: bool,
+) -> Finished<'a> {
+    let redacting = Mutex::new(Redacting::new(&agent.redactor));
+    let live = |chunk: &str| {
+        let chunk = redacting.lock().expect("redacting never panics").push(chunk);
+        if !chunk.is_empty() {
+            emitter.notify(EventKind::ToolOutput { call_id: call.id.clone(), chunk });
+        }
+    };
+    let notify = |kind: EventKind| emitter.notify(kind);
+    let refused = AtomicBool::new(false);
+    let context = CallContext {
+        workspace: &agent.workspace,
+        timeout: agent.limits.tool_timeout,
+        max_tokens: agent.tool_result_max_tokens,
+        live: &live,
+        keep: agent.tools.find("recall").ok().map(|_| Keep { spill: &agent.spill, redactor: &agent.redactor }),
+        unconfined,
+        refused: &|| refused.store(true, Ordering::Relaxed),
+        notify: &notify,
+    };
+    let stopwatch = Stopwatch::start(tool);
+    let outcome = bounded(tool, arguments.clone(), context).await;
+    let measured = Measured::ran(taken_up, stopwatch, outcome.as_ref().err().map(|error| error.kind));
+    let refused = refused.into_inner();
+    // A tool's error may quote a file or a command.
+    let trusted = tool.trusted();
+    match outcome {
+        Ok(output) => {
+            let status = CallStatus::Ok;
+            Finished { call, trusted, arguments, status, output, measured, refused, unavailable: None }
+        }
+        Err(error) => {
+            let status = match error.kind {
+                ToolErrorKind::Timeout => CallStatus::Timeout,
+                _ => CallStatus::Error,
+            };
+            let unavailable = (error.kind == ToolErrorKind::Unavailable).then(|| error.message.clone());
+            let failed = Finished::failed(call, taken_up, arguments, status, error.message);
+            Finished { trusted, measured, refused, unavailable, ..failed }
+        }
     }
 }
 

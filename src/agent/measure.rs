@@ -120,6 +120,7 @@ fn code(status: CallStatus, error: Option<ToolErrorKind>) -> &'static str {
         (_, Some(ToolErrorKind::Parameter)) => "parameter",
         (_, Some(ToolErrorKind::Permanent)) => "permanent",
         (_, Some(ToolErrorKind::Transient)) => "transient",
+        (_, Some(ToolErrorKind::Unavailable)) => "unavailable",
         (_, None) => "invalid_call",
     }
 }

@@ -32,6 +32,8 @@ pub enum Stop {
     Model(ModelError),
     /// The answer does not match the schema; the text says where.
     SchemaMismatch(String),
+    /// The sandbox, which the configuration asks for, is not to be had; the text says what is missing.
+    Unavailable(String),
     /// Cancelled from outside.
     Interrupted,
     /// Nobody can see the output any more.
@@ -108,6 +110,8 @@ pub async fn take_turn(
 
 impl Turn<'_> {
     async fn work(&mut self, input: String) -> Result<TurnEnd, Stop> {
+        // `env | agent run …` must not send a key, nor keep it.
+        let input = self.agent.redactor.redact(&input).into_owned();
         self.session.start_turn(&self.run.emitter.run_id(), Timestamp::now());
         self.run.emitter.emit(EventKind::TurnStarted { input: input.clone() })?;
         self.record(Message::User { content: input })?;

@@ -42,6 +42,7 @@ pub const DENIED: u8 = 7;
 pub const LIMIT: u8 = 8;
 pub const CONTEXT: u8 = 9;
 pub const SCHEMA: u8 = 10;
+pub const UNAVAILABLE: u8 = 11;
 pub const LOOP: u8 = 12;
 pub const TIME: u8 = 124;
 
@@ -92,6 +93,7 @@ pub fn verdict(stop: &Stop, unasked: u64, signal: Option<Signal>) -> Verdict {
         (Stop::SchemaMismatch(why), None) => {
             (SCHEMA, RunStatus::Error, format!("the answer does not match the schema: {why}"))
         }
+        (Stop::Unavailable(why), None) => (UNAVAILABLE, RunStatus::Error, why.clone()),
         (Stop::Model(error), None) => {
             let code = match error.kind {
                 ModelErrorKind::Authentication => AUTHENTICATION,
@@ -119,6 +121,7 @@ mod tests {
             (Stop::Limit(Limit::Loop { times: 6 }), 1, None, LOOP),
             (Stop::SchemaMismatch(String::new()), 1, None, SCHEMA),
             (Stop::ContextFull(String::new()), 1, None, CONTEXT),
+            (Stop::Unavailable(String::new()), 1, None, UNAVAILABLE),
             (Stop::Limit(Limit::Turns(3)), 2, Some(Signal::Interrupt), 130),
             (Stop::Answered, 0, Some(Signal::Hangup), 143),
             (Stop::SinkClosed, 1, None, DONE),

@@ -13,6 +13,7 @@ use crate::attachment::attach;
 use crate::contract::{Approver, EventSink, Request, ToolChoice};
 use crate::event::{ContextSize, EventKind, RunCompleted, RunStarted};
 use crate::message::Message;
+use crate::prompt::PromptError;
 use crate::session::Session;
 use crate::sink::{Facts, Fanout, Jsonl, Nobody, Person, Screen, Spinner, StdinLines};
 
@@ -56,6 +57,9 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
     let workspace = setup.workspace()?;
     let config = setup.config(&workspace)?;
     let schema = args.schema.as_deref().map(read_schema).transpose()?;
+    if let Some(path) = &args.output_file {
+        attachments::writable(path).map_err(Failure::usage)?;
+    }
     let look = setup.look(Facts {
         json: args.output != OutputFormat::Text,
         stream: args.stream,
@@ -150,8 +154,12 @@ fn input(args: &RunArgs, warnings: &mut Vec<String>) -> Result<String, Failure> 
 /// `--dry-run`: the request as it would be sent.
 fn preview(prepared: &Prepared) -> Outcome {
     let agent = &prepared.services.agent;
-    let system = agent.briefing.system(&prepared.session, "dry-run")?;
-    let messages = [Message::System { content: system }, Message::User { content: prepared.input.clone() }];
+    let mut messages = prepared.session.messages().to_vec();
+    if messages.is_empty() {
+        let system = agent.briefing.system(&prepared.session, "dry-run").map_err(Failure::briefing)?;
+        messages.push(Message::System { content: system });
+    }
+    messages.push(Message::User { content: agent.redactor.redact(&prepared.input).into_owned() });
     let request = Request {
         messages: &messages,
         tools: agent.tools.definitions(),
@@ -170,11 +178,16 @@ async fn drive(prepared: Prepared) -> Result<u8, Failure> {
     let cancel = Cancel::default();
     let signals = Signals::listen(cancel.clone())?;
     let mut run = Run::new(Emitter::new(session.id().to_owned(), app::new_run_id(), sink));
+    let briefed = app::brief(&agent, &mut session, &run);
+    if briefed.as_ref().is_err_and(anyhow::Error::is::<PromptError>) {
+        // A mistake in what is configured is told before any event.
+        return briefed.map(|()| exit::DONE).map_err(Failure::briefing);
+    }
     run.emitter.notify(started(&agent));
     for message in warnings {
         run.emitter.notify(EventKind::Warning { message });
     }
-    let end = match app::brief(&agent, &mut session, &run) {
+    let end = match briefed {
         Ok(()) => take_turn(&agent, &mut session, &mut run, input, &cancel).await,
         Err(error) => TurnEnd { stop: Stop::Failed(error), answer: String::new() },
     };

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::model::{ModelConfig, Provider};
+use super::permissions::PermissionSettings;
 use super::secret::Secret;
-use super::settings::{AgentConfig, ContextSettings, Limits, Named, Settings, TelemetrySettings};
+use super::settings::{AgentConfig, ContextSettings, Limits, Named, SandboxSettings, Settings, TelemetrySettings};
 use super::source::Kind;
+use crate::text::Glob;
 
 /// Kind, name, path and what is wrong.
 pub(super) type Report<'r> = dyn FnMut(Kind, &str, &[&str], &str) + 'r;
@@ -24,16 +26,21 @@ pub(super) fn check(
         };
         limits(&settings.limits, &mut seen);
         context(&settings.context, &mut seen);
+        sandbox(&settings.sandbox, &mut seen);
+        permissions(&settings.permissions, &mut seen);
         telemetry(&settings.telemetry, &mut seen);
     }
     for (name, agent) in agents {
         // What an agent inherits was reported where it stands.
         let own = |same: bool| settings_agree || !same;
-        let inherits = settings.is_some_and(|s| s.limits == agent.limits && s.context == agent.context);
+        let inherits = settings
+            .is_some_and(|s| s.limits == agent.limits && s.context == agent.context && s.sandbox == agent.sandbox);
         if own(inherits) {
             limits(&agent.limits, &mut |path, message| report(Kind::Agents, name, path, message));
             context(&agent.context, &mut |path, message| report(Kind::Agents, name, path, message));
+            sandbox(&agent.sandbox, &mut |path, message| report(Kind::Agents, name, path, message));
         }
+        permissions(&agent.permissions, &mut |path, message| report(Kind::Agents, name, path, message));
     }
     for (name, config) in models {
         model(config, &mut |path, message| report(Kind::Models, name, path, message));
@@ -64,6 +71,59 @@ fn context(context: &ContextSettings, report: &mut dyn FnMut(&[&str], &str)) {
         ("tool_result_max_tokens", context.tool_result_max_tokens >= 1, "at least 1"),
     ];
     tell("context", &rules, report);
+}
+
+fn sandbox(sandbox: &SandboxSettings, report: &mut dyn FnMut(&[&str], &str)) {
+    if let Some(host) = sandbox.network.iter().find(|host| *host != SandboxSettings::ANY_HOST) {
+        let message = format!(
+            "`network` cannot name `{host}`: the sandbox cannot tell one host from another. [\"*\"] lets commands reach \
+             any, [] none"
+        );
+        report(&["sandbox", "network"], &message);
+    }
+    if sandbox.write.iter().any(|dir| dir.trim().is_empty()) {
+        report(&["sandbox", "write"], "`write` names directories, and one of them is empty");
+    }
+}
+
+/// What one of several agents inherits is the same mistake each time, and told once.
+fn permissions(permissions: &PermissionSettings, report: &mut dyn FnMut(&[&str], &str)) {
+    for (at, rule) in permissions.rules.iter().enumerate() {
+        let at = at.to_string();
+        let path = |key: &'static str| ["permissions", "rules", &at, key];
+        if rule.subject().is_none() {
+            report(&path("")[..3], "a rule has one of `deny`, `ask` and `allow`: the name of a tool, or a glob");
+        }
+        if rule.path.is_some() && rule.command.is_some() {
+            report(&path("command"), "a rule has a `path` or a `command`, not both: write two rules");
+        }
+        for (key, tool) in [("deny", &rule.deny), ("ask", &rule.ask), ("allow", &rule.allow)] {
+            match tool.as_deref().map(Glob::word) {
+                Some(_) if tool.as_deref() == Some("") => report(&path(key), "the name of a tool is missing"),
+                Some(Err(why)) => report(&path(key), &format!("the pattern is broken: {why}")),
+                _ => {}
+            }
+        }
+        match rule.path.as_deref().map(|pattern| (pattern, Glob::path(pattern))) {
+            Some((_, Err(why))) => report(&path("path"), &format!("the pattern is broken: {why}")),
+            Some(("", _)) => report(&path("path"), "the pattern is empty; `**` is every path of the workspace"),
+            Some((pattern, _)) if pattern.split('/').any(|part| part == "..") || pattern.starts_with('~') => {
+                report(&path("path"), "a path is relative to the workspace, or absolute: without `..` and `~`");
+            }
+            _ => {}
+        }
+        let words = rule.command.as_deref();
+        if words == Some(&[]) {
+            report(&path("command"), "the pattern is empty; [\"*\"] is every command");
+        }
+        for (word, pattern) in words.unwrap_or_default().iter().enumerate() {
+            if let Err(why) = Glob::word(pattern) {
+                let word = word.to_string();
+                let path = [path("command").as_slice(), &[&word]].concat();
+                report(&path, &format!("the pattern is broken: {why}"));
+            }
+        }
+    }
 }
 
 fn telemetry(telemetry: &TelemetrySettings, report: &mut dyn FnMut(&[&str], &str)) {

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duration;
+use super::permissions::PermissionSettings;
 use super::secret::Secret;
 use crate::output::{Encoding, ResponseFormat};
 
@@ -20,12 +21,17 @@ pub struct Settings {
     pub context: ContextSettings,
     pub tool_output: ToolOutputSettings,
     #[serde(default)]
+    pub sandbox: SandboxSettings,
+    #[serde(default)]
+    pub permissions: PermissionSettings,
+    #[serde(default)]
     pub prompts: PromptSettings,
     #[serde(default)]
     pub telemetry: TelemetrySettings,
 }
 
-/// `agents/NAME.yaml`, with the settings' `limits`, `context` and `tool_output` already merged under its own.
+/// `agents/NAME.yaml`, with the settings' `limits`, `context`, `tool_output`, `sandbox` and `permissions` already
+/// merged under its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentConfig {
@@ -48,9 +54,13 @@ pub struct AgentConfig {
     pub skills: Vec<String>,
     #[serde(default)]
     pub approval: ApprovalMode,
+    #[serde(default)]
+    pub permissions: PermissionSettings,
     pub limits: Limits,
     pub context: ContextSettings,
     pub tool_output: ToolOutputSettings,
+    #[serde(default)]
+    pub sandbox: SandboxSettings,
 }
 
 /// A prompt: by reference into the registry, or written out.
@@ -150,6 +160,36 @@ pub struct ContextSettings {
 pub struct ToolOutputSettings {
     pub format: ResponseFormat,
     pub encoding: Encoding,
+}
+
+/// What commands may do. The default is the narrowest.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SandboxSettings {
+    #[serde(default)]
+    pub mode: SandboxMode,
+    /// Directories that commands may write besides the workspace and their temporary directory. `~/` is the home
+    /// directory; a relative one lies in the workspace.
+    #[serde(default)]
+    pub write: Vec<String>,
+    /// `["*"]`: commands reach the network. The kernel cannot tell one host from another, so none can be named.
+    #[serde(default)]
+    pub network: Vec<String>,
+}
+
+impl SandboxSettings {
+    /// What opens the network, the only entry that `network` may have.
+    pub const ANY_HOST: &str = "*";
+}
+
+/// Whether there is a boundary around commands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxMode {
+    /// Where the system has none, no command runs.
+    #[default]
+    On,
+    Off,
 }
 
 /// What prompts may see of the environment.

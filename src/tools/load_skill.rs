@@ -167,6 +167,8 @@ mod tests {
                 timeout: Duration::from_secs(1),
                 max_tokens: 2000,
                 live: &|_| {},
+                unconfined: false,
+                refused: &|| {},
                 notify: &notify,
             };
             tool.call(arguments, context).now_or_never().expect("it waits for nothing")

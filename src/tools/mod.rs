@@ -2,7 +2,8 @@
 //!
 //! What they share: paths and their errors (`files`), work that may be abandoned (`aside`), atomic writes
 //! (`replace`), diffs (`diff`), what a search sees (`walk`), matching for edits (`edit_match`), and output of any
-//! length made fit to be read (`plain`, `bounded`).
+//! length made fit to be read (`plain`, `bounded`), commands inside
+//! the sandbox (`confined`).
 
 mod read_file;
 mod write_file;
@@ -24,6 +25,7 @@ mod diff;
 mod walk;
 mod plain;
 mod bounded;
+mod confined;
 mod select;
 
 use std::sync::Arc;
@@ -33,10 +35,12 @@ use serde_json::{Value, json};
 
 use crate::contract::{Approver, Effect, Permission, Tool, ToolDefinition};
 use crate::output::ToolError;
+use crate::sandbox::Sandbox;
 use crate::spill::Spill;
 use crate::workspace::Ledger;
 
 use ask_user::AskUser;
+use confined::Confined;
 use edit_file::EditFile;
 use glob::Glob;
 use grep::Grep;
@@ -58,9 +62,26 @@ pub struct Kit {
     pub child_env: Vec<(String, String)>,
     /// What did not fit into the conversation.
     pub spill: Arc<Spill>,
+    /// The boundary around commands; none where it was switched off.
+    pub sandbox: Option<Arc<Sandbox>>,
     /// Whom `ask_user` asks; without a person the tool does not exist.
     pub person: Option<Arc<dyn Approver>>,
 }
+
+/// The names of all built-in tools, those included that exist only where a person or skills are.
+pub const NAMES: [&str; 11] = [
+    "ask_user",
+    "edit_file",
+    "glob",
+    "grep",
+    "list_dir",
+    "load_skill",
+    "load_skill_reference",
+    "read_file",
+    "recall",
+    "run_command",
+    "write_file",
+];
 
 /// The built-in tools that need nothing but the workspace, the ledger and a person.
 #[must_use]
@@ -72,7 +93,7 @@ pub fn builtin(kit: Kit) -> Vec<Arc<dyn Tool>> {
         Arc::new(ListDir::new()),
         Arc::new(Glob::new()),
         Arc::new(Grep::new()),
-        Arc::new(RunCommand::new(kit.child_env)),
+        Arc::new(RunCommand::new(Confined::new(kit.child_env, kit.sandbox))),
         Arc::new(Recall::new(kit.spill)),
     ];
     if let Some(person) = kit.person.filter(|person| person.present()) {
@@ -134,14 +155,30 @@ mod testing;
 mod tests {
     use super::testing::Nobody;
     use super::*;
+    use crate::sandbox::Plan;
 
     fn all() -> Vec<Arc<dyn Tool>> {
         let person: Arc<dyn Approver> = Arc::new(Nobody { present: true, answer: None });
-        builtin(Kit { ledger: Arc::default(), child_env: Vec::new(), spill: Arc::default(), person: Some(person) })
+        let sandbox = Sandbox::new(Plan {
+            workspace: "/w".into(),
+            write: Vec::new(),
+            network: false,
+            home: "/h".into(),
+            own: Vec::new(),
+            temp_base: "/t".into(),
+            undone: "/u".into(),
+        });
+        builtin(Kit {
+            ledger: Arc::default(),
+            child_env: Vec::new(),
+            spill: Arc::default(),
+            sandbox: Some(Arc::new(sandbox)),
+            person: Some(person),
+        })
     }
 
     /// About 1,000 tokens: such JSON has four and a half bytes a token.
-    const MOST_BYTES_OF_DEFINITIONS: usize = 4500;
+    const MOST_BYTES_OF_DEFINITIONS: usize = 4600;
 
     #[test]
     fn definitions_are_small() {
@@ -165,11 +202,20 @@ mod tests {
     }
 
     #[test]
+    fn every_tool_is_in_the_list_of_names() {
+        for tool in all() {
+            assert!(NAMES.contains(&tool.definition().name.as_str()), "add {} to NAMES", tool.definition().name);
+        }
+        assert!(NAMES.is_sorted());
+    }
+
+    #[test]
     fn nobody_is_asked_where_nobody_is() {
         let kit = |present| Kit {
             spill: Arc::default(),
             ledger: Arc::default(),
             child_env: Vec::new(),
+            sandbox: None,
             person: Some(Arc::new(Nobody { present, answer: None })),
         };
         let names =

@@ -1,4 +1,4 @@
-//! `run_command`: a command line, run by the shell in a process group of its own.
+//! `run_command`: a command line, run by the shell in a process group of its own, inside the sandbox.
 //!
 //! The model reads how it ended first, then what it wrote: all of it, or head and tail (mostly tail where it failed)
 //! with an exact count of the rest. An exit other than 0 is a result, not an error.
@@ -11,14 +11,15 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Effect, Permission, Tool, ToolDefinition};
+use crate::contract::{CallContext, Effect, Permission, ShellLine, Tool, ToolDefinition};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::policy::{self, Invocation};
-use crate::process::{self, Ended, Exit, Launch, SHELL};
+use crate::process::{Ended, Exit, SHELL};
 use crate::text;
 use crate::workspace::Workspace;
 
 use super::bounded::{Bounded, Shown};
+use super::confined::{Confined, Order};
 use super::plain::Plain;
 use super::{arguments, bytes_for, definition, files, text_of};
 
@@ -29,8 +30,7 @@ const HEAD_PERCENT_OF_FAILURE: usize = 15;
 /// `run_command`: a command line for the shell.
 pub struct RunCommand {
     definition: ToolDefinition,
-    /// The whole environment of commands.
-    env: Vec<(String, String)>,
+    confined: Confined,
 }
 
 #[derive(Debug, Deserialize)]
@@ -41,13 +41,15 @@ struct Arguments {
 }
 
 impl RunCommand {
-    /// `env` is the whole environment of the commands.
-    pub fn new(env: Vec<(String, String)>) -> Self {
+    pub fn new(confined: Confined) -> Self {
+        let description = format!(
+            "Runs a shell command. Returns exit code, stdout and stderr, cut in the middle if long. No input, no \
+             terminal; background processes end with the call.{} Files: use the other tools.",
+            confined.described()
+        );
         let definition = definition(
             "run_command",
-            "Runs a shell command. Returns the exit code, then stdout and stderr together, cut in the middle \
-             if long. No input, no terminal; background processes end with the call. To read, find or edit \
-             files use the other tools.",
+            &description,
             (Permission::Write, &[Effect::Process]),
             json!({
                 "command": { "type": "string", "description": "sh -c" },
@@ -56,7 +58,7 @@ impl RunCommand {
             }),
             &["command"],
         );
-        Self { definition, env }
+        Self { definition, confined }
     }
 }
 
@@ -68,8 +70,13 @@ impl Tool for RunCommand {
     fn permission(&self, arguments: &Value, workspace: &Workspace) -> Permission {
         let dir = workspace.resolve(text_of(arguments, "workdir").unwrap_or("."));
         let Some(command) = text_of(arguments, "command") else { return self.definition.permission };
-        let invocation = Invocation { command, dir: &dir.path, env: &self.env };
+        let invocation = Invocation { command, dir: &dir.path, env: self.confined.env() };
         if policy::only_reads(invocation, workspace) { Permission::Read } else { self.definition.permission }
+    }
+
+    fn shell_line<'a>(&'a self, arguments: &'a Value) -> Option<ShellLine<'a>> {
+        let line = text_of(arguments, "command")?;
+        Some(ShellLine { line, workdir: text_of(arguments, "workdir"), env: self.confined.env() })
     }
 
     fn subject(&self, arguments: &Value) -> String {
@@ -110,29 +117,33 @@ impl RunCommand {
         let mut output = Bounded::new(bytes_for(context.max_tokens), context.keep);
         let mut piece = String::new();
         let arguments = [SHELL[1], command];
-        let launch = Launch { program: SHELL[0], arguments: &arguments, dir, env: &self.env, timeout };
-        let ended = process::run(launch, |bytes| {
+        let order = Order { program: SHELL[0], arguments: &arguments, dir, timeout };
+        let seen = |bytes: &[u8]| {
             plain.push(bytes, &mut piece);
             if !piece.is_empty() {
                 output.push(&piece);
                 (context.live)(&piece);
                 piece.clear();
             }
-        })
-        .await
-        .map_err(|error| ToolError::permanent(format!("the command could not be run: {error}")))?;
+        };
+        let outcome = self.confined.run(order, &context, seen).await?;
         plain.finish(&mut piece);
         if !piece.is_empty() {
             output.push(&piece);
             (context.live)(&piece);
         }
-        if ended.timed_out {
-            let shown = output.show(HEAD_PERCENT_OF_FAILURE);
-            return Err(timed_out(timeout, context.timeout, &shown));
-        }
-        let failed = ended.exit != Exit::Code(0);
+        let ended = &outcome.ended;
+        let failed = ended.timed_out || ended.exit != Exit::Code(0);
         let shown = output.show(if failed { HEAD_PERCENT_OF_FAILURE } else { HEAD_PERCENT_OF_SUCCESS });
-        Ok(finished(&ended, &shown))
+        let remarks = self.confined.remarks(&outcome, &shown.text, &context);
+        if ended.timed_out {
+            let mut error = timed_out(timeout, context.timeout, &shown);
+            error.message += &remarks;
+            return Err(error);
+        }
+        let mut output = finished(ended, &shown);
+        output.observation += &remarks;
+        Ok(output)
     }
 }
 
@@ -188,7 +199,7 @@ mod tests {
     use super::*;
 
     fn tool() -> RunCommand {
-        RunCommand::new(vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())])
+        RunCommand::new(Confined::new(vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())], None))
     }
 
     #[test]

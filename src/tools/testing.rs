@@ -68,6 +68,8 @@ impl Place {
             timeout: self.timeout,
             max_tokens: self.max_tokens,
             live,
+            unconfined: false,
+            refused: &|| {},
             notify: &|_| {},
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -14,6 +14,7 @@ mod exit_codes;
 mod house;
 mod signals;
 mod secrets;
+mod sandbox;
 mod configuration;
 mod prompting;
 mod repl;

@@ -125,6 +125,18 @@ fn the_key_for_openai_is_not_sent_to_another_models_server() {
     );
 }
 
+#[test]
+fn a_key_that_is_piped_in_is_neither_sent_nor_kept() {
+    let server = Server::start([Reply::text("done")]);
+    let output =
+        Run::task(&server, "explain").args(["-o", "jsonl"]).stdin(format!("OPENAI_API_KEY={KEY}\n")).run();
+    let output = output.success();
+    let request = server.only_request();
+    assert!(request.user().contains("OPENAI_API_KEY=***"), "{}", request.raw);
+    assert!(!request.raw.contains(KEY) && !output.stdout.contains(KEY), "{}", output.shown());
+    assert!(output.place.kept().iter().all(|(_, text)| !text.contains(KEY)), "a session holds it");
+}
+
 /// Made here, so that no file of the repository holds what looks like a key.
 fn made_up_keys() -> [String; 4] {
     let random = "a1B2c3D4".repeat(5);

@@ -155,6 +155,12 @@ impl Request {
         self.tool_results().last().map(|(_, text)| *text).expect("the request holds a result of a tool")
     }
 
+    /// What stands between the tags of the last tool message.
+    #[track_caller]
+    pub fn last_output(&self) -> &str {
+        between_tags(self.last_result())
+    }
+
     /// All calls in the history.
     pub fn calls(&self) -> Vec<&Value> {
         self.messages().iter().filter_map(|message| message["tool_calls"].as_array()).flatten().collect()
@@ -335,4 +341,11 @@ fn head(reply: &Reply) -> String {
         format!("content-length: {}", sent.sum::<usize>())
     };
     format!("HTTP/1.1 {} Scripted\r\n{headers}{delimited}\r\n\r\n", reply.status)
+}
+
+/// What a result says, without the tags that it stands between.
+#[track_caller]
+pub fn between_tags(result: &str) -> &str {
+    let inside = result.split_once(">\n").and_then(|(_, rest)| rest.strip_suffix("\n</result>"));
+    inside.expect("a result stands between its tags")
 }

@@ -140,3 +140,21 @@ fn the_system_prompt_is_rendered_once_a_session() {
     let requests = server.requests();
     assert_eq!(requests[0].system(), requests[1].system());
 }
+
+#[test]
+fn a_dry_run_of_a_session_shows_its_history_and_adds_nothing_to_it() {
+    let server = Server::start([Reply::text("first answer")]);
+    let first = Run::task(&server, "first task").run().success();
+    let dry = Run::at(&first.place)
+        .args(["run", "second task", "--continue", "--dry-run"])
+        .server(&server)
+        .run()
+        .success();
+    let body = dry.json().to_string();
+    for said in ["first task", "first answer", "second task"] {
+        assert!(body.contains(said), "{said} in {body}");
+    }
+    assert_eq!(server.requests().len(), 1, "nothing was sent");
+    let shown = Run::at(&first.place).args(["session", "show", "2"]).run().success();
+    assert!(!shown.stdout.contains("second task"), "{}", shown.stdout);
+}

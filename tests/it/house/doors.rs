@@ -32,6 +32,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("rustls", &["src/net.rs", "src/net/"]),
     ("tiktoken_rs", &["src/tokens.rs", "src/tokens/"]),
     // files and search
+    ("brush_parser", &["src/policy/shell/grammar.rs"]),
     ("globset", &["src/tools/", "src/policy/", "src/text.rs"]),
     ("grep_matcher", &["src/tools/"]),
     ("grep_regex", &["src/tools/"]),
@@ -40,7 +41,10 @@ const DOORS: &[(&str, &[&str])] = &[
     ("similar", &["src/tools/"]),
     ("strsim", &["src/text.rs"]),
     // operating system
-    ("nix", &["src/process.rs", "src/process/", "src/telemetry/children.rs", "src/terminal.rs"]),
+    ("nix", &["src/process/", "src/sandbox/", "src/telemetry/children.rs", "src/terminal.rs"]),
+    ("landlock", &["src/sandbox/linux/"]),
+    ("rustix", &["src/sandbox/linux/"]),
+    ("seccompiler", &["src/sandbox/linux/"]),
     // errors: `anyhow` above the library layers, kinds of errors below
     ("anyhow", &["src/agent/", "src/app/", "src/repl/", "src/cli/"]),
 ];

@@ -1,9 +1,12 @@
 //! Child processes: started in a group of their own, watched, and killed with everything they started.
 //!
-//! This is the one place that spawns. A child never outlives its call: when the time is out the group gets SIGTERM
+//! This is the one place that spawns, inside the boundary of `sandbox` where one is asked for. A child never outlives its call: when the time is out the group gets SIGTERM
 //! and then SIGKILL; what the child left behind when it exited is ended too; and dropping the future, whatever the
 //! reason, kills the group before anything else happens. A process that moves itself into another session
 //! (`setsid`) leaves the group and escapes all of this.
+
+mod flood;
+mod group;
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -17,6 +20,10 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
+use crate::sandbox::{self, Walls};
+
+use group::{Force, Group};
+
 /// The shell that runs command lines, and the flag before the line.
 pub const SHELL: [&str; 2] = if cfg!(unix) { ["/bin/sh", "-c"] } else { ["cmd", "/C"] };
 
@@ -27,7 +34,7 @@ const LINGER: Duration = Duration::from_millis(300);
 const READ_BYTES: usize = 16 * 1024;
 
 /// What to run. The child reads nothing and sees only `env`.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Launch<'a> {
     pub program: &'a str,
     pub arguments: &'a [&'a str],
@@ -35,6 +42,8 @@ pub struct Launch<'a> {
     /// The whole environment of the child.
     pub env: &'a [(String, String)],
     pub timeout: Duration,
+    /// The boundary around it; none where it was switched off, or where a person allowed it to run without.
+    pub walls: Option<&'a Walls>,
 }
 
 /// How it ended.
@@ -43,6 +52,8 @@ pub struct Ended {
     pub exit: Exit,
     /// It was ended because its time was out.
     pub timed_out: bool,
+    /// It was ended because it had started more than [`sandbox::MOST_PROCESSES`] processes.
+    pub flooded: bool,
     /// It had left processes running; they were ended.
     pub left_behind: bool,
 }
@@ -62,18 +73,35 @@ pub enum Exit {
 /// When the child cannot be started or watched, or cannot be killed.
 pub async fn run(launch: Launch<'_>, mut seen: impl FnMut(&[u8]) + Send) -> io::Result<Ended> {
     let mut running = Running::start(&launch)?;
-    let in_time = timeout(launch.timeout, running.feed(Until::Exited, &mut seen)).await;
-    let timed_out = in_time.is_err();
-    match in_time {
-        Ok(exited) => exited?,
-        Err(_) => running.end_by_force(&mut seen).await?,
+    let group = launch.walls.and(running.group.id());
+    let early = tokio::select! {
+        biased;
+        exited = running.feed(Until::Exited, &mut seen) => {
+            exited?;
+            None
+        }
+        () = tokio::time::sleep(launch.timeout) => Some(Early::TimedOut),
+        () = flood::of(group, sandbox::MOST_PROCESSES) => Some(Early::Flooded),
+    };
+    match early {
+        None => {}
+        Some(Early::TimedOut) => running.end_by_force(&mut seen).await?,
+        Some(Early::Flooded) => running.kill(&mut seen).await?,
     }
     // What was written before the exit is in the pipe; more than that is not worth waiting for.
     if let Ok(closed) = timeout(LINGER, running.feed(Until::Closed, &mut seen)).await {
         closed?;
     }
-    let left_behind = running.end_survivors(&mut seen).await && !timed_out;
-    Ok(Ended { exit: running.exit(), timed_out, left_behind })
+    let left_behind = running.end_survivors(&mut seen).await && early.is_none();
+    let (timed_out, flooded) = (early == Some(Early::TimedOut), early == Some(Early::Flooded));
+    Ok(Ended { exit: running.exit(), timed_out, flooded, left_behind })
+}
+
+/// Why it did not end by itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Early {
+    TimedOut,
+    Flooded,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -95,15 +123,27 @@ struct Running {
 
 impl Running {
     fn start(launch: &Launch<'_>) -> io::Result<Self> {
-        let mut command = Command::new(launch.program);
+        // From the first child on there is somebody to hide from.
+        static HIDDEN: std::sync::Once = std::sync::Once::new();
+        HIDDEN.call_once(sandbox::hide_this_process);
+        let line = match launch.walls {
+            Some(walls) => walls.command_line(launch.program, launch.arguments),
+            None => [&[launch.program], launch.arguments].concat(),
+        };
+        let mut command = Command::new(line[0]);
         command
-            .args(launch.arguments)
+            .args(&line[1..])
             .current_dir(launch.dir)
             .env_clear()
             .envs(launch.env.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .kill_on_drop(true);
-        let (child, pipes) = spawn(command)?;
+        let (child, pipes) = spawn(command, launch.walls)?;
+        match (launch.walls, child.id()) {
+            (Some(walls), Some(id)) => walls.fix_limits(id),
+            (None, Some(id)) => sandbox::lift_limits(id),
+            (_, None) => {}
+        }
         let group = Group::of(&child);
         Ok(Self { group, child, pipes, buffer: vec![0; READ_BYTES].into_boxed_slice(), status: None })
     }
@@ -158,6 +198,10 @@ impl Running {
         if let Ok(exited) = timeout(GRACE, self.feed(Until::Exited, seen)).await {
             return exited;
         }
+        self.kill(seen).await
+    }
+
+    async fn kill(&mut self, seen: &mut (impl FnMut(&[u8]) + Send)) -> io::Result<()> {
         self.signal(Force::Kill);
         match timeout(GRACE, self.feed(Until::Exited, seen)).await {
             Ok(exited) => exited,
@@ -202,77 +246,24 @@ impl Running {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Force {
-    Ask,
-    Kill,
-}
-
-/// The process group of a child: everything it started that did not leave on purpose. Dropping it kills the group
-/// at once.
-struct Group {
-    #[cfg(unix)]
-    id: Option<nix::unistd::Pid>,
-}
-
-#[cfg(unix)]
-impl Group {
-    fn of(child: &Child) -> Self {
-        let id = child.id().and_then(|id| i32::try_from(id).ok()).map(nix::unistd::Pid::from_raw);
-        Self { id }
-    }
-
-    /// Signals every member; false when there is none.
-    fn signal(&self, force: Force) -> bool {
-        use nix::sys::signal::{Signal, killpg};
-        let signal = match force {
-            Force::Ask => Signal::SIGTERM,
-            Force::Kill => Signal::SIGKILL,
-        };
-        self.id.is_some_and(|id| killpg(id, signal).is_ok())
-    }
-
-    fn is_alive(&self) -> bool {
-        self.id.is_some_and(|id| nix::sys::signal::killpg(id, None).is_ok())
-    }
-
-    /// Once the group is gone its number may be given to others: it is never signalled again.
-    fn forget(&mut self) {
-        self.id = None;
-    }
-}
-
-#[cfg(not(unix))]
-impl Group {
-    fn of(_child: &Child) -> Self {
-        Self {}
-    }
-
-    fn signal(&self, _force: Force) -> bool {
-        false
-    }
-
-    fn is_alive(&self) -> bool {
-        false
-    }
-
-    fn forget(&mut self) {}
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.signal(Force::Kill);
-    }
+/// A child has the boundary of the thread that starts it, and is waited for by the runtime of this one.
+fn start(command: &mut Command, walls: Option<&Walls>) -> io::Result<Child> {
+    let Some(walls) = walls else { return command.spawn() };
+    let runtime = tokio::runtime::Handle::current();
+    walls.inside(|| {
+        let _entered = runtime.enter();
+        command.spawn()
+    })?
 }
 
 type Pipes = Vec<Pin<Box<dyn AsyncRead + Send>>>;
 
 /// One pipe for both streams, so that the kernel keeps their order.
 #[cfg(unix)]
-fn spawn(mut command: Command) -> io::Result<(Child, Pipes)> {
+fn spawn(mut command: Command, walls: Option<&Walls>) -> io::Result<(Child, Pipes)> {
     let (reader, writer) = io::pipe()?;
     command.stdout(writer.try_clone()?).stderr(writer).process_group(0);
-    let child = command.spawn()?;
+    let child = start(&mut command, walls)?;
     // The command holds the writing end: while it lives, the pipe never closes.
     drop(command);
     let reader = tokio::net::unix::pipe::Receiver::from_owned_fd(reader.into())?;
@@ -280,8 +271,9 @@ fn spawn(mut command: Command) -> io::Result<(Child, Pipes)> {
 }
 
 #[cfg(not(unix))]
-fn spawn(mut command: Command) -> io::Result<(Child, Pipes)> {
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+fn spawn(mut command: Command, walls: Option<&Walls>) -> io::Result<(Child, Pipes)> {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = start(&mut command, walls)?;
     let mut pipes: Pipes = Vec::new();
     pipes.extend(child.stdout.take().map(|pipe| Box::pin(pipe) as Pin<Box<dyn AsyncRead + Send>>));
     pipes.extend(child.stderr.take().map(|pipe| Box::pin(pipe) as Pin<Box<dyn AsyncRead + Send>>));
@@ -306,6 +298,7 @@ mod tests {
             dir: Path::new("/"),
             env: &env,
             timeout: limit,
+            walls: None,
         };
         let ended = block_on(run(launch, |bytes| output.extend_from_slice(bytes))).expect("sh can be run");
         (ended, String::from_utf8_lossy(&output).into_owned())
@@ -318,7 +311,7 @@ mod tests {
     fn output_keeps_the_order_in_which_it_was_written() {
         let (ended, output) = shell("echo 1; echo 2 >&2; echo 3; echo 4 >&2; exit 3", LONG);
         assert_eq!(output, "1\n2\n3\n4\n");
-        assert_eq!(ended, Ended { exit: Exit::Code(3), timed_out: false, left_behind: false });
+        assert_eq!(ended, Ended { exit: Exit::Code(3), timed_out: false, flooded: false, left_behind: false });
     }
 
     #[test]
@@ -350,7 +343,7 @@ mod tests {
     #[test]
     fn a_process_left_behind_with_the_pipe_does_not_hold_the_call() {
         let (ended, output) = shell("sleep 1000 & echo done", LONG);
-        assert_eq!(ended, Ended { exit: Exit::Code(0), timed_out: false, left_behind: true });
+        assert_eq!(ended, Ended { exit: Exit::Code(0), timed_out: false, flooded: false, left_behind: true });
         assert_eq!(output, "done\n");
     }
 
@@ -367,6 +360,7 @@ mod tests {
                 dir: dir.path(),
                 env: &env,
                 timeout: LONG,
+                walls: None,
             };
             let hear = |bytes: &[u8]| pid.lock().expect("nobody panics").push_str(&String::from_utf8_lossy(bytes));
             let mut call = Box::pin(run(launch, hear));

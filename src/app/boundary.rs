@@ -1,0 +1,45 @@
+//! The sandbox of commands, as the settings want it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::config::{AgentConfig, Config, SandboxMode};
+use crate::sandbox::{self, Plan, Sandbox};
+use crate::workspace::Workspace;
+
+/// What in a config directory may hold keys; its prompts and skills are for commands to read.
+const KEPT_IN_CONFIG: [&str; 5] = ["agent.yaml", "agent.yaml.j2", "models", "mcp", "tools"];
+
+/// The sandbox; none where it is off, or where none is known on this system.
+pub(super) fn sandbox(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> Option<Arc<Sandbox>> {
+    let settings = &agent.sandbox;
+    if settings.mode == SandboxMode::Off || !sandbox::SUPPORTED {
+        return None;
+    }
+    let dirs = &config.dirs;
+    let mut own = vec![dirs.data.clone(), dirs.state.clone(), config.session_dir()];
+    let config_dirs = config.config_dirs.iter().chain([&dirs.config]);
+    own.extend(config_dirs.flat_map(|dir| KEPT_IN_CONFIG.map(|name| dir.join(name))));
+    let write = settings.write.iter().map(|dir| match dir.strip_prefix('~').map(|rest| rest.strip_prefix('/')) {
+        Some(Some(rest)) => dirs.home.join(rest),
+        Some(None) if dir == "~" => dirs.home.clone(),
+        _ => workspace.root().join(dir),
+    });
+    Some(Arc::new(Sandbox::new(Plan {
+        workspace: workspace.root().to_path_buf(),
+        write: write.collect(),
+        network: !settings.network.is_empty(),
+        home: dirs.home.clone(),
+        own,
+        temp_base: config.env.get("TMPDIR").map_or_else(|| "/tmp".into(), PathBuf::from),
+        undone: dirs.state.join("undone"),
+    })))
+}
+
+/// What to say where the settings ask for a sandbox and this system has none that is known.
+pub(super) fn absence(agent: &AgentConfig) -> Option<String> {
+    (agent.sandbox.mode == SandboxMode::On && !sandbox::SUPPORTED).then(|| {
+        "no sandbox is known on this system: commands may do whatever you may (sandbox.mode: off says so)"
+            .to_owned()
+    })
+}

@@ -1,0 +1,74 @@
+//! The process group of a child: everything it started that did not leave on purpose.
+
+use tokio::process::Child;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Force {
+    Ask,
+    Kill,
+}
+
+/// Dropping it kills the group at once.
+pub(super) struct Group {
+    #[cfg(unix)]
+    id: Option<nix::unistd::Pid>,
+}
+
+#[cfg(unix)]
+impl Group {
+    pub fn of(child: &Child) -> Self {
+        let id = child.id().and_then(|id| i32::try_from(id).ok()).map(nix::unistd::Pid::from_raw);
+        Self { id }
+    }
+
+    /// The number of the group.
+    pub fn id(&self) -> Option<i32> {
+        self.id.map(nix::unistd::Pid::as_raw)
+    }
+
+    /// Signals every member; false when there is none.
+    pub fn signal(&self, force: Force) -> bool {
+        use nix::sys::signal::{Signal, killpg};
+        let signal = match force {
+            Force::Ask => Signal::SIGTERM,
+            Force::Kill => Signal::SIGKILL,
+        };
+        self.id.is_some_and(|id| killpg(id, signal).is_ok())
+    }
+
+    pub fn is_alive(&self) -> bool {
+        self.id.is_some_and(|id| nix::sys::signal::killpg(id, None).is_ok())
+    }
+
+    /// Once the group is gone its number may be given to others: it is never signalled again.
+    pub fn forget(&mut self) {
+        self.id = None;
+    }
+}
+
+#[cfg(not(unix))]
+impl Group {
+    pub fn of(_child: &Child) -> Self {
+        Self {}
+    }
+
+    pub fn id(&self) -> Option<i32> {
+        None
+    }
+
+    pub fn signal(&self, _force: Force) -> bool {
+        false
+    }
+
+    pub fn is_alive(&self) -> bool {
+        false
+    }
+
+    pub fn forget(&mut self) {}
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.signal(Force::Kill);
+    }
+}

@@ -1,0 +1,31 @@
+//! No boundary is known on this system: whoever asks for one is told so.
+
+use std::io;
+use std::path::Path;
+
+use super::Plan;
+
+/// There is none.
+pub(super) enum Walls {}
+
+impl Walls {
+    pub fn build(_plan: &Plan, _temp: &Path) -> Result<Self, String> {
+        Err("none is known on this system".to_owned())
+    }
+
+    pub fn is_current(&self) -> bool {
+        match *self {}
+    }
+
+    pub fn inside<T: Send>(&self, _work: impl FnOnce() -> T + Send) -> io::Result<T> {
+        match *self {}
+    }
+
+    pub fn prefix(&self) -> Vec<&str> {
+        match *self {}
+    }
+
+    pub fn fix_limits(&self, _process: u32) {
+        match *self {}
+    }
+}

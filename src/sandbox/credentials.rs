@@ -1,0 +1,155 @@
+//! Where secrets lie: what commands cannot read.
+//!
+//! A list, not a search: copies and hard links elsewhere are not found, and what lies inside the workspace belongs to
+//! the workspace, unless that holds the whole home.
+
+use std::path::{Path, PathBuf};
+
+use super::Plan;
+
+/// In a home directory.
+const IN_HOME: &[&str] = &[
+    // keys, passwords, tokens
+    ".ssh",
+    ".gnupg",
+    ".password-store",
+    ".netrc",
+    "_netrc",
+    ".git-credentials",
+    ".config/git/credentials",
+    ".config/gh",
+    ".config/hub",
+    ".config/glab-cli",
+    ".aws",
+    ".azure",
+    ".config/gcloud",
+    ".config/doctl",
+    ".oci",
+    ".kube",
+    ".docker/config.json",
+    ".config/containers/auth.json",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".npmrc",
+    ".yarnrc.yml",
+    ".pypirc",
+    ".gem/credentials",
+    ".m2/settings.xml",
+    ".gradle/gradle.properties",
+    ".terraform.d/credentials.tfrc.json",
+    ".vault-token",
+    ".pgpass",
+    ".my.cnf",
+    ".config/rclone",
+    ".config/op",
+    ".config/sops",
+    ".config/age",
+    ".local/share/keyrings",
+    ".local/share/kwalletd",
+    "Library/Keychains",
+    // other agents
+    ".claude/.credentials.json",
+    ".codex/auth.json",
+    ".gemini/oauth_creds.json",
+    // what was typed, which often holds one of the above
+    ".bash_history",
+    ".zsh_history",
+    ".local/share/fish/fish_history",
+    // browsers and mail
+    ".mozilla",
+    ".thunderbird",
+    ".config/google-chrome",
+    ".config/chromium",
+    ".config/BraveSoftware",
+    ".config/microsoft-edge",
+    ".config/vivaldi",
+    ".config/opera",
+    ".var/app/org.mozilla.firefox",
+    ".var/app/com.google.Chrome",
+    ".var/app/org.chromium.Chromium",
+    "snap/firefox",
+    "snap/chromium",
+    "Library/Application Support/Google/Chrome",
+    "Library/Application Support/Firefox",
+    "Library/Application Support/BraveSoftware",
+    "Library/Application Support/Microsoft Edge",
+    "Library/Safari",
+    "Library/Cookies",
+    "Library/Mail",
+];
+
+/// Of the system: only the superuser could read them anyway.
+const OF_SYSTEM: &[&str] = &["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/run/secrets"];
+
+/// Every path to hide, absolute and sorted, whether or not it exists yet. `superuser` adds what only that one reads:
+/// the system's own and every other home.
+pub(super) fn paths(plan: &Plan, superuser: bool) -> Vec<PathBuf> {
+    let home = real(&plan.home);
+    let mut homes = vec![home.clone()];
+    if superuser {
+        homes.push("/root".into());
+        homes.extend(std::fs::read_dir("/home").into_iter().flatten().flatten().map(|entry| entry.path()));
+    }
+    let mut found: Vec<PathBuf> =
+        homes.iter().flat_map(|home| IN_HOME.iter().map(move |path| home.join(path))).collect();
+    found.extend(plan.own.iter().cloned());
+    if superuser {
+        found.extend(OF_SYSTEM.iter().map(PathBuf::from));
+    }
+    // What a link leads to is hidden as well as the link.
+    let targets: Vec<PathBuf> = found.iter().map(|path| real(path)).collect();
+    found.extend(targets);
+    let owns_home = home.starts_with(&plan.workspace);
+    found.retain(|path| owns_home || !path.starts_with(&plan.workspace));
+    // Whoever names one of them among the directories to write means it.
+    found.retain(|path| !plan.write.iter().any(|named| real(named).starts_with(path)));
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Links followed as far as the path exists.
+pub(super) fn real(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => real(parent).join(name),
+        _ => path.to_path_buf(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_hidden_depends_on_where_the_workspace_lies() {
+        let root = tempfile::tempdir().expect("a directory can be made");
+        let root = root.path().canonicalize().expect("it exists");
+        let home = root.join("home");
+        std::fs::create_dir_all(home.join("dotfiles/ssh")).expect("made");
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(home.join("dotfiles/ssh"), home.join(".ssh")).expect("made");
+        let plan = |workspace: &Path, write: &[&str]| Plan {
+            workspace: workspace.to_path_buf(),
+            write: write.iter().map(|path| home.join(path)).collect(),
+            network: false,
+            home: home.clone(),
+            own: vec![home.join("project/data")],
+            temp_base: root.clone(),
+            undone: root.join("undone"),
+        };
+        let hides = |plan: &Plan, path: &str| paths(plan, false).contains(&home.join(path));
+        let outside = plan(&root.join("elsewhere"), &[]);
+        assert!(hides(&outside, ".ssh") && hides(&outside, ".netrc") && hides(&outside, "project/data"));
+        #[cfg(unix)]
+        assert!(hides(&outside, "dotfiles/ssh"), "the target of a link");
+        let inside = plan(&home.join("project"), &[]);
+        assert!(hides(&inside, ".ssh") && !hides(&inside, "project/data"), "the workspace owns what it holds");
+        let whole = plan(&home, &[]);
+        assert!(hides(&whole, ".ssh") && hides(&whole, "project/data"), "unless it is the whole home");
+        let named = plan(&root.join("elsewhere"), &[".aws/cli"]);
+        assert!(!hides(&named, ".aws") && hides(&named, ".ssh"), "named on purpose");
+    }
+}

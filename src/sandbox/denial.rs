@@ -1,0 +1,112 @@
+//! Telling that the boundary may be why a command failed.
+//!
+//! The kernel does not say who refused: a command reports `Permission denied`, whatever the reason. So this looks for
+//! such words in what a failed command wrote, says "may", and says what the boundary is.
+
+use std::fmt::{self, Write};
+
+use super::{MOST_FILE_BYTES, Plan};
+
+/// What the boundary may have had to do with a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    Refused,
+    Network,
+    FileSize,
+}
+
+/// What is looked for, in lower case.
+const WORDS: [(&str, Reason); 19] = [
+    ("permission denied", Reason::Refused),
+    ("operation not permitted", Reason::Refused),
+    ("read-only file system", Reason::Refused),
+    ("permissionerror", Reason::Refused),
+    ("eacces", Reason::Refused),
+    ("eperm", Reason::Refused),
+    ("could not resolve", Reason::Network),
+    ("couldn't resolve", Reason::Network),
+    ("name resolution", Reason::Network),
+    ("name or service not known", Reason::Network),
+    ("unable to resolve", Reason::Network),
+    ("network is unreachable", Reason::Network),
+    ("dns error", Reason::Network),
+    ("eai_again", Reason::Network),
+    ("enotfound", Reason::Network),
+    ("failed to lookup address", Reason::Network),
+    ("file too large", Reason::FileSize),
+    ("file size limit", Reason::FileSize),
+    ("efbig", Reason::FileSize),
+];
+
+/// A failure that the boundary may have caused. Shown, it is a sentence without its full stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denial(String);
+
+impl Denial {
+    /// Judges what a command wrote that failed (`signal` names what killed it).
+    #[must_use]
+    pub fn of(output: &str, signal: Option<&str>, plan: &Plan) -> Option<Self> {
+        let output = output.to_lowercase();
+        let found = WORDS.iter().find(|(words, _)| output.contains(words)).map(|(_, reason)| *reason);
+        let found = found.or((signal == Some("SIGXFSZ")).then_some(Reason::FileSize));
+        match found? {
+            Reason::Network if plan.network => None,
+            Reason::Refused | Reason::Network => Some(Self::named(plan)),
+            Reason::FileSize => {
+                let most = MOST_FILE_BYTES >> 30;
+                Some(Self(format!("the sandbox may be the reason: files may not grow beyond {most} GiB in it")))
+            }
+        }
+    }
+
+    fn named(plan: &Plan) -> Self {
+        let mut also = String::new();
+        for dir in &plan.write {
+            let _ = write!(also, ", {}", dir.display());
+        }
+        let network = if plan.network { "" } else { "there is no network; " };
+        Self(format!(
+            "the sandbox may be the reason: commands write only in the workspace, $TMPDIR{also}; {network}credentials, \
+             Unix sockets, terminals and other processes are out of reach"
+        ))
+    }
+}
+
+impl fmt::Display for Denial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_boundary_can_have_caused_is_laid_to_it() {
+        let plan = |network| Plan {
+            workspace: "/w".into(),
+            write: vec!["/cache".into()],
+            network,
+            home: "/h".into(),
+            own: Vec::new(),
+            temp_base: "/tmp".into(),
+            undone: "/undone".into(),
+        };
+        let table = [
+            ("touch: cannot touch '/x': Permission denied", None, false, Some("$TMPDIR, /cache;")),
+            ("open /x: operation not permitted", None, true, Some("credentials")),
+            ("curl: (6) Could not resolve host: example.com", None, false, Some("no network")),
+            ("curl: (6) Could not resolve host: example.com", None, true, None),
+            ("", Some("SIGXFSZ"), false, Some("8 GiB")),
+            ("error[E0308]: mismatched types", None, false, None),
+        ];
+        for (output, signal, network, expected) in table {
+            let denial = Denial::of(output, signal, &plan(network)).map(|denial| denial.to_string());
+            match (denial, expected) {
+                (Some(said), Some(part)) => assert!(said.contains(part), "{output}: {said}"),
+                (said, expected) => assert_eq!(said.as_deref(), expected, "{output}"),
+            }
+        }
+    }
+}

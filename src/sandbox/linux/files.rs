@@ -1,0 +1,167 @@
+//! Files, and processes outside: the Landlock ruleset.
+//!
+//! Landlock grants trees and cannot take a branch out again. So a tree that holds something hidden is not granted:
+//! its entries are, one by one, except the hidden ones. Links are never granted, as what they lead to stands
+//! somewhere in the tree itself. What is created later beside a hidden thing is not granted until the walls are
+//! built anew, which they are when [`Ground`] says that a listed directory has changed.
+//!
+//! Listing is granted for everything: otherwise `ls /` and `ls ~` would fail, as both hold something hidden. So the
+//! names of hidden files can be seen; they cannot be opened. Landlock knows no rule for attributes either: modes,
+//! owners and times of files outside can be changed as far as the user may.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreated,
+    RulesetCreatedAttr, RulesetError, Scope, make_bitflags,
+};
+use nix::fcntl::{OFlag, open};
+use nix::sys::stat::Mode;
+
+use crate::sandbox::{Plan, credentials};
+
+const READ: BitFlags<AccessFs> = make_bitflags!(AccessFs::{Execute | ReadFile | ReadDir});
+/// Everything that makes or changes files and directories, but no devices and no sockets.
+const WRITE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{
+    Execute | ReadFile | ReadDir | WriteFile | Truncate | Refer
+    | RemoveDir | RemoveFile | MakeDir | MakeReg | MakeFifo | MakeSym
+});
+const OF_FILES: BitFlags<AccessFs> =
+    make_bitflags!(AccessFs::{Execute | ReadFile | WriteFile | Truncate | IoctlDev});
+const DEVICE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | WriteFile | Truncate | IoctlDev});
+
+/// The devices that are no way out. Terminals are: keys can be read and faked there, and a question overwritten.
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+/// Never granted as a tree: every disk is in it.
+const DEVICE_TREE: &str = "/dev";
+/// Never written, whatever the workspace is: files there are switches of the kernel.
+const KERNEL_TREES: [&str; 2] = ["/proc", "/sys"];
+
+/// The ruleset, and what it rests on.
+///
+/// # Errors
+/// What the kernel lacks.
+pub(super) fn build(plan: &Plan, temp: &Path) -> Result<(RulesetCreated, Ground), String> {
+    let ruleset = ruleset().map_err(|error| missing(&error))?;
+    let superuser = nix::unistd::geteuid().is_root();
+    let mut hidden = credentials::paths(plan, superuser);
+    hidden.push(DEVICE_TREE.into());
+    let mut grants = Grants { ruleset: Some(ruleset), hidden, ground: Ground::default() };
+    grants.tree(Path::new("/"), READ)?;
+    grants.add(Path::new("/"), AccessFs::ReadDir.into())?;
+    for device in DEVICES {
+        grants.add(Path::new(device), DEVICE)?;
+    }
+    grants.hidden.extend(KERNEL_TREES.map(PathBuf::from));
+    let written = plan.write.iter().map(|dir| credentials::real(dir));
+    for root in [plan.workspace.clone(), temp.to_path_buf()].into_iter().chain(written) {
+        grants.ground.rest_on(&root, false);
+        grants.root(&root)?;
+    }
+    let Grants { ruleset, ground, .. } = grants;
+    Ok((ruleset.expect("it is put back after each rule"), ground))
+}
+
+/// Whether the kernel itself keeps files from being cut off.
+pub(super) fn supports_truncate() -> bool {
+    let asked = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    asked.handle_access(AccessFs::Truncate).is_ok_and(|asked| asked.create().is_ok())
+}
+
+/// Without version 2 no file could be moved between directories. What came later is used where it is there: version 3
+/// guards truncation (else seccomp does), 5 devices, 6 signals to processes outside.
+fn ruleset() -> Result<RulesetCreated, RulesetError> {
+    Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(ABI::V2))?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(ABI::V5))?
+        .scope(make_bitflags!(Scope::{AbstractUnixSocket | Signal}))?
+        .create()
+}
+
+fn missing(error: &RulesetError) -> String {
+    format!("it needs Linux 5.19 or newer with Landlock switched on ({error})")
+}
+
+struct Grants {
+    /// Taken out while a rule is added.
+    ruleset: Option<RulesetCreated>,
+    hidden: Vec<PathBuf>,
+    ground: Ground,
+}
+
+impl Grants {
+    /// A tree that is to be written. It was named, so that it is granted even where it lies in something hidden.
+    fn root(&mut self, path: &Path) -> Result<(), String> {
+        let holds_hidden = self.hidden.iter().any(|hidden| hidden != path && hidden.starts_with(path));
+        if holds_hidden { self.entries(path, WRITE) } else { self.add(path, WRITE) }
+    }
+
+    fn tree(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), String> {
+        if self.hidden.iter().any(|hidden| hidden == path) {
+            return Ok(());
+        }
+        if self.hidden.iter().any(|hidden| hidden.starts_with(path)) {
+            return self.entries(path, access);
+        }
+        self.add(path, access)
+    }
+
+    fn entries(&mut self, dir: &Path, access: BitFlags<AccessFs>) -> Result<(), String> {
+        self.ground.rest_on(dir, true);
+        // What cannot be listed by us is not granted to others.
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_file()) {
+                self.tree(&entry.path(), access)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One rule. What has gone, became a link or may not be looked at is left out: less is granted, never more.
+    fn add(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), String> {
+        let Ok(opened) = open(path, OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC, Mode::empty()) else {
+            return Ok(());
+        };
+        let opened = fs::File::from(opened);
+        let Ok(metadata) = opened.metadata() else { return Ok(()) };
+        let access = match metadata.file_type() {
+            kind if kind.is_symlink() => return Ok(()),
+            kind if kind.is_dir() => access,
+            _ => access & OF_FILES,
+        };
+        if access.is_empty() {
+            return Ok(());
+        }
+        let ruleset = self.ruleset.take().expect("it is put back after each rule");
+        let ruleset = ruleset.add_rule(PathBeneath::new(opened, access)).map_err(|error| error.to_string())?;
+        self.ruleset = Some(ruleset);
+        Ok(())
+    }
+}
+
+/// Directories as they were when the rules were made.
+#[derive(Default)]
+pub(super) struct Ground(Vec<(PathBuf, bool, Option<Stamp>)>);
+
+/// Device, inode, and where the entries count the time at which they last changed.
+type Stamp = (u64, u64, i64, i64);
+
+impl Ground {
+    fn rest_on(&mut self, path: &Path, on_entries: bool) {
+        self.0.push((path.to_path_buf(), on_entries, stamp(path, on_entries)));
+    }
+
+    pub fn is_unchanged(&self) -> bool {
+        self.0.iter().all(|(path, on_entries, then)| stamp(path, *on_entries) == *then)
+    }
+}
+
+fn stamp(path: &Path, on_entries: bool) -> Option<Stamp> {
+    let metadata = fs::symlink_metadata(path).ok()?;
+    let time = if on_entries { (metadata.mtime(), metadata.mtime_nsec()) } else { (0, 0) };
+    Some((metadata.dev(), metadata.ino(), time.0, time.1))
+}

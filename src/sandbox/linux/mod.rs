@@ -1,0 +1,75 @@
+//! The boundary on Linux. Landlock and seccomp bind the thread that asks for them and what it starts from then on:
+//! so a thread of its own lays all of it on itself, does the one thing, and ends.
+
+mod calls;
+mod files;
+mod powers;
+
+use std::io;
+use std::path::Path;
+
+use landlock::{RulesetCreated, RulesetStatus};
+use seccompiler::BpfProgram;
+
+use crate::sandbox::Plan;
+use files::Ground;
+
+pub(in crate::sandbox) use powers::{hide_this_process, lift_limits};
+
+pub(super) struct Walls {
+    files: RulesetCreated,
+    calls: Vec<BpfProgram>,
+    ground: Ground,
+}
+
+impl Walls {
+    /// # Errors
+    /// What the kernel lacks.
+    pub fn build(plan: &Plan, temp: &Path) -> Result<Self, String> {
+        let knows_truncate = files::supports_truncate();
+        let (files, ground) = files::build(plan, temp)?;
+        let calls = calls::filters(plan.network, !knows_truncate)?;
+        powers::lower_our_limits();
+        Ok(Self { files, calls, ground })
+    }
+
+    /// Whether the directories that were listed are as they were.
+    pub fn is_current(&self) -> bool {
+        self.ground.is_unchanged()
+    }
+
+    pub fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("inside".to_owned());
+            let thread = thread.spawn_scoped(scope, || {
+                self.close_in()?;
+                Ok(work())
+            })?;
+            thread.join().map_err(|_| io::Error::other("what was to be done inside the sandbox panicked"))?
+        })
+    }
+
+    /// From here on the calling thread is inside.
+    fn close_in(&self) -> io::Result<()> {
+        let status = self.files.try_clone()?.restrict_self().map_err(io::Error::other)?;
+        if status.ruleset == RulesetStatus::NotEnforced || !status.no_new_privs {
+            return Err(io::Error::other("the kernel did not enforce Landlock"));
+        }
+        powers::drop_most()?;
+        for filter in &self.calls {
+            seccompiler::apply_filter(filter).map_err(|error| io::Error::other(format!("seccomp: {error}")))?;
+        }
+        Ok(())
+    }
+
+    /// Nothing stands before the program: it is born inside.
+    #[expect(clippy::unused_self, reason = "the boundary of other systems is a program")]
+    pub fn prefix(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    #[expect(clippy::unused_self, reason = "whoever asks for it has built the walls, and so lowered the limits")]
+    pub fn fix_limits(&self, process: u32) {
+        powers::fix_limits(process);
+    }
+}

@@ -1,0 +1,94 @@
+//! What a process is and may be, besides the files and calls: capabilities and limits.
+
+use std::io;
+use std::sync::OnceLock;
+
+use rustix::process::{
+    DumpableBehavior, Pid, Resource, Rlimit, getrlimit, prlimit, set_dumpable_behavior, setrlimit,
+};
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+
+use crate::sandbox::MOST_FILE_BYTES;
+
+/// What the superuser keeps: files of any owner, other identities, low ports. Loading modules, raw devices, the
+/// clock, the network's own settings and their like are gone; without new privileges no program brings them back.
+const KEPT: CapabilitySet = CapabilitySet::CHOWN
+    .union(CapabilitySet::DAC_OVERRIDE)
+    .union(CapabilitySet::FOWNER)
+    .union(CapabilitySet::FSETID)
+    .union(CapabilitySet::SETGID)
+    .union(CapabilitySet::SETUID)
+    .union(CapabilitySet::NET_BIND_SERVICE);
+
+/// Takes capabilities from the calling thread alone.
+pub(super) fn drop_most() -> io::Result<()> {
+    let mut sets = capabilities(None)?;
+    if sets.permitted.is_empty() && sets.inheritable.is_empty() {
+        return Ok(());
+    }
+    sets.effective = sets.effective.intersection(KEPT);
+    sets.permitted = sets.permitted.intersection(KEPT);
+    sets.inheritable = CapabilitySet::empty();
+    Ok(set_capabilities(None, sets)?)
+}
+
+/// What limits were before they were lowered here.
+static BEFORE: OnceLock<Vec<(Resource, Rlimit)>> = OnceLock::new();
+
+/// Lowers the limits of this very process, in a way that can be taken back: a child has them from its first moment
+/// on, which is the only way to be in time. We ourselves stay far below.
+pub(super) fn lower_our_limits() {
+    BEFORE.get_or_init(|| {
+        let mut before = Vec::new();
+        for (resource, most) in
+            [(Resource::Fsize, Some(MOST_FILE_BYTES)), (Resource::Data, most_memory()), (Resource::Core, Some(0))]
+        {
+            let limit = getrlimit(resource);
+            let lower = lowest(limit.current, most);
+            if setrlimit(resource, Rlimit { current: lower, maximum: limit.maximum }).is_ok() {
+                before.push((resource, limit));
+            }
+        }
+        before
+    });
+}
+
+/// Makes the limits of a child final.
+pub(super) fn fix_limits(process: u32) {
+    for (resource, _) in BEFORE.get().into_iter().flatten() {
+        let ours = getrlimit(*resource).current;
+        set(process, *resource, Rlimit { current: ours, maximum: ours });
+    }
+}
+
+/// Gives a child that runs outside what it would have had without us.
+pub(in crate::sandbox) fn lift_limits(process: u32) {
+    for (resource, before) in BEFORE.get().into_iter().flatten() {
+        set(process, *resource, *before);
+    }
+}
+
+fn set(process: u32, resource: Resource, limit: Rlimit) {
+    if let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw) {
+        // It may have ended already.
+        let _ = prlimit(Some(process), resource, limit);
+    }
+}
+
+/// `None` is no limit.
+fn lowest(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.into_iter().chain(other).min()
+}
+
+/// What one process may allocate: three quarters of the machine's memory. Reserved address space does not count.
+#[expect(clippy::useless_conversion, reason = "memory is counted in 32 bits on some processors")]
+fn most_memory() -> Option<u64> {
+    let info = rustix::system::sysinfo();
+    let bytes = u64::from(info.mem_unit).checked_mul(u64::from(info.totalram))?;
+    (bytes > 0).then_some(bytes / 4 * 3)
+}
+
+pub(in crate::sandbox) fn hide_this_process() {
+    // Refused by no kernel that has the call; without it there is nothing to do.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+}

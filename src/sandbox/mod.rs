@@ -1,0 +1,174 @@
+//! What a command may do, enforced by the operating system: the boundary around everything that `process` starts.
+//!
+//! Writing only in the workspace, a private temporary directory and what the settings add; reading everything but
+//! credentials; no network unless the settings say so; limits on processes, memory and the size of files. Linux:
+//! Landlock, seccomp and fewer capabilities, laid on a thread that then spawns, so that the child is born inside.
+//! macOS: a profile for `sandbox-exec`. Elsewhere there is none ([`SUPPORTED`]).
+//!
+//! Nothing is done before the first command. What cannot be had is an error, never a wider boundary.
+
+#[cfg(any(target_os = "linux", target_os = "macos", test))]
+mod credentials;
+mod denial;
+#[cfg(any(target_os = "macos", test))]
+mod profile;
+mod protected;
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+use linux as system;
+#[cfg(target_os = "macos")]
+mod macos;
+#[cfg(target_os = "macos")]
+use macos as system;
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+mod absent;
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+use absent as system;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use tempfile::TempDir;
+
+pub use denial::Denial;
+pub use protected::{Protection, Undone};
+
+/// Whether this system has a boundary that is known here.
+pub const SUPPORTED: bool = cfg!(any(target_os = "linux", target_os = "macos"));
+/// A command that has started more processes than this is ended.
+pub const MOST_PROCESSES: usize = 512;
+/// No file grows beyond this, in bytes.
+pub const MOST_FILE_BYTES: u64 = 8 << 30;
+
+/// What the boundary lets through.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Absolute, without symbolic links.
+    pub workspace: PathBuf,
+    /// Further directories that may be written, absolute.
+    pub write: Vec<PathBuf>,
+    /// Whether commands reach the network.
+    pub network: bool,
+    pub home: PathBuf,
+    /// What this program keeps for itself (sessions, keys): hidden as credentials are.
+    pub own: Vec<PathBuf>,
+    /// Where the private temporary directory is made.
+    pub temp_base: PathBuf,
+    /// Where is kept what commands made of protected files, before those were put back.
+    pub undone: PathBuf,
+}
+
+/// The boundary of a run. Clones of its [`Walls`] share one temporary directory, which goes with the sandbox.
+pub struct Sandbox {
+    plan: Plan,
+    temp: OnceLock<TempDir>,
+    walls: Mutex<Option<Walls>>,
+}
+
+/// Why there is no boundary on this system.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "commands cannot be run, because the sandbox is not available: {0}. `sandbox.mode: off` runs them without"
+)]
+pub struct Unavailable(pub String);
+
+impl Sandbox {
+    /// Only remembers the plan.
+    #[must_use]
+    pub fn new(plan: Plan) -> Self {
+        Self { plan, temp: OnceLock::new(), walls: Mutex::default() }
+    }
+
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The walls as they have to stand now: built when first asked for, and again when a directory that they rest on
+    /// has changed.
+    ///
+    /// # Errors
+    /// What is missing on this system.
+    pub fn walls(&self) -> Result<Walls, Unavailable> {
+        let mut walls = self.walls.lock().expect("nobody panics while building walls");
+        if let Some(walls) = walls.as_ref().filter(|walls| walls.system.is_current()) {
+            return Ok(walls.clone());
+        }
+        let temp = self.temp_dir()?;
+        let system = system::Walls::build(&self.plan, &temp).map_err(Unavailable)?;
+        let built = Walls { system: Arc::new(system), temp, undone: self.plan.undone.clone() };
+        // A kernel may know the calls and refuse them all the same (a container's own filter).
+        built.inside(|| ()).map_err(|error| Unavailable(error.to_string()))?;
+        Ok(walls.insert(built).clone())
+    }
+
+    fn temp_dir(&self) -> Result<PathBuf, Unavailable> {
+        if self.temp.get().is_none() {
+            let made = tempfile::Builder::new().prefix("agent-").tempdir_in(&self.plan.temp_base);
+            let made = made.map_err(|error| {
+                let base = self.plan.temp_base.display();
+                Unavailable(format!("no temporary directory can be made in {base}: {error}"))
+            })?;
+            let _ = self.temp.set(made);
+        }
+        let path = self.temp.get().expect("it was just set").path();
+        Ok(path.canonicalize().unwrap_or_else(|_| path.to_path_buf()))
+    }
+}
+
+/// The boundary, ready to be put around a command.
+#[derive(Clone)]
+pub struct Walls {
+    system: Arc<system::Walls>,
+    temp: PathBuf,
+    undone: PathBuf,
+}
+
+impl Walls {
+    /// The directory for temporary files (`TMPDIR`) of commands; removed when the run ends.
+    #[must_use]
+    pub fn temp_dir(&self) -> &Path {
+        &self.temp
+    }
+
+    /// Does `work` inside the boundary; what it starts stays inside for good.
+    ///
+    /// # Errors
+    /// When the boundary cannot be laid; then `work` was not done.
+    pub fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+        self.system.inside(work)
+    }
+
+    /// The command line that runs `program` inside, where the boundary is a program of its own.
+    #[must_use]
+    pub fn command_line<'a>(&'a self, program: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
+        let mut line = self.system.prefix();
+        line.push(program);
+        line.extend(arguments);
+        line
+    }
+
+    /// Makes the limits final that a child was born with.
+    pub fn fix_limits(&self, process: u32) {
+        self.system.fix_limits(process);
+    }
+}
+
+/// Gives a child that was started outside the limits that it would have without this program, which lowers its own
+/// so that those inside are born with them.
+pub fn lift_limits(process: u32) {
+    #[cfg(target_os = "linux")]
+    system::lift_limits(process);
+    #[cfg(not(target_os = "linux"))]
+    let _ = process;
+}
+
+/// Hides this process from those with the same user: its memory and environment cannot be read, and it leaves no
+/// core dump. Done before the first child is started, for only from then on is there somebody to hide from.
+pub fn hide_this_process() {
+    #[cfg(target_os = "linux")]
+    system::hide_this_process();
+}

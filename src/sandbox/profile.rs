@@ -1,0 +1,62 @@
+//! The profile for `sandbox-exec`. The last rule that matches decides, so what is refused comes after what is allowed.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use super::{Plan, credentials, protected};
+
+/// The profile's text. `hidden` can neither be read nor written.
+pub(super) fn write(plan: &Plan, temp: &Path, hidden: &[PathBuf]) -> String {
+    let mut text = "(version 1)\n(allow default)\n(deny file-write*)\n".to_owned();
+    let mut rule = |verdict: &str, path: &Path| {
+        let _ = writeln!(text, "({verdict} (subpath {}))", quoted(path));
+    };
+    let written: Vec<PathBuf> = plan.write.iter().map(|dir| credentials::real(dir)).collect();
+    for dir in [plan.workspace.as_path(), temp].into_iter().chain(written.iter().map(PathBuf::as_path)) {
+        rule("allow file-write*", dir);
+    }
+    for path in protected::FILES.iter().chain(protected::DIRS).filter(|path| **path != ".git") {
+        rule("deny file-write*", &plan.workspace.join(path));
+    }
+    for path in hidden {
+        rule("deny file-read* file-write*", path);
+    }
+    for device in ["/dev/null", "/dev/zero", "/dev/dtracehelper"] {
+        let _ = writeln!(text, "(allow file-write* (literal {}))", quoted(Path::new(device)));
+    }
+    text += "(deny signal)\n(allow signal (target same-sandbox))\n(deny network*)\n";
+    if plan.network {
+        text += "(allow network* (remote ip))\n(allow network* (local ip))\n";
+        text += "(allow network-outbound (literal \"/private/var/run/mDNSResponder\"))\n";
+    }
+    text
+}
+
+fn quoted(path: &Path) -> String {
+    format!("\"{}\"", path.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_refused_comes_last() {
+        let plan = Plan {
+            workspace: "/Users/x/a \"project\"".into(),
+            write: vec!["/Users/x/.cache/tool".into()],
+            network: false,
+            home: "/Users/x".into(),
+            own: Vec::new(),
+            temp_base: "/tmp".into(),
+            undone: "/undone".into(),
+        };
+        let text = write(&plan, Path::new("/tmp/agent-1"), &["/Users/x/.ssh".into()]);
+        let at = |line: &str| text.find(line).unwrap_or_else(|| panic!("{line} is missing in\n{text}"));
+        assert!(at("(deny file-write*)\n") < at("(allow file-write* (subpath \"/Users/x/a \\\"project\\\"\"))"));
+        assert!(at("(allow file-write* (subpath \"/Users/x/.cache/tool\"))") < at(".git/hooks\"))"));
+        at("(deny file-read* file-write* (subpath \"/Users/x/.ssh\"))");
+        at("(deny network*)");
+        assert!(!text.contains("allow network"));
+    }
+}

@@ -1,0 +1,365 @@
+//! Files of the workspace that decide what runs later: git's hooks and configuration, this program's own, start-up
+//! files of shells, CI. A command must not change them.
+//!
+//! Landlock cannot take them out of a workspace that it grants. So they are looked at before a command and after it,
+//! and what it changed is put back and reported. Putting back happens inside the boundary: a link that a command
+//! left in the way leads nowhere that it could not have written itself. What processes do that outlive the command
+//! in a session of their own is not seen before the next one.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Walls;
+
+/// Single files, from the root of the workspace. `.git` is one in a linked work tree.
+pub(super) const FILES: &[&str] = &[
+    ".git",
+    ".git/config",
+    ".git/config.worktree",
+    ".mcp.json",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".envrc",
+    ".gitlab-ci.yml",
+    ".travis.yml",
+    ".drone.yml",
+    ".woodpecker.yml",
+    ".appveyor.yml",
+    "appveyor.yml",
+    "azure-pipelines.yml",
+    "bitbucket-pipelines.yml",
+    "Jenkinsfile",
+];
+
+/// Directories with everything in them.
+pub(super) const DIRS: &[&str] = &[
+    ".git/hooks",
+    ".agent",
+    ".husky",
+    ".github/workflows",
+    ".github/actions",
+    ".circleci",
+    ".buildkite",
+    ".woodpecker",
+    ".config/fish",
+];
+
+const MOST_ENTRIES: usize = 1000;
+const MOST_DEPTH: usize = 4;
+/// Larger files are compared by their attributes, and cannot be put back.
+const MOST_FILE_BYTES: u64 = 1 << 20;
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Watches over the protected files while a command runs. Dropping it puts them back as well.
+pub struct Protection {
+    walls: Walls,
+    workspace: PathBuf,
+    before: Option<Snapshot>,
+}
+
+/// What a command had changed, by paths from the workspace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Undone {
+    pub put_back: Vec<String>,
+    /// Too large to have been kept, or in the way of something that cannot be removed.
+    pub left: Vec<String>,
+}
+
+impl Undone {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.put_back.is_empty() && self.left.is_empty()
+    }
+}
+
+impl Protection {
+    /// Remembers how the protected files are. Where the boundary itself guards them there is nothing to remember.
+    #[must_use]
+    pub fn begin(walls: &Walls, workspace: &Path) -> Self {
+        let before = cfg!(target_os = "linux").then(|| Snapshot::of(workspace, None));
+        Self { walls: walls.clone(), workspace: workspace.to_path_buf(), before }
+    }
+
+    /// Puts back what was changed since.
+    #[must_use]
+    pub fn end(mut self) -> Undone {
+        self.undo()
+    }
+
+    fn undo(&mut self) -> Undone {
+        let Some(before) = self.before.take() else { return Undone::default() };
+        let after = Snapshot::of(&self.workspace, Some(&before));
+        let changes = before.changes(&after, &self.workspace);
+        if changes.is_empty() {
+            return Undone::default();
+        }
+        for (path, _) in &changes {
+            keep(after.entries.get(path), &self.walls.undone.join(path));
+        }
+        let root = &self.workspace;
+        let put_back = |changes: Vec<(PathBuf, Option<Entry>)>| {
+            let mut undone = Undone::default();
+            for (path, entry) in changes {
+                let name = path.to_string_lossy().into_owned();
+                let done = put_back(root, &path, entry.as_ref());
+                if done.is_ok() { undone.put_back.push(name) } else { undone.left.push(name) }
+            }
+            undone
+        };
+        let names = changes.iter().map(|(path, _)| path.to_string_lossy().into_owned()).collect();
+        let failed = Undone { put_back: Vec::new(), left: names };
+        self.walls.inside(|| put_back(changes)).unwrap_or(failed)
+    }
+}
+
+impl Drop for Protection {
+    fn drop(&mut self) {
+        self.undo();
+    }
+}
+
+/// Files and links by their paths from the root. A directory has no entry of its own.
+struct Snapshot {
+    entries: BTreeMap<PathBuf, Entry>,
+    /// False when there was more than is looked at.
+    whole: bool,
+    has_git: bool,
+    bytes: u64,
+}
+
+#[derive(Debug, Clone)]
+enum Entry {
+    File {
+        stamp: Stamp,
+        content: Option<Arc<[u8]>>,
+    },
+    Link(PathBuf),
+    /// A socket, a FIFO, a device.
+    Other,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    mode: u32,
+    /// Device, inode, size, times of change of content and attributes.
+    identity: [i128; 5],
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::File { stamp: a, content: Some(x) }, Self::File { stamp: b, content: Some(y) }) => {
+                a.mode == b.mode && x == y
+            }
+            (Self::File { stamp: a, .. }, Self::File { stamp: b, .. }) => a == b,
+            (Self::Link(a), Self::Link(b)) => a == b,
+            (Self::Other, Self::Other) => true,
+            _ => false,
+        }
+    }
+}
+
+impl Snapshot {
+    /// `known` saves reading what has not been touched since.
+    fn of(root: &Path, known: Option<&Self>) -> Self {
+        let mut snapshot =
+            Self { entries: BTreeMap::new(), whole: true, has_git: root.join(".git").is_dir(), bytes: 0 };
+        for path in FILES {
+            snapshot.look(root, Path::new(path), known);
+        }
+        for dir in DIRS {
+            // A link in place of the directory, or of one above it, counts as a change.
+            for dir in Path::new(dir).ancestors().filter(|dir| !dir.as_os_str().is_empty()) {
+                snapshot.look(root, dir, known);
+            }
+            snapshot.walk(root, Path::new(dir), known, MOST_DEPTH);
+        }
+        snapshot
+    }
+
+    fn walk(&mut self, root: &Path, dir: &Path, known: Option<&Self>, depth: usize) {
+        let mut entries: Vec<_> = fs::read_dir(root.join(dir)).into_iter().flatten().flatten().collect();
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let path = dir.join(entry.file_name());
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                if depth == 0 {
+                    self.whole = false;
+                } else {
+                    self.walk(root, &path, known, depth - 1);
+                }
+            } else if !is_sample(&path) {
+                self.look(root, &path, known);
+            }
+        }
+    }
+
+    fn look(&mut self, root: &Path, path: &Path, known: Option<&Self>) {
+        if self.entries.len() >= MOST_ENTRIES {
+            self.whole = false;
+            return;
+        }
+        let full = root.join(path);
+        let Ok(metadata) = fs::symlink_metadata(&full) else { return };
+        let entry = match metadata.file_type() {
+            kind if kind.is_dir() => return,
+            kind if kind.is_symlink() => Entry::Link(fs::read_link(&full).unwrap_or_default()),
+            kind if kind.is_file() => {
+                let stamp = stamp(&metadata);
+                match known.and_then(|known| known.entries.get(path)) {
+                    Some(Entry::File { stamp: then, content }) if *then == stamp => {
+                        Entry::File { stamp, content: content.clone() }
+                    }
+                    _ => Entry::File { stamp, content: self.read(&full, metadata.len()) },
+                }
+            }
+            _ => Entry::Other,
+        };
+        self.entries.insert(path.to_path_buf(), entry);
+    }
+
+    fn read(&mut self, path: &Path, size: u64) -> Option<Arc<[u8]>> {
+        if size > MOST_FILE_BYTES || self.bytes + size > MOST_BYTES {
+            return None;
+        }
+        self.bytes += size;
+        fs::read(path).ok().map(Into::into)
+    }
+
+    /// What has to be put back: what was there before, or that nothing was. New things come first, for one may be a
+    /// link that stands in the way.
+    fn changes(&self, after: &Self, root: &Path) -> Vec<(PathBuf, Option<Entry>)> {
+        // A repository that is gone has nothing left that could run.
+        let lost_git = self.has_git && !root.join(".git").exists();
+        let new = after.entries.iter().filter(|(path, entry)| {
+            self.whole && !self.entries.contains_key(*path) && !(is_git_config(path) && self.is_fresh(entry))
+        });
+        let changed = self.entries.iter().filter(|(path, entry)| {
+            after.entries.get(*path) != Some(*entry) && !(lost_git && path.starts_with(".git"))
+        });
+        let changed = changed.map(|(path, entry)| (path.clone(), Some(entry.clone())));
+        new.map(|(path, _)| (path.clone(), None)).chain(changed).collect()
+    }
+
+    /// Whether this is the configuration of a repository that was made just now and says nothing but what `git init`
+    /// says.
+    fn is_fresh(&self, entry: &Entry) -> bool {
+        const PLAIN: [&str; 7] = [
+            "repositoryformatversion",
+            "filemode",
+            "bare",
+            "logallrefupdates",
+            "symlinks",
+            "ignorecase",
+            "precomposeunicode",
+        ];
+        let Entry::File { content: Some(content), .. } = entry else { return false };
+        let Ok(text) = std::str::from_utf8(content) else { return false };
+        let plain = |line: &str| match line.split_once('=') {
+            Some((key, value)) => {
+                PLAIN.contains(&key.trim()) && matches!(value.trim(), "true" | "false" | "0" | "1")
+            }
+            None => matches!(line.trim(), "" | "[core]"),
+        };
+        !self.has_git && text.lines().all(plain)
+    }
+}
+
+fn is_git_config(path: &Path) -> bool {
+    path == Path::new(".git/config")
+}
+
+/// Git runs no hook of this name.
+fn is_sample(path: &Path) -> bool {
+    path.starts_with(".git/hooks") && path.extension().is_some_and(|end| end == "sample")
+}
+
+/// Keeps what is about to be undone: it may have been a person who changed it meanwhile. A copy that cannot be kept
+/// is no reason to let the change stand.
+fn keep(entry: Option<&Entry>, copy: &Path) {
+    if let (Some(Entry::File { content: Some(content), .. }), Some(dir)) = (entry, copy.parent()) {
+        let _ = fs::create_dir_all(dir).and_then(|()| fs::write(copy, content));
+    }
+}
+
+fn put_back(root: &Path, path: &Path, entry: Option<&Entry>) -> io::Result<()> {
+    let full = root.join(path);
+    match fs::symlink_metadata(&full) {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&full)?,
+        Ok(_) => fs::remove_file(&full)?,
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let Some(entry) = entry else { return Ok(()) };
+    let mut parent = root.to_path_buf();
+    for part in path.parent().unwrap_or(Path::new("")).components() {
+        parent.push(part);
+        if !parent.is_dir() {
+            // A file or a broken link in the place of a directory.
+            let _ = fs::remove_file(&parent);
+            fs::create_dir(&parent)?;
+        }
+    }
+    match entry {
+        Entry::File { stamp, content: Some(content) } => {
+            fs::write(&full, content)?;
+            set_mode(&full, stamp.mode)
+        }
+        Entry::Link(target) => link(target, &full),
+        Entry::File { content: None, .. } | Entry::Other => Err(io::Error::from(io::ErrorKind::Unsupported)),
+    }
+}
+
+#[cfg(unix)]
+fn stamp(metadata: &fs::Metadata) -> Stamp {
+    use std::os::unix::fs::MetadataExt;
+    let nanoseconds = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+    Stamp {
+        mode: metadata.mode() & 0o7777,
+        identity: [
+            metadata.dev().into(),
+            metadata.ino().into(),
+            metadata.size().into(),
+            nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
+            nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+        ],
+    }
+}
+
+#[cfg(not(unix))]
+fn stamp(metadata: &fs::Metadata) -> Stamp {
+    Stamp { mode: 0, identity: [0, 0, metadata.len().into(), 0, 0] }
+}
+
+#[cfg(unix)]
+fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn set_mode(_path: &Path, _mode: u32) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn link(target: &Path, path: &Path) -> io::Result<()> {
+    std::os::unix::fs::symlink(target, path)
+}
+
+#[cfg(not(unix))]
+fn link(_target: &Path, _path: &Path) -> io::Result<()> {
+    Err(io::Error::from(io::ErrorKind::Unsupported))
+}
