@@ -95,7 +95,8 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
             Box::new(Fanout { sinks: vec![Box::new(Jsonl::all(io::stdout())), Box::new(screen)] })
         }
     };
-    let (sink, export) = Export::beside(sink, &config)?;
+    // A run that sends nothing has nothing to tell.
+    let (sink, export) = if args.dry_run { (sink, Export::default()) } else { Export::beside(sink, &config)? };
     Ok(Prepared { services, session, input, sink, output_file: args.output_file, warnings, export })
 }
 

@@ -169,6 +169,7 @@ fn finished(ended: &Ended, shown: &Shown) -> ToolOutput {
         summary,
         truncated: shown.truncated,
         spill_id: shown.spill_id.clone(),
+        metadata: [("exit_code".to_owned(), json!(code))].into_iter().collect(),
         ..ToolOutput::default()
     }
 }

@@ -184,3 +184,22 @@ fn what_a_person_types_is_theirs() {
     Run::task(&server, &format!("is {key} a token?")).run().success();
     assert!(server.only_request().user().contains(&key));
 }
+
+#[test]
+fn a_private_key_written_line_by_line_stays_hidden_in_live_output() {
+    let line = "a1B2c3D4".repeat(8);
+    let command = format!(
+        "echo begin; echo '-----BEGIN PRIVATE KEY-----'; for i in 1 2 3; do sleep 0.02; echo {line}; done; \
+         echo '-----END PRIVATE KEY-----'; echo over"
+    );
+    let script = format!("#!/bin/sh\n{command}\n");
+    let server =
+        Server::start([Reply::call("run_command", &json!({"command": "sh show.sh"})), Reply::text("done")]);
+    let output =
+        Run::task(&server, "task").file("show.sh", script).args(["--approve", "all", "-o", "jsonl", "-v"]).run();
+    let output = output.success();
+    let chunks =
+        output.events().of("tool.output").iter().map(|event| event["chunk"].to_string()).collect::<String>();
+    assert!(chunks.contains("begin") && chunks.contains("over"), "{chunks}");
+    assert!(!output.stdout.contains("a1B2") && !output.stderr.contains("a1B2"), "{}", output.shown());
+}

@@ -63,6 +63,7 @@ fn every_call_is_measured() {
     assert!(!read["tool_version"].as_str().unwrap_or_default().is_empty());
     assert_eq!(unknown["tool_version"], "");
     assert!(command["cpu_ms"].as_f64() > Some(0.0), "{command}");
+    assert_eq!(command["metrics"], json!({"exit_code": 3.0}));
     assert!(read["cpu_ms"].is_null(), "only commands have processes");
 }
 
