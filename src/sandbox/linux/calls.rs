@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 
 use nix::libc;
-use seccompiler::SeccompCmpArgLen::Dword;
+use seccompiler::SeccompCmpArgLen::{Dword, Qword};
 use seccompiler::SeccompCmpOp::{Eq, MaskedEq, Ne};
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCondition, SeccompFilter, SeccompRule, TargetArch, sock_filter,
@@ -41,6 +41,9 @@ const SECOND_NUMBERS: u32 = 0x4000_0000;
 /// Requests that type into a terminal as if somebody sat there (`TIOCSTI`, `TIOCLINUX`).
 const TYPING: [u64; 2] = [0x5412, 0x541C];
 
+/// Limits that stay as they are: the size of files, memory.
+const FIXED_LIMITS: [u64; 2] = [1, 2];
+
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// The filter. `guard_truncation` where Landlock is too old to do it.
@@ -68,6 +71,13 @@ fn refused(network: bool, guard_truncation: bool) -> Result<Rules, BackendError>
     let user = u64::from(libc::CLONE_NEWUSER.unsigned_abs());
     rules.insert(libc::SYS_clone, vec![rule(0, MaskedEq(user), user)?]);
     rules.insert(libc::SYS_ioctl, vec![rule(1, Eq, TYPING[0])?, rule(1, Eq, TYPING[1])?]);
+    let set = |limit: u64| {
+        let sets = SeccompCondition::new(2, Qword, Ne, 0)?;
+        SeccompRule::new(vec![SeccompCondition::new(1, Dword, Eq, limit)?, sets])
+    };
+    rules.insert(libc::SYS_prlimit64, vec![set(FIXED_LIMITS[0])?, set(FIXED_LIMITS[1])?]);
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    rules.insert(libc::SYS_setrlimit, vec![rule(0, Eq, FIXED_LIMITS[0])?, rule(0, Eq, FIXED_LIMITS[1])?]);
     if guard_truncation {
         rules.insert(libc::SYS_truncate, Vec::new());
         rules.insert(libc::SYS_openat, vec![truncating(2)?]);

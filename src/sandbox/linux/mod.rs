@@ -64,9 +64,4 @@ impl Walls {
     pub fn prefix(&self) -> Vec<&str> {
         Vec::new()
     }
-
-    #[expect(clippy::unused_self, reason = "whoever asks for it has built the walls, and so lowered the limits")]
-    pub fn fix_limits(&self, process: u32) {
-        powers::fix_limits(process);
-    }
 }
