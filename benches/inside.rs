@@ -11,6 +11,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agent::agent::{RepeatDetector, Repetition};
 use agent::app::{self, Options, Services};
@@ -21,6 +22,8 @@ use agent::llm::assemble::Assembly;
 use agent::llm::request::Body;
 use agent::llm::sse::Decoder;
 use agent::message::{AssistantMessage, CallStatus, Message, ToolCall, ToolMessage};
+use agent::process::{self, Launch, SHELL};
+use agent::sandbox::{Plan, Protection, Sandbox, Walls};
 use agent::session::{About, Session, Store};
 use agent::sink::Nobody;
 use agent::tokens;
@@ -151,7 +154,8 @@ const CONVERSATIONS: [usize; 3] = [2, 20, 200];
 fn request_body(bencher: Bencher<'_, '_>, thousands: usize) {
     let (messages, tools) = (conversation(thousands * 1000), definitions());
     let (head, extra) = (Map::from_iter([("model".to_owned(), "m".into())]), Map::new());
-    let body = Body { head, tools: &tools, strict: false, messages: &messages, tail: Map::new(), extra: &extra };
+    let (tools, messages) = (&tools, &messages);
+    let body = Body { head, tools, strict: false, messages, vision: false, tail: Map::new(), extra: &extra };
     bencher.counter(BytesCount::new(body.to_vec().len())).bench(|| body.to_vec());
 }
 
@@ -190,7 +194,8 @@ fn conversation(tokens: usize) -> Vec<Message> {
         let arguments = format!("{{\"path\":\"src/file_{step}.rs\"}}");
         let call = ToolCall { id: id.clone(), name: name.clone(), arguments };
         messages.push(Message::Assistant(AssistantMessage { tool_calls: vec![call], ..Default::default() }));
-        let answer = ToolMessage { call_id: id, name, content: result.clone(), status: CallStatus::Ok };
+        let (content, status) = (result.clone(), CallStatus::Ok);
+        let answer = ToolMessage { call_id: id, name, content, status, images: Vec::new() };
         messages.push(Message::Tool(answer));
     }
     messages
@@ -243,4 +248,62 @@ fn loop_detection(calls: usize) -> Repetition {
     let mut detector = RepeatDetector::new(12, 3);
     let observed = (0..calls).map(|n| detector.observe("read_file", &format!("{{\"path\":\"f{n}\"}}"), "text"));
     observed.last().expect("there are calls")
+}
+
+// ------------------------------------------------------------------------------------------------ a command
+
+/// A command that does nothing, run to its end: what the boundary adds to starting one. A bare `sh -c true` is the
+/// floor.
+#[divan::bench]
+fn command_bare(bencher: Bencher<'_, '_>) {
+    run_command(bencher, None);
+}
+
+#[divan::bench]
+fn command_in_the_sandbox(bencher: Bencher<'_, '_>) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let sandbox = Sandbox::new(plan(dir.path()));
+    run_command(bencher, Some(&sandbox.walls().expect("the system has a sandbox")));
+}
+
+/// The same with everything around it: the walls looked at, the protected files compared.
+#[divan::bench]
+fn command_protected(bencher: Bencher<'_, '_>) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let sandbox = Sandbox::new(plan(dir.path()));
+    let runtime = runtime();
+    bencher.bench_local(|| {
+        let walls = sandbox.walls().expect("the system has a sandbox");
+        let protection = Protection::begin(&walls, dir.path());
+        runtime.block_on(process::run(nothing(Some(&walls)), |_| {})).expect("sh can be run");
+        protection.end()
+    });
+}
+
+/// Once a run, and again when a directory beside a credential has changed.
+#[divan::bench]
+fn sandbox_built(bencher: Bencher<'_, '_>) {
+    let dir = tempfile::tempdir().expect("a directory");
+    bencher.bench_local(|| Sandbox::new(plan(dir.path())).walls().map(|_| ()).expect("the system has a sandbox"));
+}
+
+fn run_command(bencher: Bencher<'_, '_>, walls: Option<&Walls>) {
+    let runtime = runtime();
+    bencher.bench_local(|| runtime.block_on(process::run(nothing(walls), |_| {})).expect("sh can be run"));
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be built")
+}
+
+fn nothing(walls: Option<&Walls>) -> Launch<'_> {
+    let (program, dir) = (SHELL[0], Path::new("/"));
+    Launch { program, arguments: &[SHELL[1], "true"], dir, env: &[], timeout: Duration::from_mins(1), walls }
+}
+
+fn plan(workspace: &Path) -> Plan {
+    let home = Env::capture().dirs().home;
+    let own = vec![home.join(".local/share/agent")];
+    let (workspace, undone) = (workspace.to_path_buf(), workspace.join("undone"));
+    Plan { temp_base: "/tmp".into(), write: Vec::new(), network: false, workspace, home, own, undone }
 }

@@ -175,6 +175,12 @@ pub trait Tool: Send + Sync {
     /// What the model and the policy are told of it. Never changes.
     fn definition(&self) -> &ToolDefinition;
 
+    /// Which version of it runs, for telemetry: the program's own, for what comes with it.
+    #[expect(clippy::unnecessary_literal_bound, reason = "that of a configured tool is its own")]
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
     /// What this very call needs, where that is less than the definition says (a command that is known to only
     /// read). The default is what the definition says.
     fn permission(&self, _arguments: &Value, _workspace: &Workspace) -> Permission {

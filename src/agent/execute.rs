@@ -1,17 +1,20 @@
 //! Running one call: started, timed, bounded, ended, whatever the tool does.
 
 use std::borrow::Cow;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::config::Redacting;
 use crate::contract::{CallContext, Keep, Tool};
-use crate::event::{CallTelemetry, EventKind};
+use crate::event::EventKind;
 use crate::message::{CallStatus, ToolCall, ToolMessage};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::text;
 
+use super::measure::{self, Measured, Moment, Stopwatch};
 use super::prepare::{Plan, Prepared};
 use super::{Agent, Emitter, Terms, retry};
 
@@ -23,9 +26,7 @@ pub(super) struct Finished<'a> {
     pub arguments: Value,
     pub status: CallStatus,
     pub output: ToolOutput,
-    pub duration: Duration,
-    /// How often it was tried again.
-    pub retries: u32,
+    pub measured: Measured,
     /// The sandbox may have kept it from working.
     pub refused: bool,
     /// What the run was promised and is not to be had.
@@ -35,27 +36,33 @@ pub(super) struct Finished<'a> {
 impl<'a> Prepared<'a> {
     /// Runs the call without asking any more.
     pub(super) async fn run(self, agent: &'a Agent, emitter: &Emitter) -> Finished<'a> {
-        let Self { call, plan } = self;
+        let Self { call, taken_up, plan } = self;
         let (tool, terms, arguments) = match plan {
             Plan::Run { tool, terms, arguments, .. } => (tool, terms, arguments),
             Plan::Refuse { arguments, why } => {
                 emitter.notify(started(&call, String::new(), arguments.clone()));
-                return Finished::failed(call, arguments, CallStatus::Error, why);
+                return Finished::failed(call, taken_up, arguments, CallStatus::Error, why);
             }
         };
         announce(emitter, &call, tool, &arguments);
-        execute(agent, emitter, call, (tool, terms), arguments, false).await
+        execute(agent, emitter, (call, taken_up), (tool, terms), arguments, false).await
     }
 }
 
 impl<'a> Finished<'a> {
     /// Runs the call once more, outside of the sandbox, as a person allowed.
     pub(super) async fn again_outside(self, agent: &Agent, emitter: &Emitter, tool: (&dyn Tool, &Terms)) -> Self {
-        execute(agent, emitter, self.call, tool, self.arguments, true).await
+        execute(agent, emitter, (self.call, Moment::now()), tool, self.arguments, true).await
     }
 
     /// A call that gave nothing but a reason, in our own words.
-    pub(super) fn failed(call: Cow<'a, ToolCall>, arguments: Value, status: CallStatus, why: String) -> Self {
+    pub(super) fn failed(
+        call: Cow<'a, ToolCall>,
+        taken_up: Moment,
+        arguments: Value,
+        status: CallStatus,
+        why: String,
+    ) -> Self {
         let output = ToolOutput {
             result: Value::Null,
             summary: text::one_line(&why, 120),
@@ -63,32 +70,25 @@ impl<'a> Finished<'a> {
             truncated: false,
             ..ToolOutput::default()
         };
-        Self {
-            call,
-            trusted: true,
-            arguments,
-            status,
-            output,
-            duration: Duration::ZERO,
-            retries: 0,
-            refused: false,
-            unavailable: None,
-        }
+        let measured = Measured::not_run(taken_up);
+        Self { call, trusted: true, arguments, status, output, measured, refused: false, unavailable: None }
     }
 }
 
 async fn execute<'a>(
     agent: &Agent,
     emitter: &Emitter,
-    call: Cow<'a, ToolCall>,
+    (call, taken_up): (Cow<'a, ToolCall>, Moment),
     (tool, terms): (&dyn Tool, &Terms),
     arguments: Value,
     unconfined: bool,
 ) -> Finished<'a> {
-    let start = Instant::now();
+    let redacting = Mutex::new(Redacting::new(&agent.redactor));
     let live = |chunk: &str| {
-        let chunk = agent.redactor.redact(chunk).into_owned();
-        emitter.notify(EventKind::ToolOutput { call_id: call.id.clone(), chunk });
+        let chunk = redacting.lock().expect("redacting never panics").push(chunk);
+        if !chunk.is_empty() {
+            emitter.notify(EventKind::ToolOutput { call_id: call.id.clone(), chunk });
+        }
     };
     let notify = |kind: EventKind| emitter.notify(kind);
     let refused = AtomicBool::new(false);
@@ -102,23 +102,30 @@ async fn execute<'a>(
         refused: &|| refused.store(true, Ordering::Relaxed),
         notify: &notify,
     };
+    let stopwatch = Stopwatch::start(tool);
     let (outcome, retries) = persistent(tool, &arguments, context).await;
-    let duration = start.elapsed();
+    let failure = outcome.as_ref().err().map(|error| error.kind);
+    let mut measured = Measured::ran(taken_up, stopwatch, failure);
+    measured.retries = retries;
     let refused = refused.into_inner();
     // A tool's error may quote a file or a command.
     let trusted = tool.trusted();
     let finished = match outcome {
-        Ok(output) => Finished { output, ..Finished::failed(call, arguments, CallStatus::Ok, String::new()) },
+        Ok(output) => {
+            let ended = Finished::failed(call, taken_up, arguments, CallStatus::Ok, String::new());
+            Finished { output, ..ended }
+        }
         Err(error) => {
             let status = match error.kind {
                 ToolErrorKind::Timeout => CallStatus::Timeout,
                 _ => CallStatus::Error,
             };
             let unavailable = (error.kind == ToolErrorKind::Unavailable).then(|| error.message.clone());
-            Finished { unavailable, ..Finished::failed(call, arguments, status, told(error, retries)) }
+            let ended = Finished::failed(call, taken_up, arguments, status, told(error, retries));
+            Finished { unavailable, ..ended }
         }
     };
-    Finished { trusted, duration, retries, refused, ..finished }
+    Finished { trusted, measured, refused, ..finished }
 }
 
 /// What the model reads of a failure.
@@ -191,7 +198,7 @@ pub(super) fn cancelled(answer: &ToolMessage) -> EventKind {
         name: answer.name.clone(),
         status: answer.status,
         summary: "cancelled".to_owned(),
-        telemetry: CallTelemetry::default(),
+        telemetry: measure::cancelled(&answer.name),
         truncated: false,
         spill_id: None,
     }

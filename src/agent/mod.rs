@@ -15,6 +15,7 @@ mod dispatch;
 mod prepare;
 mod permission;
 mod execute;
+mod measure;
 mod emitter;
 mod limits;
 mod repeat;

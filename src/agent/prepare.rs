@@ -11,12 +11,14 @@ use crate::message::ToolCall;
 use crate::policy::{self, Call, Invocation, Verdict};
 use crate::present;
 
+use super::measure::Moment;
 use super::{Agent, Found, Terms, arguments};
 
 /// A call that was checked and judged, but not run.
 pub(super) struct Prepared<'a> {
     /// As the model wrote it; where it goes through `call_tool`, the call that it means.
     pub call: Cow<'a, ToolCall>,
+    pub taken_up: Moment,
     pub plan: Plan<'a>,
 }
 
@@ -44,6 +46,7 @@ impl Prepared<'_> {
 
 /// Reads, checks and judges a call. `cut` says that the reply ended at the output limit.
 pub(super) fn prepare<'a>(agent: &'a Agent, call: &'a ToolCall, cut: bool) -> Prepared<'a> {
+    let taken_up = Moment::now();
     let (call, meant) = match meant(agent, call) {
         Ok(call) => (call, Ok(())),
         Err(why) => (Cow::Borrowed(call), Err(why)),
@@ -53,7 +56,7 @@ pub(super) fn prepare<'a>(agent: &'a Agent, call: &'a ToolCall, cut: bool) -> Pr
             .map_or_else(|_| Value::String(call.arguments.clone()), Value::Object),
         why,
     });
-    Prepared { call, plan }
+    Prepared { call, taken_up, plan }
 }
 
 /// The call that `call_tool` stands for: judged, run, shown and recorded as if the model had written it.

@@ -54,24 +54,12 @@ pub(super) fn assemble(
     Ok(toolbox)
 }
 
-/// Everything that is wrong with the names of tools: those of files, and those that agents take.
-#[must_use]
-pub fn check(config: &Config) -> Vec<Mistake> {
-    let mut mistakes = misnamed(config);
-    for (name, agent) in &config.agents {
-        if let Err(why) = taken(config, agent, &Toolbox::default()) {
-            mistakes.push(config.mistake(&format!("agents.{name}.tools"), &why));
-        }
-    }
-    mistakes
-}
-
 fn commands(config: &Config) -> impl Iterator<Item = &ToolConfig> {
     config.tools.values().filter(|tool| tool.command.is_some())
 }
 
 /// A command has a name of its own; what adjusts a built-in tool has the name of one.
-fn misnamed(config: &Config) -> Vec<Mistake> {
+pub(super) fn misnamed(config: &Config) -> Vec<Mistake> {
     let mistake = |(name, tool): (&String, &ToolConfig)| {
         let why = match (tools::NAMES.contains(&name.as_str()), tool.command.is_some()) {
             (true, true) => format!("`{name}` is a built-in tool: a command needs another name"),
@@ -85,6 +73,11 @@ fn misnamed(config: &Config) -> Vec<Mistake> {
         Some(config.mistake(&format!("tools.{name}"), &why))
     };
     config.tools.iter().filter_map(mistake).collect()
+}
+
+/// What is wrong with the names of tools that an agent takes.
+pub(super) fn check(config: &Config, agent: &AgentConfig) -> Result<(), String> {
+    taken(config, agent, &Toolbox::default()).map(drop)
 }
 
 /// The names that an agent takes. Built-in tools that this run does not have (a person to ask, skills) may be named

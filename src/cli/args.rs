@@ -1,6 +1,7 @@
 //! The one door to clap: what may stand on the command line. Help, completions and the manual page are made from
 //! this; nothing of clap leaves this file but what [`parse`], [`completions`] and [`manual`] return.
 
+mod files;
 mod tool;
 
 use std::ffi::OsString;
@@ -13,6 +14,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use crate::config::{ApprovalMode, parse_duration};
 
 pub use clap_complete::Shell;
+pub use files::{ConfigCommand, PromptCommand};
 pub use tool::{CallArgs, ToolCommand};
 
 const GLOBAL: &str = "Global options";
@@ -94,6 +96,15 @@ pub enum Command {
     /// Look at the sessions of this workspace
     #[command(subcommand)]
     Session(SessionCommand),
+    /// Tell what a session cost: calls, latencies, errors, tokens
+    #[command(after_help = "Examples:\n  agent stats\n  agent stats -o json | jq .total")]
+    Stats {
+        /// Its id, or the beginning of it [default: this workspace's latest]
+        session: Option<String>,
+        /// What to print: text (a table), json
+        #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text, value_name = "FORMAT")]
+        output: ReportFormat,
+    },
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  agent completions bash > ~/.local/share/bash-completion/completions/agent"
@@ -195,42 +206,16 @@ pub enum OutputFormat {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum StdinMode {
     Auto,
     None,
     Require,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum ConfigCommand {
-    /// Print where configuration is looked for, in the order of precedence
-    Path,
-    /// Print the merged result; secrets show as ***
-    Show,
-    /// Report every mistake at once
-    Check,
-    /// Tell which file and line, variable or flag set a key
-    Explain { key: String },
-    /// Print the JSON Schema of a kind of file, for editors
-    Schema {
-        #[arg(value_name = "KIND")]
-        kind: String,
-    },
-}
-
-#[derive(Debug, Subcommand)]
-pub enum PromptCommand {
-    /// List the prompts with their versions
-    List,
-    /// Print a prompt as it is written
-    Show { reference: String },
-    /// Print a prompt as the agent would render it here
-    Render {
-        reference: String,
-        /// Set vars.K (repeatable)
-        #[arg(long = "var", value_name = "K=V", value_parser = key_value)]
-        vars: Vec<(String, String)>,
-    },
 }
 
 #[derive(Debug, Subcommand)]

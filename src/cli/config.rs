@@ -44,7 +44,7 @@ fn check(setup: &Setup, workspace: &Workspace) -> Outcome {
     };
     let config = config::check(&options, &mut prompt, &tools::NAMES)
         .map_err(|error| Failure::new(exit::CONFIGURATION, error))?;
-    let mistakes = app::check_tools(&config);
+    let mistakes = app::check(&config);
     if !mistakes.is_empty() {
         return Err(Failure::new(exit::CONFIGURATION, ConfigError { mistakes }));
     }

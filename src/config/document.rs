@@ -45,18 +45,16 @@ impl Reading<'_> {
         let source =
             self.sources.add(Source { layer: file.layer, name: file_name, text, rendered: file.whole_template });
         let text = &self.sources.of(Place { source, ..Place::default() }).text;
-        let mut node = match yaml::tree(text, source) {
-            Ok(node) => node,
-            Err(errors) => {
-                let hint = hint_for(&file);
-                self.mistakes.extend(errors.into_iter().map(|error| {
-                    let mut mistake = Mistake::yaml(&self.sources, source, error);
-                    mistake.hint.clone_from(&hint);
-                    mistake
-                }));
-                return;
+        let (mut node, duplicates) = match yaml::tree_of_firsts(text, source) {
+            Ok(read) => read,
+            Err(error) => {
+                let mut mistake = Mistake::yaml(&self.sources, source, error);
+                mistake.hint = hint_for(&file);
+                return self.mistakes.push(mistake);
             }
         };
+        let duplicates = duplicates.into_iter().map(|error| Mistake::yaml(&self.sources, source, error));
+        self.mistakes.extend(duplicates);
         if !matches!(node.tree, Tree::Map(_)) && !node.is_blank() {
             let message = "a file holds a mapping: `key: value` lines";
             return self.mistakes.push(Mistake::at(&self.sources, node.place, message));
@@ -171,7 +169,7 @@ impl Reading<'_> {
 
     /// A project narrows and never widens.
     fn refuse_widening(&mut self, file: &ConfigFile, name: &str, node: &Node) {
-        const REFUSED: [(Kind, &[&str], &str); 8] = [
+        const REFUSED: [(Kind, &[&str], &str); 10] = [
             (Kind::Models, &["base_url"], "where requests go"),
             (Kind::Models, &["api_key"], "whose key is sent"),
             (Kind::Models, &["headers"], "what is sent along with requests"),
@@ -179,6 +177,8 @@ impl Reading<'_> {
             (Kind::Agents, &["sandbox"], "what commands may do"),
             (Kind::Settings, &["sandbox"], "what commands may do"),
             (Kind::Settings, &["prompts", "allow_env"], "which secrets prompts may read"),
+            (Kind::Settings, &["telemetry"], "where figures are sent"),
+            (Kind::Settings, &["fetch", "allow"], "which hosts of your network pages are fetched from"),
             (Kind::SessionStores, &["dir"], "where sessions are written"),
         ];
         if file.kind == Kind::Tools {

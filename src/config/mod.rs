@@ -25,7 +25,9 @@ mod rules;
 mod command;
 mod load;
 // What people ask about it.
+mod shapes;
 mod redact;
+mod redacting;
 mod explain;
 mod init;
 
@@ -40,11 +42,12 @@ pub use model::{
 };
 pub use permissions::{Permission, PermissionRule, PermissionSettings, RuleEffect};
 pub use redact::Redactor;
+pub use redacting::Redacting;
 pub use schema::schema;
 pub use secret::{Secret, looks_secret};
 pub use settings::{
     AgentConfig, ApprovalMode, ContextSettings, Limits, Named, PromptRef, PromptSettings, PromptSource,
-    SandboxMode, SandboxSettings, SessionStoreConfig, Settings, ToolOutputSettings,
+    SandboxMode, SandboxSettings, SessionStoreConfig, Settings, TelemetrySettings, ToolOutputSettings,
 };
 pub use source::{Kind, Layer};
 pub use tool::{CommandLine, Effect, OutputFormat, ToolConfig};

@@ -1,8 +1,11 @@
 //! Values of the right type that make no sense all the same.
 
+use std::collections::BTreeMap;
+
 use super::model::{ModelConfig, Provider};
 use super::permissions::PermissionSettings;
-use super::settings::{AgentConfig, ContextSettings, Limits, Named, SandboxSettings, Settings};
+use super::secret::Secret;
+use super::settings::{AgentConfig, ContextSettings, Limits, Named, SandboxSettings, Settings, TelemetrySettings};
 use super::source::Kind;
 use crate::text::Glob;
 
@@ -25,6 +28,7 @@ pub(super) fn check(
         context(&settings.context, &mut seen);
         sandbox(&settings.sandbox, &mut seen);
         permissions(&settings.permissions, &mut seen);
+        telemetry(&settings.telemetry, &mut seen);
     }
     for (name, agent) in agents {
         // What an agent inherits was reported where it stands.
@@ -122,6 +126,33 @@ fn permissions(permissions: &PermissionSettings, report: &mut dyn FnMut(&[&str],
     }
 }
 
+fn telemetry(telemetry: &TelemetrySettings, report: &mut dyn FnMut(&[&str], &str)) {
+    if !telemetry.otlp_endpoint.as_deref().is_none_or(is_http) {
+        report(&["telemetry", "otlp_endpoint"], "an endpoint begins with http:// or https://");
+    }
+    for name in unsendable(&telemetry.otlp_headers) {
+        report(&["telemetry", "otlp_headers", name], UNSENDABLE);
+    }
+}
+
+/// Empty is what a template gives for a variable that is not set.
+fn is_http(url: &str) -> bool {
+    url.is_empty() || url.starts_with("http://") || url.starts_with("https://")
+}
+
+const UNSENDABLE: &str = "the header has characters that no request can carry";
+
+fn unsendable(headers: &BTreeMap<String, Secret>) -> impl Iterator<Item = &str> {
+    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    let carried =
+        move |name: &str, value: &Secret| !name.is_empty() && name.bytes().all(token) && sendable(value.reveal());
+    headers.iter().filter(move |(name, value)| !carried(name, value)).map(|(name, _)| name.as_str())
+}
+
+fn sendable(text: &str) -> bool {
+    text.trim().bytes().all(|b| (0x20..0x7f).contains(&b))
+}
+
 fn tell(section: &str, rules: &[(&str, bool, &str)], report: &mut dyn FnMut(&[&str], &str)) {
     for (key, _, wanted) in rules.iter().filter(|(_, holds, _)| !holds) {
         report(&[section, key], &format!("`{key}` must be {wanted}"));
@@ -142,19 +173,14 @@ fn model(model: &ModelConfig, report: &mut dyn FnMut(&[&str], &str)) {
         }
         _ => {}
     }
-    let http = |url: &String| url.is_empty() || url.starts_with("http://") || url.starts_with("https://");
-    if !model.base_url.as_ref().is_none_or(http) {
+    if !model.base_url.as_deref().is_none_or(is_http) {
         report(&["base_url"], "a base URL begins with http:// or https://");
     }
-    let sendable = |text: &str| text.trim().bytes().all(|b| (0x20..0x7f).contains(&b));
     if model.api_key.as_ref().is_some_and(|key| !sendable(key.reveal())) {
         report(&["api_key"], "the key has characters that no request can carry");
     }
-    for (name, value) in &model.headers {
-        let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-        if name.is_empty() || !name.bytes().all(token) || !sendable(value.reveal()) {
-            report(&["headers", name], "the header has characters that no request can carry");
-        }
+    for name in unsendable(&model.headers) {
+        report(&["headers", name], UNSENDABLE);
     }
     let prices = model.prices.as_ref();
     let rules: [(&[&str], bool, &str); 6] = [

@@ -139,11 +139,6 @@ impl Running {
             .stdin(Stdio::null())
             .kill_on_drop(true);
         let (child, pipes) = spawn(command, launch.walls)?;
-        match (launch.walls, child.id()) {
-            (Some(walls), Some(id)) => walls.fix_limits(id),
-            (None, Some(id)) => sandbox::lift_limits(id),
-            (_, None) => {}
-        }
         let group = Group::of(&child);
         Ok(Self { group, child, pipes, buffer: vec![0; READ_BYTES].into_boxed_slice(), status: None })
     }
@@ -248,7 +243,11 @@ impl Running {
 
 /// A child has the boundary of the thread that starts it, and is waited for by the runtime of this one.
 fn start(command: &mut Command, walls: Option<&Walls>) -> io::Result<Child> {
-    let Some(walls) = walls else { return command.spawn() };
+    let Some(walls) = walls else {
+        let child = command.spawn()?;
+        child.id().into_iter().for_each(sandbox::lift_limits);
+        return Ok(child);
+    };
     let runtime = tokio::runtime::Handle::current();
     walls.inside(|| {
         let _entered = runtime.enter();

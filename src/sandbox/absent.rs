@@ -24,8 +24,4 @@ impl Walls {
     pub fn prefix(&self) -> Vec<&str> {
         match *self {}
     }
-
-    pub fn fix_limits(&self, _process: u32) {
-        match *self {}
-    }
 }

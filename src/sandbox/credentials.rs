@@ -3,6 +3,7 @@
 //! A list, not a search: copies and hard links elsewhere are not found, and what lies inside the workspace belongs to
 //! the workspace, unless that holds the whole home.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::Plan;
@@ -96,8 +97,7 @@ pub(super) fn paths(plan: &Plan, superuser: bool) -> Vec<PathBuf> {
     if superuser {
         found.extend(OF_SYSTEM.iter().map(PathBuf::from));
     }
-    // What a link leads to is hidden as well as the link.
-    let targets: Vec<PathBuf> = found.iter().map(|path| real(path)).collect();
+    let targets = targets(&found);
     found.extend(targets);
     let owns_home = home.starts_with(&plan.workspace);
     found.retain(|path| owns_home || !path.starts_with(&plan.workspace));
@@ -106,6 +106,22 @@ pub(super) fn paths(plan: &Plan, superuser: bool) -> Vec<PathBuf> {
     found.sort();
     found.dedup();
     found
+}
+
+/// What links on the way and at the end lead to: hidden as well as the link. There are far fewer directories than
+/// paths, so each is followed once.
+fn targets(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let mut parents = HashMap::new();
+    let mut targets = Vec::new();
+    for path in paths {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { continue };
+        let target = parents.entry(parent).or_insert_with(|| real(parent)).join(name);
+        if target.is_symlink() {
+            targets.push(real(&target));
+        }
+        targets.push(target);
+    }
+    targets
 }
 
 /// Links followed as far as the path exists.

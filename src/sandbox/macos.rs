@@ -36,6 +36,4 @@ impl Walls {
     pub fn prefix(&self) -> Vec<&str> {
         vec![PROGRAM, "-p", &self.profile]
     }
-
-    pub fn fix_limits(&self, _process: u32) {}
 }

@@ -150,11 +150,6 @@ impl Walls {
         line.extend(arguments);
         line
     }
-
-    /// Makes the limits final that a child was born with.
-    pub fn fix_limits(&self, process: u32) {
-        self.system.fix_limits(process);
-    }
 }
 
 /// Gives a child that was started outside the limits that it would have without this program, which lowers its own

@@ -48,8 +48,8 @@ impl Confined {
     pub fn described(&self) -> &'static str {
         match self.sandbox.as_ref().map(|sandbox| sandbox.plan()) {
             None => "",
-            Some(plan) if plan.network => " Writes only in the workspace and $TMPDIR.",
-            Some(_) => " Writes only in the workspace and $TMPDIR; no network.",
+            Some(plan) if plan.network => " Writes only in workspace and $TMPDIR.",
+            Some(_) => " Writes only in workspace and $TMPDIR, no network.",
         }
     }
 

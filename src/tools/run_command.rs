@@ -43,9 +43,8 @@ struct Arguments {
 impl RunCommand {
     pub fn new(confined: Confined) -> Self {
         let description = format!(
-            "Runs a shell command. Returns the exit code, then stdout and stderr together, cut in the middle \
-             if long. No input, no terminal; background processes end with the call.{} To read, find or edit \
-             files use the other tools.",
+            "Runs a shell command. Returns exit code, stdout and stderr, cut in the middle if long. No input, no \
+             terminal; background processes end with the call.{} Files: use the other tools.",
             confined.described()
         );
         let definition = definition(
@@ -190,6 +189,7 @@ fn finished(ended: &Ended, shown: &Shown) -> ToolOutput {
         summary,
         truncated: shown.truncated,
         spill_id: shown.spill_id.clone(),
+        metadata: [("exit_code".to_owned(), json!(code))].into_iter().collect(),
         ..ToolOutput::default()
     }
 }

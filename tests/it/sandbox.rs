@@ -247,14 +247,14 @@ fn what_runs_away_is_stopped() {
     let commands = [
         "i=0; while [ $i -lt 700 ]; do sleep 600 & i=$((i+1)); done; wait",
         "dd if=/dev/zero of=big bs=1 count=1 seek=9G",
-        "ulimit -f unlimited; ulimit -c",
+        "ulimit -f unlimited || ulimit -d unlimited",
     ];
     let Some((output, results)) = tried(|run| run, &commands) else { return };
     assert!(results[0].contains("more than 512 processes"), "{}", results[0]);
     assert!(results[1].contains("8 GiB"), "{}", results[1]);
     let size = fs::metadata(output.place.workspace().join("big")).map_or(0, |big| big.len());
     assert!(size <= 8 << 30, "{size}");
-    assert!(results[2].ends_with("\n0") || !results[2].starts_with("exit 0"), "{}", results[2]);
+    assert!(!results[2].starts_with("exit 0"), "{}", results[2]);
 }
 
 #[test]

@@ -3,120 +3,81 @@
 //! A list of what is refused, not of what is allowed: commands are compilers, interpreters and package managers, and a
 //! new call of theirs must not break them. What is refused fails as if by permission; io_uring and `clone3` as if the
 //! kernel did not know them, because programs then take the older way, which can be judged.
+//!
+//! The list is short because the kernel walks all of it for each known call whenever a filter is laid, which is for
+//! each command. Mounting, other roots, modules, the clock and their like are not in it: they need capabilities,
+//! which `powers` takes away, and the way to new ones, a user namespace, is closed here. Memory and descriptors of
+//! processes outside are guarded by Landlock.
 
 use std::collections::BTreeMap;
 
 use nix::libc;
-use seccompiler::SeccompCmpArgLen::Dword;
+use seccompiler::SeccompCmpArgLen::{Dword, Qword};
 use seccompiler::SeccompCmpOp::{Eq, MaskedEq, Ne};
 use seccompiler::{
-    BackendError, BpfProgram, SeccompAction, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
+    BackendError, BpfProgram, SeccompAction, SeccompCondition, SeccompFilter, SeccompRule, TargetArch, sock_filter,
 };
 
 /// Refused whatever the arguments.
 const REFUSED: &[libc::c_long] = &[
-    // other file systems, other roots, other namespaces
-    libc::SYS_mount,
-    libc::SYS_umount2,
-    libc::SYS_pivot_root,
-    libc::SYS_move_mount,
-    libc::SYS_open_tree,
-    libc::SYS_fsopen,
-    libc::SYS_fsconfig,
-    libc::SYS_fsmount,
-    libc::SYS_fspick,
-    libc::SYS_mount_setattr,
-    libc::SYS_chroot,
     libc::SYS_unshare,
     libc::SYS_setns,
-    libc::SYS_open_by_handle_at,
-    libc::SYS_swapon,
-    libc::SYS_swapoff,
-    libc::SYS_quotactl,
-    libc::SYS_acct,
-    // other processes
     libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_process_madvise,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_kcmp,
-    // keys
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
-    // the kernel itself
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
-    libc::SYS_init_module,
-    libc::SYS_finit_module,
-    libc::SYS_delete_module,
-    libc::SYS_kexec_load,
-    libc::SYS_kexec_file_load,
-    libc::SYS_reboot,
-    libc::SYS_settimeofday,
-    libc::SYS_clock_settime,
-    libc::SYS_sethostname,
-    libc::SYS_setdomainname,
-    libc::SYS_syslog,
-    libc::SYS_vhangup,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_iopl,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_ioperm,
 ];
 
 /// Unknown, so that programs do without.
-const UNKNOWN: &[libc::c_long] =
-    &[libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_clone3];
+const UNKNOWN: [libc::c_long; 4] =
+    [libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_clone3];
 
-const NEW_NAMESPACES: [libc::c_int; 7] = [
-    libc::CLONE_NEWNS,
-    libc::CLONE_NEWCGROUP,
-    libc::CLONE_NEWUTS,
-    libc::CLONE_NEWIPC,
-    libc::CLONE_NEWUSER,
-    libc::CLONE_NEWPID,
-    libc::CLONE_NEWNET,
-];
+/// Some x86-64 kernels know every call by a second number as well, from here on (the x32 interface).
+const SECOND_NUMBERS: u32 = 0x4000_0000;
 
-/// Requests that type into a terminal as if somebody sat there.
+/// Requests that type into a terminal as if somebody sat there (`TIOCSTI`, `TIOCLINUX`).
 const TYPING: [u64; 2] = [0x5412, 0x541C];
+
+/// Limits that stay as they are: the size of files, memory.
+const FIXED_LIMITS: [u64; 2] = [1, 2];
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// The filters, to be applied in this order. `guard_truncation` where Landlock is too old to do it.
+/// The filter. `guard_truncation` where Landlock is too old to do it.
 ///
 /// # Errors
 /// When this processor is not known.
-pub(super) fn filters(network: bool, guard_truncation: bool) -> Result<Vec<BpfProgram>, String> {
+pub(super) fn filter(network: bool, guard_truncation: bool) -> Result<BpfProgram, String> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)
         .map_err(|_| format!("no filter for system calls is known on {}", std::env::consts::ARCH))?;
-    let compile = |rules: Rules, errno: i32| -> Result<BpfProgram, BackendError> {
-        let answer = SeccompAction::Errno(errno.unsigned_abs());
-        SeccompFilter::new(with_twins(rules), SeccompAction::Allow, answer, arch)?.try_into()
-    };
-    let refused = refused(network, guard_truncation).and_then(|rules| compile(rules, libc::EPERM));
-    let mut unknown: Rules = UNKNOWN.iter().map(|call| (*call, Vec::new())).collect();
-    if guard_truncation {
-        // Its flags lie in memory, where no filter can look.
-        unknown.insert(libc::SYS_openat2, Vec::new());
-    }
-    let filters = refused.and_then(|refused| Ok(vec![refused, compile(unknown, libc::ENOSYS)?]));
-    filters.map_err(|error| format!("the filter for system calls cannot be made: {error}"))
+    let refusal = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+    let filter = refused(network, guard_truncation)
+        .and_then(|rules| SeccompFilter::new(rules, SeccompAction::Allow, refusal, arch)?.try_into());
+    let filter: BpfProgram =
+        filter.map_err(|error| format!("the filter for system calls cannot be made: {error}"))?;
+    // Its flags lie in memory, where no filter can look.
+    let hidden = guard_truncation.then_some(libc::SYS_openat2);
+    let mut whole = unknown(UNKNOWN.into_iter().chain(hidden));
+    whole.extend(filter);
+    Ok(whole)
 }
 
 fn refused(network: bool, guard_truncation: bool) -> Result<Rules, BackendError> {
     let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     rules.insert(libc::SYS_socket, if network { other_sockets()? } else { Vec::new() });
-    let namespaces = NEW_NAMESPACES.map(|flag| {
-        let flag = u64::from(flag.unsigned_abs());
-        SeccompRule::new(vec![SeccompCondition::new(0, Dword, MaskedEq(flag), flag)?])
-    });
-    rules.insert(libc::SYS_clone, namespaces.into_iter().collect::<Result<_, _>>()?);
-    let typing = TYPING.map(|request| SeccompRule::new(vec![SeccompCondition::new(1, Dword, Eq, request)?]));
-    rules.insert(libc::SYS_ioctl, typing.into_iter().collect::<Result<_, _>>()?);
+    let user = u64::from(libc::CLONE_NEWUSER.unsigned_abs());
+    rules.insert(libc::SYS_clone, vec![rule(0, MaskedEq(user), user)?]);
+    rules.insert(libc::SYS_ioctl, vec![rule(1, Eq, TYPING[0])?, rule(1, Eq, TYPING[1])?]);
+    let set = |limit: u64| {
+        let sets = SeccompCondition::new(2, Qword, Ne, 0)?;
+        SeccompRule::new(vec![SeccompCondition::new(1, Dword, Eq, limit)?, sets])
+    };
+    rules.insert(libc::SYS_prlimit64, vec![set(FIXED_LIMITS[0])?, set(FIXED_LIMITS[1])?]);
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    rules.insert(libc::SYS_setrlimit, vec![rule(0, Eq, FIXED_LIMITS[0])?, rule(0, Eq, FIXED_LIMITS[1])?]);
     if guard_truncation {
         rules.insert(libc::SYS_truncate, Vec::new());
         rules.insert(libc::SYS_openat, vec![truncating(2)?]);
@@ -126,52 +87,55 @@ fn refused(network: bool, guard_truncation: bool) -> Result<Rules, BackendError>
     Ok(rules)
 }
 
+fn rule(argument: u8, op: seccompiler::SeccompCmpOp, value: u64) -> Result<SeccompRule, BackendError> {
+    SeccompRule::new(vec![SeccompCondition::new(argument, Dword, op, value)?])
+}
+
 /// Everything but the internet and the kernel's list of routes, which programs read to find their own addresses. Unix
 /// sockets are among the refused: whoever listens there (a container engine, an agent for keys) acts outside.
 fn other_sockets() -> Result<Vec<SeccompRule>, BackendError> {
     let family = |op, family: i32| SeccompCondition::new(0, Dword, op, u64::from(family.unsigned_abs()));
     let routes = u64::from(libc::NETLINK_ROUTE.unsigned_abs());
+    let families = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK].map(|known| family(Ne, known));
+    let other_lists = [family(Eq, libc::AF_NETLINK), SeccompCondition::new(2, Dword, Ne, routes)];
     Ok(vec![
-        SeccompRule::new(vec![
-            family(Ne, libc::AF_INET)?,
-            family(Ne, libc::AF_INET6)?,
-            family(Ne, libc::AF_NETLINK)?,
-        ])?,
-        SeccompRule::new(vec![family(Eq, libc::AF_NETLINK)?, SeccompCondition::new(2, Dword, Ne, routes)?])?,
+        SeccompRule::new(families.into_iter().collect::<Result<_, _>>()?)?,
+        SeccompRule::new(other_lists.into_iter().collect::<Result<_, _>>()?)?,
     ])
 }
 
 /// Opened for reading only, and cut off all the same. `flags` is the position of that argument.
 fn truncating(flags: u8) -> Result<SeccompRule, BackendError> {
     let mask = u64::from((libc::O_TRUNC | libc::O_ACCMODE).unsigned_abs());
-    let value = u64::from((libc::O_TRUNC | libc::O_RDONLY).unsigned_abs());
-    SeccompRule::new(vec![SeccompCondition::new(flags, Dword, MaskedEq(mask), value)?])
+    rule(flags, MaskedEq(mask), u64::from((libc::O_TRUNC | libc::O_RDONLY).unsigned_abs()))
 }
 
-/// Some x86-64 kernels know every call by a second number as well (the x32 interface).
-fn with_twins(rules: Rules) -> Rules {
-    const X32: i64 = 0x4000_0000;
-    /// Those whose second number is another one: `ioctl`, `ptrace`, `process_vm_readv`, `process_vm_writev`.
-    const MOVED: [(i64, i64); 4] = [(16, 514), (101, 521), (310, 539), (311, 540)];
-    if !cfg!(target_arch = "x86_64") {
-        return rules;
+/// What stands before the filter proper, which has one answer only: these calls, and all second numbers, do not exist.
+fn unknown(calls: impl Iterator<Item = libc::c_long>) -> BpfProgram {
+    const LOAD_CALL: u16 = 0x20;
+    const JUMP_IF_EQUAL: u16 = 0x15;
+    const JUMP_IF_NOT_BELOW: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    let answer = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
+    let step = |code, jf, k| sock_filter { code, jt: 0, jf, k };
+    let mut program = vec![step(LOAD_CALL, 0, 0)];
+    for call in calls {
+        let call = u32::try_from(call).expect("numbers of calls are small");
+        program.extend([step(JUMP_IF_EQUAL, 1, call), step(RETURN, 0, answer)]);
     }
-    let twins = rules.iter().map(|(call, rules)| (call | X32, rules.clone()));
-    let moved = MOVED.iter().filter_map(|(call, twin)| Some((twin | X32, rules.get(call)?.clone())));
-    let mut all: Rules = twins.chain(moved).collect();
-    all.extend(rules);
-    all
+    program.extend([step(JUMP_IF_NOT_BELOW, 1, SECOND_NUMBERS), step(RETURN, 0, answer)]);
+    program
 }
 
 #[cfg(test)]
 mod tests {
-    use super::filters;
+    use super::filter;
 
     #[test]
     fn every_combination_makes_a_filter() {
         for (network, truncation) in [(false, false), (false, true), (true, false), (true, true)] {
-            let made = filters(network, truncation).expect("this processor is known");
-            assert!(made.iter().all(|filter| !filter.is_empty() && filter.len() < 4096));
+            let made = filter(network, truncation).expect("this processor is known");
+            assert!(made.len() > 30 && made.len() < 200, "{}", made.len());
         }
     }
 }

@@ -48,6 +48,7 @@ pub(super) fn build(plan: &Plan, temp: &Path) -> Result<(RulesetCreated, Ground)
     let superuser = nix::unistd::geteuid().is_root();
     let mut hidden = credentials::paths(plan, superuser);
     hidden.push(DEVICE_TREE.into());
+    hidden.sort();
     let mut grants = Grants { ruleset: Some(ruleset), hidden, ground: Ground::default() };
     grants.tree(Path::new("/"), READ)?;
     grants.add(Path::new("/"), AccessFs::ReadDir.into())?;
@@ -55,6 +56,7 @@ pub(super) fn build(plan: &Plan, temp: &Path) -> Result<(RulesetCreated, Ground)
         grants.add(Path::new(device), DEVICE)?;
     }
     grants.hidden.extend(KERNEL_TREES.map(PathBuf::from));
+    grants.hidden.sort();
     let written = plan.write.iter().map(|dir| credentials::real(dir));
     for root in [plan.workspace.clone(), temp.to_path_buf()].into_iter().chain(written) {
         grants.ground.rest_on(&root, false);
@@ -89,6 +91,7 @@ fn missing(error: &RulesetError) -> String {
 struct Grants {
     /// Taken out while a rule is added.
     ruleset: Option<RulesetCreated>,
+    /// Sorted: what lies in a directory comes right after it.
     hidden: Vec<PathBuf>,
     ground: Ground,
 }
@@ -96,18 +99,18 @@ struct Grants {
 impl Grants {
     /// A tree that is to be written. It was named, so that it is granted even where it lies in something hidden.
     fn root(&mut self, path: &Path) -> Result<(), String> {
-        let holds_hidden = self.hidden.iter().any(|hidden| hidden != path && hidden.starts_with(path));
+        let below = self.hidden.partition_point(|hidden| hidden.as_path() <= path);
+        let holds_hidden = self.hidden.get(below).is_some_and(|hidden| hidden.starts_with(path));
         if holds_hidden { self.entries(path, WRITE) } else { self.add(path, WRITE) }
     }
 
     fn tree(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), String> {
-        if self.hidden.iter().any(|hidden| hidden == path) {
-            return Ok(());
+        let at = self.hidden.partition_point(|hidden| hidden.as_path() < path);
+        match self.hidden.get(at) {
+            Some(hidden) if hidden == path => Ok(()),
+            Some(hidden) if hidden.starts_with(path) => self.entries(path, access),
+            _ => self.add(path, access),
         }
-        if self.hidden.iter().any(|hidden| hidden.starts_with(path)) {
-            return self.entries(path, access);
-        }
-        self.add(path, access)
     }
 
     fn entries(&mut self, dir: &Path, access: BitFlags<AccessFs>) -> Result<(), String> {

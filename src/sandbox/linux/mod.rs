@@ -18,7 +18,7 @@ pub(in crate::sandbox) use powers::{hide_this_process, lift_limits};
 
 pub(super) struct Walls {
     files: RulesetCreated,
-    calls: Vec<BpfProgram>,
+    calls: BpfProgram,
     ground: Ground,
 }
 
@@ -28,7 +28,7 @@ impl Walls {
     pub fn build(plan: &Plan, temp: &Path) -> Result<Self, String> {
         let knows_truncate = files::supports_truncate();
         let (files, ground) = files::build(plan, temp)?;
-        let calls = calls::filters(plan.network, !knows_truncate)?;
+        let calls = calls::filter(plan.network, !knows_truncate)?;
         powers::lower_our_limits();
         Ok(Self { files, calls, ground })
     }
@@ -56,20 +56,12 @@ impl Walls {
             return Err(io::Error::other("the kernel did not enforce Landlock"));
         }
         powers::drop_most()?;
-        for filter in &self.calls {
-            seccompiler::apply_filter(filter).map_err(|error| io::Error::other(format!("seccomp: {error}")))?;
-        }
-        Ok(())
+        seccompiler::apply_filter(&self.calls).map_err(|error| io::Error::other(format!("seccomp: {error}")))
     }
 
     /// Nothing stands before the program: it is born inside.
     #[expect(clippy::unused_self, reason = "the boundary of other systems is a program")]
     pub fn prefix(&self) -> Vec<&str> {
         Vec::new()
-    }
-
-    #[expect(clippy::unused_self, reason = "whoever asks for it has built the walls, and so lowered the limits")]
-    pub fn fix_limits(&self, process: u32) {
-        powers::fix_limits(process);
     }
 }

@@ -35,8 +35,8 @@ pub(super) fn drop_most() -> io::Result<()> {
 /// What limits were before they were lowered here.
 static BEFORE: OnceLock<Vec<(Resource, Rlimit)>> = OnceLock::new();
 
-/// Lowers the limits of this very process, in a way that can be taken back: a child has them from its first moment
-/// on, which is the only way to be in time. We ourselves stay far below.
+/// Lowers the limits of this very process, in a way that can be taken back: a child is born with them, which is the
+/// only way to be in time, and the filter of calls keeps it from raising them. We ourselves stay far below.
 pub(super) fn lower_our_limits() {
     BEFORE.get_or_init(|| {
         let mut before = Vec::new();
@@ -51,14 +51,6 @@ pub(super) fn lower_our_limits() {
         }
         before
     });
-}
-
-/// Makes the limits of a child final.
-pub(super) fn fix_limits(process: u32) {
-    for (resource, _) in BEFORE.get().into_iter().flatten() {
-        let ours = getrlimit(*resource).current;
-        set(process, *resource, Rlimit { current: ours, maximum: ours });
-    }
 }
 
 /// Gives a child that runs outside what it would have had without us.

@@ -1,0 +1,52 @@
+//! What only a run would find out: tools, skills and names in prompts that nothing defines, for every agent that is
+//! configured. It asks the very functions that put an agent together, so that the two cannot disagree.
+
+use crate::config::{AgentConfig, Config, Mistake, PromptSource};
+use crate::prompt::{PromptContext, Registry};
+
+use super::toolbox;
+
+/// Every mistake in the names that agents use. Prompts that do not exist or do not compile are not among them:
+/// reading the configuration tells of those.
+#[must_use]
+pub fn check(config: &Config) -> Vec<Mistake> {
+    let registry = Registry::open(&config.prompt_dirs);
+    let mut mistakes = toolbox::misnamed(config);
+    for agent in config.agents.values() {
+        if let Ok(registry) = &registry {
+            prompts(config, agent, registry, &mut mistakes);
+        }
+        let mut wrong = |key: &str, why: &str| {
+            mistakes.push(config.mistake(&format!("agents.{}.{key}", agent.name), why));
+        };
+        if let Err(why) = super::skills(config, agent) {
+            wrong("skills", &why);
+        }
+        if let Err(why) = toolbox::check(config, agent) {
+            wrong("tools", &why);
+        }
+    }
+    mistakes.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
+    mistakes
+}
+
+fn prompts(config: &Config, agent: &AgentConfig, registry: &Registry, mistakes: &mut Vec<Mistake>) {
+    let sources = [
+        ("system_prompt", &agent.system_prompt, None),
+        ("termination_summary_prompt", &agent.termination_summary_prompt, Some((&agent.limits).into())),
+    ];
+    for (key, source, ending_limits) in sources {
+        let Ok(prompt) = registry.of(source, key) else { continue };
+        let missing = prompt.undefined_in(&PromptContext::anything(ending_limits));
+        if missing.is_empty() {
+            continue;
+        }
+        let names = missing.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let (part, which) = match source {
+            PromptSource::Registered(_) => (".ref", format!("the prompt {}", prompt.origin)),
+            PromptSource::Inline(_) => ("", "the prompt".to_owned()),
+        };
+        let key = format!("agents.{}.{key}{part}", agent.name);
+        mistakes.push(config.mistake(&key, &format!("{which} reads {names}, which nothing defines")));
+    }
+}

@@ -1,0 +1,37 @@
+//! What may follow `agent config` and `agent prompt`.
+
+use clap::Subcommand;
+
+use super::key_value;
+
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Print where configuration is looked for, in the order of precedence
+    Path,
+    /// Print the merged result; secrets show as ***
+    Show,
+    /// Report every mistake at once
+    Check,
+    /// Tell which file and line, variable or flag set a key
+    Explain { key: String },
+    /// Print the JSON Schema of a kind of file, for editors
+    Schema {
+        #[arg(value_name = "KIND")]
+        kind: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PromptCommand {
+    /// List the prompts with their versions
+    List,
+    /// Print a prompt as it is written
+    Show { reference: String },
+    /// Print a prompt as the agent would render it here
+    Render {
+        reference: String,
+        /// Set vars.K (repeatable)
+        #[arg(long = "var", value_name = "K=V", value_parser = key_value)]
+        vars: Vec<(String, String)>,
+    },
+}
