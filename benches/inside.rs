@@ -154,7 +154,8 @@ const CONVERSATIONS: [usize; 3] = [2, 20, 200];
 fn request_body(bencher: Bencher<'_, '_>, thousands: usize) {
     let (messages, tools) = (conversation(thousands * 1000), definitions());
     let (head, extra) = (Map::from_iter([("model".to_owned(), "m".into())]), Map::new());
-    let body = Body { head, tools: &tools, strict: false, messages: &messages, tail: Map::new(), extra: &extra };
+    let (tools, messages) = (&tools, &messages);
+    let body = Body { head, tools, strict: false, messages, vision: false, tail: Map::new(), extra: &extra };
     bencher.counter(BytesCount::new(body.to_vec().len())).bench(|| body.to_vec());
 }
 
@@ -193,7 +194,8 @@ fn conversation(tokens: usize) -> Vec<Message> {
         let arguments = format!("{{\"path\":\"src/file_{step}.rs\"}}");
         let call = ToolCall { id: id.clone(), name: name.clone(), arguments };
         messages.push(Message::Assistant(AssistantMessage { tool_calls: vec![call], ..Default::default() }));
-        let answer = ToolMessage { call_id: id, name, content: result.clone(), status: CallStatus::Ok };
+        let (content, status) = (result.clone(), CallStatus::Ok);
+        let answer = ToolMessage { call_id: id, name, content, status, images: Vec::new() };
         messages.push(Message::Tool(answer));
     }
     messages

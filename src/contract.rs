@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
 
+pub use crate::config::Permission;
 use crate::config::{Capabilities, Prices, Redactor, RetryConfig};
 use crate::event::Event;
 use crate::message::{CallStatus, FinishReason, Message, ToolCall, Usage};
@@ -174,6 +175,12 @@ pub trait Tool: Send + Sync {
     /// What the model and the policy are told of it. Never changes.
     fn definition(&self) -> &ToolDefinition;
 
+    /// Which version of it runs, for telemetry: the program's own, for what comes with it.
+    #[expect(clippy::unnecessary_literal_bound, reason = "that of a configured tool is its own")]
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
     /// What this very call needs, where that is less than the definition says (a command that is known to only
     /// read). The default is what the definition says.
     fn permission(&self, _arguments: &Value, _workspace: &Workspace) -> Permission {
@@ -188,6 +195,11 @@ pub trait Tool: Send + Sync {
     /// The paths that this call would write, as the model wrote them.
     fn writes<'a>(&self, _arguments: &'a Value) -> Vec<&'a str> {
         Vec::new()
+    }
+
+    /// What the call would hand to a shell, if anything.
+    fn shell_line<'a>(&'a self, _arguments: &'a Value) -> Option<ShellLine<'a>> {
+        None
     }
 
     /// Whether what it returns may direct the model: instructions that the person installed, or what they said.
@@ -234,13 +246,14 @@ pub struct ToolDefinition {
     pub default: bool,
 }
 
-/// How far a tool reaches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Permission {
-    Read,
-    Write,
-    Admin,
+/// A command line, and what it would run in.
+#[derive(Debug, Clone, Copy)]
+pub struct ShellLine<'a> {
+    pub line: &'a str,
+    /// As the model wrote it; the workspace where it said nothing.
+    pub workdir: Option<&'a str>,
+    /// The whole environment of the command.
+    pub env: &'a [(String, String)],
 }
 
 /// What a tool touches besides reading the workspace.
@@ -308,6 +321,8 @@ pub struct Question<'a> {
     pub preview: &'a str,
     /// Why it is asked.
     pub why: &'a str,
+    /// Exactly what [`Approval::Always`] would allow for the rest of the session; `None` where that is no answer.
+    pub always: Option<&'a str>,
     pub workspace: &'a Path,
 }
 
@@ -315,6 +330,8 @@ pub struct Question<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Approval {
     Allow,
+    /// This call, and for the rest of the session whatever [`Question::always`] says.
+    Always,
     /// With the reason, for the model; empty when none was given.
     Deny(String),
     /// Nobody could be asked.

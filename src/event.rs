@@ -3,7 +3,9 @@
 //! The serde form of [`Event`] *is* the JSONL interface; nothing translates it. Readers ignore types and fields
 //! that they do not know, so adding is free and renaming is not.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 
 use crate::message::{CallStatus, Message, Usage};
 
@@ -137,11 +139,69 @@ pub struct ContextSize {
     pub window: u64,
 }
 
-/// What one call cost. Never sent to the model.
-#[derive(Debug, Clone, Default, Serialize)]
+/// What one call cost, and how it ended. Never sent to the model. Times are in milliseconds, to the microsecond.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct CallTelemetry {
-    pub duration_ms: u64,
+    /// Names this one call, among those of all sessions.
+    pub execution_id: String,
+    pub tool_name: String,
+    /// Empty where there is no such tool.
+    pub tool_version: String,
+    /// When the call was taken up: RFC 3339, UTC.
+    pub timestamp: String,
+    /// How long the tool itself ran; absent where it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_ms: Option<f64>,
+    /// From taking the call up until it was over: checks, and waiting for a permission or a free place, included.
+    pub duration_ms: f64,
+    /// Of the arguments, as the model wrote them.
+    pub input_tokens: u64,
+    /// Of the result, as the model reads it.
+    pub output_tokens: u64,
+    /// True when both are bytes over four, not counted.
+    pub tokens_estimated: bool,
     pub output_bytes: u64,
+    pub success: bool,
+    /// `denied`, `cancelled`, `timeout`, `invalid_call`, or the kind of the tool's error (`parameter`, `permanent`,
+    /// `transient`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<String>,
+    /// One line, without secrets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_message: Option<String>,
+    /// How often the call was tried again.
+    pub retries: u32,
+    /// Processor time of the processes that the call started and that ended with it. Absent where another call
+    /// with processes ran at the same time: the system tells the sum alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_ms: Option<f64>,
+    /// The most memory that one of these processes held. Known only where no process before it held more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peak_memory_bytes: Option<u64>,
+    /// What the tool measured itself: the numbers among its metadata.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub metrics: BTreeMap<String, f64>,
+}
+
+impl CallTelemetry {
+    /// A call of which only its name and its end are known.
+    #[must_use]
+    pub fn unmeasured(tool_name: &str, status: CallStatus) -> Self {
+        let code = match status {
+            CallStatus::Ok => None,
+            CallStatus::Error => Some("permanent"),
+            CallStatus::Denied => Some("denied"),
+            CallStatus::Timeout => Some("timeout"),
+            CallStatus::Cancelled => Some("cancelled"),
+        };
+        Self {
+            tool_name: tool_name.to_owned(),
+            success: code.is_none(),
+            error_code: code.map(str::to_owned),
+            ..Self::default()
+        }
+    }
 }
 
 /// The answer to a permission question.
@@ -159,7 +219,10 @@ pub enum DecidedBy {
     Person,
     /// Nobody was there to ask.
     Nobody,
+    /// The approval mode.
     Policy,
+    /// A rule of the configuration.
+    Rule,
 }
 
 /// How a run ends. `--output json` prints this alone.

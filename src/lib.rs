@@ -5,6 +5,7 @@
 pub mod text;
 pub mod builtin;
 pub mod json;
+pub mod image;
 pub mod yaml;
 pub mod template;
 pub mod message;
@@ -21,6 +22,7 @@ pub mod config;
 pub mod net;
 pub mod sandbox;
 pub mod spill;
+pub mod telemetry;
 pub mod terminal;
 
 // Child processes, inside the sandbox.

@@ -6,6 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::image::Image;
+
 /// One message of a conversation. Its serde form is what the session log and the `message` event hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
@@ -45,6 +47,9 @@ pub struct ToolMessage {
     pub name: String,
     pub content: String,
     pub status: CallStatus,
+    /// What the model is to look at, sent behind the answers of its step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
 }
 
 /// How a call ended.
@@ -120,6 +125,15 @@ impl Message {
             Self::System { content } | Self::User { content } => content,
             Self::Assistant(message) => &message.content,
             Self::Tool(message) => &message.content,
+        }
+    }
+
+    /// The pictures of the message.
+    #[must_use]
+    pub fn images(&self) -> &[Image] {
+        match self {
+            Self::Tool(message) => &message.images,
+            Self::System { .. } | Self::User { .. } | Self::Assistant(_) => &[],
         }
     }
 }

@@ -4,13 +4,20 @@
 //! Nothing is paid for in advance: no client, no TLS provider, no certificate is loaded before the first request, and
 //! a plain `http://` address never loads certificates at all (they cost more than the rest of a start).
 
+mod fetch;
+mod public;
+
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Mutex, Once};
+use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
+use reqwest::dns::{Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client, Url};
+use reqwest::{Certificate, Client, ClientBuilder, Url};
+
+pub use fetch::{FetchError, FetchRules, Fetched};
 
 /// What every request names itself.
 const USER_AGENT: &str = concat!("agent/", env!("CARGO_PKG_VERSION"));
@@ -55,12 +62,19 @@ impl Net {
         if let Some(client) = clients.get(&kind) {
             return Ok(client.clone());
         }
-        let client = self.build(kind)?;
+        let client = self.builder(kind)?.build().map_err(|error| NetError::Setup(causes(&error)))?;
         clients.insert(kind, client.clone());
         Ok(client)
     }
 
-    fn build(&self, kind: Kind) -> Result<Client, NetError> {
+    /// A client that connects to these addresses and to nothing else, whatever the name of the host says meanwhile.
+    fn pinned(&self, url: &Url, addresses: &[SocketAddr], connect_timeout: Duration) -> Result<Client, NetError> {
+        let kind = Kind { tls: url.scheme() == "https", loopback: false, connect_timeout };
+        let builder = self.builder(kind)?.no_proxy().dns_resolver(Arc::new(Pinned(addresses.to_vec())));
+        builder.build().map_err(|error| NetError::Setup(causes(&error)))
+    }
+
+    fn builder(&self, kind: Kind) -> Result<ClientBuilder, NetError> {
         static PROVIDER: Once = Once::new();
         PROVIDER.call_once(|| {
             // An error means that a provider is installed already, which serves as well.
@@ -73,13 +87,22 @@ impl Net {
             .redirect(Policy::none());
         // A server on this machine is never behind a proxy, whatever the variables say.
         let builder = if kind.loopback { builder.no_proxy() } else { builder };
-        let builder = match &self.roots {
+        Ok(match &self.roots {
             _ if !kind.tls => builder.tls_certs_only([]),
             Some(path) => builder.tls_certs_only(read_roots(path)?),
             // The system's own, which on Linux honours SSL_CERT_DIR as well.
             None => builder,
-        };
-        builder.build().map_err(|error| NetError::Setup(causes(&error)))
+        })
+    }
+}
+
+/// Answers every name with the same addresses.
+struct Pinned(Vec<SocketAddr>);
+
+impl Resolve for Pinned {
+    fn resolve(&self, _name: Name) -> Resolving {
+        let addresses = self.0.clone();
+        Box::pin(async move { Ok(Box::new(addresses.into_iter()) as Box<_>) })
     }
 }
 

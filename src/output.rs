@@ -5,6 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::image::Image;
+
 /// The outcome of a call that did what it was asked.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolOutput {
@@ -13,12 +15,14 @@ pub struct ToolOutput {
     /// What the model reads under `concise`: what bears on its next decision, as the tool sees it.
     pub observation: String,
     /// One line, without the tool's name: `42 lines`, `exit 0`. For the person who watches, and for the model under
-    /// `standard`.
+    /// `standard`. Lines that follow the first are for the person alone, who sees them below it.
     pub summary: String,
     /// True when the observation leaves something out.
     pub truncated: bool,
     /// What `recall` reads the whole text by, where the tool kept it.
     pub spill_id: Option<String>,
+    /// Pictures that the model is shown beside the observation.
+    pub images: Vec<Image>,
     /// Keys of the session's state that change; `null` removes one.
     pub state_update: Map<String, Value>,
     /// A point that the session can be told to return to, where the tool made one.
@@ -78,6 +82,14 @@ pub enum ToolErrorKind {
     Timeout,
     /// What every such call was promised (the sandbox) is not to be had: the run ends.
     Unavailable,
+}
+
+impl ToolOutput {
+    /// The first line of the summary: how the call ended.
+    #[must_use]
+    pub fn outcome(&self) -> &str {
+        self.summary.lines().next().unwrap_or_default()
+    }
 }
 
 impl ToolError {

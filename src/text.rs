@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use globset::{GlobBuilder, GlobMatcher};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The longest start of `text` that has at most `bytes` bytes and ends between characters.
@@ -129,6 +130,44 @@ pub fn fold(text: &str, width: usize) -> Cow<'_, str> {
 #[must_use]
 pub fn columns(text: &str) -> usize {
     UnicodeWidthStr::width(text)
+}
+
+/// A pattern with `*`, `?`, `[…]` and `{…,…}`.
+#[derive(Debug, Clone)]
+pub struct Glob(GlobMatcher);
+
+impl Glob {
+    /// For names and words: `*` is any text.
+    ///
+    /// # Errors
+    /// What is wrong with the pattern.
+    pub fn word(pattern: &str) -> Result<Self, String> {
+        Self::new(pattern, false)
+    }
+
+    /// For paths: `*` stays in its directory, `**` does not.
+    ///
+    /// # Errors
+    /// What is wrong with the pattern.
+    pub fn path(pattern: &str) -> Result<Self, String> {
+        Self::new(pattern, true)
+    }
+
+    fn new(pattern: &str, separates: bool) -> Result<Self, String> {
+        let glob = GlobBuilder::new(pattern).literal_separator(separates).backslash_escape(true).build();
+        glob.map(|glob| Self(glob.compile_matcher())).map_err(|error| error.kind().to_string())
+    }
+
+    #[must_use]
+    pub fn matches(&self, text: &str) -> bool {
+        self.0.is_match(text)
+    }
+
+    /// The pattern as it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.glob().glob()
+    }
 }
 
 /// How much of two lines is the same, from 0 (nothing) to 1 (all), by the pairs of letters that both hold.

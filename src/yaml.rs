@@ -58,7 +58,17 @@ pub fn write<T: Serialize>(value: &T) -> Result<String, YamlError> {
 /// # Errors
 /// The first syntax error, or every key that stands twice.
 pub fn tree(text: &str, source: u16) -> Result<Node, Vec<YamlError>> {
-    let text = guarded(text).map_err(|error| vec![error])?;
+    let (node, duplicates) = tree_of_firsts(text, source).map_err(|error| vec![error])?;
+    if duplicates.is_empty() { Ok(node) } else { Err(duplicates) }
+}
+
+/// The same for a reader that goes on to look for other mistakes: of a key that stands twice the first counts, and
+/// each further one is told.
+///
+/// # Errors
+/// The first syntax error.
+pub fn tree_of_firsts(text: &str, source: u16) -> Result<(Node, Vec<YamlError>), YamlError> {
+    let text = guarded(text)?;
     let mut builder = Builder {
         parser: Parser::new_from_str(text),
         source,
@@ -66,8 +76,8 @@ pub fn tree(text: &str, source: u16) -> Result<Node, Vec<YamlError>> {
         nodes: 0,
         duplicates: Vec::new(),
     };
-    let node = builder.document().map_err(|error| vec![error])?;
-    if builder.duplicates.is_empty() { Ok(node) } else { Err(builder.duplicates) }
+    let node = builder.document()?;
+    Ok((node, builder.duplicates))
 }
 
 fn typed_error(error: &serde_yaml::Error) -> YamlError {

@@ -3,8 +3,11 @@
 //! A retry voids what this step has streamed so far: the session forgets it, and the `retry` event tells whoever
 //! watches. Closing the last request (`tool_choice: none`) keeps the tools, so that a provider's cache stays warm.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
+use crate::config::format_duration;
 use crate::context;
 use crate::contract::{Delta, ModelErrorKind, ReplyEnd, Request, ToolChoice, ToolDefinition};
 use crate::event::EventKind;
@@ -22,7 +25,7 @@ impl Turn<'_> {
         let mut with_tools = true;
         let mut attempt = 1;
         loop {
-            let error = match self.attempt(choice, with_tools).await {
+            let mut error = match self.attempt(choice, with_tools).await {
                 Ok(end) => return Ok(self.whole(end)),
                 Err(Stop::Model(error)) => error,
                 Err(stop) => return Err(stop),
@@ -39,6 +42,14 @@ impl Turn<'_> {
             let Some(delay) = retry::delay(config, &error, attempt, fastrand::f64()) else {
                 return Err(error.into());
             };
+            let left = self.agent.limits.max_time.map(|most| most.saturating_sub(self.clock.elapsed()));
+            if left.is_some_and(|left| delay >= left) {
+                // Waiting could only end in a time limit that hides the provider's words.
+                let delay = format_duration(Duration::from_secs(delay.as_secs()));
+                error.message =
+                    format!("{} (to be tried again in {delay}, which max_time forbids)", error.message);
+                return Err(error.into());
+            }
             self.run.emitter.emit(EventKind::Retry {
                 attempt,
                 delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),

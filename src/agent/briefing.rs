@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
+use crate::config::Limits;
 use crate::event::PromptUsed;
+use crate::message::Usage;
 use crate::prompt::{Ending, Prompt, PromptContext, SessionFacts};
 use crate::session::Session;
 use crate::skills::Loaded;
@@ -33,6 +35,19 @@ impl Briefing {
         Ok(self.system.render(&self.context(session, run_id, 0, None).value())?)
     }
 
+    /// Renders the system prompt of this briefing as the end of a turn would: with a reason, limits and no usage.
+    ///
+    /// # Errors
+    /// When the prompt reads what nothing defines.
+    pub fn ending(&self, session: &Session, run_id: &str, limits: &Limits) -> anyhow::Result<String> {
+        let ending = Ending {
+            termination_reason: Limit::Turns(limits.max_turns.unwrap_or_default()).to_string(),
+            limits: limits.into(),
+            usage: Usage::default(),
+        };
+        Ok(self.system.render(&self.context(session, run_id, 0, Some(ending)).value())?)
+    }
+
     pub(super) fn termination(&self, turn: &Turn<'_>, limit: &Limit) -> Result<String, Stop> {
         let ending = Ending {
             termination_reason: limit.to_string(),
@@ -54,6 +69,7 @@ impl Briefing {
         let mut context = self.facts.clone();
         context.session = SessionFacts {
             id: session.id().to_owned(),
+            session_id: session.id().to_owned(),
             run_id: run_id.to_owned(),
             user_id: context.session.user_id,
             turn: session.turns(),
@@ -65,6 +81,7 @@ impl Briefing {
         for skill in &mut context.agent.skills {
             skill.loaded = self.loaded.contains(&skill.name);
         }
+        context.state.clone_from(session.state());
         context.ending = ending;
         context
     }

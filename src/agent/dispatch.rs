@@ -1,14 +1,17 @@
 //! Running the calls of one reply: each is checked, judged, run and answered exactly once, in the order in which
 //! the model wrote them. Calls that only read run side by side; all others wait their turn.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt};
+use jiff::Timestamp;
+use serde_json::Value;
 
-use crate::config::{ApprovalMode, ToolOutputSettings};
+use crate::config::{ApprovalMode, Redactor, ToolOutputSettings};
 use crate::contract::{CallRecord, Tool};
-use crate::event::{CallTelemetry, EventKind};
+use crate::event::EventKind;
 use crate::message::{AssistantMessage, CallStatus, Message, ToolMessage};
 use crate::policy::Verdict;
 use crate::present::{self, Occasion, Source};
@@ -67,7 +70,8 @@ impl Turn<'_> {
         };
         if let Some((status, why)) = self.denial(prepared.call, *tool, arguments, verdict).await? {
             announce(&self.run.emitter, prepared.call, *tool, arguments);
-            return Ok(Finished::failed(prepared.call, arguments.clone(), status, why));
+            let Prepared { call, taken_up, .. } = prepared;
+            return Ok(Finished::failed(call, taken_up, arguments.clone(), status, why));
         }
         let tool = *tool;
         let _pause = tool.waits_for_person().then(|| self.clock.pause());
@@ -87,7 +91,8 @@ impl Turn<'_> {
             return Ok(finished);
         }
         let why = "once more and outside of the sandbox, which may be why it did not work".to_owned();
-        match self.denial(finished.call, tool, &finished.arguments, &Verdict::Ask(why)).await? {
+        let verdict = Verdict::Ask { why, always: None };
+        match self.denial(finished.call, tool, &finished.arguments, &verdict).await? {
             None => Ok(finished.again_outside(self.agent, &self.run.emitter, tool).await),
             Some((_, denial)) => {
                 let _ = write!(finished.output.observation, "\n[Outside of the sandbox it was not run. {denial}]");
@@ -111,9 +116,12 @@ impl Turn<'_> {
 
     /// Records the one answer of a call, after looking for a loop.
     fn answer_call(&mut self, finished: Finished<'_>) -> Result<(), Stop> {
-        let Finished { call, trusted, arguments, status, mut output, duration, unavailable, .. } = finished;
+        let Finished { call, trusted, arguments, status, mut output, measured, unavailable, .. } = finished;
         // Redacted before it is cut: half a secret would not be recognised.
-        output.observation = self.agent.redactor.redact(&output.observation).into_owned();
+        let redactor = &self.agent.redactor;
+        output.observation = redactor.redact(&output.observation).into_owned();
+        output.summary = redactor.redact(&output.summary).into_owned();
+        redactor.redact_value(&mut output.result);
         let most = self.agent.tool_result_max_tokens * BYTES_PER_TOKEN;
         let mut spill_id = output.spill_id.take();
         if output.observation.len() > most {
@@ -125,7 +133,8 @@ impl Turn<'_> {
         if let Repetition::Hint { times } = repetition {
             output.observation.push_str(&hint(times));
         }
-        let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        let latency = measured.latency.unwrap_or_default();
+        let duration_ms = u64::try_from(latency.as_millis()).unwrap_or(u64::MAX);
         let content = {
             let source = Source { tool: &call.name, trusted };
             let occasion = Occasion { call_id: &call.id, duration_ms };
@@ -136,12 +145,14 @@ impl Turn<'_> {
         if status == CallStatus::Denied {
             self.run.totals.denied += 1;
         }
-        let telemetry = CallTelemetry { duration_ms, output_bytes: content.len() as u64 };
+        let tool = self.agent.tools.find(&call.name).ok().map(|found| found.tool);
+        let telemetry = measured.telemetry(call, tool, status, &output.summary, &output, &content);
+        self.session.note_call(&call.id, telemetry.clone());
         self.run.emitter.emit(EventKind::ToolFinished {
             call_id: call.id.clone(),
             name: call.name.clone(),
             status,
-            summary: self.agent.redactor.redact(&output.summary).into_owned(),
+            summary: output.summary.clone(),
             telemetry,
             truncated: output.truncated,
             spill_id,
@@ -155,11 +166,16 @@ impl Turn<'_> {
                 observation: output.observation,
             });
         }
+        if !output.state_update.is_empty() {
+            output.state_update.values_mut().for_each(|value| redact(&self.agent.redactor, value));
+            self.session.update_state(std::mem::take(&mut output.state_update), Timestamp::now());
+        }
         self.record(Message::Tool(ToolMessage {
             call_id: call.id.clone(),
             name: call.name.clone(),
             content,
             status,
+            images: output.images,
         }))?;
         if let Some(why) = unavailable {
             return Err(Stop::Unavailable(why));
@@ -181,6 +197,20 @@ fn cut(observation: &str, most: usize, spill_id: Option<&str>) -> String {
     let (bytes, lines) = (left_out.len(), left_out.matches('\n').count());
     let how = spill_id.map_or(String::new(), |id| format!("; recall id={id} reads the whole"));
     format!("{head}\n[… {bytes} bytes, {lines} lines left out{how} …]\n{tail}")
+}
+
+/// Takes secrets out of every text of a value.
+fn redact(redactor: &Redactor, value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(clean) = redactor.redact(text) {
+                *text = clean;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| redact(redactor, item)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| redact(redactor, field)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 fn hint(times: usize) -> String {

@@ -1,16 +1,19 @@
 //! Running one call: started, timed, bounded, ended, whatever the tool does.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::config::Redacting;
 use crate::contract::{CallContext, Keep, Tool};
-use crate::event::{CallTelemetry, EventKind};
+use crate::event::EventKind;
 use crate::message::{CallStatus, ToolCall, ToolMessage};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::text;
 
+use super::measure::{self, Measured, Moment, Stopwatch};
 use super::prepare::{Plan, Prepared};
 use super::{Agent, Emitter};
 
@@ -22,7 +25,7 @@ pub(super) struct Finished<'a> {
     pub arguments: Value,
     pub status: CallStatus,
     pub output: ToolOutput,
-    pub duration: Duration,
+    pub measured: Measured,
     /// The sandbox may have kept it from working.
     pub refused: bool,
     /// What the run was promised and is not to be had.
@@ -32,27 +35,33 @@ pub(super) struct Finished<'a> {
 impl<'a> Prepared<'a> {
     /// Runs the call without asking any more.
     pub(super) async fn run(self, agent: &'a Agent, emitter: &Emitter) -> Finished<'a> {
-        let Self { call, plan } = self;
+        let Self { call, taken_up, plan } = self;
         let (tool, arguments) = match plan {
             Plan::Run { tool, arguments, .. } => (tool, arguments),
             Plan::Refuse { arguments, why } => {
                 emitter.notify(started(call, String::new(), arguments.clone()));
-                return Finished::failed(call, arguments, CallStatus::Error, why);
+                return Finished::failed(call, taken_up, arguments, CallStatus::Error, why);
             }
         };
         announce(emitter, call, tool, &arguments);
-        execute(agent, emitter, call, tool, arguments, false).await
+        execute(agent, emitter, call, taken_up, tool, arguments, false).await
     }
 }
 
 impl<'a> Finished<'a> {
     /// Runs the call once more, outside of the sandbox, as a person allowed.
     pub(super) async fn again_outside(self, agent: &Agent, emitter: &Emitter, tool: &dyn Tool) -> Self {
-        execute(agent, emitter, self.call, tool, self.arguments, true).await
+        execute(agent, emitter, self.call, Moment::now(), tool, self.arguments, true).await
     }
 
     /// A call that gave nothing but a reason, in our own words.
-    pub(super) fn failed(call: &'a ToolCall, arguments: Value, status: CallStatus, why: String) -> Self {
+    pub(super) fn failed(
+        call: &'a ToolCall,
+        taken_up: Moment,
+        arguments: Value,
+        status: CallStatus,
+        why: String,
+    ) -> Self {
         let output = ToolOutput {
             result: Value::Null,
             summary: text::one_line(&why, 120),
@@ -60,16 +69,8 @@ impl<'a> Finished<'a> {
             truncated: false,
             ..ToolOutput::default()
         };
-        Self {
-            call,
-            trusted: true,
-            arguments,
-            status,
-            output,
-            duration: Duration::ZERO,
-            refused: false,
-            unavailable: None,
-        }
+        let measured = Measured::not_run(taken_up);
+        Self { call, trusted: true, arguments, status, output, measured, refused: false, unavailable: None }
     }
 }
 
@@ -77,14 +78,17 @@ async fn execute<'a>(
     agent: &Agent,
     emitter: &Emitter,
     call: &'a ToolCall,
+    taken_up: Moment,
     tool: &dyn Tool,
     arguments: Value,
     unconfined: bool,
 ) -> Finished<'a> {
-    let start = Instant::now();
+    let redacting = Mutex::new(Redacting::new(&agent.redactor));
     let live = |chunk: &str| {
-        let chunk = agent.redactor.redact(chunk).into_owned();
-        emitter.notify(EventKind::ToolOutput { call_id: call.id.clone(), chunk });
+        let chunk = redacting.lock().expect("redacting never panics").push(chunk);
+        if !chunk.is_empty() {
+            emitter.notify(EventKind::ToolOutput { call_id: call.id.clone(), chunk });
+        }
     };
     let notify = |kind: EventKind| emitter.notify(kind);
     let refused = AtomicBool::new(false);
@@ -98,15 +102,16 @@ async fn execute<'a>(
         refused: &|| refused.store(true, Ordering::Relaxed),
         notify: &notify,
     };
+    let stopwatch = Stopwatch::start(tool);
     let outcome = bounded(tool, arguments.clone(), context).await;
-    let duration = start.elapsed();
+    let measured = Measured::ran(taken_up, stopwatch, outcome.as_ref().err().map(|error| error.kind));
     let refused = refused.into_inner();
     // A tool's error may quote a file or a command.
     let trusted = tool.trusted();
     match outcome {
         Ok(output) => {
             let status = CallStatus::Ok;
-            Finished { call, trusted, arguments, status, output, duration, refused, unavailable: None }
+            Finished { call, trusted, arguments, status, output, measured, refused, unavailable: None }
         }
         Err(error) => {
             let status = match error.kind {
@@ -114,8 +119,8 @@ async fn execute<'a>(
                 _ => CallStatus::Error,
             };
             let unavailable = (error.kind == ToolErrorKind::Unavailable).then(|| error.message.clone());
-            let failed = Finished::failed(call, arguments, status, error.message);
-            Finished { trusted, duration, refused, unavailable, ..failed }
+            let failed = Finished::failed(call, taken_up, arguments, status, error.message);
+            Finished { trusted, measured, refused, unavailable, ..failed }
         }
     }
 }
@@ -155,7 +160,7 @@ pub(super) fn cancelled(answer: &ToolMessage) -> EventKind {
         name: answer.name.clone(),
         status: answer.status,
         summary: "cancelled".to_owned(),
-        telemetry: CallTelemetry::default(),
+        telemetry: measure::cancelled(&answer.name),
         truncated: false,
         spill_id: None,
     }

@@ -14,6 +14,7 @@ mod dispatch;
 mod prepare;
 mod permission;
 mod execute;
+mod measure;
 mod emitter;
 mod limits;
 mod repeat;
@@ -31,6 +32,7 @@ use crate::config::{ApprovalMode, Limits, Redactor, ToolOutputSettings};
 use crate::context::{Budget, Ruler};
 use crate::contract::{Approver, CallRecord, ChatModel};
 use crate::message::Usage;
+use crate::policy::{Grants, Rules};
 use crate::spill::Spill;
 use crate::workspace::Workspace;
 
@@ -56,6 +58,7 @@ pub struct Agent {
     /// How results are written for the model.
     pub tool_output: ToolOutputSettings,
     pub approval: ApprovalMode,
+    pub rules: Rules,
     pub workspace: Workspace,
     /// Directories outside of the workspace that may be read without asking (skills).
     pub readable: Vec<PathBuf>,
@@ -72,6 +75,9 @@ pub struct Run {
     pub emitter: Arc<Emitter>,
     pub started: Instant,
     pub totals: Totals,
+    /// What the person allowed for the rest of the session.
+    grants: Grants,
+    granted_in: String,
     /// Finished calls as data, kept only where a script may read them.
     results: Vec<CallRecord>,
     ruler: Ruler,
@@ -100,6 +106,8 @@ impl Run {
             emitter: Arc::new(emitter),
             started: Instant::now(),
             totals: Totals::default(),
+            grants: Grants::default(),
+            granted_in: String::new(),
             results: Vec::new(),
             ruler: Ruler::default(),
         }
@@ -108,6 +116,10 @@ impl Run {
     /// Begins the next run of a chat: its sums start anew, what scripts and sizes rest on stays.
     pub fn begin(&mut self, session_id: &str, run_id: String) {
         self.emitter.begin(session_id.to_owned(), run_id);
+        if self.granted_in != session_id {
+            self.grants = Grants::default();
+            session_id.clone_into(&mut self.granted_in);
+        }
         self.started = Instant::now();
         self.totals = Totals::default();
     }

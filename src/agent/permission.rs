@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::contract::{Approval, Question, Tool};
 use crate::event::{DecidedBy, EventKind, PermissionVerdict};
 use crate::message::{CallStatus, ToolCall};
-use crate::policy::Verdict;
+use crate::policy::{Grant, Grounds, Verdict};
 
 use super::turn::{Stop, Turn};
 
@@ -18,50 +18,67 @@ impl Turn<'_> {
         arguments: &Value,
         verdict: &Verdict,
     ) -> Result<Option<(CallStatus, String)>, Stop> {
-        let denial = match verdict {
-            Verdict::Allow => None,
-            Verdict::Deny(why) => Some(self.refuse(call, why)?),
-            Verdict::Ask(why) => match tool.preview(arguments, &self.agent.workspace) {
-                // What would fail is not worth a question.
-                Err(error) if self.agent.approver.present() => {
-                    return Ok(Some((CallStatus::Error, error.message)));
-                }
-                preview => {
-                    let preview = preview.unwrap_or_else(|error| error.message);
-                    self.ask_permission(call, &preview, why).await?
-                }
-            },
+        let (why, always) = match verdict {
+            Verdict::Allow(Grounds::Mode) => return Ok(None),
+            Verdict::Allow(Grounds::Rule) => {
+                self.resolve(call, PermissionVerdict::Allowed, DecidedBy::Rule)?;
+                return Ok(None);
+            }
+            Verdict::Deny { why, grounds } => {
+                let by = if *grounds == Grounds::Rule { DecidedBy::Rule } else { DecidedBy::Policy };
+                self.resolve(call, PermissionVerdict::Denied, by)?;
+                return Ok(Some((CallStatus::Denied, format!("Not run: {why}."))));
+            }
+            Verdict::Ask { always: Some(grant), .. } if self.run.grants.cover(grant) => {
+                self.resolve(call, PermissionVerdict::Allowed, DecidedBy::Person)?;
+                return Ok(None);
+            }
+            Verdict::Ask { why, always } => (why, always.as_ref()),
         };
+        let preview = match tool.preview(arguments, &self.agent.workspace) {
+            // What would fail is not worth a question.
+            Err(error) if self.agent.approver.present() => return Ok(Some((CallStatus::Error, error.message))),
+            preview => preview.unwrap_or_else(|error| error.message),
+        };
+        let denial = self.ask_permission(call, &preview, why, always).await?;
         Ok(denial.map(|why| (CallStatus::Denied, why)))
     }
 
-    /// Tells whoever watches that the policy said no, and what to tell the model.
-    fn refuse(&mut self, call: &ToolCall, why: &str) -> Result<String, Stop> {
-        self.run.emitter.emit(EventKind::PermissionResolved {
+    /// What to tell the model when the answer is no.
+    async fn ask_permission(
+        &mut self,
+        call: &ToolCall,
+        preview: &str,
+        why: &str,
+        always: Option<&Grant>,
+    ) -> Result<Option<String>, Stop> {
+        self.run.emitter.emit(EventKind::PermissionRequested {
             call_id: call.id.clone(),
             name: call.name.clone(),
-            verdict: PermissionVerdict::Denied,
-            by: DecidedBy::Policy,
-        })?;
-        Ok(format!("Not run: {why}."))
-    }
-
-    /// What to tell the model when the answer is no.
-    async fn ask_permission(&mut self, call: &ToolCall, preview: &str, why: &str) -> Result<Option<String>, Stop> {
-        let (call_id, name) = (call.id.clone(), call.name.clone());
-        self.run.emitter.emit(EventKind::PermissionRequested {
-            call_id: call_id.clone(),
-            name: name.clone(),
             why: why.to_owned(),
         })?;
-        let preview = self.agent.redactor.redact(preview).into_owned();
-        let workspace = self.agent.workspace.root();
+        let redactor = &self.agent.redactor;
+        let preview = redactor.redact(preview).into_owned();
+        let offered = always.map(|grant| redactor.redact(&grant.to_string()).into_owned());
+        let question = Question {
+            tool: &call.name,
+            preview: &preview,
+            why,
+            always: offered.as_deref(),
+            workspace: self.agent.workspace.root(),
+        };
         let approval = {
             let _pause = self.clock.pause();
-            self.agent.approver.approve(Question { tool: &name, preview: &preview, why, workspace }).await
+            self.agent.approver.approve(question).await
         };
         let (denial, by) = match approval {
             Approval::Allow => (None, DecidedBy::Person),
+            Approval::Always => {
+                if let Some(grant) = always {
+                    self.run.grants.add(grant);
+                }
+                (None, DecidedBy::Person)
+            }
             Approval::Deny(reason) if reason.is_empty() => (
                 Some("The user did not allow this call. Do something else, or ask.".to_owned()),
                 DecidedBy::Person,
@@ -79,7 +96,14 @@ impl Turn<'_> {
             }
         };
         let verdict = if denial.is_none() { PermissionVerdict::Allowed } else { PermissionVerdict::Denied };
-        self.run.emitter.emit(EventKind::PermissionResolved { call_id, name, verdict, by })?;
+        self.resolve(call, verdict, by)?;
         Ok(denial)
+    }
+
+    /// Tells whoever watches how it was decided.
+    fn resolve(&mut self, call: &ToolCall, verdict: PermissionVerdict, by: DecidedBy) -> Result<(), Stop> {
+        let (call_id, name) = (call.id.clone(), call.name.clone());
+        self.run.emitter.emit(EventKind::PermissionResolved { call_id, name, verdict, by })?;
+        Ok(())
     }
 }

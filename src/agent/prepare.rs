@@ -8,14 +8,16 @@ use serde_json::Value;
 use crate::contract::{Permission, Tool};
 use crate::json;
 use crate::message::ToolCall;
-use crate::policy::{self, Facts, Verdict};
+use crate::policy::{self, Call, Invocation, Verdict};
 use crate::present;
 
+use super::measure::Moment;
 use super::{Agent, arguments};
 
 /// A call that was checked and judged, but not run.
 pub(super) struct Prepared<'a> {
     pub call: &'a ToolCall,
+    pub taken_up: Moment,
     pub plan: Plan<'a>,
 }
 
@@ -42,12 +44,13 @@ impl Prepared<'_> {
 
 /// Reads, checks and judges a call. `cut` says that the reply ended at the output limit.
 pub(super) fn prepare<'a>(agent: &'a Agent, call: &'a ToolCall, cut: bool) -> Prepared<'a> {
+    let taken_up = Moment::now();
     let plan = plan(agent, call, cut).unwrap_or_else(|why| Plan::Refuse {
         arguments: json::object(&call.arguments)
             .map_or_else(|_| Value::String(call.arguments.clone()), Value::Object),
         why,
     });
-    Prepared { call, plan }
+    Prepared { call, taken_up, plan }
 }
 
 fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool) -> Result<Plan<'a>, String> {
@@ -63,28 +66,37 @@ fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool) -> Result<Plan<'a>, St
     restore(&mut arguments);
     found.validator().check("The arguments do", &arguments)?;
     let (permission, verdict) = judge(agent, found.tool, &arguments);
-    let reads = permission == Permission::Read && verdict == Verdict::Allow && !found.tool.waits_for_person();
+    let reads =
+        permission == Permission::Read && matches!(verdict, Verdict::Allow(_)) && !found.tool.waits_for_person();
     Ok(Plan::Run { tool: found.tool, arguments, verdict, reads })
 }
 
 fn judge(agent: &Agent, tool: &dyn Tool, arguments: &Value) -> (Permission, Verdict) {
     let workspace = &agent.workspace;
+    let definition = tool.definition();
     let permission = tool.permission(arguments, workspace);
-    let reads = tool.reads(arguments);
+    let mut reads = tool.reads(arguments);
     let writes = tool.writes(arguments);
-    let outside = |path: &&&str| !workspace.resolve(path).inside;
-    let readable = |path: &&&str| {
-        let target = workspace.resolve(path).path;
-        !agent.readable.iter().any(|dir| dir.canonicalize().is_ok_and(|dir| target.starts_with(dir)))
-    };
-    let facts = Facts {
+    // What could be given a path and was not works on the workspace at large.
+    let takes_path = definition.parameters["properties"].get("path").is_some();
+    if reads.is_empty() && writes.is_empty() && takes_path {
+        reads.push(".");
+    }
+    let line = tool.shell_line(arguments).map(|shell| {
+        let dir = workspace.resolve(shell.workdir.unwrap_or(".")).path;
+        let invocation = Invocation { command: shell.line, dir: &dir, env: shell.env };
+        policy::Line::new(invocation, workspace, agent.rules.name_paths())
+    });
+    let call = Call {
+        tool: &definition.name,
         permission,
-        effects: &tool.definition().effects,
-        reads_outside: reads.iter().filter(outside).find(readable).copied(),
-        writes_outside: writes.iter().find(outside).copied(),
-        writes_protected: writes.iter().find(|path| workspace.is_protected(path)).copied(),
+        effects: &definition.effects,
+        reads: policy::targets(workspace, &reads, &agent.readable),
+        writes: policy::targets(workspace, &writes, &[]),
+        line,
     };
-    (permission, policy::judge(agent.approval, facts))
+    let verdict = policy::judge(agent.approval, &agent.rules, &call);
+    (permission, verdict)
 }
 
 /// Marks that were broken when the model read them are whole again in what it writes.

@@ -110,6 +110,8 @@ pub async fn take_turn(
 
 impl Turn<'_> {
     async fn work(&mut self, input: String) -> Result<TurnEnd, Stop> {
+        // `env | agent run …` must not send a key, nor keep it.
+        let input = self.agent.redactor.redact_known(&input).into_owned();
         self.session.start_turn(&self.run.emitter.run_id(), Timestamp::now());
         self.run.emitter.emit(EventKind::TurnStarted { input: input.clone() })?;
         self.record(Message::User { content: input })?;

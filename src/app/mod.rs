@@ -1,5 +1,6 @@
 //! From configuration to services: the only reader of a whole configuration.
 
+mod check;
 mod error;
 mod boundary;
 mod facts;
@@ -12,18 +13,21 @@ use serde_json::Value;
 
 use crate::agent::{Agent, AnswerSchema, Briefing, Toolbox};
 use crate::config::{
-    AgentConfig, ApprovalMode, Config, Limits, ModelConfig, PromptRef, PromptSource, Provider, Redactor,
+    AgentConfig, ApprovalMode, Config, Limits, ModelConfig, PromptRef, PromptSource, Provider, Redactor, Secret,
 };
 use crate::context::Budget;
-use crate::contract::{Approver, ChatModel, Tool};
+use crate::contract::{Approver, ChatModel, Tool, ToolDefinition};
 use crate::llm::{self, Surroundings};
 use crate::net::Net;
+use crate::policy::Rules;
 use crate::prompt::Registry;
+use crate::sink::Collector;
 use crate::skills::{Catalogue, Loaded};
 use crate::spill::Spill;
 use crate::tools::{self, Choice, Kit, LoadSkill, LoadSkillReference};
 use crate::workspace::{Ledger, Workspace};
 
+pub use check::check;
 pub use error::{SetupError, SetupErrorKind};
 pub use sessions::{SessionChoice, brief, new_run_id, open_session, remember_loaded, store};
 
@@ -63,7 +67,8 @@ pub fn assemble(
 ) -> Result<Services, SetupError> {
     let settings = config.agent(options.agent.as_deref()).map_err(SetupError::usage)?;
     let redactor = Redactor::new(&config.env, config);
-    let model = model(config, settings, options)?;
+    let net = Arc::new(Net::new(config.env.get("SSL_CERT_FILE").map(Into::into)));
+    let model = model(config, settings, options, &net)?;
     let limits = limits(settings, options, model.as_ref())?;
     let registry = Registry::open(&config.prompt_dirs).map_err(|errors| {
         SetupError::configuration(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
@@ -72,10 +77,13 @@ pub fn assemble(
         || settings.system_prompt.clone(),
         |reference| PromptSource::Registered(PromptRef { reference: reference.clone() }),
     );
-    let system = registry.of(&system_source).map_err(SetupError::configuration)?;
-    let termination = registry.of(&settings.termination_summary_prompt).map_err(SetupError::configuration)?;
+    let prompt = |key: &str, source: &PromptSource| {
+        registry.of(source, &format!("agents/{}.yaml: {key}", settings.name)).map_err(SetupError::configuration)
+    };
+    let system = prompt("system_prompt", &system_source)?;
+    let termination = prompt("termination_summary_prompt", &settings.termination_summary_prompt)?;
 
-    let catalogue = Arc::new(skills(config, settings)?);
+    let catalogue = Arc::new(skills(config, settings).map_err(|why| misnamed(settings, "skills", &why))?);
     let loaded = Arc::new(Loaded::default());
     let spill = Arc::new(Spill::default());
     let toolbox = if model.info().capabilities.tools {
@@ -84,9 +92,12 @@ pub fn assemble(
             child_env: config.env.for_children(),
             spill: Arc::clone(&spill),
             sandbox: boundary::sandbox(config, settings, workspace),
+            net,
+            vision: model.info().capabilities.vision,
+            fetch_allow: config.settings.fetch.allow.clone(),
             person: Some(&approver).filter(|approver| approver.present()).cloned(),
         };
-        toolbox(settings, &catalogue, &loaded, kit)?
+        toolbox(settings, &catalogue, &loaded, kit).map_err(|why| misnamed(settings, "tools", &why))?
     } else {
         Toolbox::default()
     };
@@ -117,6 +128,7 @@ pub fn assemble(
         tool_result_max_tokens: settings.context.tool_result_max_tokens,
         tool_output: settings.tool_output,
         approval: options.approve.unwrap_or(settings.approval),
+        rules: Rules::new(&settings.permissions.rules).map_err(SetupError::configuration)?,
         workspace: workspace.clone(),
         readable: catalogue.directories(),
         approver,
@@ -127,8 +139,26 @@ pub fn assemble(
     Ok(Services { agent, catalogue, warnings })
 }
 
+/// Where the figures of runs are sent, if anywhere.
+#[must_use]
+pub fn collector(config: &Config) -> Option<Collector> {
+    let settings = &config.settings.telemetry;
+    let endpoint = settings.otlp_endpoint.clone().filter(|endpoint| !endpoint.trim().is_empty())?;
+    let value = |secret: &Secret| secret.reveal().trim().to_owned();
+    Some(Collector {
+        endpoint,
+        headers: settings.otlp_headers.iter().map(|(name, secret)| (name.clone(), value(secret))).collect(),
+        net: net(config),
+    })
+}
+
 /// `--model` is a configured model, else the provider's name for one at the agent's own provider.
-fn model(config: &Config, agent: &AgentConfig, options: &Options) -> Result<Arc<dyn ChatModel>, SetupError> {
+fn model(
+    config: &Config,
+    agent: &AgentConfig,
+    options: &Options,
+    net: &Arc<Net>,
+) -> Result<Arc<dyn ChatModel>, SetupError> {
     let configured = |name: &str| config.models.get(name).cloned();
     let chosen: ModelConfig = match &options.model {
         None => config.model(&agent.model).cloned().map_err(SetupError::configuration)?,
@@ -140,9 +170,12 @@ fn model(config: &Config, agent: &AgentConfig, options: &Options) -> Result<Arc<
             }
         },
     };
-    let roots = config.env.get("SSL_CERT_FILE").map(Into::into);
-    let around = Surroundings { net: Arc::new(Net::new(roots)), user_id: config.env.user().to_owned() };
+    let around = Surroundings { net: Arc::clone(net), user_id: config.env.user().to_owned() };
     llm::connect(&chosen, &around).map_err(SetupError::configuration)
+}
+
+fn net(config: &Config) -> Arc<Net> {
+    Arc::new(Net::new(config.env.get("SSL_CERT_FILE").map(Into::into)))
 }
 
 /// The same server with another of its models: what is declared of the one says nothing of the other.
@@ -179,15 +212,15 @@ fn limits(agent: &AgentConfig, options: &Options, model: &dyn ChatModel) -> Resu
     Ok(limits)
 }
 
-fn skills(config: &Config, agent: &AgentConfig) -> Result<Catalogue, SetupError> {
+fn misnamed(agent: &AgentConfig, key: &str, why: &str) -> SetupError {
+    SetupError::configuration(format!("agents/{}.yaml: {key}: {why}", agent.name))
+}
+
+fn skills(config: &Config, agent: &AgentConfig) -> Result<Catalogue, String> {
     let mut catalogue = Catalogue::discover(&config.skill_dirs, &config.dirs.cache);
     let choices: Vec<Choice<'_>> =
         catalogue.iter().map(|skill| Choice { name: &skill.name, default: true }).collect();
-    let taken: Vec<String> = tools::select(&agent.skills, &choices)
-        .map_err(|why| SetupError::configuration(format!("agents/{}.yaml: skills: {why}", agent.name)))?
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
+    let taken: Vec<String> = tools::select(&agent.skills, &choices)?.into_iter().map(str::to_owned).collect();
     catalogue.retain(|name| taken.iter().any(|taken| taken == name));
     Ok(catalogue)
 }
@@ -197,25 +230,23 @@ fn toolbox(
     catalogue: &Arc<Catalogue>,
     loaded: &Arc<Loaded>,
     kit: Kit,
-) -> Result<Toolbox, SetupError> {
+) -> Result<Toolbox, String> {
     let mut known = tools::builtin(kit);
     if !catalogue.is_empty() {
         known.push(Arc::new(LoadSkill::new(Arc::clone(catalogue), Arc::clone(loaded))));
         known.push(Arc::new(LoadSkillReference::new(Arc::clone(catalogue))));
     }
-    let choices: Vec<Choice<'_>> = known
-        .iter()
-        .map(|tool| {
-            let definition = tool.definition();
-            Choice { name: &definition.name, default: definition.default }
-        })
-        .collect();
-    let taken: Vec<String> = tools::select(&agent.tools, &choices)
-        .map_err(|why| SetupError::configuration(format!("agents/{}.yaml: tools: {why}", agent.name)))?
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
-    let tools: Vec<Arc<dyn Tool>> =
-        known.into_iter().filter(|tool| taken.iter().any(|name| *name == tool.definition().name)).collect();
+    // Naming a tool that needs a person or a skill is right also where there is none.
+    let absent = ["ask_user", "load_skill", "load_skill_reference"].map(|name| Choice { name, default: false });
+    let present = known.iter().map(|tool| {
+        let definition = tool.definition();
+        Choice { name: &definition.name, default: definition.default }
+    });
+    let choices: Vec<Choice<'_>> = present.chain(absent).collect();
+    let taken: Vec<String> = tools::select(&agent.tools, &choices)?.into_iter().map(str::to_owned).collect();
+    let is_shown = |definition: &ToolDefinition| {
+        definition.permission <= agent.permissions.max && taken.contains(&definition.name)
+    };
+    let tools: Vec<Arc<dyn Tool>> = known.into_iter().filter(|tool| is_shown(tool.definition())).collect();
     Ok(Toolbox::new(tools))
 }

@@ -88,6 +88,15 @@ pub enum Command {
     /// Look at the sessions of this workspace
     #[command(subcommand)]
     Session(SessionCommand),
+    /// Tell what a session cost: calls, latencies, errors, tokens
+    #[command(after_help = "Examples:\n  agent stats\n  agent stats -o json | jq .total")]
+    Stats {
+        /// Its id, or the beginning of it [default: this workspace's latest]
+        session: Option<String>,
+        /// What to print: text (a table), json
+        #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text, value_name = "FORMAT")]
+        output: ReportFormat,
+    },
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  agent completions bash > ~/.local/share/bash-completion/completions/agent"
@@ -186,6 +195,12 @@ pub enum OutputFormat {
     Text,
     Json,
     Jsonl,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    Text,
+    Json,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,5 +1,7 @@
-//! Reading what `-f` names: text of a bounded size, never a silent cut.
+//! The files that options name: what `-f` reads (text of a bounded size, never a silent cut), and where
+//! `--output-file` writes.
 
+use std::io::Read;
 use std::path::Path;
 
 use crate::attachment::Attachment;
@@ -24,9 +26,44 @@ pub(super) fn read(path: &Path) -> Result<Attachment, String> {
         return Err(format!("{name} is a directory: attach files, or name the directory in the task"));
     }
     if metadata.len() > MOST_BYTES {
-        return Err(format!("{name} has more than 16 MiB: name its path in the task instead"));
+        return Err(too_long(&name));
     }
-    from_bytes(&name, std::fs::read(path).map_err(|error| format!("cannot read {name}: {error}"))?)
+    // The size of a pipe or a device is not known before it is read.
+    let mut bytes = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes));
+    read.map_err(|error| format!("cannot read {name}: {error}"))?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(too_long(&name));
+    }
+    from_bytes(&name, bytes)
+}
+
+/// Whether an answer can be written to `path`, as far as that shows before there is one: nobody pays for an answer
+/// that has nowhere to go. Creates nothing.
+///
+/// # Errors
+/// A sentence with the file's name.
+pub(super) fn writable(path: &Path) -> Result<(), String> {
+    let refused =
+        |why: &dyn std::fmt::Display| Err(format!("cannot write the answer to {}: {why}", path.display()));
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => refused(&"it is a directory"),
+        Ok(metadata) if metadata.is_file() => {
+            std::fs::OpenOptions::new().append(true).open(path).map_or_else(|error| refused(&error), |_| Ok(()))
+        }
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
+                refused(&"its directory does not exist")
+            }
+            _ => Ok(()),
+        },
+        Err(error) => refused(&error),
+    }
+}
+
+fn too_long(name: &str) -> String {
+    format!("{name} has more than 16 MiB: name its path in the task instead")
 }
 
 /// Text from bytes; what is not Unicode is replaced, what is binary refused.

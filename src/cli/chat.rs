@@ -18,15 +18,17 @@ use crate::repl::{self, ChatHost, Interrupter, Lines, TurnEnd, TurnInput, Vocabu
 use crate::session::Session;
 use crate::sink::{Facts, Nobody, Person, Screen, Spinner};
 use crate::workspace::Workspace;
+use crate::{telemetry, terminal};
 
 use super::args::ChatArgs;
+use super::collector::Export;
 use super::exit::Signal;
 use super::setup::{Setup, session_choice};
-use super::{Failure, Outcome, attachments, exit, run, tables};
+use super::{Failure, Outcome, attachments, exit, run, stats, tables};
 
 pub(super) fn run(setup: &Setup, args: ChatArgs) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (mut host, lines, mut interrupts, interrupter) = prepare(setup, &args)?;
+    let Prepared { mut host, lines, mut interrupts, interrupter, export } = prepare(setup, &args)?;
     let code = runtime.block_on(async {
         let mut ended = listen(interrupter)?;
         let chat = async move {
@@ -42,10 +44,20 @@ pub(super) fn run(setup: &Setup, args: ChatArgs) -> Outcome {
         Ok(tokio::spawn(chat).await?)
     });
     runtime.shutdown_background();
+    export.close(*code.as_ref().unwrap_or(&exit::FAILED));
     code
 }
 
-fn prepare(setup: &Setup, args: &ChatArgs) -> Result<(Host, Arc<Lines>, repl::Interrupts, Interrupter), Failure> {
+/// A chat before its first line.
+struct Prepared {
+    host: Host,
+    lines: Arc<Lines>,
+    interrupts: repl::Interrupts,
+    interrupter: Interrupter,
+    export: Export,
+}
+
+fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
     let workspace = setup.workspace()?;
     let config = setup.config(&workspace)?;
     let look = setup.look(Facts { chat: true, ..Facts::default() });
@@ -82,7 +94,8 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<(Host, Arc<Lines>, repl::In
         attached.push(attachments::read(file).map_err(Failure::usage)?);
     }
     let screen = Screen::new(io::stdout(), io::stderr(), look, spinner);
-    let run = Run::new(Emitter::new(session.id().to_owned(), app::new_run_id(), Box::new(screen)));
+    let (sink, export) = Export::beside(Box::new(screen), &config)?;
+    let run = Run::new(Emitter::new(session.id().to_owned(), app::new_run_id(), sink));
     let warnings = services.warnings.drain(..).chain(notes);
     for message in warnings {
         run.emitter.notify(EventKind::Warning { message });
@@ -99,7 +112,7 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<(Host, Arc<Lines>, repl::In
         ephemeral: matches!(choice, SessionChoice::Ephemeral),
         in_turn: false,
     };
-    Ok((host, lines, interrupts, interrupter))
+    Ok(Prepared { host, lines, interrupts, interrupter, export })
 }
 
 /// SIGINT, wherever it was typed, stops the turn; SIGTERM and SIGHUP, which come out of the receiver, end the program,
@@ -248,6 +261,10 @@ impl ChatHost for Host {
             messages.insert(0, Message::System { content });
         }
         tables::context(agent, &messages)
+    }
+
+    fn stats_table(&self) -> String {
+        telemetry::table(&stats::report(&self.session), self.session.about().model, terminal::width())
     }
 
     fn clear(&mut self) -> Result<String, String> {

@@ -3,8 +3,10 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use crate::config::{self, Kind};
+use crate::app;
+use crate::config::{self, ConfigError, Kind};
 use crate::prompt::Registry;
+use crate::tools;
 use crate::workspace::Workspace;
 
 use super::args::ConfigCommand;
@@ -40,7 +42,12 @@ fn check(setup: &Setup, workspace: &Workspace) -> Outcome {
             Err(why) => Err(why.clone()),
         }
     };
-    let config = config::check(&options, &mut prompt).map_err(|error| Failure::new(exit::CONFIGURATION, error))?;
+    let config = config::check(&options, &mut prompt, &tools::NAMES)
+        .map_err(|error| Failure::new(exit::CONFIGURATION, error))?;
+    let mistakes = app::check(&config);
+    if !mistakes.is_empty() {
+        return Err(Failure::new(exit::CONFIGURATION, ConfigError { mistakes }));
+    }
     for warning in &config.warnings {
         super::warn(warning);
     }

@@ -3,6 +3,7 @@
 mod args;
 mod attachments;
 mod chat;
+mod collector;
 mod completions;
 mod config;
 mod exit;
@@ -12,6 +13,7 @@ mod run;
 mod session;
 mod setup;
 mod signals;
+mod stats;
 mod stdin;
 mod tables;
 
@@ -52,6 +54,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Command::Config(command) => config::run(&setup, command),
         Command::Prompt(command) => prompt::run(&setup, command),
         Command::Session(command) => session::run(&setup, command),
+        Command::Stats { session, output } => stats::run(&setup, session.as_deref(), output),
         Command::Completions { shell } => completions::shell(shell),
         Command::Man => completions::manual(),
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::app::{self, Options};
-use crate::prompt::{Listed, Registry};
+use crate::prompt::{Listed, PromptError, Registry};
 use crate::session::{About, Session};
 use crate::sink::Nobody;
 
@@ -34,10 +34,15 @@ pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
             let agent = &services.agent;
             let about = About { workspace: workspace.root(), agent: &agent.name, model: &agent.model.info().id };
             let session = Session::ephemeral(about, Timestamp::now());
-            let text = agent
-                .briefing
-                .system(&session, &app::new_run_id())
-                .map_err(|error| Failure::new(exit::CONFIGURATION, error))?;
+            let run_id = app::new_run_id();
+            let briefing = &agent.briefing;
+            // The prompt that ends a turn reads what only the end of one defines: as if the first limit were reached.
+            let text = if briefing.system.name == briefing.termination.name {
+                briefing.ending(&session, &run_id, &agent.limits)
+            } else {
+                briefing.system(&session, &run_id)
+            };
+            let text = text.map_err(Failure::briefing)?;
             print(text + "\n")
         }
     }
@@ -62,7 +67,13 @@ fn list(prompts: &[Listed]) -> String {
 }
 
 impl Failure {
-    fn prompt(error: crate::prompt::PromptError) -> Self {
+    /// A prompt that cannot be rendered is a mistake of the configuration.
+    pub(super) fn briefing(error: anyhow::Error) -> Self {
+        let code = if error.is::<PromptError>() { exit::CONFIGURATION } else { exit::FAILED };
+        Self::new(code, error)
+    }
+
+    fn prompt(error: PromptError) -> Self {
         let code = if error.file.is_some() { exit::CONFIGURATION } else { exit::USAGE };
         Self::new(code, error)
     }

@@ -13,11 +13,13 @@ use crate::attachment::attach;
 use crate::contract::{Approver, EventSink, Request, ToolChoice};
 use crate::event::{ContextSize, EventKind, RunCompleted, RunStarted};
 use crate::message::Message;
+use crate::prompt::PromptError;
 use crate::session::Session;
 use crate::sink::{Facts, Fanout, Jsonl, Nobody, Person, Screen, Spinner, StdinLines};
 
 use super::args::{OutputFormat, RunArgs, TurnArgs};
 use super::attachments;
+use super::collector::Export;
 use super::exit::{self, Verdict};
 use super::setup::{Setup, session_choice};
 use super::signals::Signals;
@@ -32,26 +34,32 @@ struct Prepared {
     sink: Box<dyn EventSink>,
     output_file: Option<PathBuf>,
     warnings: Vec<String>,
+    export: Export,
 }
 
 pub(super) fn run(setup: Setup, args: RunArgs) -> Outcome {
     let dry_run = args.dry_run;
-    let prepared = prepare(&setup, args)?;
+    let mut prepared = prepare(&setup, args)?;
     if dry_run {
         return preview(&prepared);
     }
     // Inside a task of its own the loop is woken far less often than as the runtime's root future.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let code = runtime.block_on(async { tokio::spawn(drive(prepared)).await })??;
+    let export = std::mem::take(&mut prepared.export);
+    let code = runtime.block_on(async { tokio::spawn(drive(prepared)).await });
+    export.close(code.as_ref().ok().and_then(|code| code.as_ref().ok()).copied().unwrap_or(exit::FAILED));
     // A thread that still waits for a line nobody types must not hold the process.
     runtime.shutdown_background();
-    Ok(code)
+    code?
 }
 
 fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
     let workspace = setup.workspace()?;
     let config = setup.config(&workspace)?;
     let schema = args.schema.as_deref().map(read_schema).transpose()?;
+    if let Some(path) = &args.output_file {
+        attachments::writable(path).map_err(Failure::usage)?;
+    }
     let look = setup.look(Facts {
         json: args.output != OutputFormat::Text,
         stream: args.stream,
@@ -87,7 +95,9 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
             Box::new(Fanout { sinks: vec![Box::new(Jsonl::all(io::stdout())), Box::new(screen)] })
         }
     };
-    Ok(Prepared { services, session, input, sink, output_file: args.output_file, warnings })
+    // A run that sends nothing has nothing to tell.
+    let (sink, export) = if args.dry_run { (sink, Export::default()) } else { Export::beside(sink, &config)? };
+    Ok(Prepared { services, session, input, sink, output_file: args.output_file, warnings, export })
 }
 
 /// What the options of a turn mean for the agent.
@@ -146,9 +156,10 @@ fn preview(prepared: &Prepared) -> Outcome {
     let agent = &prepared.services.agent;
     let mut messages = prepared.session.messages().to_vec();
     if messages.is_empty() {
-        messages.push(Message::System { content: agent.briefing.system(&prepared.session, "dry-run")? });
+        let system = agent.briefing.system(&prepared.session, "dry-run").map_err(Failure::briefing)?;
+        messages.push(Message::System { content: system });
     }
-    messages.push(Message::User { content: prepared.input.clone() });
+    messages.push(Message::User { content: agent.redactor.redact_known(&prepared.input).into_owned() });
     let request = Request {
         messages: &messages,
         tools: agent.tools.definitions(),
@@ -162,16 +173,21 @@ fn preview(prepared: &Prepared) -> Outcome {
 }
 
 async fn drive(prepared: Prepared) -> Result<u8, Failure> {
-    let Prepared { services, mut session, input, sink, output_file, warnings } = prepared;
+    let Prepared { services, mut session, input, sink, output_file, warnings, .. } = prepared;
     let agent = services.agent;
     let cancel = Cancel::default();
     let signals = Signals::listen(cancel.clone())?;
     let mut run = Run::new(Emitter::new(session.id().to_owned(), app::new_run_id(), sink));
+    let briefed = app::brief(&agent, &mut session, &run);
+    if briefed.as_ref().is_err_and(anyhow::Error::is::<PromptError>) {
+        // A mistake in what is configured is told before any event.
+        return briefed.map(|()| exit::DONE).map_err(Failure::briefing);
+    }
     run.emitter.notify(started(&agent));
     for message in warnings {
         run.emitter.notify(EventKind::Warning { message });
     }
-    let end = match app::brief(&agent, &mut session, &run) {
+    let end = match briefed {
         Ok(()) => take_turn(&agent, &mut session, &mut run, input, &cancel).await,
         Err(error) => TurnEnd { stop: Stop::Failed(error), answer: String::new() },
     };

@@ -45,18 +45,16 @@ impl Reading<'_> {
         let source =
             self.sources.add(Source { layer: file.layer, name: file_name, text, rendered: file.whole_template });
         let text = &self.sources.of(Place { source, ..Place::default() }).text;
-        let mut node = match yaml::tree(text, source) {
-            Ok(node) => node,
-            Err(errors) => {
-                let hint = hint_for(&file);
-                self.mistakes.extend(errors.into_iter().map(|error| {
-                    let mut mistake = Mistake::yaml(&self.sources, source, error);
-                    mistake.hint.clone_from(&hint);
-                    mistake
-                }));
-                return;
+        let (mut node, duplicates) = match yaml::tree_of_firsts(text, source) {
+            Ok(read) => read,
+            Err(error) => {
+                let mut mistake = Mistake::yaml(&self.sources, source, error);
+                mistake.hint = hint_for(&file);
+                return self.mistakes.push(mistake);
             }
         };
+        let duplicates = duplicates.into_iter().map(|error| Mistake::yaml(&self.sources, source, error));
+        self.mistakes.extend(duplicates);
         if !matches!(node.tree, Tree::Map(_)) && !node.is_blank() {
             let message = "a file holds a mapping: `key: value` lines";
             return self.mistakes.push(Mistake::at(&self.sources, node.place, message));
@@ -69,7 +67,7 @@ impl Reading<'_> {
         if file.layer == Layer::Project {
             self.refuse_widening(&file, &node);
         }
-        self.documents.push(Document { kind: file.kind, name: file.name, node });
+        self.documents.push(Document { layer: file.layer, kind: file.kind, name: file.name, node });
     }
 
     fn render_whole(&self, file: &ConfigFile) -> Result<String, TemplateError> {
@@ -142,7 +140,7 @@ impl Reading<'_> {
 
     /// A project narrows and never widens.
     fn refuse_widening(&mut self, file: &ConfigFile, node: &Node) {
-        const REFUSED: [(Kind, &[&str], &str); 8] = [
+        const REFUSED: [(Kind, &[&str], &str); 10] = [
             (Kind::Models, &["base_url"], "where requests go"),
             (Kind::Models, &["api_key"], "whose key is sent"),
             (Kind::Models, &["headers"], "what is sent along with requests"),
@@ -150,6 +148,8 @@ impl Reading<'_> {
             (Kind::Agents, &["sandbox"], "what commands may do"),
             (Kind::Settings, &["sandbox"], "what commands may do"),
             (Kind::Settings, &["prompts", "allow_env"], "which secrets prompts may read"),
+            (Kind::Settings, &["telemetry"], "where figures are sent"),
+            (Kind::Settings, &["fetch", "allow"], "which hosts of your network pages are fetched from"),
             (Kind::SessionStores, &["dir"], "where sessions are written"),
         ];
         for (kind, path, what) in REFUSED {
@@ -161,8 +161,26 @@ impl Reading<'_> {
                 self.mistakes.push(mistake.hint("set it in your user configuration, or with --set"));
             }
         }
+        self.refuse_permissions(node);
+    }
+
+    /// Its rules may deny and ask, and it may show less.
+    fn refuse_permissions(&mut self, node: &Node) {
+        let rules = node.at(RULES).and_then(Node::items).into_iter().flatten();
+        let mut refused: Vec<(Place, &str)> =
+            rules.filter_map(|rule| rule.get("allow")).map(|allow| (allow.place, "allow")).collect();
+        let max = node.at(["permissions", "max"]).filter(|max| max.text() != Some("read"));
+        refused.extend(max.map(|max| (max.place, "set `permissions.max` to anything but read")));
+        for (place, what) in refused {
+            let message = format!("a project's configuration cannot {what}: what may run is yours alone");
+            let mistake = Mistake::at(&self.sources, place, message);
+            self.mistakes.push(mistake.hint("set it in your user configuration, or with --set"));
+        }
     }
 }
+
+/// Where the rules stand, in the settings and in agents.
+pub(super) const RULES: [&str; 2] = ["permissions", "rules"];
 
 /// Texts that are templates of the run: prompts written out, and everything in a script.
 pub(super) fn is_run_time_text(kind: Kind, path: &[String], node: &Node) -> bool {

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::document::is_run_time_text;
+use super::document::{RULES, is_run_time_text};
 use super::duration;
 use super::load::{Gathered, PromptCheck};
 use super::merge::Merged;
@@ -73,6 +73,26 @@ pub(super) fn prompts(
             if let Err(message) = exists(&gathered.layers.prompt_dirs, &reference) {
                 let place = node.get("ref").map_or(node.place, |reference| reference.place);
                 mistakes.push(Mistake::at(&gathered.sources, place, message));
+            }
+        }
+    }
+}
+
+/// The tools that permission rules name. A glob may mean what is only known when a server is asked.
+pub(super) fn tools_of_rules(gathered: &Gathered, tools: &[&str], mistakes: &mut Vec<Mistake>) {
+    for document in &gathered.documents {
+        for rule in document.node.at(RULES).and_then(Node::items).unwrap_or_default() {
+            for node in ["deny", "ask", "allow"].into_iter().filter_map(|key| rule.get(key)) {
+                let Some(name) = node.text().filter(|name| !name.contains(['*', '?', '[', '{', '\\'])) else {
+                    continue;
+                };
+                if !name.is_empty() && !tools.contains(&name) {
+                    let mistake = Mistake::at(&gathered.sources, node.place, format!("there is no tool `{name}`"));
+                    let hint = did_you_mean(name, tools.iter().copied());
+                    mistakes.push(
+                        mistake.hint(hint.unwrap_or_else(|| format!("the tools are: {}", tools.join(", ")))),
+                    );
+                }
             }
         }
     }

@@ -107,7 +107,7 @@ impl Reading<'_> {
             .into_iter()
             .rev()
             .fold(value, |inner, step| Node { tree: Tree::Map(vec![(Key { text: step, place }, inner)]), place });
-        self.documents.push(Document { kind, name, node });
+        self.documents.push(Document { layer, kind, name, node });
     }
 }
 

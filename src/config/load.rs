@@ -89,11 +89,15 @@ pub fn load(options: &LoadOptions<'_>) -> Result<Config, ConfigError> {
 
 /// Reads the configuration as [`load`] does, and checks what a run would find out only later: values that a higher
 /// layer hides, the syntax of prompts and scripts, and that the prompts which agents name exist. `prompt` is
-/// asked about references like `system@production`.
+/// asked about references like `system@production`; `tools` are the names that permission rules may speak of.
 ///
 /// # Errors
 /// Every mistake, if there is one.
-pub fn check(options: &LoadOptions<'_>, prompt: &mut PromptCheck<'_>) -> Result<Config, ConfigError> {
+pub fn check(
+    options: &LoadOptions<'_>,
+    prompt: &mut PromptCheck<'_>,
+    tools: &[&str],
+) -> Result<Config, ConfigError> {
     let (gathered, mut mistakes) = gather(options);
     let merged = Merged::of(&gathered.documents);
     let mut typed = Typed::default();
@@ -102,6 +106,7 @@ pub fn check(options: &LoadOptions<'_>, prompt: &mut PromptCheck<'_>) -> Result<
     typed.check(&merged, &gathered.sources, refused, &mut mistakes);
     inspect::run_time_templates(&gathered, &mut mistakes);
     inspect::prompts(&gathered, &merged, prompt, &mut mistakes);
+    inspect::tools_of_rules(&gathered, tools, &mut mistakes);
     finish(options, gathered, typed, mistakes)
 }
 

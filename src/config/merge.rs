@@ -1,12 +1,16 @@
 //! Documents of the same kind and name become one: mappings merge key by key, everything else is replaced.
+//!
+//! But for the permission rules: those of a project come on top of the user's, and an agent's own on top of the
+//! settings', so that none of them is lost.
 
 use std::collections::BTreeMap;
 
-use super::source::{Document, Kind};
+use super::document::RULES;
+use super::source::{Document, Kind, Layer};
 use crate::yaml::{Form, Key, Node, Place, Scalar, Tree};
 
 /// The sections of the settings that are the ground of every agent's own.
-pub(super) const INHERITED: [&str; 4] = ["limits", "context", "tool_output", "sandbox"];
+pub(super) const INHERITED: [&str; 5] = ["limits", "context", "tool_output", "sandbox", "permissions"];
 
 /// The merged tree of everything, by kind and name. Agents have the settings' sections under their own.
 pub(super) struct Merged(BTreeMap<(Kind, String), Node>);
@@ -14,9 +18,12 @@ pub(super) struct Merged(BTreeMap<(Kind, String), Node>);
 impl Merged {
     pub fn of(documents: &[Document]) -> Self {
         let mut merged = BTreeMap::<(Kind, String), Node>::new();
-        for Document { kind, name, node } in documents {
+        for Document { layer, kind, name, node } in documents {
             let empty = || Node { tree: Tree::Map(Vec::new()), place: node.place };
-            lay(merged.entry((*kind, name.clone())).or_insert_with(empty), node);
+            let below = merged.entry((*kind, name.clone())).or_insert_with(empty);
+            let kept = below.at(RULES).cloned().filter(|_| *layer == Layer::Project);
+            lay(below, node);
+            add_below(below, kept);
         }
         let settings = merged.get(&(Kind::Settings, String::new())).cloned();
         for ((kind, name), node) in &mut merged {
@@ -62,6 +69,21 @@ fn lay(below: &mut Node, above: &Node) {
     }
 }
 
+/// Puts the rules that were there before under those that took their place.
+fn add_below(node: &mut Node, kept: Option<Node>) {
+    let section = node.get_mut(RULES[0]);
+    let rules = section.and_then(|section| section.get_mut(RULES[1]));
+    let unchanged = |rules: &&mut Node| kept.as_ref().is_some_and(|kept| kept.place == rules.place);
+    prepend(rules.filter(|rules| !unchanged(rules)), kept.clone());
+}
+
+fn prepend(list: Option<&mut Node>, first: Option<Node>) {
+    if let (Some(Node { tree: Tree::List(list), .. }), Some(Node { tree: Tree::List(first), .. })) = (list, first)
+    {
+        list.splice(0..0, first);
+    }
+}
+
 /// A missing name is that of the file.
 fn set_name(node: &mut Node, name: &str) {
     let place = Place { line: 0, column: 0, ..node.place };
@@ -77,10 +99,13 @@ fn inherit(agent: &mut Node, settings: &Node) {
     for section in INHERITED {
         let Some((key, ground)) = settings.entries().iter().find(|(key, _)| key.text == section) else { continue };
         let mut merged = ground.clone();
+        let rules = ground.get(RULES[1]).cloned().filter(|_| section == RULES[0]);
         match entries.iter_mut().find(|(key, _)| key.text == section) {
             Some((_, own)) => {
+                let adds = own.get(RULES[1]).is_some();
                 lay(&mut merged, own);
                 *own = merged;
+                prepend(own.get_mut(RULES[1]), rules.filter(|_| adds));
             }
             None => entries.push((key.clone(), merged)),
         }

@@ -7,6 +7,7 @@
 mod env;
 mod secret;
 mod duration;
+mod permissions;
 mod settings;
 mod model;
 mod schema;
@@ -22,7 +23,9 @@ mod inspect;
 mod rules;
 mod load;
 // What people ask about it.
+mod shapes;
 mod redact;
+mod redacting;
 mod explain;
 mod init;
 
@@ -35,12 +38,14 @@ pub use model::{
     Capabilities, ModelConfig, Prices, Provider, RetryConfig, ScriptCall, ScriptCondition, ScriptError,
     ScriptReply, Timeouts,
 };
+pub use permissions::{Permission, PermissionRule, PermissionSettings, RuleEffect};
 pub use redact::Redactor;
+pub use redacting::Redacting;
 pub use schema::schema;
 pub use secret::{Secret, looks_secret};
 pub use settings::{
     AgentConfig, ApprovalMode, ContextSettings, Limits, Named, PromptRef, PromptSettings, PromptSource,
-    SandboxMode, SandboxSettings, SessionStoreConfig, Settings, ToolOutputSettings,
+    SandboxMode, SandboxSettings, SessionStoreConfig, Settings, TelemetrySettings, ToolOutputSettings,
 };
 pub use source::{Kind, Layer};
 pub use trust::{Brought, TrustStore, brought};
@@ -106,7 +111,8 @@ mod tests {
             "system@production" | "termination@production" => Ok(()),
             other => Err(format!("there is no prompt `{other}`")),
         };
-        let said = match check(&options, &mut prompt) {
+        let tools = ["read_file", "write_file", "edit_file", "run_command"];
+        let said = match check(&options, &mut prompt, &tools) {
             Err(error) => {
                 // A run says the same, less what only a check looks for.
                 let of_run = load(&options).err().map(|error| error.mistakes).unwrap_or_default();

@@ -1,5 +1,8 @@
-//! What no output shows: known secret values become `***`, and so does whatever stands behind a key that looks like
-//! a secret.
+//! What no output shows: known secret values become `***`, and so does what has the shape of a key ([`super::shapes`])
+//! and whatever stands behind a key that looks like a secret.
+//!
+//! Text is redacted once, where it enters: what tools return and errors say. What a person types or attaches is
+//! theirs, and goes as it stands.
 
 use std::borrow::Cow;
 
@@ -8,8 +11,9 @@ use serde_json::Value;
 use super::env::Env;
 use super::load::Config;
 use super::secret::looks_secret;
+use super::shapes;
 
-const MASK: &str = "***";
+pub(super) const MASK: &str = "***";
 
 /// Replaces known secrets in whatever is about to be shown, logged or sent.
 #[derive(Clone, Default)]
@@ -26,12 +30,15 @@ impl Redactor {
         let mut secrets: Vec<String> = env.secret_values().map(str::to_owned).collect();
         for model in config.models.values() {
             secrets.extend(model.api_key.iter().map(|key| key.reveal().trim().to_owned()));
-            for header in model.headers.values().map(super::Secret::reveal) {
-                secrets.push(header.to_owned());
-                // `Bearer VALUE`: the value is the secret.
-                secrets.extend(header.split_once(' ').map(|(_, value)| value.to_owned()));
-            }
             secrets.extend(model.base_url.as_deref().and_then(user_info).map(str::to_owned));
+        }
+        let telemetry = &config.settings.telemetry;
+        secrets.extend(telemetry.otlp_endpoint.as_deref().and_then(user_info).map(str::to_owned));
+        let headers = config.models.values().flat_map(|model| model.headers.values());
+        for header in headers.chain(telemetry.otlp_headers.values()).map(super::Secret::reveal) {
+            secrets.push(header.to_owned());
+            // `Bearer VALUE`: the value is the secret.
+            secrets.extend(header.split_once(' ').map(|(_, value)| value.to_owned()));
         }
         Self::of(secrets)
     }
@@ -49,9 +56,20 @@ impl Redactor {
         Self { secrets }
     }
 
-    /// `text` with `***` in the place of each known secret; borrowed when there is none.
+    /// `text` with `***` in the place of each known secret and of what has the shape of a key; borrowed when there is
+    /// none.
     #[must_use]
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let text = self.redact_known(text);
+        match shapes::mask(&text, MASK) {
+            Some(masked) => Cow::Owned(masked),
+            None => text,
+        }
+    }
+
+    /// The same for known secrets alone: what a person types is theirs, and may be about things that look like keys.
+    #[must_use]
+    pub fn redact_known<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut text = Cow::Borrowed(text);
         for secret in &self.secrets {
             if text.contains(secret.as_str()) {
@@ -59,6 +77,20 @@ impl Redactor {
             }
         }
         text
+    }
+
+    /// Redacts every text within data, keys of objects excepted.
+    pub fn redact_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(masked) = self.redact(text) {
+                    *text = masked;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
+            Value::Object(entries) => entries.values_mut().for_each(|value| self.redact_value(value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
     }
 
     /// Masks a value in place: known secrets, passwords in URLs, and every text under a key that looks secret.

@@ -1,8 +1,13 @@
 //! Values of the right type that make no sense all the same.
 
+use std::collections::BTreeMap;
+
 use super::model::{ModelConfig, Provider};
-use super::settings::{AgentConfig, ContextSettings, Limits, Named, SandboxSettings, Settings};
+use super::permissions::PermissionSettings;
+use super::secret::Secret;
+use super::settings::{AgentConfig, ContextSettings, Limits, Named, SandboxSettings, Settings, TelemetrySettings};
 use super::source::Kind;
+use crate::text::Glob;
 
 /// Kind, name, path and what is wrong.
 pub(super) type Report<'r> = dyn FnMut(Kind, &str, &[&str], &str) + 'r;
@@ -22,6 +27,8 @@ pub(super) fn check(
         limits(&settings.limits, &mut seen);
         context(&settings.context, &mut seen);
         sandbox(&settings.sandbox, &mut seen);
+        permissions(&settings.permissions, &mut seen);
+        telemetry(&settings.telemetry, &mut seen);
     }
     for (name, agent) in agents {
         // What an agent inherits was reported where it stands.
@@ -33,6 +40,7 @@ pub(super) fn check(
             context(&agent.context, &mut |path, message| report(Kind::Agents, name, path, message));
             sandbox(&agent.sandbox, &mut |path, message| report(Kind::Agents, name, path, message));
         }
+        permissions(&agent.permissions, &mut |path, message| report(Kind::Agents, name, path, message));
     }
     for (name, config) in models {
         model(config, &mut |path, message| report(Kind::Models, name, path, message));
@@ -78,6 +86,73 @@ fn sandbox(sandbox: &SandboxSettings, report: &mut dyn FnMut(&[&str], &str)) {
     }
 }
 
+/// What one of several agents inherits is the same mistake each time, and told once.
+fn permissions(permissions: &PermissionSettings, report: &mut dyn FnMut(&[&str], &str)) {
+    for (at, rule) in permissions.rules.iter().enumerate() {
+        let at = at.to_string();
+        let path = |key: &'static str| ["permissions", "rules", &at, key];
+        if rule.subject().is_none() {
+            report(&path("")[..3], "a rule has one of `deny`, `ask` and `allow`: the name of a tool, or a glob");
+        }
+        if rule.path.is_some() && rule.command.is_some() {
+            report(&path("command"), "a rule has a `path` or a `command`, not both: write two rules");
+        }
+        for (key, tool) in [("deny", &rule.deny), ("ask", &rule.ask), ("allow", &rule.allow)] {
+            match tool.as_deref().map(Glob::word) {
+                Some(_) if tool.as_deref() == Some("") => report(&path(key), "the name of a tool is missing"),
+                Some(Err(why)) => report(&path(key), &format!("the pattern is broken: {why}")),
+                _ => {}
+            }
+        }
+        match rule.path.as_deref().map(|pattern| (pattern, Glob::path(pattern))) {
+            Some((_, Err(why))) => report(&path("path"), &format!("the pattern is broken: {why}")),
+            Some(("", _)) => report(&path("path"), "the pattern is empty; `**` is every path of the workspace"),
+            Some((pattern, _)) if pattern.split('/').any(|part| part == "..") || pattern.starts_with('~') => {
+                report(&path("path"), "a path is relative to the workspace, or absolute: without `..` and `~`");
+            }
+            _ => {}
+        }
+        let words = rule.command.as_deref();
+        if words == Some(&[]) {
+            report(&path("command"), "the pattern is empty; [\"*\"] is every command");
+        }
+        for (word, pattern) in words.unwrap_or_default().iter().enumerate() {
+            if let Err(why) = Glob::word(pattern) {
+                let word = word.to_string();
+                let path = [path("command").as_slice(), &[&word]].concat();
+                report(&path, &format!("the pattern is broken: {why}"));
+            }
+        }
+    }
+}
+
+fn telemetry(telemetry: &TelemetrySettings, report: &mut dyn FnMut(&[&str], &str)) {
+    if !telemetry.otlp_endpoint.as_deref().is_none_or(is_http) {
+        report(&["telemetry", "otlp_endpoint"], "an endpoint begins with http:// or https://");
+    }
+    for name in unsendable(&telemetry.otlp_headers) {
+        report(&["telemetry", "otlp_headers", name], UNSENDABLE);
+    }
+}
+
+/// Empty is what a template gives for a variable that is not set.
+fn is_http(url: &str) -> bool {
+    url.is_empty() || url.starts_with("http://") || url.starts_with("https://")
+}
+
+const UNSENDABLE: &str = "the header has characters that no request can carry";
+
+fn unsendable(headers: &BTreeMap<String, Secret>) -> impl Iterator<Item = &str> {
+    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    let carried =
+        move |name: &str, value: &Secret| !name.is_empty() && name.bytes().all(token) && sendable(value.reveal());
+    headers.iter().filter(move |(name, value)| !carried(name, value)).map(|(name, _)| name.as_str())
+}
+
+fn sendable(text: &str) -> bool {
+    text.trim().bytes().all(|b| (0x20..0x7f).contains(&b))
+}
+
 fn tell(section: &str, rules: &[(&str, bool, &str)], report: &mut dyn FnMut(&[&str], &str)) {
     for (key, _, wanted) in rules.iter().filter(|(_, holds, _)| !holds) {
         report(&[section, key], &format!("`{key}` must be {wanted}"));
@@ -98,19 +173,14 @@ fn model(model: &ModelConfig, report: &mut dyn FnMut(&[&str], &str)) {
         }
         _ => {}
     }
-    let http = |url: &String| url.is_empty() || url.starts_with("http://") || url.starts_with("https://");
-    if !model.base_url.as_ref().is_none_or(http) {
+    if !model.base_url.as_deref().is_none_or(is_http) {
         report(&["base_url"], "a base URL begins with http:// or https://");
     }
-    let sendable = |text: &str| text.trim().bytes().all(|b| (0x20..0x7f).contains(&b));
     if model.api_key.as_ref().is_some_and(|key| !sendable(key.reveal())) {
         report(&["api_key"], "the key has characters that no request can carry");
     }
-    for (name, value) in &model.headers {
-        let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-        if name.is_empty() || !name.bytes().all(token) || !sendable(value.reveal()) {
-            report(&["headers", name], "the header has characters that no request can carry");
-        }
+    for name in unsendable(&model.headers) {
+        report(&["headers", name], UNSENDABLE);
     }
     let prices = model.prices.as_ref();
     let rules: [(&[&str], bool, &str); 6] = [

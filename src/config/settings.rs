@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duration;
+use super::permissions::PermissionSettings;
+use super::secret::Secret;
 use crate::output::{Encoding, ResponseFormat};
 
 /// `agent.yaml`: the defaults of every agent.
@@ -21,10 +23,17 @@ pub struct Settings {
     #[serde(default)]
     pub sandbox: SandboxSettings,
     #[serde(default)]
+    pub permissions: PermissionSettings,
+    #[serde(default)]
     pub prompts: PromptSettings,
+    #[serde(default)]
+    pub telemetry: TelemetrySettings,
+    #[serde(default)]
+    pub fetch: FetchSettings,
 }
 
-/// `agents/NAME.yaml`, with the settings' `limits`, `context`, `tool_output` and `sandbox` already merged under its own.
+/// `agents/NAME.yaml`, with the settings' `limits`, `context`, `tool_output`, `sandbox` and `permissions` already
+/// merged under its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentConfig {
@@ -47,6 +56,8 @@ pub struct AgentConfig {
     pub skills: Vec<String>,
     #[serde(default)]
     pub approval: ApprovalMode,
+    #[serde(default)]
+    pub permissions: PermissionSettings,
     pub limits: Limits,
     pub context: ContextSettings,
     pub tool_output: ToolOutputSettings,
@@ -190,6 +201,28 @@ pub struct PromptSettings {
     /// Variables that prompts may read although their names look like secrets.
     #[serde(default)]
     pub allow_env: Vec<String>,
+}
+
+/// Where the figures of runs are sent, if anywhere.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TelemetrySettings {
+    /// The base URL of an OpenTelemetry collector (OTLP over HTTP); `/v1/traces` and `/v1/metrics` are added. `null`:
+    /// nothing is sent.
+    #[serde(default)]
+    pub otlp_endpoint: Option<String>,
+    /// Sent along with each export.
+    #[serde(default)]
+    pub otlp_headers: BTreeMap<String, Secret>,
+}
+
+/// Where `fetch_url` may go besides the public internet.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FetchSettings {
+    /// Hosts of this machine or of a private network: `localhost`, `wiki.internal`, `10.0.0.7:8080`.
+    #[serde(default)]
+    pub allow: Vec<String>,
 }
 
 /// `storages/session_stores/NAME.yaml`: where sessions live.

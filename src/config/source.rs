@@ -92,6 +92,7 @@ pub(super) struct Source {
 /// What one source says about one thing.
 #[derive(Debug)]
 pub(super) struct Document {
+    pub layer: Layer,
     pub kind: Kind,
     /// Empty for the settings.
     pub name: String,

@@ -4,6 +4,7 @@
 
 use crate::config::ContextSettings;
 use crate::contract::{ModelInfo, ToolDefinition};
+use crate::image;
 use crate::message::{AssistantMessage, Message};
 use crate::tokens::{self, Encoding};
 
@@ -86,11 +87,16 @@ impl Ruler {
 #[must_use]
 pub fn estimate(message: &Message) -> u64 {
     const FRAME: u64 = 4;
-    FRAME + texts(message).map(tokens::estimate).sum::<u64>()
+    FRAME + texts(message).map(tokens::estimate).sum::<u64>() + images(message)
 }
 
 fn bytes(message: &Message) -> u64 {
-    texts(message).map(|text| text.len() as u64).sum()
+    texts(message).map(|text| text.len() as u64).sum::<u64>() + images(message)
+}
+
+/// The tokens of its pictures: no provider tells them before it is asked.
+fn images(message: &Message) -> u64 {
+    message.images().len() as u64 * image::TOKENS
 }
 
 /// What of a message is sent.
@@ -120,7 +126,7 @@ pub fn encoding(model: &str) -> Encoding {
 /// The tokens of a message, counted.
 #[must_use]
 pub fn count_message(encoding: Encoding, message: &Message) -> u64 {
-    texts(message).map(|text| tokens::count(text, encoding)).sum()
+    texts(message).map(|text| tokens::count(text, encoding)).sum::<u64>() + images(message)
 }
 
 /// The tokens of all definitions, counted.

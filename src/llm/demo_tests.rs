@@ -128,7 +128,13 @@ async fn walk(model: &dyn ChatModel, task: &str, result: &dyn Fn(&str) -> Option
             let data = result(&call.name);
             let status = if data.is_some() { CallStatus::Ok } else { CallStatus::Error };
             let (name, content) = (call.name.clone(), "what the model reads".to_owned());
-            messages.push(Message::Tool(ToolMessage { call_id: call.id, name: name.clone(), content, status }));
+            messages.push(Message::Tool(ToolMessage {
+                call_id: call.id,
+                name: name.clone(),
+                content,
+                status,
+                images: Vec::new(),
+            }));
             results.push(CallRecord {
                 name,
                 arguments: Value::Null,

@@ -111,6 +111,7 @@ impl OpenAi {
             tools,
             strict: can.strict_tools,
             messages: request.messages,
+            vision: can.vision,
             tail,
             extra: &self.config.extra_body,
         }
@@ -230,7 +231,13 @@ impl Endpoint {
     fn unreachable(&self, error: &reqwest::Error) -> ModelError {
         let (host, why) = (self.host(), net::causes(error));
         if why.contains("invalid peer certificate") {
-            let words = format!("{host} cannot be trusted: {why}; SSL_CERT_FILE names the certificates to trust");
+            let hint = if why.contains("CaUsedAsEndEntity") {
+                "its certificate is that of an authority, which no server may present as its own: make one with \
+                 basicConstraints=CA:FALSE"
+            } else {
+                "SSL_CERT_FILE names the certificates to trust"
+            };
+            let words = format!("{host} cannot be trusted: {why}; {hint}");
             return self.error(ModelErrorKind::BadRequest, words);
         }
         let words = if error.is_connect() && error.is_timeout() {

@@ -256,7 +256,8 @@ mod tests {
             Some((_, answer)) => {
                 let (name, content) = answer.split_once('=').expect("tool=observation");
                 let (call_id, status) = ("c".to_owned(), CallStatus::Ok);
-                Message::Tool(ToolMessage { call_id, name: name.to_owned(), content: content.to_owned(), status })
+                let (name, content) = (name.to_owned(), content.to_owned());
+                Message::Tool(ToolMessage { call_id, name, content, status, images: Vec::new() })
             }
             None => Message::Assistant(AssistantMessage::default()),
         };

@@ -113,6 +113,7 @@ impl Scripted {
             tools: request.tools,
             strict: false,
             messages: request.messages,
+            vision: self.info.capabilities.vision,
             tail: Map::new(),
             extra: &self.extra,
         }

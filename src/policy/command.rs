@@ -1,10 +1,11 @@
 //! Whether a command line is known to only read, so that it may run without asking.
 //!
-//! A proof, not a guess: the line must be made of words that the shell takes as they are, joined by `|` at most; each
-//! program must be in the table, with flags that are in the table, and come from a directory outside the workspace;
-//! each path must resolve inside the workspace. Whatever is not understood is not proven.
+//! A proof, not a guess: the line must be made of words that every shell takes as they are, joined by `|`, `&&`, `||`
+//! and `;` at most, and send its output nowhere but on; each program must be in the table, with flags that are in the
+//! table, and come from a directory outside the workspace; each path must resolve inside the workspace. Whatever is
+//! not understood is not proven.
 
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use crate::workspace::Workspace;
 
@@ -12,7 +13,7 @@ use super::programs::Operands::{
     Files, Format, LinesThenPaths, None as Nothing, OnePath, Paths, PathsThenTests, PatternThenPaths, Words,
 };
 use super::programs::{BUILT_IN, FIND_TESTS, PROGRAMS, Program};
-use super::shell::pipeline;
+use super::shell::{self, Script, Simple, is_plain};
 
 /// A command line and where it would run.
 #[derive(Debug, Clone, Copy)]
@@ -24,16 +25,83 @@ pub struct Invocation<'a> {
     pub env: &'a [(String, String)],
 }
 
+/// What is proven of a command line.
+pub(super) struct Proof {
+    /// Of each simple command of the line, whether it only reads, and only inside the workspace.
+    pub reads: Vec<bool>,
+    /// Where all but a leading `cd` run.
+    pub dir: PathBuf,
+    /// A leading `cd` was followed.
+    pub enters: bool,
+}
+
 /// Whether running this provably only reads, and only inside the workspace. Looks at the file system to resolve
 /// links and to find programs, and changes nothing.
 #[must_use]
 pub fn only_reads(invocation: Invocation<'_>, workspace: &Workspace) -> bool {
-    if !invocation.dir.starts_with(workspace.root()) || is_steered(invocation.env, workspace) {
-        return false;
+    let script = shell::read(invocation.command);
+    script.files.is_empty() && prove(&script, invocation, workspace).reads.iter().all(|reads| *reads)
+}
+
+/// What can be proven of the commands of a line that was read.
+pub(super) fn prove(script: &Script, invocation: Invocation<'_>, workspace: &Workspace) -> Proof {
+    let place = |dir| Place { dir, search_path: variable(invocation.env, "PATH"), workspace };
+    let nothing = || Proof {
+        reads: vec![false; script.commands.len().max(1)],
+        dir: invocation.dir.to_path_buf(),
+        enters: false,
+    };
+    let commands = script.commands.as_slice();
+    if !invocation.dir.starts_with(workspace.root())
+        || is_steered(invocation.env, workspace)
+        || !script.is_list
+        || script.doubt().is_some()
+        || !is_read_alike(invocation.command)
+        || commands.is_empty()
+    {
+        return nothing();
     }
-    let Some(pipeline) = pipeline(invocation.command) else { return false };
-    let place = Place { dir: invocation.dir, search_path: variable(invocation.env, "PATH"), workspace };
-    pipeline.iter().all(|words| reads_only(words, &place))
+    let entered = Some(commands).filter(|_| script.enters_first).and_then(|commands| commands.first());
+    let entered = entered.and_then(|cd| place(invocation.dir).entered(cd, invocation.env));
+    let dir = entered.as_deref().unwrap_or(invocation.dir);
+    let rest = &commands[usize::from(entered.is_some())..];
+    if rest.iter().any(changes_the_shell) {
+        return nothing();
+    }
+    let here = place(dir);
+    let reads = rest.iter().map(|command| {
+        let words: Option<Vec<String>> = command.argv.iter().map(|arg| arg.text().map(str::to_owned)).collect();
+        !command.assigns && words.is_some_and(|words| reads_only(&words, &here))
+    });
+    let reads = entered.iter().map(|_| true).chain(reads).collect();
+    Proof { reads, dir: dir.to_path_buf(), enters: entered.is_some() }
+}
+
+/// Whether no shell would do anything to the words of this line but cut them apart.
+fn is_read_alike(line: &str) -> bool {
+    let mut chars = line.trim_matches([' ', '\t', '\n']).chars();
+    while let Some(c) = chars.next() {
+        let is_fine = match c {
+            '\'' => chars.find(|c| *c == '\'' || (c.is_control() && *c != '\t')) == Some('\''),
+            '"' => chars.find(|c| "\"$`\\!".contains(*c) || (c.is_control() && *c != '\t')) == Some('"'),
+            ' ' | '\t' | '|' | '&' | ';' | '<' | '>' => true,
+            c => is_plain(c),
+        };
+        if !is_fine {
+            return false;
+        }
+    }
+    true
+}
+
+/// Whether what follows in the line may mean something else than it seems to.
+fn changes_the_shell(command: &Simple) -> bool {
+    const CHANGING: [&str; 27] = [
+        "cd", "pushd", "popd", ".", "source", "export", "set", "unset", "alias", "unalias", "eval", "exec",
+        "shopt", "declare", "typeset", "local", "readonly", "hash", "enable", "trap", "umask", "ulimit", "read",
+        "builtin", "command", "getopts", "setopt",
+    ];
+    command.program().is_none_or(|name| CHANGING.contains(&name))
 }
 
 /// Whether a variable makes a known program load something that is not there for sure, or that this session could
@@ -194,6 +262,15 @@ fn accepts_find(words: &[String], place: &Place<'_>) -> bool {
 }
 
 impl Place<'_> {
+    /// Where `cd DIR` leads, if that is certain and inside the workspace.
+    fn entered(&self, cd: &Simple, env: &[(String, String)]) -> Option<PathBuf> {
+        let [_, dir] = cd.argv.as_slice() else { return None };
+        let dir = dir.text().filter(|dir| !dir.is_empty() && !dir.starts_with('-') && !cd.assigns)?;
+        let is_searched = !variable(env, "CDPATH").is_empty() && !dir.starts_with(['/', '.']);
+        let target = self.workspace.resolve(&self.dir.join(dir).to_string_lossy());
+        (!is_searched && target.inside && target.path.is_dir()).then_some(target.path)
+    }
+
     /// Whether a path that the command names lies in the workspace, links followed. `-` is its input.
     fn is_inside(&self, path: &str) -> bool {
         path == "-" || self.workspace.resolve(&self.dir.join(path).to_string_lossy()).inside
@@ -337,7 +414,15 @@ basename /etc/passwd
 md5sum src/main.rs
 cat -- src/main.rs
 cat 中文.txt
-cat -"#;
+cat -
+ls; pwd
+ls;
+ls && cat src/main.rs || echo none
+grep x src/main.rs 2>/dev/null | head -3
+ls > /dev/null 2>&1
+cat < /dev/null
+cd src && cat main.rs
+cd ./src && ls .. | head -1"#;
 
     /// Lines that begin with `# ` say what the next ones have in common.
     const NOT_PROVEN: &str = r#"# what the shell would do by itself
@@ -347,7 +432,11 @@ ls || rm x
 ls & rm x
 ls |& tee x
 ls > x
-ls 2>&1
+ls > /dev/nul
+ls >& x
+ls &> /dev/null
+ls 2>1
+ls > /dev/null/../x
 cat < x
 ls $(rm x)
 ls `rm x`
@@ -391,6 +480,19 @@ eval ls
 tee x
 touch x
 cd src
+cd src; ls
+cd src || ls
+cd src && rm x
+cd src && cat ../../x
+cd .. && ls
+cd link && ls
+cd none && ls
+cd - && ls
+cd && ls
+X=1 cd src && ls
+cd src && cd .. && ls
+ls && cd src && ls
+pwd && set x
 less x
 ls | sh
 ls | xargs rm

@@ -1,72 +1,98 @@
-//! What may run without asking: pure judgements over a call and what its tool declares.
+//! What may run without asking: pure judgements over a call, what its tool declares, and the rules of the
+//! configuration.
 //!
-//! Reading inside the workspace runs. What writes or executes asks, unless the mode says otherwise. A call outside
-//! of what the mode frees is asked about, never silently allowed.
+//! Reading inside the workspace runs. What writes or executes asks, unless the mode or a rule says otherwise. Rules
+//! beat modes: deny wins, then ask, then allow. A call outside of what is freed is asked about, never silently allowed;
+//! and what cannot be told before it runs is never taken for harmless.
 
+mod call;
 mod command;
+mod grant;
+mod pattern;
 mod programs;
+mod rules;
 mod shell;
+mod target;
+
+#[cfg(test)]
+mod cases;
 
 use crate::config::ApprovalMode;
 use crate::contract::{Effect, Permission};
 
-pub use command::{Invocation, only_reads};
+use rules::Objection;
 
-/// What the policy knows of a call.
-#[derive(Debug, Clone, Copy)]
-pub struct Facts<'a> {
-    pub permission: Permission,
-    pub effects: &'a [Effect],
-    /// The first path read that lies outside of the workspace and of what else may be read (skills).
-    pub reads_outside: Option<&'a str>,
-    /// The first path written that lies outside of the workspace.
-    pub writes_outside: Option<&'a str>,
-    /// The first path written that decides what runs or what is allowed later (`.git/`, `.agent/`).
-    pub writes_protected: Option<&'a str>,
-}
+pub use call::{Call, Line, targets};
+pub use command::{Invocation, only_reads};
+pub use grant::{Grant, Grants};
+pub use rules::Rules;
+pub use target::{Place, Target};
 
 /// What may happen to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    Allow,
-    /// A person decides; the text says why.
-    Ask(String),
-    /// The mode decided; the text says why, for the model.
-    Deny(String),
+    /// It runs.
+    Allow(Grounds),
+    /// A person decides.
+    Ask {
+        why: String,
+        /// What they may allow for the rest of the session, where that can be said in a narrow way.
+        always: Option<Grant>,
+    },
+    /// It does not run; the text says why, for the model.
+    Deny { why: String, grounds: Grounds },
+}
+
+/// What a judgement rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grounds {
+    /// The mode, and what the call is.
+    Mode,
+    /// A rule of the configuration.
+    Rule,
 }
 
 /// Judges one call.
 #[must_use]
-pub fn judge(mode: ApprovalMode, facts: Facts<'_>) -> Verdict {
-    if mode == ApprovalMode::All {
-        return Verdict::Allow;
+pub fn judge(mode: ApprovalMode, rules: &Rules, call: &Call<'_>) -> Verdict {
+    let ask = |why: String, always| match mode {
+        ApprovalMode::Never => Verdict::Deny {
+            why: format!("{why}, and the approval mode `never` refuses whatever would have to ask"),
+            grounds: Grounds::Mode,
+        },
+        _ => Verdict::Ask { why, always },
+    };
+    match rules.objection(call) {
+        Some(Objection::Denied(why)) => return Verdict::Deny { why, grounds: Grounds::Rule },
+        Some(Objection::Doubtful(why)) => return ask(why, None),
+        Some(Objection::Asked(why)) => return ask(why, grant::offer(call)),
+        None => {}
     }
-    match (reason_to_ask(mode, facts), mode) {
-        (None, _) => Verdict::Allow,
-        (Some(why), ApprovalMode::Never) => {
-            Verdict::Deny(format!("{why}, and the approval mode `never` refuses whatever would have to ask"))
-        }
-        (Some(why), _) => Verdict::Ask(why),
+    match reason_to_ask(mode, call) {
+        _ if mode == ApprovalMode::All => Verdict::Allow(Grounds::Mode),
+        None => Verdict::Allow(Grounds::Mode),
+        Some(_) if rules.allow(call, mode) => Verdict::Allow(Grounds::Rule),
+        Some(why) => ask(why, grant::offer(call)),
     }
 }
 
-fn reason_to_ask(mode: ApprovalMode, facts: Facts<'_>) -> Option<String> {
-    if let Some(path) = facts.writes_outside {
-        return Some(format!("it writes `{path}`, outside the workspace"));
+fn reason_to_ask(mode: ApprovalMode, call: &Call<'_>) -> Option<String> {
+    if let Some(target) = call.writes.iter().find(|target| !target.is_inside()) {
+        return Some(format!("it writes `{}`, outside the workspace", target.given));
     }
-    if let Some(path) = facts.reads_outside {
-        return Some(format!("it reads `{path}`, outside the workspace"));
+    if let Some(target) = call.reads.iter().find(|target| !target.is_free_to_read()) {
+        return Some(format!("it reads `{}`, outside the workspace", target.given));
     }
-    if facts.permission == Permission::Read {
+    if call.permission == Permission::Read {
         return None;
     }
-    if let Some(path) = facts.writes_protected {
-        return Some(format!("it writes `{path}`, which decides what runs later"));
+    if let Some(target) = call.writes.iter().find(|target| target.is_protected) {
+        return Some(format!("it writes `{}`, which decides what runs later", target.given));
     }
-    if mode == ApprovalMode::Edits && facts.effects == [Effect::Files] {
+    if mode == ApprovalMode::Edits && call.effects == [Effect::Files] {
         return None;
     }
-    Some(match facts.effects {
+    Some(match call.effects {
         effects if effects.contains(&Effect::Process) => "it runs a command".to_owned(),
         effects if effects.contains(&Effect::Network) => "it uses the network".to_owned(),
         _ => "it changes files".to_owned(),
@@ -77,35 +103,41 @@ fn reason_to_ask(mode: ApprovalMode, facts: Facts<'_>) -> Option<String> {
 mod tests {
     use super::*;
 
-    const READ: Facts<'_> = Facts {
-        permission: Permission::Read,
-        effects: &[],
-        reads_outside: None,
-        writes_outside: None,
-        writes_protected: None,
-    };
-    const EDIT: Facts<'_> = Facts { permission: Permission::Write, effects: &[Effect::Files], ..READ };
-    const COMMAND: Facts<'_> = Facts { permission: Permission::Write, effects: &[Effect::Process], ..READ };
-    const READ_OUT: Facts<'_> = Facts { reads_outside: Some("/etc/passwd"), ..READ };
-    const EDIT_OUT: Facts<'_> = Facts { writes_outside: Some("../x"), ..EDIT };
-    const EDIT_GIT: Facts<'_> = Facts { writes_protected: Some(".git/hooks/pre-commit"), ..EDIT };
-
     #[test]
     fn each_mode_frees_what_it_says_and_nothing_else() {
         use ApprovalMode::{All, Ask, Edits, Never};
+        let inside =
+            || Target { given: "x".to_owned(), path: "x".to_owned(), place: Place::Inside, ..Target::default() };
+        let outside = || Target { place: Place::Outside, ..inside() };
+        let protected = || Target { is_protected: true, ..inside() };
+        let read = |reads: Vec<Target>| Call {
+            tool: "t",
+            permission: Permission::Read,
+            effects: &[],
+            reads,
+            writes: Vec::new(),
+            line: None,
+        };
+        let write = |effects: &'static [Effect], writes: Vec<Target>| Call {
+            permission: Permission::Write,
+            effects,
+            writes,
+            ..read(Vec::new())
+        };
         let table = [
-            ("reading", READ, "run run run run"),
-            ("an edit", EDIT, "ask run run deny"),
-            ("a command", COMMAND, "ask ask run deny"),
-            ("reading outside", READ_OUT, "ask ask run deny"),
-            ("an edit outside", EDIT_OUT, "ask ask run deny"),
-            ("an edit of what git runs", EDIT_GIT, "ask ask run deny"),
+            ("reading", read(vec![inside()]), "run run run run"),
+            ("an edit", write(&[Effect::Files], vec![inside()]), "ask run run deny"),
+            ("a command", write(&[Effect::Process], Vec::new()), "ask ask run deny"),
+            ("reading outside", read(vec![outside()]), "ask ask run deny"),
+            ("reading a skill", read(vec![Target { place: Place::Readable, ..inside() }]), "run run run run"),
+            ("an edit outside", write(&[Effect::Files], vec![outside()]), "ask ask run deny"),
+            ("an edit of what git runs", write(&[Effect::Files], vec![protected()]), "ask ask run deny"),
         ];
-        for (what, facts, expected) in table {
-            let verdicts = [Ask, Edits, All, Never].map(|mode| match judge(mode, facts) {
-                Verdict::Allow => "run",
-                Verdict::Ask(_) => "ask",
-                Verdict::Deny(_) => "deny",
+        for (what, call, expected) in table {
+            let verdicts = [Ask, Edits, All, Never].map(|mode| match judge(mode, &Rules::default(), &call) {
+                Verdict::Allow(_) => "run",
+                Verdict::Ask { .. } => "ask",
+                Verdict::Deny { .. } => "deny",
             });
             assert_eq!(verdicts.join(" "), expected, "{what}");
         }

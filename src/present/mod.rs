@@ -70,10 +70,10 @@ pub fn view<'a>(
     let fields = match format {
         ResponseFormat::Concise | ResponseFormat::Raw if failed => vec![outcome(), content],
         ResponseFormat::Concise => vec![content],
-        ResponseFormat::Standard => vec![outcome(), ("summary", text(&output.summary)), content],
+        ResponseFormat::Standard => vec![outcome(), ("summary", text(output.outcome())), content],
         ResponseFormat::Detailed => vec![
             outcome(),
-            ("summary", text(&output.summary)),
+            ("summary", text(output.outcome())),
             content,
             data(),
             ("call_id", text(occasion.call_id)),

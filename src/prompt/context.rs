@@ -60,6 +60,8 @@ pub struct SkillFacts {
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SessionFacts {
     pub id: String,
+    /// The same, by the name that it has beside `run_id` and `user_id` in the events.
+    pub session_id: String,
     pub run_id: String,
     pub user_id: String,
     pub turn: u64,
@@ -111,6 +113,35 @@ struct Names<'a> {
 }
 
 impl PromptContext {
+    /// A context in which all is defined that ever is, and whatever a person, the environment or the session may
+    /// define: for finding the names that nothing can. With limits it is that of the termination prompt.
+    #[must_use]
+    pub fn anything(ending_limits: Option<Json>) -> Value {
+        let anything = || template::lookup(|_| Some(String::new()));
+        let tool = ToolFacts { name: String::new(), description: String::new(), permission: Permission::Read };
+        let skill = SkillFacts { name: String::new(), description: String::new(), loaded: false };
+        let context = Self {
+            agent: AgentFacts { tools: vec![tool], skills: vec![skill], ..AgentFacts::default() },
+            session: SessionFacts::default(),
+            workspace: WorkspaceFacts::default(),
+            env: anything(),
+            datetime: template::clock(jiff::Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC)),
+            vars: Map::new(),
+            state: Map::new(),
+            instructions: String::new(),
+            ending: ending_limits.map(|limits| Ending {
+                termination_reason: String::new(),
+                limits,
+                usage: Usage::default(),
+            }),
+        };
+        let defined = context.value();
+        let names = defined.try_iter().into_iter().flatten();
+        let pairs = names.filter_map(|name| Some((name.as_str()?.to_owned(), defined.get_item(&name).ok()?)));
+        let open = ["vars", "state"].map(|name| (name.to_owned(), anything()));
+        template::object(pairs.chain(open))
+    }
+
     /// The value that [`Prompt::render`](super::Prompt::render) takes.
     #[must_use]
     pub fn value(&self) -> Value {
@@ -190,10 +221,11 @@ mod tests {
     fn every_name_and_alias_can_be_read() {
         let text = "{{ agent.name == name }} {{ agent.model == model }} {{ agent.tools == tools }} {{ skills[0].loaded }} \
                     {{ session == context }} {{ user_id }} {{ work_dir }} {{ env.EDITOR }} {{ tools[0].permission }} \
-                    {{ vars }} {{ state }} {{ instructions }}{{ termination_reason is defined }}";
-        let prompt = Prompt::inline(text).expect("a template");
+                    {{ vars }} {{ state }} {{ instructions }}{{ termination_reason is defined }} \
+                    {{ context.session_id == session.id }}";
+        let prompt = Prompt::inline(text, "here").expect("a template");
         let rendered = prompt.render(&context().value()).expect("all is defined");
-        assert_eq!(rendered, "True True True False True ada /home/ada/project vi read {} {} False");
+        assert_eq!(rendered, "True True True False True ada /home/ada/project vi read {} {} False True");
     }
 
     #[test]

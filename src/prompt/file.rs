@@ -62,21 +62,20 @@ impl Prompt {
         })
     }
 
-    /// A prompt that is written out in a configuration file: no head, no version.
+    /// A prompt that is written out in a configuration file: no head, no version. `origin` is what errors call it.
     ///
     /// # Errors
     /// When it is not a template.
-    pub fn inline(text: &str) -> Result<Self, PromptError> {
-        const INLINE: &str = "inline prompt";
+    pub fn inline(text: &str, origin: &str) -> Result<Self, PromptError> {
         Ok(Self {
             name: "inline".to_owned(),
             version: None,
             description: String::new(),
             required_vars: Vec::new(),
             fingerprint: fingerprint(text),
-            origin: INLINE.to_owned(),
+            origin: origin.to_owned(),
             body: text.to_owned(),
-            template: compile(INLINE, text)?,
+            template: compile(origin, text)?,
         })
     }
 
@@ -95,6 +94,16 @@ impl Prompt {
                 missing => PromptError { line: error.line, column: error.column, ..self.missing(missing) },
             }
         })
+    }
+
+    /// The names that rendering in this context would miss.
+    #[must_use]
+    pub fn undefined_in(&self, context: &Value) -> Vec<String> {
+        let required = undefined(self.required_vars.iter().map(String::as_str), context);
+        if !required.is_empty() {
+            return required.into_iter().map(str::to_owned).collect();
+        }
+        self.template.render(context).err().map(|error| error.missing).unwrap_or_default()
     }
 
     /// How `run.started` names it.
@@ -192,7 +201,7 @@ mod tests {
 
     #[test]
     fn an_inline_prompt_has_no_head() {
-        let prompt = Prompt::inline("---\n{{ name }}").expect("a template");
+        let prompt = Prompt::inline("---\n{{ name }}", "agents/a.yaml").expect("a template");
         assert_eq!(prompt.render(&value(&json!({"name": "n"}))).expect("defined"), "---\nn");
         assert_eq!(prompt.name, "inline");
     }

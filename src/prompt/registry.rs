@@ -105,14 +105,14 @@ impl Registry {
         }
     }
 
-    /// The prompt that a configuration names or writes out.
+    /// The prompt that a configuration names or writes out; `origin` is what errors call one that is written out.
     ///
     /// # Errors
     /// As [`Registry::get`], or a template that does not compile.
-    pub fn of(&self, source: &PromptSource) -> Result<Arc<Prompt>, PromptError> {
+    pub fn of(&self, source: &PromptSource, origin: &str) -> Result<Arc<Prompt>, PromptError> {
         match source {
             PromptSource::Registered(prompt) => self.get(&prompt.reference),
-            PromptSource::Inline(text) => Prompt::inline(text).map(Arc::new),
+            PromptSource::Inline(text) => Prompt::inline(text, origin).map(Arc::new),
         }
     }
 
@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn a_configuration_may_write_a_prompt_out() {
         let registry = Registry::open(&[]).expect("sound");
-        let prompt = registry.of(&PromptSource::Inline("Be brief.".to_owned())).expect("a template");
+        let prompt = registry.of(&PromptSource::Inline("Be brief.".to_owned()), "here").expect("a template");
         assert_eq!((prompt.name.as_str(), prompt.version), ("inline", None));
     }
 }

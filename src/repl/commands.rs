@@ -32,6 +32,7 @@ pub enum Action {
     Tools,
     Skills,
     Context,
+    Stats,
     Clear,
     Exit,
 }
@@ -43,6 +44,7 @@ pub const COMMANDS: &[Command] = &[
     command(&["tools"], "", "what the model may call", Completes::Nothing, Action::Tools),
     command(&["skills"], "", "the skills, and which are loaded", Completes::Nothing, Action::Skills),
     command(&["context"], "", "what the next request holds", Completes::Nothing, Action::Context),
+    command(&["stats"], "", "what this conversation has cost", Completes::Nothing, Action::Stats),
     command(&["clear"], "", "begin a new conversation", Completes::Nothing, Action::Clear),
     command(&["exit", "quit"], "", "leave (Ctrl-D does too)", Completes::Nothing, Action::Exit),
 ];

@@ -46,6 +46,8 @@ pub trait ChatHost: Send {
     fn skills_table(&self) -> String;
     /// What `/context` prints, with its last line feed.
     fn context_table(&self) -> String;
+    /// What `/stats` prints, with its last line feed.
+    fn stats_table(&self) -> String;
 
     /// Begins a new conversation; what to tell the person, or why not.
     fn clear(&mut self) -> Result<String, String>;
@@ -223,6 +225,7 @@ fn run_command<H: ChatHost>(host: &mut H, action: Action, argument: &str) -> Str
         Action::Tools => Ok(host.tools_table()),
         Action::Skills => Ok(host.skills_table()),
         Action::Context => Ok(host.context_table()),
+        Action::Stats => Ok(host.stats_table()),
         Action::Clear => host.clear(),
         Action::Exit => Ok(String::new()),
     };
@@ -315,6 +318,10 @@ mod tests {
 
         fn context_table(&self) -> String {
             "context\n".to_owned()
+        }
+
+        fn stats_table(&self) -> String {
+            "stats\n".to_owned()
         }
 
         fn clear(&mut self) -> Result<String, String> {

@@ -3,6 +3,9 @@
 //! The system prompt is always the first message; a newer one takes its place. Every call is answered by exactly
 //! one tool message that follows it.
 
+use serde_json::{Map, Value};
+
+use crate::event::CallTelemetry;
 use crate::message::{AssistantMessage, Message, ToolCall, ToolMessage, Usage};
 
 /// Messages and sums.
@@ -17,6 +20,12 @@ pub(super) struct Conversation {
     pub turns: u64,
     pub steps: u64,
     pub calls: u64,
+    /// One for each of them, in the order of their answers.
+    pub costs: Vec<CallTelemetry>,
+    /// What the call cost whose answer comes next, by its id.
+    noted: Option<(String, CallTelemetry)>,
+    /// What tools keep beside the messages.
+    pub state: Map<String, Value>,
 }
 
 impl Conversation {
@@ -42,9 +51,30 @@ impl Conversation {
                     *self.cost_usd.get_or_insert(0.0) += cost;
                 }
             }
-            Message::Tool(_) => self.calls += 1,
+            Message::Tool(answer) => {
+                self.calls += 1;
+                let noted = self.noted.take().filter(|(id, _)| *id == answer.call_id);
+                let unmeasured = || CallTelemetry::unmeasured(&answer.name, answer.status);
+                self.costs.push(noted.map_or_else(unmeasured, |(_, cost)| cost));
+            }
         }
         self.messages.push(message);
+    }
+
+    /// What a call cost; its answer comes next.
+    pub fn note(&mut self, call_id: &str, cost: CallTelemetry) {
+        self.noted = Some((call_id.to_owned(), cost));
+    }
+
+    /// Lays changes over the state; `null` takes a key out.
+    pub fn update(&mut self, changes: Map<String, Value>) {
+        for (key, value) in changes {
+            if value.is_null() {
+                self.state.shift_remove(&key);
+            } else {
+                self.state.insert(key, value);
+            }
+        }
     }
 
     /// The calls of the last reply that nothing has answered.
@@ -91,7 +121,8 @@ impl Conversation {
 /// The answer to a call that did not run to its end.
 pub(super) fn cancelled(call: ToolCall, why: &str) -> Message {
     let status = crate::message::CallStatus::Cancelled;
-    Message::Tool(ToolMessage { call_id: call.id, name: call.name, content: why.to_owned(), status })
+    let images = Vec::new();
+    Message::Tool(ToolMessage { call_id: call.id, name: call.name, content: why.to_owned(), status, images })
 }
 
 fn unanswered(reply: &AssistantMessage, answered: &[&str]) -> Vec<ToolCall> {

@@ -7,7 +7,9 @@
 //! {"type":"partial","text":…}                what a reply has said so far, piece by piece
 //! {"type":"partial.void"}                    the reply begins anew
 //! {"type":"message","time":…,"role":"assistant",…}
+//! {"type":"telemetry","call_id":…,"tool_name":…,…}      what the call cost whose answer follows
 //! {"type":"turn.completed","stop":…,"time":…}
+//! {"type":"state","changes":{"todo":[…]},"time":…}      keys of the session's state; null removes one
 //! {"type":"switched","agent":…,"model":…,"time":…}     who answers from here on
 //! ```
 //!
@@ -15,7 +17,9 @@
 //! know.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
+use crate::event::CallTelemetry;
 use crate::message::Message;
 
 /// The format that this program writes, and the newest that it reads.
@@ -60,6 +64,12 @@ pub(super) enum Entry<'a> {
         #[serde(flatten)]
         message: &'a Message,
     },
+    #[serde(rename = "telemetry")]
+    Telemetry {
+        call_id: &'a str,
+        #[serde(flatten)]
+        telemetry: &'a CallTelemetry,
+    },
     #[serde(rename = "partial")]
     Partial {
         #[serde(skip_serializing_if = "str::is_empty")]
@@ -71,6 +81,8 @@ pub(super) enum Entry<'a> {
     PartialVoid,
     #[serde(rename = "switched")]
     Switched { agent: &'a str, model: &'a str, time: &'a str },
+    #[serde(rename = "state")]
+    State { changes: &'a Map<String, Value>, time: &'a str },
     #[serde(rename = "turn.completed")]
     TurnCompleted { stop: &'a str, time: &'a str },
 }
@@ -83,6 +95,8 @@ pub(super) enum Line {
     Partial(Piece),
     PartialVoid,
     Switched(Answering),
+    Telemetry(Box<CallCost>),
+    State(Changes),
     /// Nothing that changes the conversation, or a type of a later version.
     Other,
 }
@@ -102,6 +116,20 @@ pub(super) struct Answering {
     pub model: String,
 }
 
+/// What a call cost.
+#[derive(Debug, Deserialize)]
+pub(super) struct CallCost {
+    pub call_id: String,
+    #[serde(flatten)]
+    pub telemetry: CallTelemetry,
+}
+
+/// What of the state changed.
+#[derive(Debug, Deserialize)]
+pub(super) struct Changes {
+    pub changes: Map<String, Value>,
+}
+
 impl Line {
     /// # Errors
     /// When the line is not an entry.
@@ -117,7 +145,10 @@ impl Line {
             "partial" => Self::Partial(serde_json::from_slice(line)?),
             "partial.void" => Self::PartialVoid,
             "switched" => Self::Switched(serde_json::from_slice(line)?),
+            "state" => Self::State(serde_json::from_slice(line)?),
             "turn.started" => Self::TurnStarted,
+            // Figures of a later version are no reason to call the log damaged.
+            "telemetry" => serde_json::from_slice(line).map_or(Self::Other, Self::Telemetry),
             _ => Self::Other,
         })
     }

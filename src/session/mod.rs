@@ -15,9 +15,12 @@ mod log;
 mod replay;
 mod store;
 
-use jiff::{SignedDuration, Timestamp};
 use std::path::Path;
 
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value};
+
+use crate::event::CallTelemetry;
 use crate::message::{AssistantMessage, FinishReason, Message, Usage};
 
 use conversation::{Conversation, cancelled};
@@ -135,6 +138,31 @@ impl Session {
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.conversation.calls
+    }
+
+    /// What each of them cost, in the order of their answers.
+    #[must_use]
+    pub fn costs(&self) -> &[CallTelemetry] {
+        &self.conversation.costs
+    }
+
+    /// Notes what a call cost. It belongs right before the call's answer, and reaches the disk with it.
+    pub fn note_call(&mut self, call_id: &str, cost: CallTelemetry) {
+        self.push(&Entry::Telemetry { call_id, telemetry: &cost });
+        self.conversation.note(call_id, cost);
+    }
+
+    /// What tools keep beside the messages, by key: prompts read it as `state`.
+    #[must_use]
+    pub fn state(&self) -> &Map<String, Value> {
+        &self.conversation.state
+    }
+
+    /// Changes keys of the state; `null` removes one. Secrets must be out of it. It reaches the disk with the next
+    /// message.
+    pub fn update_state(&mut self, changes: Map<String, Value>, now: Timestamp) {
+        self.push(&Entry::State { changes: &changes, time: &stamp(now) });
+        self.conversation.update(changes);
     }
 
     /// The text and the reasoning of the reply that is streaming.
@@ -287,6 +315,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use jiff::{SignedDuration, Timestamp};
+    use serde_json::json;
 
     use super::{About, Session, SessionError, Store};
     use crate::message::{AssistantMessage, CallStatus, FinishReason, Message, ToolCall, ToolMessage, Usage};
@@ -319,6 +348,7 @@ mod tests {
             name: "grep".to_owned(),
             content: "found".to_owned(),
             status: CallStatus::Ok,
+            images: Vec::new(),
         })
     }
 
@@ -548,6 +578,19 @@ mod tests {
         silent.record(Message::System { content: "You are …".to_owned() }, NOON).expect("queued");
         drop(silent);
         assert_eq!(store.list(None).expect("nothing there"), []);
+    }
+
+    #[test]
+    fn the_state_is_restored_and_null_removes_a_key() {
+        let (_dir, store, mut session) = begun();
+        let changes = |value: serde_json::Value| value.as_object().cloned().expect("an object");
+        session.update_state(changes(json!({"todo": ["a"], "gone": 1})), NOON);
+        session.update_state(changes(json!({"todo": ["a", "b"], "gone": null})), NOON);
+        session.record(answer("none"), NOON).expect("written");
+        let id = session.id().to_owned();
+        drop(session);
+        let (session, _) = store.open(&id, NOON).expect("it opens");
+        assert_eq!(serde_json::Value::from(session.state().clone()), json!({"todo": ["a", "b"]}));
     }
 
     #[cfg(unix)]

@@ -113,7 +113,9 @@ impl Replayed {
             }
             Line::PartialVoid => self.partial = Piece::default(),
             Line::Switched(now) => (self.conversation.agent, self.conversation.model) = (now.agent, now.model),
+            Line::State(state) => self.conversation.update(state.changes),
             Line::TurnStarted => self.conversation.turns += 1,
+            Line::Telemetry(cost) => self.conversation.note(&cost.call_id, cost.telemetry),
             Line::Other => {}
         }
     }

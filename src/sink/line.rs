@@ -38,8 +38,10 @@ pub fn finished(
         CallStatus::Cancelled => ("✗", Ink::Yellow, "cancelled"),
     };
     let mut tail = outcome(word, summary);
-    if telemetry.duration_ms >= 1000 {
-        tail = if tail.is_empty() { String::new() } else { tail + " · " } + &seconds(telemetry.duration_ms);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "what is out of range saturates")]
+    let ran_ms = telemetry.latency_ms.unwrap_or(0.0) as u64;
+    if ran_ms >= 1000 {
+        tail = if tail.is_empty() { String::new() } else { tail + " · " } + &seconds(ran_ms);
     }
     let (head, tail) = fit(&format!("{mark} {name}"), subject, &tail, room);
     // Where not even the mark fits, there is nothing to paint.
@@ -130,8 +132,8 @@ mod tests {
     use super::*;
     use crate::message::Usage;
 
-    fn call(subject: &str, status: CallStatus, summary: &str, ms: u64, room: usize) -> String {
-        let telemetry = CallTelemetry { duration_ms: ms, ..CallTelemetry::default() };
+    fn call(subject: &str, status: CallStatus, summary: &str, ms: u32, room: usize) -> String {
+        let telemetry = CallTelemetry { latency_ms: Some(ms.into()), ..CallTelemetry::default() };
         finished("read_file", subject, status, summary, &telemetry, room, Style::default())
     }
 

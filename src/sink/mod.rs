@@ -10,11 +10,13 @@ mod line;
 mod spinner;
 mod jsonl;
 mod fanout;
+mod otlp;
 mod person;
 
 pub use fanout::Fanout;
 pub use jsonl::Jsonl;
 pub use look::{AnswerTo, Facts, Look, Verbosity, look};
+pub use otlp::{Closing, Collector, Otlp};
 pub use person::{AskLine, Nobody, Person, StdinLines};
 pub use screen::Screen;
 pub use spinner::Spinner;

@@ -76,6 +76,9 @@ impl<W: Write + Send> Person<W> {
             shown += &ink.map_or(line.as_str().into(), |ink| self.style.paint(ink, &line));
             shown.push('\n');
         }
+        if let Some(always) = question.always {
+            shown.extend(["a = always in this session: ", &text::visible(always), "\n"]);
+        }
         shown
     }
 }
@@ -90,14 +93,18 @@ impl<W: Write + Send> Approver for Person<W> {
             let _turn = self.turn.lock().await;
             let _hold = self.spinner.hold();
             self.show(&self.describe(&question));
+            let (prompt, again) = match question.always {
+                Some(_) => ("Allow? [y]es, [n]o, n WHY, or [a]lways: ", "Please answer y, n or a"),
+                None => ("Allow? [y]es, [n]o, or n WHY: ", "Please answer y or n"),
+            };
             loop {
-                let Some(line) = self.lines.ask("Allow? [y]es, [n]o, or n WHY: ").await else {
+                let Some(line) = self.lines.ask(prompt).await else {
                     return Approval::Deny(String::new());
                 };
-                if let Some(approval) = verdict(&line) {
+                if let Some(approval) = verdict(&line, question.always.is_some()) {
                     return approval;
                 }
-                self.show("Please answer y or n (`n use the test database` says why).\n");
+                self.show(&format!("{again} (`n use the test database` says why).\n"));
             }
         }
         .boxed()
@@ -144,13 +151,14 @@ fn bounded(preview: &str) -> Vec<String> {
     first.iter().map(shorten).chain([mark]).chain(last.iter().map(shorten)).collect()
 }
 
-/// What a line says to `Allow?`; `None` when it says neither.
-fn verdict(line: &str) -> Option<Approval> {
+/// What a line says to `Allow?`; `None` when it says nothing that is an answer.
+fn verdict(line: &str, may_be_always: bool) -> Option<Approval> {
     let line = line.trim();
     let (word, reason) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let word = word.trim_end_matches([',', ':', '.']).to_lowercase();
     match (word.as_str(), reason.trim()) {
         ("y" | "yes", "") => Some(Approval::Allow),
+        ("a" | "always", "") if may_be_always => Some(Approval::Always),
         ("n" | "no", reason) => Some(Approval::Deny(reason.to_owned())),
         _ => None,
     }
@@ -245,9 +253,13 @@ mod tests {
     }
 
     fn approve(lines: &[&'static str], preview: &str) -> (Approval, String) {
+        approve_or_always(lines, preview, None)
+    }
+
+    fn approve_or_always(lines: &[&'static str], preview: &str, always: Option<&str>) -> (Approval, String) {
         let person = person(lines);
         let workspace = std::path::Path::new("/w");
-        let question = Question { tool: "run_command", preview, why: "it executes", workspace };
+        let question = Question { tool: "run_command", preview, why: "it executes", always, workspace };
         let approval = person.approve(question).now_or_never().expect("the lines are there");
         let out = person.out.into_inner().expect("nobody panicked");
         (approval, String::from_utf8(out).expect("text"))
@@ -268,6 +280,18 @@ mod tests {
         ] {
             assert_eq!(approve(&lines, "rm x").0, expected, "{lines:?}");
         }
+    }
+
+    #[test]
+    fn always_is_an_answer_only_where_it_is_said_what_it_means() {
+        assert_eq!(approve_or_always(&["a"], "rm x", None).0, Approval::Deny(String::new()));
+        let (approval, shown) = approve_or_always(&["a"], "cargo test", Some("run_command `cargo test *`"));
+        assert_eq!(approval, Approval::Always);
+        assert!(
+            shown.ends_with("  cargo test\na = always in this session: run_command `cargo test *`\n"),
+            "{shown}"
+        );
+        assert_eq!(approve_or_always(&["a x", "always"], "x", Some("x")).0, Approval::Always);
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub struct Screen<A, P> {
     answer_open: bool,
     progress_open: bool,
     said_scripted: bool,
+    /// What was shown last below the line of a call.
+    below: String,
 }
 
 /// A call between its start and its end.
@@ -54,6 +56,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
             answer_open: false,
             progress_open: false,
             said_scripted: false,
+            below: String::new(),
         }
     }
 
@@ -180,8 +183,23 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
             return Ok(());
         }
         let subject = call.as_ref().map_or("", |call| &call.subject);
-        let line = line::finished(name, subject, *status, summary, telemetry, self.room(), self.look.style);
-        self.put_line(&line)
+        let (outcome, below) = summary.split_once('\n').unwrap_or((summary, ""));
+        let line = line::finished(name, subject, *status, outcome, telemetry, self.room(), self.look.style);
+        self.put_line(&line)?;
+        self.show_below(below)
+    }
+
+    /// What a call shows below its line, unless that is what was shown last.
+    fn show_below(&mut self, lines: &str) -> io::Result<()> {
+        if lines.is_empty() || lines == self.below {
+            return Ok(());
+        }
+        lines.clone_into(&mut self.below);
+        for line in lines.lines() {
+            let line = format!("  {}", text::one_line(line, self.room().saturating_sub(2)));
+            self.say(Ink::Dim, &line)?;
+        }
+        Ok(())
     }
 
     fn on_retry(&mut self, attempt: u32, attempts: u32, delay_ms: u64, cause: &str) -> io::Result<()> {

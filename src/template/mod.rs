@@ -231,6 +231,14 @@ mod tests {
         let error = template.render(&context()).expect_err("three are missing");
         assert_eq!(error.missing, ["env.KEY", "one", "session.user.age"]);
         assert_eq!(error.message, "nothing defines env.KEY, one, session.user.age");
+
+        let beside_a_method = "{{ datetime.now().year }}{{ one }}{{ session.two }}";
+        let template = Template::compile("t", beside_a_method, Undefined::Error).expect("valid");
+        assert_eq!(template.render(&context()).expect_err("two are missing").missing, ["one", "session.two"]);
+
+        let inside = "{{ one }}{{ datetime.now().year }}{% for x in [{}] %}{{ x.y }}{% endfor %}";
+        let template = Template::compile("t", inside, Undefined::Error).expect("valid");
+        assert_eq!(template.render(&context()).expect_err("two are missing").missing, ["one", "x.y"]);
     }
 
     #[test]

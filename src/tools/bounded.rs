@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::config::Redactor;
+use crate::config::Redacting;
 use crate::contract::Keep;
 use crate::spill::Writer;
 use crate::text;
@@ -19,12 +19,13 @@ pub struct Bounded<'a> {
     bytes: u64,
     lines: u64,
     store: Option<Keep<'a>>,
-    spilling: Option<Spilling>,
+    spilling: Option<Spilling<'a>>,
 }
 
 /// A text on its way to the spill store.
-struct Spilling {
+struct Spilling<'a> {
     writer: Writer,
+    redacting: Redacting<'a>,
     /// The end of what came, as far as its line is not whole: a secret is recognised only when it is.
     line: String,
 }
@@ -75,9 +76,10 @@ impl<'a> Bounded<'a> {
             let line = std::mem::take(&mut self.head) + &self.tail;
             self.head.clone_from(&line);
             self.tail.clear();
-            self.spilling = Some(Spilling { writer, line });
+            let redacting = Redacting::new(store.redactor);
+            self.spilling = Some(Spilling { writer, redacting, line });
         }
-        let kept = self.spilling.as_mut().is_some_and(|spilling| spilling.push(text, store.redactor).is_ok());
+        let kept = self.spilling.as_mut().is_some_and(|spilling| spilling.push(text).is_ok());
         if !kept {
             // A disk that is full is no reason to lose what is shown.
             self.spilling = None;
@@ -88,7 +90,7 @@ impl<'a> Bounded<'a> {
     fn spilled(&mut self) -> Option<String> {
         let (store, mut spilling) = (self.store?, self.spilling.take()?);
         let rest = std::mem::take(&mut spilling.line);
-        spilling.writer.write(store.redactor.redact(&rest).as_bytes()).ok()?;
+        spilling.writer.write(spilling.redacting.push(&rest).as_bytes()).ok()?;
         Some(store.spill.finish(spilling.writer))
     }
 
@@ -113,9 +115,9 @@ impl<'a> Bounded<'a> {
     }
 }
 
-impl Spilling {
+impl Spilling<'_> {
     /// Writes what is whole lines by now, redacted.
-    fn push(&mut self, text: &str, redactor: &Redactor) -> io::Result<()> {
+    fn push(&mut self, text: &str) -> io::Result<()> {
         /// A line without end is written in pieces of this size.
         const LONGEST_LINE: usize = 64 * 1024;
         self.line.push_str(text);
@@ -125,7 +127,7 @@ impl Spilling {
             None => return Ok(()),
         };
         let lines: String = self.line.drain(..whole).collect();
-        self.writer.write(redactor.redact(&lines).as_bytes())
+        self.writer.write(self.redacting.push(&lines).as_bytes())
     }
 }
 

@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use crate::contract::{CallContext, Effect, Permission, Tool, ToolDefinition};
 use crate::output::{ToolError, ToolOutput};
-use crate::text;
 use crate::workspace::{Familiarity, Ledger, Workspace};
 
 use super::diff::{self, Change};
@@ -191,24 +190,15 @@ fn ambiguous(path: &str, lines: &[usize], forgiven: Option<&str>) -> ToolError {
 }
 
 fn missing(path: &str, content: &str, old: &str) -> ToolError {
-    const CONTEXT: usize = 2;
-    const MOST_LINES: usize = 30;
-    const LINE_BYTES: usize = 300;
     let mut message = format!("old_text does not occur in {path}");
     if has_line_numbers(old) {
         message += "; leave out the line numbers, they are not part of the file";
     }
-    match edit_match::nearest(content, old) {
+    match edit_match::nearest_shown(content, old) {
         None => message += ", nor anything like it: read the file again",
-        Some((first, count)) => {
+        Some(passage) => {
             message += "; the nearest passage is\n";
-            let from = first.saturating_sub(CONTEXT).max(1);
-            let shown = (first - from + count + CONTEXT).min(MOST_LINES);
-            for (index, line) in content.lines().enumerate().skip(from - 1).take(shown) {
-                let head = text::head(line, LINE_BYTES);
-                let _ =
-                    writeln!(message, "{}\t{head}{}", index + 1, if head.len() < line.len() { "…" } else { "" });
-            }
+            message += &passage;
         }
     }
     ToolError::parameter(message.trim_end())

@@ -3,6 +3,7 @@
 //! Looked for as written first, then with ever more forgiven: line endings, spaces at the ends of lines, typographic
 //! punctuation. Whatever was forgiven, lines that the edit does not change keep their own bytes.
 
+use std::fmt::Write;
 use std::ops::Range;
 
 use crate::text;
@@ -74,6 +75,26 @@ pub fn find(text: &str, old: &str, new: &str, all: bool) -> Match {
         }
     }
     Match::Missing
+}
+
+/// A way to compare whole lines.
+#[derive(Debug, Clone, Copy)]
+pub struct Form {
+    /// What it forgives.
+    pub name: Option<&'static str>,
+    tolerance: Tolerance,
+}
+
+/// The ways to compare lines, the strictest first.
+pub fn forms() -> impl Iterator<Item = Form> {
+    TOLERANCES.into_iter().map(|tolerance| Form { name: tolerance.name, tolerance })
+}
+
+impl Form {
+    /// A line, which has no line feed, without what is forgiven.
+    pub fn of(self, line: &str) -> String {
+        Normal::of(line, &self.tolerance).text
+    }
 }
 
 /// `text` with the edits of a match applied.
@@ -249,6 +270,22 @@ pub fn nearest(text: &str, old: &str) -> Option<(usize, usize)> {
     let firsts = places.iter().take(CANDIDATES).map(|(_, at)| at.saturating_sub(anchor));
     let first = firsts.max_by(|a, b| likeness(*a).total_cmp(&likeness(*b)).then(b.cmp(a)))?;
     Some((first + 1, old.len().min(lines.len() - first)))
+}
+
+/// The passage of `text` that is most like `old`, with its line numbers and a little around it.
+pub fn nearest_shown(content: &str, old: &str) -> Option<String> {
+    const CONTEXT: usize = 2;
+    const MOST_LINES: usize = 30;
+    const LINE_BYTES: usize = 300;
+    let (first, count) = nearest(content, old)?;
+    let from = first.saturating_sub(CONTEXT).max(1);
+    let shown = (first - from + count + CONTEXT).min(MOST_LINES);
+    let mut out = String::new();
+    for (index, line) in content.lines().enumerate().skip(from - 1).take(shown) {
+        let head = text::head(line, LINE_BYTES);
+        let _ = writeln!(out, "{}\t{head}{}", index + 1, if head.len() < line.len() { "…" } else { "" });
+    }
+    Some(out)
 }
 
 #[cfg(test)]

@@ -1,20 +1,26 @@
 //! The built-in tools, one file each; [`builtin`] is the list that names them all.
 //!
 //! What they share: paths and their errors (`files`), work that may be abandoned (`aside`), atomic writes
-//! (`replace`), diffs (`diff`), what a search sees (`walk`), matching for edits (`edit_match`), and output of any
-//! length made fit to be read (`plain`, `bounded`), commands inside
-//! the sandbox (`confined`).
+//! (`replace`), diffs (`diff`), what a search sees (`walk`), matching for edits (`edit_match`), patches as data and
+//! where they apply (`patch`, `patch_match`), output of any length made fit to be read (`plain`, `bounded`, `readable`),
+//! and commands inside the sandbox (`confined`).
 
 mod read_file;
 mod write_file;
 mod edit_file;
 mod edit_match;
+mod apply_patch;
+mod patch;
+mod patch_match;
 mod list_dir;
 mod glob;
 mod grep;
 mod run_command;
 mod ask_user;
 mod recall;
+mod todo;
+mod fetch_url;
+mod view_image;
 mod load_skill;
 mod load_skill_reference;
 
@@ -23,6 +29,7 @@ mod aside;
 mod replace;
 mod diff;
 mod walk;
+mod readable;
 mod plain;
 mod bounded;
 mod confined;
@@ -34,20 +41,25 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::contract::{Approver, Effect, Permission, Tool, ToolDefinition};
+use crate::net::Net;
 use crate::output::ToolError;
 use crate::sandbox::Sandbox;
 use crate::spill::Spill;
 use crate::workspace::Ledger;
 
+use apply_patch::ApplyPatch;
 use ask_user::AskUser;
 use confined::Confined;
 use edit_file::EditFile;
+use fetch_url::FetchUrl;
 use glob::Glob;
 use grep::Grep;
 use list_dir::ListDir;
 use read_file::ReadFile;
 use recall::Recall;
 use run_command::RunCommand;
+use todo::Todo;
+use view_image::ViewImage;
 use write_file::WriteFile;
 
 pub use load_skill::LoadSkill;
@@ -64,23 +76,53 @@ pub struct Kit {
     pub spill: Arc<Spill>,
     /// The boundary around commands; none where it was switched off.
     pub sandbox: Option<Arc<Sandbox>>,
+    /// The way out for `fetch_url`, and the hosts of the private network that it may reach.
+    pub net: Arc<Net>,
+    pub fetch_allow: Vec<String>,
+    /// Whether the model sees; `view_image` exists only then.
+    pub vision: bool,
     /// Whom `ask_user` asks; without a person the tool does not exist.
     pub person: Option<Arc<dyn Approver>>,
 }
 
-/// The built-in tools that need nothing but the workspace, the ledger and a person.
+/// The names of all built-in tools, those included that exist only where a person or skills are.
+pub const NAMES: [&str; 15] = [
+    "apply_patch",
+    "ask_user",
+    "edit_file",
+    "fetch_url",
+    "glob",
+    "grep",
+    "list_dir",
+    "load_skill",
+    "load_skill_reference",
+    "read_file",
+    "recall",
+    "run_command",
+    "todo",
+    "view_image",
+    "write_file",
+];
+
+/// The built-in tools, but those for skills.
 #[must_use]
 pub fn builtin(kit: Kit) -> Vec<Arc<dyn Tool>> {
     let mut tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(ReadFile::new(kit.ledger.clone())),
         Arc::new(WriteFile::new(kit.ledger.clone())),
-        Arc::new(EditFile::new(kit.ledger)),
+        Arc::new(EditFile::new(kit.ledger.clone())),
+        Arc::new(ApplyPatch::new(kit.ledger)),
         Arc::new(ListDir::new()),
         Arc::new(Glob::new()),
         Arc::new(Grep::new()),
         Arc::new(RunCommand::new(Confined::new(kit.child_env, kit.sandbox))),
         Arc::new(Recall::new(kit.spill)),
+        Arc::new(Todo::new()),
+        Arc::new(FetchUrl::new(kit.net, kit.fetch_allow)),
     ];
+    if kit.vision {
+        tools.push(Arc::new(ViewImage::new()));
+    }
     if let Some(person) = kit.person.filter(|person| person.present()) {
         tools.push(Arc::new(AskUser::new(person)));
     }
@@ -140,40 +182,40 @@ mod testing;
 mod tests {
     use super::testing::Nobody;
     use super::*;
-    use crate::sandbox::Plan;
+    use crate::tokens;
 
-    fn all() -> Vec<Arc<dyn Tool>> {
-        let person: Arc<dyn Approver> = Arc::new(Nobody { present: true, answer: None });
-        let sandbox = Sandbox::new(Plan {
-            workspace: "/w".into(),
-            write: Vec::new(),
-            network: false,
-            home: "/h".into(),
-            own: Vec::new(),
-            temp_base: "/t".into(),
-            undone: "/u".into(),
-        });
-        builtin(Kit {
+    fn kit(present: bool) -> Kit {
+        Kit {
             ledger: Arc::default(),
             child_env: Vec::new(),
             spill: Arc::default(),
-            sandbox: Some(Arc::new(sandbox)),
-            person: Some(person),
-        })
+            sandbox: None,
+            net: Arc::default(),
+            fetch_allow: Vec::new(),
+            vision: true,
+            person: Some(Arc::new(Nobody { present, answer: None })),
+        }
     }
 
-    /// About 1,000 tokens: such JSON has four and a half bytes a token.
-    const MOST_BYTES_OF_DEFINITIONS: usize = 4600;
+    fn all() -> Vec<Arc<dyn Tool>> {
+        builtin(kit(true))
+    }
+
+    /// Head and definitions have 2,000 tokens together, which a test of the whole request counts. There nobody is
+    /// present; `ask_user` has the rest.
+    const MOST_FOR_ASK_USER: u64 = 100;
+    const MOST_FOR_A_TOOL: u64 = 150;
 
     #[test]
     fn definitions_are_small() {
-        let as_sent = |tool: &Arc<dyn Tool>| {
+        for tool in all() {
             let ToolDefinition { name, description, parameters, .. } = tool.definition();
             let function = json!({ "name": name, "description": description, "parameters": parameters });
-            json!({ "type": "function", "function": function }).to_string()
-        };
-        let bytes: usize = all().iter().map(|tool| as_sent(tool).len()).sum();
-        assert!(bytes <= MOST_BYTES_OF_DEFINITIONS, "{bytes} bytes of definitions: say it shorter");
+            let sent = json!({ "type": "function", "function": function }).to_string();
+            let tokens = tokens::count(&sent, tokens::Encoding::O200k);
+            let most = if name == "ask_user" { MOST_FOR_ASK_USER } else { MOST_FOR_A_TOOL };
+            assert!(tokens <= most, "{name} takes {tokens} tokens of {most}: say it shorter");
+        }
     }
 
     #[test]
@@ -187,14 +229,15 @@ mod tests {
     }
 
     #[test]
+    fn every_tool_is_in_the_list_of_names() {
+        for tool in all() {
+            assert!(NAMES.contains(&tool.definition().name.as_str()), "add {} to NAMES", tool.definition().name);
+        }
+        assert!(NAMES.is_sorted());
+    }
+
+    #[test]
     fn nobody_is_asked_where_nobody_is() {
-        let kit = |present| Kit {
-            spill: Arc::default(),
-            ledger: Arc::default(),
-            child_env: Vec::new(),
-            sandbox: None,
-            person: Some(Arc::new(Nobody { present, answer: None })),
-        };
         let names =
             |present| builtin(kit(present)).iter().map(|tool| tool.definition().name.clone()).collect::<Vec<_>>();
         assert!(names(true).contains(&"ask_user".to_owned()));

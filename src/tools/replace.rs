@@ -1,8 +1,9 @@
-//! Replacing a file so that at any moment it holds either all of the old content or all of the new.
+//! Replacing a file so that at any moment it holds either all of the old content or all of the new; and several files,
+//! all or none.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes `content` to `path`, whose links are resolved already. Mode and owner of an existing file are kept, missing
 /// directories are made.
@@ -30,6 +31,93 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         let _ = dir.sync_all();
     }
     Ok(())
+}
+
+/// One of several changes.
+pub struct Step {
+    pub path: PathBuf,
+    /// `None` removes the file.
+    pub content: Option<Vec<u8>>,
+    /// The file whose mode a new one gets.
+    pub mode_of: Option<PathBuf>,
+}
+
+/// Why none of several changes was made.
+#[derive(Debug)]
+pub struct Failed {
+    pub path: PathBuf,
+    pub error: io::Error,
+    /// What could not be taken back.
+    pub lost: Vec<PathBuf>,
+}
+
+/// What a file was before a step.
+struct Before {
+    path: PathBuf,
+    file: Option<(Vec<u8>, fs::Permissions)>,
+    /// The directories that the step had to make, outermost last.
+    made: Vec<PathBuf>,
+}
+
+/// Takes all steps. Files are removed last, so that the mode of one that moves can still be read.
+///
+/// # Errors
+/// The first failure; what was done before it is taken back.
+pub fn all(mut steps: Vec<Step>) -> Result<(), Failed> {
+    steps.sort_by_key(|step| step.content.is_none());
+    let mut undo = Vec::new();
+    for step in &steps {
+        let outcome = Before::of(&step.path).and_then(|before| {
+            undo.push(before);
+            step.take()
+        });
+        if let Err(error) = outcome {
+            let taken_back = |before: Before| before.restore().err().map(|_| before.path);
+            let lost = undo.into_iter().rev().filter_map(taken_back).collect();
+            return Err(Failed { path: step.path.clone(), error, lost });
+        }
+    }
+    Ok(())
+}
+
+impl Step {
+    fn take(&self) -> io::Result<()> {
+        let Some(content) = &self.content else { return fs::remove_file(&self.path) };
+        replace(&self.path, content)?;
+        match &self.mode_of {
+            Some(source) => fs::set_permissions(&self.path, fs::metadata(source)?.permissions()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Before {
+    fn of(path: &Path) -> io::Result<Self> {
+        let file = match fs::metadata(path) {
+            Ok(metadata) => Some((fs::read(path)?, metadata.permissions())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let missing = |dir: &&Path| !dir.exists();
+        let made = path.ancestors().skip(1).take_while(missing).map(Path::to_path_buf).collect();
+        Ok(Self { path: path.to_path_buf(), file, made })
+    }
+
+    fn restore(&self) -> io::Result<()> {
+        match &self.file {
+            // A file that could not be written cannot be restored, and need not be.
+            Some((content, _)) if fs::read(&self.path).is_ok_and(|now| now == *content) => Ok(()),
+            Some((content, permissions)) => {
+                replace(&self.path, content)?;
+                fs::set_permissions(&self.path, permissions.clone())
+            }
+            None if self.path.exists() => fs::remove_file(&self.path),
+            None => Ok(()),
+        }?;
+        // Empty by now, unless somebody else has put something there.
+        self.made.iter().for_each(|dir| drop(fs::remove_dir(dir)));
+        Ok(())
+    }
 }
 
 /// A file of the same directory, so that it can be renamed. A new file gets the mode that the umask leaves of 0666.
@@ -89,5 +177,29 @@ mod tests {
         assert!(replace(&dir.path().join("file/below"), b"new").is_err());
         assert_eq!(fs::read(dir.path().join("file")).expect("it can be read"), b"old");
         assert_eq!(fs::read_dir(dir.path()).expect("it can be listed").count(), 1);
+    }
+
+    #[test]
+    fn all_steps_or_none() {
+        let dir = tempfile::tempdir().expect("a directory can be made");
+        let path = |name: &str| dir.path().join(name);
+        let (kept, gone, fresh) = (path("kept"), path("gone"), path("new/dir/file"));
+        fs::write(&kept, "kept").expect("it can be written");
+        fs::write(&gone, "gone").expect("it can be written");
+        let step = |path: &Path, content: Option<&str>| Step {
+            path: path.to_path_buf(),
+            content: content.map(|content| content.as_bytes().to_vec()),
+            mode_of: None,
+        };
+        let steps = |last: &Path| {
+            vec![step(&gone, None), step(&fresh, Some("f")), step(&kept, Some("x")), step(last, Some(""))]
+        };
+        let failed = all(steps(&kept.join("below a file"))).expect_err("a file is in the way");
+        assert_eq!((failed.path, failed.lost), (kept.join("below a file"), Vec::new()));
+        assert_eq!(fs::read(&kept).expect("it is there"), b"kept");
+        assert!(gone.exists() && !path("new").exists());
+        all(steps(&path("last"))).expect("nothing is in the way");
+        assert!(!gone.exists() && fresh.exists());
+        assert_eq!(fs::read(&kept).expect("it is there"), b"x");
     }
 }

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Effect, Permission, Tool, ToolDefinition};
+use crate::contract::{CallContext, Effect, Permission, ShellLine, Tool, ToolDefinition};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::policy::{self, Invocation};
 use crate::process::{Ended, Exit, SHELL};
@@ -72,6 +72,11 @@ impl Tool for RunCommand {
         let Some(command) = text_of(arguments, "command") else { return self.definition.permission };
         let invocation = Invocation { command, dir: &dir.path, env: self.confined.env() };
         if policy::only_reads(invocation, workspace) { Permission::Read } else { self.definition.permission }
+    }
+
+    fn shell_line<'a>(&'a self, arguments: &'a Value) -> Option<ShellLine<'a>> {
+        let line = text_of(arguments, "command")?;
+        Some(ShellLine { line, workdir: text_of(arguments, "workdir"), env: self.confined.env() })
     }
 
     fn subject(&self, arguments: &Value) -> String {
@@ -164,6 +169,7 @@ fn finished(ended: &Ended, shown: &Shown) -> ToolOutput {
         summary,
         truncated: shown.truncated,
         spill_id: shown.spill_id.clone(),
+        metadata: [("exit_code".to_owned(), json!(code))].into_iter().collect(),
         ..ToolOutput::default()
     }
 }

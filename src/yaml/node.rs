@@ -88,6 +88,21 @@ impl Node {
         })
     }
 
+    /// The items of a list.
+    pub fn items(&self) -> Option<&[Self]> {
+        match &self.tree {
+            Tree::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Self> {
+        match &mut self.tree {
+            Tree::Map(entries) => entries.iter_mut().find(|(other, _)| other.text == key).map(|(_, value)| value),
+            _ => None,
+        }
+    }
+
     /// The text of a scalar; `None` for lists and mappings.
     pub fn text(&self) -> Option<&str> {
         match &self.tree {

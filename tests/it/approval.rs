@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::output::Output;
+use crate::pty::Terminal;
 use crate::reply::Reply;
 use crate::run::Run;
 use crate::server::{Server, assert_answered_once};
@@ -96,4 +97,119 @@ fn nobody_is_asked_and_ask_user_is_not_offered_without_a_person() {
     let server = Server::start([Reply::text("done")]);
     Run::task(&server, "task").run().success();
     assert!(!server.only_request().tool_names().contains(&"ask_user"));
+}
+
+/// One call under these settings; the output, and what the model read.
+fn under(settings: &str, mode: &str, tool: &str, arguments: &Value) -> (Output, String) {
+    let server = Server::start([Reply::call(tool, arguments), Reply::text("done")]);
+    let run = Run::task(&server, "task").args(["--approve", mode, "-o", "jsonl"]).file("a.txt", "a\n");
+    let output = run.file("secrets/key", "s3cret\n").config("agent.yaml", settings).run();
+    let told = server.requests()[1].last_result().to_owned();
+    (output, told)
+}
+
+#[test]
+fn rules_decide_and_the_events_and_the_model_say_so() {
+    let settings = "permissions:\n  rules:\n    - { deny: \"*\", path: \"secrets/**\" }\n    \
+                    - { ask: run_command, command: [touch, asked] }\n    \
+                    - { allow: run_command, command: [touch, \"*\"] }\n";
+    #[rustfmt::skip]
+    let table = [
+        ("all", "read_file",   json!({"path": "secrets/key"}),        0, "denied",  "rule"),
+        ("all", "write_file",  json!({"path": "secrets/new", "content": "x"}), 0, "denied",  "rule"),
+        ("all", "run_command", json!({"command": "echo x > secrets/new"}),     0, "denied",  "rule"),
+        ("all", "run_command", json!({"command": "touch asked"}),     7, "denied",  "nobody"),
+        ("ask", "run_command", json!({"command": "touch allowed && touch too | cat"}), 0, "allowed", "rule"),
+        ("ask", "run_command", json!({"command": "touch x; rm x"}),   7, "denied",  "nobody"),
+        ("never", "run_command", json!({"command": "rm a.txt"}),      0, "denied",  "policy"),
+    ];
+    for (mode, tool, arguments, code, verdict, by) in table {
+        let (output, told) = under(settings, mode, tool, &arguments);
+        assert_eq!(output.code, code, "{tool} {arguments}\n{}", output.shown());
+        let events = output.events();
+        let resolved = events.one("permission.resolved");
+        assert_eq!(
+            (resolved["verdict"].as_str(), resolved["by"].as_str()),
+            (Some(verdict), Some(by)),
+            "{arguments}"
+        );
+        assert_eq!(told.contains("deny: *, path: secrets/**"), by == "rule" && verdict == "denied", "{told}");
+        assert!(!output.place.exists("secrets/new") && !output.place.exists("x") && !told.contains("s3cret"));
+        assert!(output.place.exists("a.txt"));
+        if by == "nobody" && arguments["command"] == "touch asked" {
+            let why = events.one("permission.requested")["why"].as_str().unwrap_or_default().to_owned();
+            assert!(why.contains("ask: run_command, command: [touch, asked]"), "{why}");
+        }
+    }
+}
+
+#[test]
+fn a_tool_above_the_level_is_not_shown() {
+    let names = |settings: &str, agent: &str| {
+        let server = Server::start([Reply::text("done")]);
+        let run = Run::task(&server, "task").config("agent.yaml", settings).config("agents/default.yaml", agent);
+        run.run().success();
+        server.only_request().tool_names().iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()
+    };
+    let read = "permissions: { max: read }\n";
+    let all = names("", "");
+    assert!(all.contains(&"write_file".to_owned()));
+    let shown = names(read, "");
+    assert!(shown.contains(&"read_file".to_owned()));
+    assert!(
+        !shown.iter().any(|name| ["write_file", "edit_file", "run_command"].contains(&name.as_str())),
+        "{shown:?}"
+    );
+    assert_eq!(names("", read), shown, "an agent's own");
+    assert_eq!(names(read, "permissions: { max: admin }\n"), all, "beats the settings'");
+}
+
+#[test]
+fn a_rule_about_a_tool_that_does_not_exist_is_a_mistake() {
+    let rule = "permissions:\n  rules: [ { deny: write_fiel } ]\n";
+    let check = Run::new().args(["config", "check"]).config("agent.yaml", rule).env("OPENAI_API_KEY", "k").run();
+    check.exits(3).stderr_has("agent.yaml:2:20").stderr_has("write_file");
+}
+
+#[test]
+fn always_holds_for_the_session_and_for_no_more_than_it_said() {
+    let touch = |path: &str| Reply::call("run_command", &json!({ "command": format!("touch {path}") }));
+    let server = Server::start([
+        touch("one"),
+        touch("one"),
+        touch("two"),
+        Reply::text("First."),
+        touch("one"),
+        Reply::text("Second."),
+    ]);
+    let run = Run::new().server(&server);
+    let place = run.place();
+    let mut terminal = Terminal::start(&run);
+    terminal.line("go");
+    terminal.wait_for("a = always in this session: run_command `touch one`");
+    terminal.wait_for("[a]lways");
+    terminal.line("a");
+    // The second call of the same words is not asked about; the third is another.
+    // What is typed before a question stands there does not answer it.
+    terminal.wait_until("the second question", |screen| screen.matches("[a]lways").count() == 2);
+    terminal.line("n");
+    terminal.wait_for("First.");
+    terminal.line("again");
+    terminal.wait_for("Second.");
+    assert!(place.exists("one") && !place.exists("two"));
+    assert!(server.requests()[3].last_result().contains("did not allow"));
+}
+
+#[test]
+fn in_a_run_a_person_may_say_always_too() {
+    let touch = || Reply::call("run_command", &json!({"command": "touch one"}));
+    let server = Server::start([touch(), touch(), Reply::text("Done.")]);
+    let run = Run::task(&server, "task");
+    let place = run.place();
+    let mut terminal = Terminal::start(&run);
+    terminal.wait_for("[a]lways");
+    terminal.line("a");
+    terminal.wait_for("Done.");
+    assert_eq!(terminal.exit_code(), 0);
+    assert!(place.exists("one"));
 }

@@ -224,3 +224,49 @@ fn the_built_in_configuration_is_sound_under_its_own_check() {
         .run()
         .success();
 }
+
+#[test]
+fn what_agents_name_must_exist() {
+    let output = check(&[(
+        "agents/mine.yaml",
+        "tools: [\"*\", read_fil]\nskills: [nothing]\nsystem_prompt: |\n  {{ vars.any }} {{ env.ANY }} {{ agnt.name }} \
+         {{ datetime.now().year }}\n  {% for tool in tools %}{{ tool.nam }}{% endfor %}\n",
+    )]);
+    let output = output.exits(3).stderr_has("mine.yaml:1:").stderr_has("did you mean `read_file`?");
+    let output = output.stderr_has("mine.yaml:2:").stderr_has("`nothing` names nothing that exists");
+    output.stderr_has("mine.yaml:4:3: the prompt reads `agnt.name`, `tool.nam`, which nothing defines");
+    check(&[("agents/mine.yaml", "tools: [\"*\", ask_user]\n")]).success();
+}
+
+#[test]
+fn a_prompt_that_cannot_be_rendered_is_a_mistake_told_before_any_event() {
+    let server = Server::always(Reply::text("ok"));
+    let prompt = "system_prompt: \"{{ vars.team }} {{ env.NOT_SET }} {{ context.session_id }}\"\n";
+    for arg in ["--output=jsonl", "--dry-run"] {
+        let output = Run::task(&server, "task").config("agents/default.yaml", prompt).arg(arg).run();
+        let output = output
+            .exits(3)
+            .stderr_has("agents/default.yaml: system_prompt:1:")
+            .stderr_has("`env.NOT_SET`, `vars.team`");
+        assert_eq!(output.stdout, "", "{}", output.shown());
+    }
+    assert!(server.requests().is_empty());
+}
+
+#[test]
+fn the_prompt_that_ends_a_turn_can_be_rendered() {
+    let output = Run::new().args(["prompt", "render", "termination"]).env("OPENAI_API_KEY", "k").run();
+    output.success().stdout_has("This turn has to end now");
+}
+
+#[test]
+fn a_key_that_stands_twice_hides_no_other_mistake_of_its_file() {
+    let text =
+        "limts: { max_turns: 1 }\nlimits: { max_turns: many }\nlimits: { max_turns: 3 }\ndefault_agent: nobody\n";
+    let output = check(&[("agent.yaml", text)]).exits(3);
+    let output =
+        output.stderr_has("agent.yaml:1:1: unknown key `limts`").stderr_has("agent.yaml:2:22: `max_turns`");
+    output
+        .stderr_has("agent.yaml:3:1: the key `limits` stands twice")
+        .stderr_has("agent.yaml:4:16: there is no agent");
+}

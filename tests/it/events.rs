@@ -25,7 +25,9 @@ fn the_format_of_events_is_pinned() {
         (r#""time":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z""#, r#""time":"TIME""#),
         (r#""(session_id|run_id)":"[^"]+""#, r#""$1":"ID""#),
         (r#""fingerprint":"[0-9a-f]{12}""#, r#""fingerprint":"FINGERPRINT""#),
-        (r#""duration_ms":\d+"#, r#""duration_ms":0"#),
+        (r#""(duration|latency)_ms":[\d.]+"#, r#""${1}_ms":0"#),
+        (r#""timestamp":"[^"]+""#, r#""timestamp":"TIME""#),
+        (r#""execution_id":"[a-z0-9]{16}""#, r#""execution_id":"ID""#),
         (r#""input_tokens":\d+,"prefix_tokens":\d+"#, r#""input_tokens":0,"prefix_tokens":0"#),
         (r#""cwd":"[^"]+""#, r#""cwd":"WORKSPACE""#),
     ] {
@@ -39,7 +41,7 @@ fn the_format_of_events_is_pinned() {
     {"v":1,"type":"text.delta","text":"Let me look.","seq":4,"time":"TIME","session_id":"ID","run_id":"ID"}
     {"v":1,"type":"message","role":"assistant","content":"Let me look.","tool_calls":[{"id":"call_0","name":"read_file","arguments":"{\"path\":\"a.txt\"}"}],"finish_reason":"tool_calls","usage":{"input_tokens":100,"cached_input_tokens":0,"output_tokens":20,"reasoning_tokens":0,"estimated":false},"cost_usd":0.003,"seq":5,"time":"TIME","session_id":"ID","run_id":"ID"}
     {"v":1,"type":"tool.started","call_id":"call_0","name":"read_file","arguments":{"path":"a.txt"},"subject":"a.txt","seq":6,"time":"TIME","session_id":"ID","run_id":"ID"}
-    {"v":1,"type":"tool.finished","call_id":"call_0","name":"read_file","status":"ok","summary":"1 line","telemetry":{"duration_ms":0,"output_bytes":53},"truncated":false,"seq":7,"time":"TIME","session_id":"ID","run_id":"ID"}
+    {"v":1,"type":"tool.finished","call_id":"call_0","name":"read_file","status":"ok","summary":"1 line","telemetry":{"execution_id":"ID","tool_name":"read_file","tool_version":"0.1.0","timestamp":"TIME","latency_ms":0,"duration_ms":0,"input_tokens":4,"output_tokens":14,"tokens_estimated":true,"output_bytes":53,"success":true,"retries":0},"truncated":false,"seq":7,"time":"TIME","session_id":"ID","run_id":"ID"}
     {"v":1,"type":"message","role":"tool","call_id":"call_0","name":"read_file","content":"<result tool=\"read_file\" untrusted>\n1\thello\n</result>","status":"ok","seq":8,"time":"TIME","session_id":"ID","run_id":"ID"}
     {"v":1,"type":"request.started","step":2,"messages":4,"input_tokens":0,"prefix_tokens":0,"seq":9,"time":"TIME","session_id":"ID","run_id":"ID"}
     {"v":1,"type":"text.delta","text":"It says hello.","seq":10,"time":"TIME","session_id":"ID","run_id":"ID"}

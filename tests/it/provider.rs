@@ -70,3 +70,11 @@ fn transient_statuses_are_retried() {
         assert!(output.code == 0 && output.stdout == "Hello, world.\n", "{status}\n{}", output.shown());
     }
 }
+
+#[test]
+fn a_wait_that_max_time_forbids_ends_in_the_words_of_the_provider() {
+    let server = Server::always(Reply::error(429, "slow down").header("retry-after", "7200"));
+    let output = Run::task(&server, "task").args(["--max-time", "1h"]).run();
+    output.exits(6).reason_has("slow down (to be tried again in 2h, which max_time forbids)");
+    assert_eq!(server.requests().len(), 1);
+}

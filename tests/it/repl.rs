@@ -150,9 +150,11 @@ fn commands_come_from_one_table() {
     let server = Server::start([]);
     let mut terminal = chat(&server);
     terminal.line("/help");
-    for command in ["/help", "/model", "/tools", "/skills", "/context", "/clear", "/exit"] {
+    for command in ["/help", "/model", "/tools", "/skills", "/context", "/stats", "/clear", "/exit"] {
         terminal.wait_for(command);
     }
+    terminal.line("/stats");
+    terminal.wait_for("No tool was called.");
     terminal.line("/tools");
     terminal.wait_for("edit_file");
     terminal.line("/no-such-command");

@@ -124,3 +124,82 @@ fn the_key_for_openai_is_not_sent_to_another_models_server() {
         request.headers
     );
 }
+
+#[test]
+fn a_key_that_is_piped_in_is_neither_sent_nor_kept() {
+    let server = Server::start([Reply::text("done")]);
+    let output =
+        Run::task(&server, "explain").args(["-o", "jsonl"]).stdin(format!("OPENAI_API_KEY={KEY}\n")).run();
+    let output = output.success();
+    let request = server.only_request();
+    assert!(request.user().contains("OPENAI_API_KEY=***"), "{}", request.raw);
+    assert!(!request.raw.contains(KEY) && !output.stdout.contains(KEY), "{}", output.shown());
+    assert!(output.place.kept().iter().all(|(_, text)| !text.contains(KEY)), "a session holds it");
+}
+
+/// Made here, so that no file of the repository holds what looks like a key.
+fn made_up_keys() -> [String; 4] {
+    let random = "a1B2c3D4".repeat(5);
+    [
+        format!("ghp_{}", &random[..36]),
+        format!("sk-proj-{random}"),
+        format!("eyJ{random}.eyJ{random}.{random}"),
+        format!("-----BEGIN PRIVATE KEY-----\n{random}\n{random}\n-----END PRIVATE KEY-----"),
+    ]
+}
+
+#[test]
+fn what_has_the_shape_of_a_key_never_leaves_the_tool_that_saw_it() {
+    let keys = made_up_keys();
+    for format in ["concise", "raw", "detailed"] {
+        let server = Server::start([
+            Reply::call("read_file", &json!({"path": "keys.txt"})),
+            Reply::call("run_command", &json!({"command": "cat keys.txt"})),
+            Reply::call("run_command", &json!({"command": "cat keys.txt >&2; exit 1"})),
+            Reply::call("grep", &json!({"pattern": "ghp_|sk-|eyJ"})),
+            Reply::text("done"),
+        ]);
+        let output = Run::task(&server, "task")
+            .file("keys.txt", keys.join("\n"))
+            .args(["--approve", "all", "-o", "jsonl", "-v", "--set", &format!("tool_output.format={format}")])
+            .run()
+            .success();
+        let stats = Run::at(&output.place).args(["stats", "-o", "json"]).run().success();
+        let secret = |text: &str| text.contains("a1B2c3D4a1B2");
+        assert!(!secret(&output.stdout) && !secret(&output.stderr), "{}", output.shown());
+        assert!(!secret(&stats.stdout), "{}", stats.shown());
+        for request in server.requests() {
+            assert!(!secret(&request.raw), "{}", request.raw);
+        }
+        for (path, text) in output.place.kept() {
+            assert!(!secret(&text), "{} holds a key", path.display());
+        }
+    }
+}
+
+#[test]
+fn what_a_person_types_is_theirs() {
+    let server = Server::start([Reply::text("ok")]);
+    let [key, ..] = made_up_keys();
+    Run::task(&server, &format!("is {key} a token?")).run().success();
+    assert!(server.only_request().user().contains(&key));
+}
+
+#[test]
+fn a_private_key_written_line_by_line_stays_hidden_in_live_output() {
+    let line = "a1B2c3D4".repeat(8);
+    let command = format!(
+        "echo begin; echo '-----BEGIN PRIVATE KEY-----'; for i in 1 2 3; do sleep 0.02; echo {line}; done; \
+         echo '-----END PRIVATE KEY-----'; echo over"
+    );
+    let script = format!("#!/bin/sh\n{command}\n");
+    let server =
+        Server::start([Reply::call("run_command", &json!({"command": "sh show.sh"})), Reply::text("done")]);
+    let output =
+        Run::task(&server, "task").file("show.sh", script).args(["--approve", "all", "-o", "jsonl", "-v"]).run();
+    let output = output.success();
+    let chunks =
+        output.events().of("tool.output").iter().map(|event| event["chunk"].to_string()).collect::<String>();
+    assert!(chunks.contains("begin") && chunks.contains("over"), "{chunks}");
+    assert!(!output.stdout.contains("a1B2") && !output.stderr.contains("a1B2"), "{}", output.shown());
+}

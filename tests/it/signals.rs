@@ -81,7 +81,7 @@ fn an_interrupt_during_the_wait_for_a_retry_ends_the_run() {
     let server = Server::always(Reply::error(429, "slow down").header("retry-after", "3600"));
     let running = Run::task(&server, "task")
         .config("models/default.yaml", "retry: { attempts: 5, base_delay: 1h, max_delay: 2h }\n")
-        .args(["-o", "jsonl"])
+        .args(["-o", "jsonl", "--max-time", "9h"])
         .spawn();
     running.wait_stdout("\"retry\"");
     running.signal(Signal::SIGINT);

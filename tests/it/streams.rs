@@ -160,6 +160,16 @@ fn output_file_holds_the_last_answer() {
 }
 
 #[test]
+fn nobody_pays_for_an_answer_that_has_nowhere_to_go() {
+    let server = Server::always(Reply::text("ok"));
+    for place in ["no/such/directory", "."] {
+        let output = Run::task(&server, "task").args(["--output-file", place]).run();
+        output.exits(2).reason_has("cannot write the answer");
+    }
+    assert!(server.requests().is_empty());
+}
+
+#[test]
 fn stdin_follows_the_task_as_data() {
     let server = Server::start([Reply::text("ok")]);
     Run::task(&server, "explain").stdin("error[E0382]: use of moved value\n").run().success();

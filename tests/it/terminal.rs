@@ -170,7 +170,7 @@ fn tables_fit_a_narrow_terminal() {
     let server = Server::start([]);
     let mut terminal = Terminal::sized(&Run::new().server(&server), 40, 60);
     terminal.wait_for("> ");
-    for command in ["/help", "/tools", "/skills", "/context"] {
+    for command in ["/help", "/tools", "/skills", "/stats", "/context"] {
         terminal.line(command);
     }
     terminal.wait_for("budget");

@@ -12,6 +12,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("rustyline", &["src/repl/input.rs"]),
     ("terminal_size", &["src/terminal.rs"]),
     // data
+    ("aho_corasick", &["src/config/shapes.rs"]),
     ("saphyr_parser", &["src/yaml.rs", "src/yaml/"]),
     ("serde_yaml", &["src/yaml.rs", "src/yaml/"]),
     ("jsonschema", &["src/agent/validator.rs"]),
@@ -22,11 +23,19 @@ const DOORS: &[(&str, &[&str])] = &[
     ("minijinja_contrib", &["src/template/"]),
     // network and model
     ("async_openai", &["src/llm/openai.rs", "src/llm/openai/"]),
+    ("base64", &["src/image.rs"]),
+    ("encoding_rs", &["src/tools/fetch_url.rs"]),
+    ("html5gum", &["src/tools/readable.rs"]),
     ("memchr", &["src/llm/sse.rs"]),
+    ("opentelemetry", &["src/sink/otlp/"]),
+    ("opentelemetry_http", &["src/sink/otlp/"]),
+    ("opentelemetry_otlp", &["src/sink/otlp/"]),
+    ("opentelemetry_sdk", &["src/sink/otlp/"]),
     ("reqwest", &["src/net.rs", "src/net/", "src/llm/"]),
     ("rustls", &["src/net.rs", "src/net/"]),
     ("tiktoken_rs", &["src/tokens.rs", "src/tokens/"]),
     // files and search
+    ("brush_parser", &["src/policy/shell/grammar.rs"]),
     ("globset", &["src/tools/", "src/policy/", "src/text.rs"]),
     ("grep_matcher", &["src/tools/"]),
     ("grep_regex", &["src/tools/"]),
@@ -35,7 +44,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("similar", &["src/tools/"]),
     ("strsim", &["src/text.rs"]),
     // operating system
-    ("nix", &["src/process/", "src/sandbox/", "src/terminal.rs"]),
+    ("nix", &["src/process/", "src/sandbox/", "src/telemetry/children.rs", "src/terminal.rs"]),
     ("landlock", &["src/sandbox/linux/"]),
     ("rustix", &["src/sandbox/linux/"]),
     ("seccompiler", &["src/sandbox/linux/"]),

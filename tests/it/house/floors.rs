@@ -4,10 +4,10 @@ use super::source::{Source, none, package, rust};
 
 /// From the ground up. A module may use what stands on a lower line; neighbours on one line never see one another.
 const FLOORS: &[&[&str]] = &[
-    &["text", "builtin", "json"],
+    &["text", "builtin", "json", "image"],
     &["yaml", "template", "message", "attachment", "output"],
     &["frontmatter", "tokens", "present", "event", "workspace"],
-    &["config", "net", "sandbox", "spill", "terminal"],
+    &["config", "net", "sandbox", "spill", "telemetry", "terminal"],
     &["process"],
     &["contract"],
     &["prompt", "skills", "session", "policy"],

@@ -1,0 +1,130 @@
+//! What a call cost: noted while it runs, put together when it is over.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use crate::contract::{Effect, Tool};
+use crate::event::CallTelemetry;
+use crate::message::{CallStatus, ToolCall};
+use crate::output::{ToolErrorKind, ToolOutput};
+use crate::telemetry::{Spent, Watch, milliseconds};
+use crate::{text, tokens};
+
+/// When a call was taken up.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    at: Timestamp,
+    since: Instant,
+}
+
+/// What is noted of a call.
+#[derive(Debug)]
+pub(super) struct Measured {
+    taken_up: Moment,
+    /// From then until it was over.
+    total: Duration,
+    /// How long the tool ran, if it did.
+    pub latency: Option<Duration>,
+    /// What kind of error the tool returned.
+    pub error: Option<ToolErrorKind>,
+    /// How often the runtime tried again.
+    pub retries: u32,
+    pub spent: Option<Spent>,
+}
+
+impl Moment {
+    pub fn now() -> Self {
+        Self { at: Timestamp::now(), since: Instant::now() }
+    }
+}
+
+impl Measured {
+    /// A call that is over now, and whose tool did not run.
+    pub fn not_run(taken_up: Moment) -> Self {
+        let total = taken_up.since.elapsed();
+        Self { taken_up, total, latency: None, error: None, retries: 0, spent: None }
+    }
+
+    /// A call that is over now.
+    pub fn ran(taken_up: Moment, stopwatch: Stopwatch, error: Option<ToolErrorKind>) -> Self {
+        let latency = Some(stopwatch.start.elapsed());
+        Self { latency, error, spent: stopwatch.processes.and_then(Watch::end), ..Self::not_run(taken_up) }
+    }
+
+    /// The whole, for the events and the log. `content` is what the model reads; `summary` is redacted.
+    pub fn telemetry(
+        self,
+        call: &ToolCall,
+        tool: Option<&dyn Tool>,
+        status: CallStatus,
+        summary: &str,
+        output: &ToolOutput,
+        content: &str,
+    ) -> CallTelemetry {
+        const MESSAGE: usize = 200;
+        let success = status == CallStatus::Ok;
+        CallTelemetry {
+            execution_id: fresh_id(),
+            tool_name: text::one_line(&call.name, MESSAGE),
+            tool_version: tool.map_or(String::new(), |tool| tool.version().to_owned()),
+            timestamp: format!("{:.3}", self.taken_up.at),
+            latency_ms: self.latency.map(milliseconds),
+            duration_ms: milliseconds(self.total),
+            input_tokens: tokens::estimate(&call.arguments),
+            output_tokens: tokens::estimate(content),
+            tokens_estimated: true,
+            output_bytes: content.len() as u64,
+            success,
+            error_code: (!success).then(|| code(status, self.error).to_owned()),
+            error_message: (!success).then(|| text::one_line(summary, MESSAGE)),
+            retries: self.retries,
+            cpu_ms: self.spent.map(|spent| milliseconds(spent.cpu)),
+            peak_memory_bytes: self.spent.and_then(|spent| spent.peak_memory),
+            metrics: output
+                .metadata
+                .iter()
+                .filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)))
+                .collect(),
+        }
+    }
+}
+
+/// Runs while a tool does.
+pub(super) struct Stopwatch {
+    start: Instant,
+    processes: Option<Watch>,
+}
+
+impl Stopwatch {
+    pub fn start(tool: &dyn Tool) -> Self {
+        let starts_processes = tool.definition().effects.contains(&Effect::Process);
+        Self { start: Instant::now(), processes: starts_processes.then(Watch::begin) }
+    }
+}
+
+/// The telemetry of a call that was answered by settling the turn: when it was cut off is not known.
+pub(super) fn cancelled(tool_name: &str) -> CallTelemetry {
+    CallTelemetry {
+        execution_id: fresh_id(),
+        timestamp: format!("{:.3}", Timestamp::now()),
+        ..CallTelemetry::unmeasured(tool_name, CallStatus::Cancelled)
+    }
+}
+
+fn code(status: CallStatus, error: Option<ToolErrorKind>) -> &'static str {
+    match (status, error) {
+        (CallStatus::Denied, _) => "denied",
+        (CallStatus::Cancelled, _) => "cancelled",
+        (CallStatus::Timeout, _) | (_, Some(ToolErrorKind::Timeout)) => "timeout",
+        (_, Some(ToolErrorKind::Parameter)) => "parameter",
+        (_, Some(ToolErrorKind::Permanent)) => "permanent",
+        (_, Some(ToolErrorKind::Transient)) => "transient",
+        (_, Some(ToolErrorKind::Unavailable)) => "unavailable",
+        (_, None) => "invalid_call",
+    }
+}
+
+fn fresh_id() -> String {
+    std::iter::repeat_with(fastrand::alphanumeric).take(16).map(|c| c.to_ascii_lowercase()).collect()
+}

@@ -1,0 +1,92 @@
+//! The shape of `permissions`: how far tools may reach, and the rules over tools, paths and commands.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `permissions` in `agent.yaml`, and in an agent of its own, whose rules come on top.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PermissionSettings {
+    /// Tools above this level are not shown to the model.
+    #[serde(default = "write")]
+    pub max: Permission,
+    /// Deny wins, then ask, then allow.
+    #[serde(default)]
+    pub rules: Vec<PermissionRule>,
+}
+
+/// How far a tool reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Permission {
+    Read,
+    Write,
+    Admin,
+}
+
+/// One rule: `{ deny: write_file, path: "secrets/**" }`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PermissionRule {
+    /// The tool that may not: a name or a glob.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deny: Option<String>,
+    /// The tool about whose calls a person is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<String>,
+    /// The tool that may without asking.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow: Option<String>,
+    /// A glob over the paths that a call reads and writes, links followed: relative to the workspace, or absolute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Globs over the words of a command, one each; a last `*` stands for any further words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Vec<String>>,
+}
+
+/// What a rule does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RuleEffect {
+    Deny,
+    Ask,
+    Allow,
+}
+
+impl Default for PermissionSettings {
+    fn default() -> Self {
+        Self { max: write(), rules: Vec::new() }
+    }
+}
+
+fn write() -> Permission {
+    Permission::Write
+}
+
+impl PermissionRule {
+    /// What the rule does, to calls of which tool; `None` unless it says exactly one thing.
+    #[must_use]
+    pub fn subject(&self) -> Option<(RuleEffect, &str)> {
+        match (&self.deny, &self.ask, &self.allow) {
+            (Some(tool), None, None) => Some((RuleEffect::Deny, tool)),
+            (None, Some(tool), None) => Some((RuleEffect::Ask, tool)),
+            (None, None, Some(tool)) => Some((RuleEffect::Allow, tool)),
+            _ => None,
+        }
+    }
+}
+
+/// As one would write it: `deny: write_file, path: secrets/**`.
+impl fmt::Display for PermissionRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let subjects = [("deny", &self.deny), ("ask", &self.ask), ("allow", &self.allow), ("path", &self.path)];
+        let mut parts: Vec<String> = subjects
+            .into_iter()
+            .filter_map(|(key, value)| value.as_ref().map(|value| format!("{key}: {value}")))
+            .collect();
+        parts.extend(self.command.as_ref().map(|words| format!("command: [{}]", words.join(", "))));
+        f.write_str(&parts.join(", "))
+    }
+}

@@ -1,0 +1,61 @@
+//! Pictures that a model is shown: told apart by their first bytes, kept as the text that a request carries.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+/// What a picture costs in a request, estimated: providers count by size and detail, most often less.
+pub const TOKENS: u64 = 1500;
+
+/// A picture, ready to be sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Image {
+    /// `image/png`
+    pub mime: String,
+    /// Base64.
+    pub data: String,
+}
+
+impl Image {
+    /// `None` where the bytes are not PNG, JPEG, WebP or GIF, which is what models read.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        Some(Self { mime: kind(bytes)?.to_owned(), data: STANDARD.encode(bytes) })
+    }
+
+    /// `data:image/png;base64,…`
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("data:{};base64,{}", self.mime, self.data)
+    }
+}
+
+fn kind(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_told_by_their_first_bytes() {
+        for (bytes, expected) in [
+            (b"\x89PNG\r\n\x1a\n".as_slice(), Some("data:image/png;base64,iVBORw0KGgo=")),
+            (b"\xff\xd8\xff\xe0", Some("data:image/jpeg;base64,/9j/4A==")),
+            (b"RIFF\0\0\0\0WEBP", Some("data:image/webp;base64,UklGRgAAAABXRUJQ")),
+            (b"GIF89a", Some("data:image/gif;base64,R0lGODlh")),
+            (b"RIFF\0\0\0\0WAVE", None),
+            (b"<svg/>", None),
+            (b"", None),
+        ] {
+            assert_eq!(Image::of(bytes).map(|image| image.url()).as_deref(), expected, "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Getting a page from a host that nobody configured.
+//!
+//! The name is looked up first, every address is judged, and the connection goes to what was judged: a name that
+//! answers differently a moment later gains nothing. Each redirect passes the same way. No proxy is used, as it would
+//! look the name up again; no key, cookie or login is sent.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use reqwest::{Response, Url};
+
+use super::public::is_public;
+use super::{Net, NetError, causes, parse_url};
+
+/// How far a fetch may go.
+#[derive(Debug, Clone, Copy)]
+pub struct FetchRules<'a> {
+    /// Hosts (`localhost`, `10.0.0.7:8080`) that may be reached although their addresses are not public.
+    pub allow: &'a [String],
+    /// Bytes of a body; what comes after them is not read.
+    pub most_bytes: usize,
+    pub most_redirects: usize,
+    pub connect_timeout: Duration,
+}
+
+/// What came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    /// Where it came from in the end.
+    pub url: String,
+    pub status: u16,
+    /// As the server says; empty where it says nothing.
+    pub content_type: String,
+    pub body: Vec<u8>,
+    /// False when the body was longer than it may be.
+    pub whole: bool,
+}
+
+/// Why nothing came.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FetchError {
+    #[error(transparent)]
+    Net(#[from] NetError),
+    #[error("addresses with a login are not fetched")]
+    Login,
+    #[error("{host} is {address}, an address of this machine or of a private network: it is not fetched")]
+    Private { host: String, address: String },
+    #[error("{host} cannot be found: {why}")]
+    Unknown { host: String, why: String },
+    #[error("more than {most} redirects, the last one to {url}")]
+    Redirects { most: usize, url: String },
+    #[error("{host} does not answer: {why}")]
+    Failed { host: String, why: String },
+    #[error("{host} sent its answer packed ({encoding}) though that was not asked for")]
+    Packed { host: String, encoding: String },
+}
+
+impl FetchError {
+    /// Whether the same request may succeed later.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Failed { .. } | Self::Unknown { .. })
+    }
+}
+
+impl Net {
+    /// Gets `url`, following redirects. `accept` says which kinds are preferred.
+    ///
+    /// # Errors
+    /// When an address may not be fetched or nothing answers. A status like 404 is no error.
+    pub async fn fetch(&self, url: &str, accept: &str, rules: FetchRules<'_>) -> Result<Fetched, FetchError> {
+        let mut url = parse_url(url)?;
+        for _ in 0..=rules.most_redirects {
+            let client = self.pinned(&url, &judged(&url, rules.allow).await?, rules.connect_timeout)?;
+            let host = host_of(&url);
+            let failed = |error: reqwest::Error| FetchError::Failed { host: host.clone(), why: causes(&error) };
+            let response = client.get(url.clone()).header("accept", accept).send().await.map_err(failed)?;
+            match next(&response, &url)? {
+                Some(target) => url = target,
+                None => return read(response, &url, rules.most_bytes).await,
+            }
+        }
+        Err(FetchError::Redirects { most: rules.most_redirects, url: url.to_string() })
+    }
+}
+
+/// The addresses of the host, all of which may be reached.
+async fn judged(url: &Url, allow: &[String]) -> Result<Vec<SocketAddr>, FetchError> {
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(FetchError::Login);
+    }
+    let (host, port) = (host_of(url), url.port_or_known_default().unwrap_or(80));
+    let unknown = |why: String| FetchError::Unknown { host: host.clone(), why };
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let found = tokio::net::lookup_host((bare, port)).await.map_err(|error| unknown(error.to_string()))?;
+    let addresses: Vec<SocketAddr> = found.collect();
+    if addresses.is_empty() {
+        return Err(unknown("it has no address".to_owned()));
+    }
+    let with_port = format!("{host}:{port}");
+    if allow.iter().any(|entry| entry.eq_ignore_ascii_case(&host) || entry.eq_ignore_ascii_case(&with_port)) {
+        return Ok(addresses);
+    }
+    match addresses.iter().find(|address| !is_public(address.ip())) {
+        Some(address) => Err(FetchError::Private { host, address: address.ip().to_string() }),
+        None => Ok(addresses),
+    }
+}
+
+/// Where a redirect leads.
+fn next(response: &Response, from: &Url) -> Result<Option<Url>, FetchError> {
+    let location = response.headers().get("location").and_then(|value| value.to_str().ok());
+    let Some(location) = location.filter(|_| response.status().is_redirection()) else { return Ok(None) };
+    let target = from
+        .join(location)
+        .map_err(|error| NetError::Address { url: location.to_owned(), why: error.to_string() })?;
+    Ok(Some(parse_url(target.as_str())?))
+}
+
+async fn read(mut response: Response, url: &Url, most_bytes: usize) -> Result<Fetched, FetchError> {
+    let host = host_of(url);
+    let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let encoding = header("content-encoding").to_owned();
+    if !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity") {
+        return Err(FetchError::Packed { host, encoding });
+    }
+    let content_type = header("content-type").to_owned();
+    let (mut body, mut whole) = (Vec::new(), true);
+    let failed = |error: reqwest::Error| FetchError::Failed { host: host.clone(), why: causes(&error) };
+    while let Some(chunk) = response.chunk().await.map_err(failed)? {
+        let room = most_bytes - body.len();
+        body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+        if chunk.len() > room {
+            whole = false;
+            break;
+        }
+    }
+    Ok(Fetched { url: url.to_string(), status: response.status().as_u16(), content_type, body, whole })
+}
+
+fn host_of(url: &Url) -> String {
+    url.host_str().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(url: &str, allow: &[&str]) -> String {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let allow: Vec<String> = allow.iter().map(|&host| host.to_owned()).collect();
+        let url = parse_url(url).expect("an address");
+        match runtime.block_on(judged(&url, &allow)) {
+            Ok(addresses) => format!("{} addresses", addresses.len()),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn private_addresses_are_refused_however_they_are_written() {
+        for url in [
+            "http://127.0.0.1/",
+            "http://2130706433/",
+            "http://0x7f.1/",
+            "http://0/",
+            "http://[::1]/",
+            "http://[::ffff:169.254.169.254]/latest/meta-data",
+            "http://169.254.169.254/",
+            "http://localhost:8080/",
+            "https://10.0.0.1/",
+        ] {
+            assert!(refused(url, &["example.com", "127.0.0.1:81"]).contains("private network"), "{url}");
+        }
+        assert_eq!(refused("http://user:x@1.1.1.1/", &[]), "addresses with a login are not fetched");
+        assert_eq!(refused("http://1.1.1.1/", &[]), "1 addresses");
+        assert_eq!(refused("http://127.0.0.1:81/", &["127.0.0.1:81"]), "1 addresses");
+        assert_eq!(refused("http://[::1]/", &["[::1]"]), "1 addresses");
+    }
+}

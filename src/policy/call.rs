@@ -1,0 +1,101 @@
+//! What the policy knows of a call. Looking it up is done here, once; judging it is pure.
+
+use std::path::PathBuf;
+
+use crate::contract::{Effect, Permission};
+use crate::workspace::Workspace;
+
+use super::command::{Invocation, prove};
+use super::shell::{self, Script, Simple};
+use super::target::Target;
+
+/// One call, before it runs.
+#[derive(Debug, Clone)]
+pub struct Call<'a> {
+    pub tool: &'a str,
+    pub permission: Permission,
+    pub effects: &'a [Effect],
+    pub reads: Vec<Target>,
+    pub writes: Vec<Target>,
+    /// What it hands to the shell.
+    pub line: Option<Line>,
+}
+
+/// A command line, read and looked up.
+#[derive(Debug, Clone)]
+pub struct Line {
+    pub(super) script: Script,
+    /// Of each simple command, whether it is proven to only read inside the workspace.
+    pub(super) proven: Vec<bool>,
+    /// It runs in the workspace.
+    pub(super) is_inside: bool,
+    /// The files that redirections read, and write; `None` where one is only known when it runs.
+    pub(super) files: Vec<(Option<Target>, Opens)>,
+    /// Words that may name paths, and whether their command is proven to only read.
+    pub(super) named: Vec<(Target, bool)>,
+}
+
+/// What a redirection does with its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Opens {
+    ToRead,
+    ToWrite,
+}
+
+impl Line {
+    /// Reads a line and looks up what it names. `names_matter` says that rules speak of paths: words are looked up
+    /// only then.
+    #[must_use]
+    pub fn new(invocation: Invocation<'_>, workspace: &Workspace, names_matter: bool) -> Self {
+        let script = shell::read(invocation.command);
+        let proof = prove(&script, invocation, workspace);
+        // After a `cd` that was not followed, a relative path could be anywhere.
+        let moves = |command: &&Simple| matches!(command.program(), Some("cd" | "pushd" | "popd" | "chdir"));
+        let moving = script.all().iter().filter(|command| moves(command)).count();
+        let is_lost = moving > usize::from(proof.enters);
+        let find = |given: &str| Target::find(workspace, &proof.dir, given, &[]);
+        let files = script.all_files().into_iter().map(|file| {
+            let target = file.target.text().filter(|path| !is_lost || path.starts_with('/')).map(find);
+            (target, if file.writes { Opens::ToWrite } else { Opens::ToRead })
+        });
+        let files = files.collect();
+        let named = if names_matter { named(&script, &proof.reads, &find) } else { Vec::new() };
+        let is_inside = invocation.dir.starts_with(workspace.root());
+        Self { files, named, is_inside, proven: proof.reads, script }
+    }
+
+    /// Each simple command, and whether it is proven to only read.
+    pub(super) fn commands(&self) -> impl Iterator<Item = (&Simple, bool)> {
+        self.script.commands.iter().zip(self.proven.iter().copied().chain(std::iter::repeat(false)))
+    }
+}
+
+/// What the words of the commands could name: themselves, or what stands after a `=` in them.
+fn named(script: &Script, proven: &[bool], find: &dyn Fn(&str) -> Target) -> Vec<(Target, bool)> {
+    let mut named = Vec::new();
+    for (at, command) in script.commands.iter().enumerate() {
+        let is_proven = proven.get(at).copied().unwrap_or(false);
+        let inner = command.inside.iter().flat_map(|inside| inside.script.all());
+        let mut words: Vec<&str> = std::iter::once(command)
+            .chain(inner)
+            .flat_map(|command| command.argv.iter().skip(1).filter_map(|arg| arg.text()))
+            .map(|word| word.split_once('=').filter(|_| word.starts_with('-')).map_or(word, |(_, value)| value))
+            .filter(|word| !word.is_empty() && !word.starts_with('-'))
+            .collect();
+        words.sort_unstable();
+        words.dedup();
+        let targets: Vec<Target> = words.into_iter().map(find).collect();
+        // What reads whole trees reads the one it is in where it is given none.
+        if matches!(command.program(), Some("grep" | "rg")) && !targets.iter().any(|target| target.is_dir) {
+            named.push((find("."), is_proven));
+        }
+        named.extend(targets.into_iter().map(|target| (target, is_proven)));
+    }
+    named
+}
+
+/// The paths of a call, looked up from the workspace.
+#[must_use]
+pub fn targets(workspace: &Workspace, given: &[&str], readable: &[PathBuf]) -> Vec<Target> {
+    given.iter().map(|given| Target::find(workspace, workspace.root(), given, readable)).collect()
+}

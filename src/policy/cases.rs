@@ -1,0 +1,123 @@
+//! Each file of `tests/policy_cases/` is a case: what is called, under which mode and rules, and what becomes of it.
+//!
+//! `expect` is `run`, `ask` or `deny`; `why` is a part of the reason; `always` is what a person may allow for the rest
+//! of the session (`none` where nothing is offered). Without a `tool` it is `run_command` with `command`; others get
+//! `path`. The workspace of every case is the one that [`workspace`] builds.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::*;
+use crate::config::{Permission, PermissionRule};
+use crate::workspace::Workspace;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    #[serde(default)]
+    tool: Option<String>,
+    #[serde(default)]
+    command: Option<String>,
+    #[serde(default)]
+    workdir: Option<String>,
+    #[serde(default)]
+    path: Option<String>,
+    #[serde(default)]
+    mode: ApprovalMode,
+    #[serde(default)]
+    rules: Vec<PermissionRule>,
+    expect: String,
+    #[serde(default)]
+    why: Option<String>,
+    #[serde(default)]
+    always: Option<String>,
+}
+
+/// Files, a secret, a link out of the workspace, one to the secret, and programs to be found.
+#[cfg(unix)]
+fn workspace(dir: &Path) -> (Workspace, Vec<(String, String)>) {
+    let root = dir.join("workspace");
+    for (path, text) in [("src/main.rs", ""), ("secrets/key", "k"), (".git/config", ""), ("notes.txt", "")] {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().expect("a file is in a directory")).expect("made");
+        fs::write(path, text).expect("written");
+    }
+    for (target, link) in [("/etc", "out"), ("secrets", "hidden"), ("secrets/key", "public.txt")] {
+        std::os::unix::fs::symlink(target, root.join(link)).expect("linked");
+    }
+    let programs = dir.join("bin");
+    fs::create_dir(&programs).expect("made");
+    for program in programs::PROGRAMS {
+        fs::write(programs.join(program.name), "").expect("written");
+    }
+    let env = vec![("PATH".to_owned(), programs.to_string_lossy().into_owned())];
+    (Workspace::open(&root).expect("a workspace"), env)
+}
+
+#[cfg(unix)]
+fn verdict(case: &Case, workspace: &Workspace, env: &[(String, String)]) -> Verdict {
+    let rules = Rules::new(&case.rules).expect("rules without mistakes");
+    let tool = case.tool.as_deref().unwrap_or("run_command");
+    let given: Vec<&str> = case.path.iter().map(String::as_str).collect();
+    let paths = targets(workspace, &given, &[]);
+    let mut call = Call {
+        tool,
+        permission: Permission::Read,
+        effects: &[],
+        reads: Vec::new(),
+        writes: Vec::new(),
+        line: None,
+    };
+    match tool {
+        "run_command" => {
+            let dir = workspace.resolve(case.workdir.as_deref().unwrap_or(".")).path;
+            let command = case.command.as_deref().expect("a case of a command has one");
+            let invocation = Invocation { command, dir: &dir, env };
+            let reads = only_reads(invocation, workspace);
+            (call.permission, call.effects) =
+                (if reads { Permission::Read } else { Permission::Write }, &[Effect::Process]);
+            call.line = Some(Line::new(invocation, workspace, rules.name_paths()));
+        }
+        "write_file" | "edit_file" => {
+            (call.permission, call.effects, call.writes) = (Permission::Write, &[Effect::Files], paths);
+        }
+        "fetch_url" => call.effects = &[Effect::Network],
+        _ => call.reads = paths,
+    }
+    judge(case.mode, &rules, &call)
+}
+
+#[cfg(unix)]
+#[test]
+fn every_case_is_judged_as_it_says() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (workspace, env) = workspace(&dir.path().canonicalize().expect("a path"));
+    let mut files: Vec<_> = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/policy_cases"))
+        .expect("cases")
+        .map(|entry| entry.expect("readable").path())
+        .collect();
+    files.sort();
+    assert!(!files.is_empty());
+    let mut wrong = Vec::new();
+    for file in files {
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let text = fs::read_to_string(&file).expect("readable");
+        let case: Case = crate::yaml::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let (what, why, always) = match verdict(&case, &workspace, &env) {
+            Verdict::Allow(_) => ("run", String::new(), None),
+            Verdict::Ask { why, always } => {
+                ("ask", why, Some(always.map_or("none".to_owned(), |grant| grant.to_string())))
+            }
+            Verdict::Deny { why, .. } => ("deny", why, None),
+        };
+        let is_right = what == case.expect
+            && case.why.as_ref().is_none_or(|part| why.contains(part))
+            && (case.always.is_none() || case.always == always);
+        if !is_right {
+            wrong.push(format!("{name}: {what}: {why}; always: {always:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "judged in another way:\n{}", wrong.join("\n"));
+}

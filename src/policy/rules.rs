@@ -1,0 +1,221 @@
+//! The rules of the configuration: deny wins, then ask, then allow.
+//!
+//! Denying and asking look for anything that a rule means, or could mean; allowing wants every part of the call to be
+//! meant. What a line redirects is judged as the `read_file` or `write_file` of its target.
+
+use crate::config::{ApprovalMode, PermissionRule, RuleEffect};
+use crate::text::Glob;
+
+use super::call::{Call, Line, Opens};
+use super::pattern::{CommandPattern, Match, PathPattern};
+use super::shell::Simple;
+use super::target::Target;
+
+/// All rules that hold.
+#[derive(Debug, Clone, Default)]
+pub struct Rules(Vec<Rule>);
+
+#[derive(Debug, Clone)]
+struct Rule {
+    effect: RuleEffect,
+    tool: Glob,
+    scope: Scope,
+    /// As it stands in the configuration.
+    text: String,
+}
+
+#[derive(Debug, Clone)]
+enum Scope {
+    Everything,
+    Path(PathPattern),
+    Command(CommandPattern),
+}
+
+/// What the rules that deny and ask say of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Objection {
+    Denied(String),
+    Asked(String),
+    /// It could be what a rule denies or asks about.
+    Doubtful(String),
+}
+
+impl Rules {
+    /// # Errors
+    /// What is wrong with a rule, which the configuration reports with its place.
+    pub fn new(rules: &[PermissionRule]) -> Result<Self, String> {
+        rules.iter().map(Rule::new).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether any of them speaks of paths.
+    #[must_use]
+    pub fn name_paths(&self) -> bool {
+        self.0.iter().any(|rule| matches!(rule.scope, Scope::Path(_)))
+    }
+
+    pub(super) fn objection(&self, call: &Call<'_>) -> Option<Objection> {
+        let of = |effect: RuleEffect, wanted: Match| {
+            self.0.iter().find(|rule| rule.effect == effect && rule.matches(call) == wanted)
+        };
+        if let Some(rule) = of(RuleEffect::Deny, Match::Yes) {
+            return Some(Objection::Denied(format!("the rule `{}` forbids it", rule.text)));
+        }
+        if let Some(rule) = of(RuleEffect::Deny, Match::Possible) {
+            return Some(Objection::Doubtful(format!("it could be what the rule `{}` forbids", rule.text)));
+        }
+        if let Some(rule) = of(RuleEffect::Ask, Match::Yes) {
+            return Some(Objection::Asked(format!("the rule `{}` wants it asked", rule.text)));
+        }
+        of(RuleEffect::Ask, Match::Possible)
+            .map(|rule| Objection::Doubtful(format!("it could be what the rule `{}` wants asked", rule.text)))
+    }
+
+    /// Whether every part of the call may run without asking.
+    pub(super) fn allow(&self, call: &Call<'_>, mode: ApprovalMode) -> bool {
+        if let Some(line) = &call.line {
+            return self.allow_line(call.tool, line, mode);
+        }
+        let mut to_cover = call
+            .writes
+            .iter()
+            .map(|target| (target, Opens::ToWrite))
+            .chain(call.reads.iter().filter(|target| !target.is_free_to_read()).map(|read| (read, Opens::ToRead)))
+            .peekable();
+        match to_cover.peek() {
+            None => self.allowing(call.tool).any(|rule| matches!(rule.scope, Scope::Everything)),
+            Some(_) => to_cover.all(|(target, opens)| self.covers(call.tool, target, opens)),
+        }
+    }
+
+    fn allow_line(&self, tool: &str, line: &Line, mode: ApprovalMode) -> bool {
+        if self.allowing(tool).any(|rule| matches!(rule.scope, Scope::Everything)) {
+            return true;
+        }
+        line.is_inside
+            && line.script.doubt().is_none()
+            && line.commands().all(|(command, is_proven)| is_proven || self.frees(tool, command))
+            && line
+                .files
+                .iter()
+                .all(|(target, opens)| target.as_ref().is_some_and(|target| self.frees_file(target, *opens, mode)))
+    }
+
+    /// Whether a redirection from or to this file may happen without asking.
+    pub(super) fn frees_file(&self, target: &Target, opens: Opens, mode: ApprovalMode) -> bool {
+        match opens {
+            Opens::ToRead => target.is_free_to_read() || self.covers("read_file", target, opens),
+            Opens::ToWrite => {
+                let is_edit = mode == ApprovalMode::Edits && target.is_inside() && !target.is_protected;
+                is_edit || self.covers("write_file", target, opens)
+            }
+        }
+    }
+
+    fn frees(&self, tool: &str, command: &Simple) -> bool {
+        let patterns = || {
+            self.allowing(tool).filter_map(|rule| match &rule.scope {
+                Scope::Command(pattern) => Some(pattern),
+                _ => None,
+            })
+        };
+        let mut matching = patterns().filter(|pattern| pattern.matches(&command.argv, false) == Match::Yes);
+        if command.assigns || command.argv.is_empty() {
+            return false;
+        }
+        let Some(inside) = &command.inside else { return matching.next().is_some() };
+        let inner_is_free = inside.script.unresolved.is_none()
+            && inside.script.commands.iter().all(|inner| self.frees(tool, inner));
+        if inner_is_free {
+            inside.is_transparent || matching.next().is_some()
+        } else {
+            // A rule may spell out what is run: `sudo apt-get update`.
+            matching.any(|pattern| pattern.spells(inside.at))
+        }
+    }
+
+    /// What decides later what runs is never covered by a rule, and what lies outside only by one that names it.
+    fn covers(&self, tool: &str, target: &Target, opens: Opens) -> bool {
+        if opens == Opens::ToWrite && target.is_protected {
+            return false;
+        }
+        self.allowing(tool).any(|rule| match &rule.scope {
+            Scope::Everything => target.is_inside(),
+            Scope::Path(pattern) => pattern.matches(target) == Match::Yes,
+            Scope::Command(_) => false,
+        })
+    }
+
+    fn allowing(&self, tool: &str) -> impl Iterator<Item = &Rule> {
+        self.0.iter().filter(move |rule| rule.effect == RuleEffect::Allow && rule.tool.matches(tool))
+    }
+}
+
+impl Rule {
+    fn new(rule: &PermissionRule) -> Result<Self, String> {
+        let Some((effect, tool)) = rule.subject() else {
+            return Err("a rule has one of deny, ask, allow".to_owned());
+        };
+        let scope = match (&rule.path, &rule.command) {
+            (None, None) => Scope::Everything,
+            (Some(path), None) => Scope::Path(PathPattern::new(path)?),
+            (None, Some(command)) => Scope::Command(CommandPattern::new(command)?),
+            (Some(_), Some(_)) => return Err("a rule has a path or a command, not both".to_owned()),
+        };
+        Ok(Self { effect, tool: Glob::word(tool)?, scope, text: rule.to_string() })
+    }
+
+    fn matches(&self, call: &Call<'_>) -> Match {
+        let is_meant = self.tool.matches(call.tool);
+        match &self.scope {
+            Scope::Everything if is_meant => Match::Yes,
+            Scope::Everything => {
+                let opens = |(_, opens): &(_, Opens)| self.tool.matches(opens.tool());
+                let opened = call.line.as_ref().is_some_and(|line| line.files.iter().any(opens));
+                if opened { Match::Yes } else { Match::No }
+            }
+            Scope::Path(pattern) => {
+                let own = call.reads.iter().chain(&call.writes).filter(|_| is_meant);
+                let own = own.map(|target| pattern.matches(target)).max();
+                let line = call.line.as_ref().map(|line| self.matches_line(pattern, line, is_meant));
+                own.max(line).unwrap_or(Match::No)
+            }
+            Scope::Command(pattern) => {
+                let Some(line) = call.line.as_ref().filter(|_| is_meant) else { return Match::No };
+                let all = line.script.all();
+                let most = all.iter().map(|command| pattern.matches(&command.argv, true)).max();
+                let doubt = if line.script.doubt().is_some() { Match::Possible } else { Match::No };
+                most.unwrap_or(Match::No).max(doubt)
+            }
+        }
+    }
+
+    /// A path in a line: what a redirection opens is certain; what a program does with a word of it is certain only
+    /// where the program is known.
+    fn matches_line(&self, pattern: &PathPattern, line: &Line, is_meant: bool) -> Match {
+        let opened = line.files.iter().filter(|(_, opens)| is_meant || self.tool.matches(opens.tool()));
+        let opened = opened.map(|(target, _)| match target {
+            Some(target) => pattern.matches(target),
+            None => Match::Possible,
+        });
+        let (reads, writes) = (self.tool.matches("read_file"), self.tool.matches("write_file"));
+        let named = line.named.iter().map(|(target, is_proven)| match pattern.matches(target) {
+            Match::No => Match::No,
+            // Naming a directory is not reaching into it, but where whole trees are read.
+            Match::Possible if !is_proven => Match::No,
+            found if is_meant || (reads && *is_proven) => found,
+            _ if !is_proven && (reads || writes) => Match::Possible,
+            _ => Match::No,
+        });
+        opened.chain(named).max().unwrap_or(Match::No)
+    }
+}
+
+impl Opens {
+    /// The tool that does the same.
+    pub(super) fn tool(self) -> &'static str {
+        match self {
+            Self::ToRead => "read_file",
+            Self::ToWrite => "write_file",
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! What a command line would run, as far as that can be told without running it.
+//!
+//! Two readings must agree. The grammar (`grammar`) gives the structure; a reader of our own (`words`) cuts the line
+//! into words, and says what each word is to a program. Where they differ, where a word is not what it seems, or where
+//! a construct means different things to different shells, the line is marked as not resolved: then it is asked about,
+//! but what was found in it is still held against the rules that deny.
+
+mod grammar;
+mod words;
+mod wrappers;
+
+pub(super) use words::is_plain;
+
+/// The longest line that is read, in bytes.
+const LONGEST: usize = 16 * 1024;
+/// How deep lines may hold lines (`sh -c "sh -c …"`).
+const DEEPEST: usize = 5;
+
+/// What a command line would run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Script {
+    /// Every simple command, whatever it stands in; those of a substitution before the command that it is a word of.
+    pub(super) commands: Vec<Simple>,
+    /// The files that are opened by redirections.
+    pub(super) files: Vec<Redirect>,
+    /// Nothing but pipelines of simple commands, joined by `&&`, `||`, `;` or line feeds.
+    pub(super) is_list: bool,
+    /// The line is `cd DIR && …`, with nothing but `&&` from there on.
+    pub(super) enters_first: bool,
+    /// Why it is not known what runs.
+    pub(super) unresolved: Option<&'static str>,
+}
+
+/// One simple command.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Simple {
+    pub argv: Vec<Arg>,
+    /// Variables are set for it, or by it.
+    pub assigns: bool,
+    /// What it runs in turn (`timeout 5 ls`, `sh -c ls`).
+    pub inside: Option<Box<Inside>>,
+}
+
+/// What a program runs that is there to run others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Inside {
+    pub script: Script,
+    /// Where in the words of the outer command its own begin; beyond them where they are not words but a line.
+    pub at: usize,
+    /// The outer command adds nothing of its own: whoever may run the inner one may run this.
+    pub is_transparent: bool,
+}
+
+/// One word, as the program gets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Arg {
+    Literal(String),
+    /// Any number of words of any content.
+    Unknown,
+}
+
+/// A file that the shell opens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Redirect {
+    pub target: Arg,
+    pub writes: bool,
+}
+
+impl Arg {
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Literal(text) => Some(text),
+            Self::Unknown => None,
+        }
+    }
+}
+
+impl Simple {
+    fn new(argv: Vec<Arg>, depth: usize) -> Self {
+        let inside = wrappers::inside(&argv, depth).map(Box::new);
+        Self { argv, assigns: false, inside }
+    }
+
+    /// What runs, where that is known.
+    pub fn program(&self) -> Option<&str> {
+        self.argv.first().and_then(Arg::text)
+    }
+}
+
+impl Script {
+    /// This command and those that it runs in turn, at any depth.
+    pub(super) fn all(&self) -> Vec<&Simple> {
+        let mut all = Vec::new();
+        for command in &self.commands {
+            all.push(command);
+            if let Some(inside) = &command.inside {
+                all.extend(inside.script.all());
+            }
+        }
+        all
+    }
+
+    /// Why it is not known what runs, at any depth.
+    #[must_use]
+    pub fn doubt(&self) -> Option<&'static str> {
+        let inside = |command: &Simple| command.inside.as_ref().and_then(|inside| inside.script.doubt());
+        self.unresolved.or_else(|| self.commands.iter().find_map(inside))
+    }
+
+    /// The files that redirections open, at any depth.
+    pub(super) fn all_files(&self) -> Vec<&Redirect> {
+        let inside = self.all().into_iter().filter_map(|command| command.inside.as_ref());
+        self.files.iter().chain(inside.flat_map(|inside| &inside.script.files)).collect()
+    }
+
+    /// Something of which nothing is known.
+    fn opaque(why: &'static str) -> Self {
+        Self { unresolved: Some(why), ..Self::default() }
+    }
+}
+
+/// Reads a command line. Whatever it is, this neither fails nor takes long.
+#[must_use]
+pub fn read(line: &str) -> Script {
+    read_at(line, 0)
+}
+
+fn read_at(line: &str, depth: usize) -> Script {
+    if depth > DEEPEST {
+        return Script::opaque("commands in commands, too deep to follow");
+    }
+    if line.len() > LONGEST {
+        return Script::opaque("the line is too long to be judged");
+    }
+    if line.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
+        return Script::opaque("there is a control character in it");
+    }
+    let Some(mut script) = grammar::script(line, depth) else {
+        return Script::opaque("it is not understood as a command line");
+    };
+    if script.commands.is_empty() && script.files.is_empty() && script.unresolved.is_none() {
+        script.unresolved = Some("there is no command in it");
+    }
+    script
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The simple commands in a line, ` / ` between them, `…` for what is not known; `!` first where there is doubt.
+    fn shown(line: &str) -> String {
+        let script = read(line);
+        let word = |arg: &Arg| arg.text().unwrap_or("…").to_owned();
+        let commands = script.all();
+        let commands = commands.iter().map(|command| command.argv.iter().map(word).collect::<Vec<_>>().join(" "));
+        let commands = commands.collect::<Vec<_>>().join(" / ");
+        if script.doubt().is_some() { format!("! {commands}").trim_end().to_owned() } else { commands }
+    }
+
+    #[test]
+    fn every_simple_command_is_found() {
+        for (line, expected) in [
+            ("ls -l", "ls -l"),
+            ("a | b && c || d; e & f", "a / b / c / d / e / f"),
+            ("a\nb", "a / b"),
+            ("(a; (b)) | { c; }", "a / b / c"),
+            ("if a; then b; elif c; then d; else e; fi", "a / b / c / d / e"),
+            ("for x in 1 2; do a $x; done", "a …"),
+            ("while a; do b; done; until c; do d; done", "a / b / c / d"),
+            ("case $x in a) b;; *) c;; esac", "b / c"),
+            ("f() { a; }; f", "a / f"),
+            ("a 'b c' \"d $e\" f\\ g", "a b c … f g"),
+            ("a $(b | c) `d`", "b / c / d / a … …"),
+            ("a \"$(b \"$(c)\")\"", "c / b … / a …"),
+            ("r\"\"m 'x'", "rm x"),
+            (
+                "env -i A=1 timeout -k 5 10 nice -n 5 a b",
+                "env -i A=1 timeout -k 5 10 nice -n 5 a b / timeout -k 5 10 nice -n 5 a b / nice -n 5 a b / a b",
+            ),
+            ("sudo -u x a", "sudo -u x a / a"),
+            ("sh -c 'a; b'", "sh -c a; b / a / b"),
+            ("bash -ec \"sh -c 'a'\"", "bash -ec sh -c 'a' / sh -c a / a"),
+            ("find . -exec a {} \\; -execdir b {} +", "find . -exec a {} ; -execdir b {} + / a … / b …"),
+            ("x | xargs -0 -n 1 a b", "x / xargs -0 -n 1 a b / a b …"),
+            ("xargs -I % a %", "xargs -I % a % / a …"),
+            ("eval 'a b'", "eval a b / a b"),
+            ("command -v a", "command -v a"),
+            ("a <<E && c\nx \"y' $(b) `d` \\$(z) $v\nE\ne", "b / d / a / c / e"),
+            ("a <<-'E F' | b\n$(x)\n\tE F\nc", "a / b / c"),
+        ] {
+            assert_eq!(shown(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_resolved_is_in_doubt() {
+        for line in [
+            "",
+            "  ",
+            "$x",
+            "$(a)",
+            "`a`",
+            "\"$x\" y",
+            "a*",
+            "~/x",
+            "eval $x",
+            "sh",
+            "a | sh",
+            "a | sudo bash",
+            "sh -s",
+            "sh -c $x",
+            "bash <(a)",
+            "xargs $x",
+            "env $x",
+            "sudo --what a",
+            "a 'b",
+            "a \"b",
+            "a $((1))",
+            "a ${x:=1}",
+            "a ${x}${y#z}",
+            "a $'b'",
+            "a <<E\n$((b))\nE",
+            "a <<E\n${b:-c}\nE",
+            "a <<E",
+            "a # b",
+            "a \\\nb",
+            "a\u{1b}b",
+            "[[ a ]] && (( b",
+            "if",
+            "a &&",
+            "coproc",
+            "parallel a",
+            "watch a",
+            "su -c a",
+            "busybox a",
+            "a |& b",
+            "a <<< b",
+            "x=(1 2)",
+            "a b\u{a0}c",
+            "$x=1 a",
+            "find . -exec $x \\;",
+            "env -S 'a b'",
+            "sh -c 'sh -c \"sh -c \\\"$x\\\"\"'",
+            "99999999999>x",
+        ] {
+            assert!(shown(line).starts_with('!'), "{line:?}: {}", shown(line));
+        }
+    }
+
+    #[test]
+    fn what_is_hidden_in_what_is_in_doubt_is_found_all_the_same() {
+        for (line, hidden) in [
+            ("$x; rm y", "rm y"),
+            ("a <<E\n$(rm y)\nE", "rm y"),
+            ("a # b\nrm y", "rm y"),
+            ("a $(rm y # z\n)", "rm y"),
+        ] {
+            assert!(shown(line).contains(hidden), "{line:?}: {}", shown(line));
+        }
+    }
+
+    #[test]
+    fn nothing_deep_is_too_deep() {
+        for open in
+            ["(", "( ", "{ ", "$(", "\"$(", "`", "$((", "${a:-", "if ", "! ", "a[$((", "sh -c \"", "case x in a) "]
+        {
+            for times in [1, 10, 100, 1000, 4000] {
+                let _ = read(&open.repeat(times));
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500))]
+
+        #[test]
+        fn no_line_makes_it_panic(line in "([a-c ]|[|&;<>(){}$`\"'\\\\*?~!#=\\[\\]\n0-9.:/-]|if|then|fi|for|in|do|done|case|esac|<<|\\$\\(|\\$\\{|sh -c |find -exec |xargs |env |9{12}){0,24}") {
+            let _ = read(&line);
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(line in "\\PC{0,60}") {
+            let _ = read(&line);
+        }
+
+        #[test]
+        fn quoting_hides_nothing_and_makes_nothing_up(words in prop::collection::vec("[ -~]{0,8}", 1..5)) {
+            let quoted: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
+            let script = read(&format!("printf {}", quoted.join(" ")));
+            let expected: Vec<Arg> =
+                ["printf".to_owned()].into_iter().chain(words).map(Arg::Literal).collect();
+            prop_assert_eq!(script.doubt(), None);
+            prop_assert_eq!(&script.commands[0].argv, &expected);
+        }
+    }
+}

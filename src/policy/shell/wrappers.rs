@@ -1,0 +1,262 @@
+//! Programs that run other programs: where in their words the other one begins, and whether they add anything of
+//! their own. A flag that is not in the table leaves that open, and open means doubt.
+
+use super::{Arg, DEEPEST, Inside, Script, Simple, read_at};
+
+/// A program that runs the rest of its words.
+struct Wrapper {
+    name: &'static str,
+    /// Single letters that take no value.
+    flags: &'static str,
+    /// Single letters that take one.
+    valued: &'static str,
+    /// Long flags, separated by spaces; those that end with `=` take a value.
+    long: &'static str,
+    /// Words between the flags and the program.
+    operands: usize,
+    /// It changes neither who runs the program nor what the program is.
+    is_transparent: bool,
+}
+
+const fn wrapper(
+    name: &'static str,
+    (flags, valued, long): (&'static str, &'static str, &'static str),
+    operands: usize,
+    is_transparent: bool,
+) -> Wrapper {
+    Wrapper { name, flags, valued, long, operands, is_transparent }
+}
+
+const WRAPPERS: &[Wrapper] = &[
+    wrapper("nohup", ("", "", ""), 0, true),
+    wrapper("nice", ("", "n", "--adjustment="), 0, true),
+    wrapper("ionice", ("t", "cn", "--class= --classdata= --ignore"), 0, true),
+    wrapper("time", ("pv", "f", "--portability --verbose --format="), 0, true),
+    wrapper("timeout", ("v", "ks", "--foreground --preserve-status --verbose --kill-after= --signal="), 1, true),
+    wrapper("stdbuf", ("", "ioe", "--input= --output= --error="), 0, true),
+    wrapper("command", ("p", "", ""), 0, true),
+    wrapper("builtin", ("", "", ""), 0, true),
+    wrapper("exec", ("cl", "a", ""), 0, true),
+    wrapper("setsid", ("cfw", "", "--ctty --fork --wait"), 0, false),
+    wrapper("env", ("i0v", "uC", "--ignore-environment --null --debug --unset= --chdir="), 0, false),
+    wrapper(
+        "sudo",
+        ("AbBEHkKnNPSi", "CDghpRrTtUu", "--preserve-env --user= --group= --non-interactive --login"),
+        0,
+        false,
+    ),
+    wrapper("doas", ("nLs", "aCu", ""), 0, false),
+    wrapper(
+        "xargs",
+        (
+            "0oprtx",
+            "adEIJLnPRs",
+            "--null --no-run-if-empty --verbose --arg-file= --delimiter= --max-args= --max-lines= --max-procs= \
+             --replace= --max-chars=",
+        ),
+        0,
+        true,
+    ),
+];
+
+const SHELLS: [&str; 8] = ["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish"];
+/// They run others in ways of their own.
+const OPAQUE: [&str; 18] = [
+    "parallel",
+    "watch",
+    "su",
+    "runuser",
+    "script",
+    "busybox",
+    "toybox",
+    "unshare",
+    "nsenter",
+    "chroot",
+    "strace",
+    "ltrace",
+    "flock",
+    "systemd-run",
+    "fakeroot",
+    "proot",
+    "entr",
+    "coproc",
+];
+
+/// What a command runs in turn, if it is there to run something.
+pub(super) fn inside(argv: &[Arg], depth: usize) -> Option<Inside> {
+    let path = argv.first()?.text()?;
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let mut inside = if depth >= DEEPEST {
+        let runs = name == "eval" || SHELLS.contains(&name) || WRAPPERS.iter().any(|wrapper| wrapper.name == name);
+        runs.then(|| opaque("commands in commands, too deep to follow"))
+    } else if SHELLS.contains(&name) {
+        shell(argv, depth)
+    } else if name == "eval" {
+        Some(eval(argv, depth))
+    } else if name == "find" {
+        find(argv, depth)
+    } else if OPAQUE.contains(&name) {
+        Some(opaque("it runs another program in a way of its own"))
+    } else {
+        WRAPPERS.iter().find(|wrapper| wrapper.name == name).and_then(|wrapper| wrapper.inside(argv, depth))
+    }?;
+    // A program that only shares the name could be anything.
+    inside.is_transparent &= path == name;
+    Some(inside)
+}
+
+fn opaque(why: &'static str) -> Inside {
+    Inside { script: Script::opaque(why), at: usize::MAX, is_transparent: false }
+}
+
+/// The command that these words are.
+fn command(argv: Vec<Arg>, depth: usize) -> Script {
+    let unresolved = (argv.first() == Some(&Arg::Unknown))
+        .then_some("what stands where a program is named is only known when it runs");
+    Script { commands: vec![Simple::new(argv, depth + 1)], unresolved, ..Script::default() }
+}
+
+impl Wrapper {
+    fn inside(&self, argv: &[Arg], depth: usize) -> Option<Inside> {
+        const NOT_PLAIN: &str = "it is not plain which of these words is the program";
+        let mut at = 1;
+        let mut replaced = None;
+        while let Some(word) = argv.get(at) {
+            let Some(word) = word.text() else { return Some(opaque(NOT_PLAIN)) };
+            at += 1;
+            if word == "--" {
+                break;
+            }
+            let is_flag = word.len() > 1 && word.starts_with('-');
+            let sets_variable = matches!(self.name, "env" | "sudo" | "doas") && is_assignment(word);
+            if !is_flag && !sets_variable {
+                at -= 1;
+                break;
+            }
+            if sets_variable || (self.name == "nice" && word[1..].bytes().all(|byte| byte.is_ascii_digit())) {
+                continue;
+            }
+            if self.name == "command" && matches!(word, "-v" | "-V") {
+                return None;
+            }
+            let Some((takes_next, value)) = self.flag(word) else { return Some(opaque(NOT_PLAIN)) };
+            let value = if takes_next { argv.get(at).and_then(Arg::text) } else { value };
+            if self.name == "xargs"
+                && (word.starts_with("-I") || word.starts_with("-J") || word.starts_with("--replace"))
+            {
+                let Some(mark) = value.filter(|mark| !mark.is_empty()) else { return Some(opaque(NOT_PLAIN)) };
+                replaced = Some(mark.to_owned());
+            }
+            at += usize::from(takes_next);
+        }
+        at += self.operands;
+        let mut inner = argv.get(at..).filter(|inner| !inner.is_empty())?.to_vec();
+        if self.name == "xargs" {
+            match &replaced {
+                Some(mark) => inner.iter_mut().for_each(|arg| forget(arg, mark)),
+                None => inner.push(Arg::Unknown),
+            }
+        }
+        Some(Inside { script: command(inner, depth), at, is_transparent: self.is_transparent })
+    }
+
+    /// Whether the flag takes the next word, and the value that stands in it; `None` for flags that are not known.
+    fn flag<'w>(&self, word: &'w str) -> Option<(bool, Option<&'w str>)> {
+        if word.starts_with("--") {
+            return match word.split_once('=') {
+                Some((name, value)) => {
+                    let known = self.long.split(' ').any(|known| known.strip_suffix('=') == Some(name));
+                    known.then_some((false, Some(value)))
+                }
+                None if self.long.split(' ').any(|known| known.strip_suffix('=') == Some(word)) => {
+                    Some((true, None))
+                }
+                None => self.long.split(' ').any(|known| known == word).then_some((false, None)),
+            };
+        }
+        for (at, letter) in word.char_indices().skip(1) {
+            if self.valued.contains(letter) {
+                let rest = &word[at + letter.len_utf8()..];
+                return Some((rest.is_empty(), Some(rest)));
+            }
+            if !self.flags.contains(letter) {
+                return None;
+            }
+        }
+        Some((false, None))
+    }
+}
+
+fn is_assignment(word: &str) -> bool {
+    let name = word.split_once('=').map(|(name, _)| name);
+    name.is_some_and(|name| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    })
+}
+
+/// What another word takes the place of is not known.
+fn forget(arg: &mut Arg, mark: &str) {
+    if arg.text().is_some_and(|text| text.contains(mark)) {
+        *arg = Arg::Unknown;
+    }
+}
+
+/// `sh -c LINE`; `sh FILE` is a program like others; without either it runs what it is sent.
+fn shell(argv: &[Arg], depth: usize) -> Option<Inside> {
+    const INPUT: &str = "a shell runs what it reads";
+    let mut takes_line = false;
+    for (at, word) in argv.iter().enumerate().skip(1) {
+        let Some(word) = word.text() else { return Some(opaque(INPUT)) };
+        match word.strip_prefix(['-', '+']) {
+            Some("c") => takes_line = true,
+            Some(letters) if !letters.is_empty() && letters.bytes().all(|byte| b"cefuvxl".contains(&byte)) => {
+                takes_line |= letters.contains('c');
+            }
+            Some(_) => return Some(opaque(INPUT)),
+            None if takes_line => {
+                let is_transparent = argv[1].text() == Some("-c") && at == 2;
+                return Some(Inside { script: read_at(word, depth + 1), at: usize::MAX, is_transparent });
+            }
+            None => return None,
+        }
+    }
+    Some(opaque(INPUT))
+}
+
+fn eval(argv: &[Arg], depth: usize) -> Inside {
+    let words: Option<Vec<&str>> = argv[1..].iter().map(Arg::text).collect();
+    match words {
+        Some(words) => {
+            Inside { script: read_at(&words.join(" "), depth + 1), at: usize::MAX, is_transparent: false }
+        }
+        None => opaque("`eval` runs what is only known when it runs"),
+    }
+}
+
+/// What `find -exec` runs.
+fn find(argv: &[Arg], depth: usize) -> Option<Inside> {
+    const RUN: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
+    let mut script = Script::default();
+    let mut first = None;
+    let mut at = 1;
+    while at < argv.len() {
+        at += 1;
+        match argv[at - 1].text() {
+            Some(word) if RUN.contains(&word) => {}
+            Some(_) => continue,
+            None => return Some(opaque("an expansion may make `find` run something")),
+        }
+        let end = argv[at..].iter().position(|word| matches!(word.text(), Some(";" | "+")));
+        let end = end.map_or(argv.len(), |length| at + length);
+        let mut words = argv[at..end].to_vec();
+        for word in &mut words {
+            forget(word, "{}");
+        }
+        let inner = command(words, depth);
+        script.unresolved = script.unresolved.or(inner.unresolved);
+        script.commands.extend(inner.commands);
+        first = first.or(Some(at));
+        at = end;
+    }
+    first.map(|at| Inside { script, at, is_transparent: false })
+}

@@ -1,0 +1,13 @@
+//! What calls cost: measured (`children`), put together (`report`), and written down for people (`table`).
+//!
+//! One call is one [`CallTelemetry`](crate::event::CallTelemetry): it is part of the event that ends the call and of
+//! the session's log, and never of a request. Results are not cached between calls: files change under a session
+//! (an editor, a build, another agent), and looking whether they did costs what reading them costs.
+
+mod children;
+mod report;
+mod table;
+
+pub use children::{Spent, Watch};
+pub use report::{Figures, Report, Steps, milliseconds};
+pub use table::table;

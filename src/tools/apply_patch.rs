@@ -1,0 +1,422 @@
+//! `apply_patch`: changes in several files at once, all of them or none.
+//!
+//! Everything is read and checked before anything is written; each file is replaced atomically, and if a later write
+//! fails, those before it are taken back.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::contract::{CallContext, Effect, Permission, Tool, ToolDefinition};
+use crate::output::{ToolError, ToolOutput};
+use crate::text;
+use crate::workspace::{Familiarity, Ledger, Workspace};
+
+use super::diff::{self, Change};
+use super::files::{self, WHOLE_BYTES};
+use super::patch::{self, Action, FilePatch, Hunk};
+use super::patch_match::{self, Misfit};
+use super::replace::Step;
+use super::{arguments, counted, definition, edit_match, replace, text_of};
+
+/// `apply_patch`: a patch of several files.
+pub struct ApplyPatch {
+    definition: ToolDefinition,
+    ledger: Arc<Ledger>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    patch: String,
+}
+
+impl ApplyPatch {
+    /// `ledger` knows what this session has read.
+    pub fn new(ledger: Arc<Ledger>) -> Self {
+        let mut definition = definition(
+            "apply_patch",
+            "Changes several files at once, all or none. Takes a unified diff, or *** Begin Patch with *** Add File: / \
+             Update File: / Delete File: sections; each hunk must fit one place.",
+            (Permission::Write, &[Effect::Files]),
+            json!({ "patch": { "type": "string", "description": "Paths relative to the workspace" } }),
+            &["patch"],
+        );
+        definition.default = false;
+        Self { definition, ledger }
+    }
+}
+
+impl Tool for ApplyPatch {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn writes<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
+        let files = patch::parse(text_of(arguments, "patch").unwrap_or_default()).unwrap_or_default();
+        files.iter().flat_map(FilePatch::paths).collect()
+    }
+
+    fn subject(&self, arguments: &Value) -> String {
+        match self.writes(arguments).as_slice() {
+            [] => String::new(),
+            [only] => (*only).to_owned(),
+            [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+        }
+    }
+
+    fn preview(&self, given: &Value, workspace: &Workspace) -> Result<String, ToolError> {
+        let arguments: Arguments = arguments(given.clone())?;
+        let plan = self.plan(&arguments.patch, workspace)?;
+        Ok(plan.files.iter().map(Planned::preview).collect())
+    }
+
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        // Nothing is awaited: a call that has begun to write cannot be dropped half way.
+        Box::pin(async move {
+            let arguments: Arguments = arguments(given)?;
+            let plan = self.plan(&arguments.patch, context.workspace)?;
+            self.write(&plan)
+        })
+    }
+}
+
+/// What a patch would do.
+#[derive(Default)]
+struct Plan {
+    files: Vec<Planned>,
+    /// What the person who wrote the patch should know.
+    notes: Vec<String>,
+}
+
+/// One file: what it holds before and after; `None` where it does not exist.
+struct Planned {
+    path: PathBuf,
+    name: String,
+    old: Option<String>,
+    new: Option<String>,
+    /// The file that this one was, whose mode it keeps.
+    from: Option<PathBuf>,
+    /// Whether the session knew the whole of it.
+    known: bool,
+}
+
+impl ApplyPatch {
+    fn plan(&self, patch: &str, workspace: &Workspace) -> Result<Plan, ToolError> {
+        const MOST_SHOWN: usize = 5;
+        let patches = patch::parse(patch).map_err(|error| ToolError::parameter(error.to_string()))?;
+        let (mut plan, mut wrong) = (Plan::default(), Vec::new());
+        for patch in &patches {
+            if let Err(errors) = self.plan_file(&mut plan, patch, workspace) {
+                wrong.extend(errors);
+            }
+        }
+        if wrong.is_empty() {
+            return Ok(plan);
+        }
+        let more = wrong.len().saturating_sub(MOST_SHOWN);
+        wrong.truncate(MOST_SHOWN);
+        let mut message = format!("Nothing was changed.\n{}", wrong.join("\n"));
+        if more > 0 {
+            let _ = write!(message, "\nand {}", counted(more as u64, "more mistake", "more mistakes"));
+        }
+        Err(ToolError::parameter(message))
+    }
+
+    fn plan_file(&self, plan: &mut Plan, file: &FilePatch<'_>, workspace: &Workspace) -> Result<(), Vec<String>> {
+        let path = file.path;
+        let at = self.find(plan, path, workspace).map_err(|why| vec![why])?;
+        let old = plan.files[at].new.clone();
+        if file.sets_mode {
+            plan.notes.push(format!("the mode of {path} was not set: use chmod for that"));
+        }
+        match (&file.action, old) {
+            (Action::Add(_), Some(_)) => {
+                Err(vec![format!("{path} exists already: update it instead of adding it")])
+            }
+            (Action::Add(content), None) => {
+                plan.files[at].new = Some(content.clone());
+                Ok(())
+            }
+            (Action::Delete(_) | Action::Update { .. }, None) => Err(vec![missing(workspace, path)]),
+            (Action::Delete(hunks), Some(old)) => {
+                if hunks.is_empty() {
+                    // No hunk proves that what goes was known.
+                    refuse_unknown(&plan.files[at], path, &old)?;
+                } else if !applied(plan, path, &old, hunks)?.is_empty() {
+                    return Err(vec![format!("{path} holds more than the patch deletes: it is not deleted")]);
+                }
+                plan.files[at].new = None;
+                Ok(())
+            }
+            (Action::Update { to, hunks }, Some(old)) => {
+                let new = applied(plan, path, &old, hunks)?;
+                let Some(to) = to else {
+                    plan.files[at].new = Some(new);
+                    return Ok(());
+                };
+                let target = self.find(plan, to, workspace).map_err(|why| vec![why])?;
+                if plan.files[target].new.is_some() {
+                    return Err(vec![format!("{to} exists already: {path} is not moved over it")]);
+                }
+                plan.files[at].new = None;
+                let (known, from) = (plan.files[at].known, plan.files[at].path.clone());
+                let moved = &mut plan.files[target];
+                (moved.new, moved.known, moved.from) = (Some(new), known, Some(from));
+                Ok(())
+            }
+        }
+    }
+
+    /// The file in the plan, read when it is first named.
+    fn find(&self, plan: &mut Plan, path: &str, workspace: &Workspace) -> Result<usize, String> {
+        if path.ends_with('/') {
+            return Err(format!("`{path}` names no file"));
+        }
+        let resolved = workspace.resolve(path).path;
+        if let Some(at) = plan.files.iter().position(|file| file.path == resolved) {
+            return Ok(at);
+        }
+        let old = read(workspace, path)?;
+        let known = old.as_ref().is_none_or(|old| {
+            old.is_empty() || self.ledger.familiarity(&resolved, old.as_bytes()) == Familiarity::Current
+        });
+        let name = workspace.display(&resolved);
+        plan.files.push(Planned { path: resolved, name, new: old.clone(), old, from: None, known });
+        Ok(plan.files.len() - 1)
+    }
+
+    fn write(&self, plan: &Plan) -> Result<ToolOutput, ToolError> {
+        let changed: Vec<&Planned> = plan.files.iter().filter(|file| file.old != file.new).collect();
+        let step = |file: &&Planned| Step {
+            path: file.path.clone(),
+            content: file.new.clone().map(String::into_bytes),
+            mode_of: file.from.clone(),
+        };
+        replace::all(changed.iter().map(step).collect()).map_err(|failed| {
+            let name = changed.iter().find(|file| file.path == failed.path).map_or("a file", |file| &file.name);
+            let mut error = files::failed(name, &failed.error);
+            error.message += match failed.lost.as_slice() {
+                [] => ". Nothing was changed: what was written before was taken back",
+                _ => ". These could not be taken back, read them again: ",
+            };
+            let lost: Vec<String> = failed.lost.iter().map(|path| path.display().to_string()).collect();
+            error.message += &lost.join(", ");
+            error
+        })?;
+        for file in &changed {
+            if let (Some(new), true) = (&file.new, file.known) {
+                self.ledger.remember(&file.path, new.as_bytes());
+            }
+        }
+        Ok(done(&changed, &plan.notes))
+    }
+}
+
+impl Planned {
+    fn change(&self) -> Change {
+        Change::between(self.old.as_deref().unwrap_or_default(), self.new.as_deref().unwrap_or_default())
+    }
+
+    fn what(&self) -> &'static str {
+        match (&self.old, &self.new, &self.from) {
+            (None, Some(_), Some(_)) => "moved to",
+            (None, _, _) => "added",
+            (Some(_), None, _) => "removed",
+            (Some(_), Some(_), _) => "changed",
+        }
+    }
+
+    fn preview(&self) -> String {
+        let diff = diff::unified(
+            &self.name,
+            self.old.as_deref().unwrap_or_default(),
+            self.new.as_deref().unwrap_or_default(),
+        );
+        match (&self.old, &self.new) {
+            (Some(_), Some(_)) => diff,
+            _ => format!("{} {}\n{diff}", self.what(), self.name),
+        }
+    }
+}
+
+fn done(changed: &[&Planned], notes: &[String]) -> ToolOutput {
+    let mut observation = String::new();
+    let (mut sum, mut list) = (Change { added: 0, removed: 0 }, Vec::new());
+    for file in changed {
+        let (what, name, change) = (file.what(), &file.name, file.change());
+        let _ = writeln!(observation, "{what} {name} ({change})");
+        list.push(json!({ "path": name, "what": what, "added": change.added, "removed": change.removed }));
+        sum = Change { added: sum.added + change.added, removed: sum.removed + change.removed };
+    }
+    if changed.is_empty() {
+        observation += "nothing to change: the files hold all of this already\n";
+    }
+    for note in notes {
+        let _ = writeln!(observation, "note: {note}");
+    }
+    ToolOutput {
+        result: json!({ "files": list, "added": sum.added, "removed": sum.removed }),
+        observation: observation.trim_end().to_owned(),
+        summary: format!("{}, {sum}", counted(changed.len() as u64, "file", "files")),
+        ..ToolOutput::default()
+    }
+}
+
+/// What a file holds; `None` where there is none.
+fn read(workspace: &Workspace, path: &str) -> Result<Option<String>, String> {
+    let resolved = workspace.resolve(path).path;
+    if fs::metadata(&resolved).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+        return Ok(None);
+    }
+    let found = files::find_file(workspace, path).map_err(|error| error.message)?;
+    if found.metadata.len() > WHOLE_BYTES {
+        let size = files::size(found.metadata.len());
+        return Err(format!("{path} has {size}: files that large are not patched"));
+    }
+    let bytes = files::read_whole(path, &found).map_err(|error| error.message)?;
+    String::from_utf8(bytes).map(Some).map_err(|_| format!("{path} is not UTF-8 text: it is not patched"))
+}
+
+fn missing(workspace: &Workspace, path: &str) -> String {
+    match files::find(workspace, path) {
+        Err(error) => error.message,
+        Ok(_) => format!("{path} was deleted earlier in this patch"),
+    }
+}
+
+fn refuse_unknown(file: &Planned, path: &str, now: &str) -> Result<(), Vec<String>> {
+    let is_own = file.old.as_deref() != Some(now);
+    if file.known || is_own {
+        return Ok(());
+    }
+    Err(vec![format!("{path} was not read in this session, or has changed since: read it before you delete it")])
+}
+
+/// The text with the hunks applied; what was forgiven is noted.
+fn applied(plan: &mut Plan, path: &str, old: &str, hunks: &[Hunk<'_>]) -> Result<String, Vec<String>> {
+    let patched = patch_match::apply(old, hunks).map_err(|misfits| {
+        misfits
+            .iter()
+            .map(|(index, misfit)| misfit_said(path, old, *index, &hunks[*index], misfit))
+            .collect::<Vec<_>>()
+    })?;
+    if let Some(forgiven) = patched.forgiven {
+        plan.notes.push(format!("{path} matched although {forgiven} differ"));
+    }
+    Ok(patched.text)
+}
+
+fn misfit_said(path: &str, content: &str, index: usize, hunk: &Hunk<'_>, misfit: &Misfit) -> String {
+    let place = format!("{path}: hunk {} (line {} of the patch)", index + 1, hunk.line);
+    match misfit {
+        Misfit::Missing => {
+            let old = hunk.old().collect::<Vec<_>>().join("\n");
+            match edit_match::nearest_shown(content, &old) {
+                Some(nearest) => {
+                    format!(
+                        "{place}: its lines are not in the file; the nearest passage is\n{}",
+                        nearest.trim_end()
+                    )
+                }
+                None => format!("{place}: its lines are not in the file, nor anything like them: read it again"),
+            }
+        }
+        Misfit::Ambiguous(lines) => {
+            let lines = lines.iter().take(10).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            format!("{place}: fits at several places, lines {lines}: add lines of context")
+        }
+        Misfit::NoHeading(heading) => {
+            format!("{place}: the line `{}` after @@ is not in the file", text::one_line(heading, 120))
+        }
+        Misfit::Placeless => format!("{place}: only adds lines and does not say where: add lines of context"),
+        Misfit::Overlaps => format!("{place}: changes lines that another hunk changes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read_file::ReadFile;
+    use super::super::testing::Place;
+    use super::*;
+
+    fn tool() -> ApplyPatch {
+        ApplyPatch::new(Arc::default())
+    }
+
+    fn patch(text: &str) -> Value {
+        json!({ "patch": text })
+    }
+
+    #[test]
+    fn several_files_at_once() {
+        let place = Place::with(&[("a.rs", "one\ntwo\n"), ("old.rs", "x\ny\n"), ("gone.rs", "bye\n")]);
+        let text = "diff --git a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n\
+                    diff --git a/old.rs b/dir/new.rs\nrename from old.rs\nrename to dir/new.rs\n\
+                    diff --git a/gone.rs b/gone.rs\ndeleted file mode 100644\n--- a/gone.rs\n+++ /dev/null\n@@ -1 +0,0 @@\n-bye\n\
+                    --- /dev/null\n+++ b/fresh.rs\n@@ -0,0 +1 @@\n+hello\n";
+        assert_eq!(tool().writes(&patch(text)), ["a.rs", "old.rs", "dir/new.rs", "gone.rs", "fresh.rs"]);
+        let preview = tool().preview(&patch(text), &place.workspace).expect("it applies");
+        assert!(preview.contains("-two\n+2\n") && preview.contains("removed gone.rs\n"), "{preview}");
+        assert!(place.path("gone.rs").exists(), "a preview changes nothing");
+        let output = place.call(&tool(), patch(text)).expect("it applies");
+        assert_eq!(
+            output.observation,
+            "changed a.rs (+1 −1 lines)\nremoved old.rs (+0 −2 lines)\nmoved to dir/new.rs (+2 −0 lines)\n\
+             removed gone.rs (+0 −1 lines)\nadded fresh.rs (+1 −0 lines)"
+        );
+        assert_eq!((place.text("a.rs"), place.text("dir/new.rs")), ("one\n2\n".to_owned(), "x\ny\n".to_owned()));
+        assert!(!place.path("old.rs").exists() && !place.path("gone.rs").exists());
+        assert_eq!(place.text("fresh.rs"), "hello\n");
+    }
+
+    #[test]
+    fn one_hunk_that_does_not_fit_changes_nothing() {
+        let place = Place::with(&[("a", "one\n"), ("b", "fn main() {\n    let total = 1;\n}\nx\nx\n")]);
+        let text = "*** Begin Patch\n*** Update File: a\n-one\n+1\n*** Update File: b\n@@\n-    let total = 2;\n+    z\n\
+                    @@\n-x\n+y\n*** Update File: none\n@@\n-x\n+y\n*** End Patch\n";
+        let error = place.fail(&tool(), patch(text));
+        assert!(
+            error.starts_with(
+                "Nothing was changed.\nb: hunk 1 (line 6 of the patch): its lines are not in the file"
+            )
+        );
+        assert!(error.contains("2\t    let total = 1;"), "{error}");
+        assert!(error.contains("b: hunk 2 (line 9 of the patch): fits at several places, lines 4, 5"), "{error}");
+        assert!(error.contains("none does not exist"), "{error}");
+        assert_eq!(place.text("a"), "one\n");
+    }
+
+    #[test]
+    fn what_is_there_is_not_overwritten_and_what_was_not_read_is_not_deleted() {
+        let place = Place::with(&[("a", "a\n"), ("b", "b\n")]);
+        let envelope = |body: &str| patch(&format!("*** Begin Patch\n{body}\n*** End Patch"));
+        let ledger = Arc::new(Ledger::default());
+        let tool = ApplyPatch::new(ledger.clone());
+        assert!(place.fail(&tool, envelope("*** Add File: a\n+x")).contains("a exists already"));
+        let over = "*** Update File: a\n*** Move to: b\n-a\n+x";
+        assert!(place.fail(&tool, envelope(over)).contains("is not moved over it"));
+        assert!(place.fail(&tool, envelope("*** Delete File: a")).contains("was not read in this session"));
+        place.read(&ReadFile::new(ledger), json!({ "path": "a" }));
+        assert_eq!(place.read(&tool, envelope("*** Delete File: a")), "removed a (+0 −1 lines)");
+        assert!(place.fail(&tool, patch("hello")).contains("a patch is a unified diff"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn mode_line_endings_and_byte_order_mark_are_kept() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = Place::with(&[("run.sh", "\u{feff}one\r\ntwo\r\n")]);
+        let mode = |name: &str| fs::metadata(place.path(name)).expect("it is there").permissions().mode() & 0o777;
+        fs::set_permissions(place.path("run.sh"), fs::Permissions::from_mode(0o750)).expect("it can be set");
+        let text = "*** Begin Patch\n*** Update File: run.sh\n*** Move to: go.sh\n-one\n+1\n+1b\n*** End Patch";
+        place.read(&tool(), patch(text));
+        assert_eq!((place.text("go.sh").as_str(), mode("go.sh")), ("\u{feff}1\r\n1b\r\ntwo\r\n", 0o750));
+        let text = "diff --git a/x b/x\nnew file mode 100755\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+x\n";
+        assert!(place.read(&tool(), patch(text)).contains("the mode of x was not set"));
+    }
+}

@@ -1,0 +1,252 @@
+//! `fetch_url`: the readable text of a page of the public internet. [`Net::fetch`] decides where a request may go; here
+//! what came is made fit to be read.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use encoding_rs::Encoding;
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::contract::{CallContext, Effect, Permission, Tool, ToolDefinition};
+use crate::net::{FetchError, FetchRules, Fetched, Net, parse_url};
+use crate::output::{ToolError, ToolErrorKind, ToolOutput};
+use crate::text;
+
+use super::bounded::Bounded;
+use super::files::size;
+use super::readable::{self, Page};
+use super::{arguments, bytes_for, definition, text_of};
+
+/// The longest that a page may take, name lookup and redirects included.
+const LONGEST: Duration = Duration::from_secs(30);
+const CONNECT: Duration = Duration::from_secs(10);
+const MOST_BYTES: usize = 5 * 1024 * 1024;
+const MOST_REDIRECTS: usize = 5;
+const ACCEPT: &str = "text/html, application/xhtml+xml, text/plain, application/json;q=0.9, */*;q=0.1";
+
+/// `fetch_url`: a page as text.
+pub struct FetchUrl {
+    definition: ToolDefinition,
+    net: Arc<Net>,
+    /// Hosts that may be reached although they are private.
+    allow: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    url: String,
+    max_tokens: Option<usize>,
+}
+
+impl FetchUrl {
+    /// `allow` names hosts of the private network that may be reached as well.
+    pub fn new(net: Arc<Net>, allow: Vec<String>) -> Self {
+        let mut definition = definition(
+            "fetch_url",
+            "Gets a web page as readable text. Public http(s) addresses, text, HTML and JSON only; nothing is sent along.",
+            (Permission::Read, &[Effect::Network]),
+            json!({
+                "url": { "type": "string" },
+                "max_tokens": { "type": "integer", "minimum": 1, "description": "Most to return" },
+            }),
+            &["url"],
+        );
+        definition.default = false;
+        Self { definition, net, allow }
+    }
+
+    async fn fetch(&self, url: &str, time: Duration) -> Result<Fetched, ToolError> {
+        let rules = FetchRules {
+            allow: &self.allow,
+            most_bytes: MOST_BYTES,
+            most_redirects: MOST_REDIRECTS,
+            connect_timeout: CONNECT,
+        };
+        match tokio::time::timeout(time, self.net.fetch(url, ACCEPT, rules)).await {
+            Ok(fetched) => fetched.map_err(|error| said(&error)),
+            Err(_) => {
+                let message = format!("no whole answer from {url} within {} s", time.as_secs());
+                Err(ToolError::new(ToolErrorKind::Timeout, message))
+            }
+        }
+    }
+}
+
+impl Tool for FetchUrl {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn subject(&self, arguments: &Value) -> String {
+        text_of(arguments, "url").unwrap_or_default().to_owned()
+    }
+
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let Arguments { url, max_tokens } = arguments(given)?;
+            let fetched = self.fetch(&url, LONGEST.min(context.timeout)).await?;
+            let page = page(&fetched);
+            if fetched.status >= 400 {
+                return Err(refused(&fetched, page.as_ref()));
+            }
+            let keep = bytes_for(max_tokens.map_or(context.max_tokens, |most| most.min(context.max_tokens)));
+            Ok(match page {
+                Some(page) => shown(&fetched, page, Bounded::new(keep, context.keep)),
+                None => described(&fetched),
+            })
+        })
+    }
+}
+
+/// The page as text; `None` where it is something else.
+fn page(fetched: &Fetched) -> Option<Page> {
+    let kind = kind(&fetched.content_type);
+    let is_html = matches!(kind.as_str(), "text/html" | "application/xhtml+xml")
+        || kind.is_empty() && fetched.body.trim_ascii_start().starts_with(b"<");
+    let is_text = is_html
+        || kind.starts_with("text/")
+        || kind.is_empty() && !fetched.body.contains(&0)
+        || ["json", "xml", "yaml", "javascript", "x-sh", "toml", "csv", "ndjson"]
+            .iter()
+            .any(|end| kind.ends_with(end));
+    if !is_text {
+        return None;
+    }
+    let text = decoded(fetched, is_html);
+    if !is_html {
+        return Some(Page { title: String::new(), text: text.into_owned() });
+    }
+    let base = parse_url(&fetched.url).ok();
+    let absolute = |link: &str| {
+        let leads_on = !link.is_empty() && !link.starts_with('#');
+        let target = base.as_ref().filter(|_| leads_on)?.join(link).ok()?;
+        matches!(target.scheme(), "http" | "https").then(|| target.to_string())
+    };
+    Some(readable::read(&text, &absolute))
+}
+
+/// `text/html` of `Text/HTML; charset=x`.
+fn kind(content_type: &str) -> String {
+    content_type.split(';').next().unwrap_or_default().trim().to_lowercase()
+}
+
+/// In the encoding that the server names, else a byte order mark or the page itself; else UTF-8.
+fn decoded(fetched: &Fetched, is_html: bool) -> Cow<'_, str> {
+    const WHERE_PAGES_SAY: usize = 1024;
+    let start = &fetched.body[..fetched.body.len().min(WHERE_PAGES_SAY)];
+    let in_page = is_html.then(|| charset(&String::from_utf8_lossy(start))).flatten();
+    let named = charset(&fetched.content_type).or(in_page).unwrap_or(encoding_rs::UTF_8);
+    named.decode(&fetched.body).0
+}
+
+fn charset(text: &str) -> Option<&'static Encoding> {
+    let lower = text.to_ascii_lowercase();
+    let (_, rest) = lower.split_once("charset=")?;
+    let label = rest.trim_start_matches(['"', '\'']);
+    let end = label.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | ':' | '.'));
+    Encoding::for_label(&label.as_bytes()[..end.unwrap_or(label.len())])
+}
+
+fn shown(fetched: &Fetched, page: Page, mut bounded: Bounded<'_>) -> ToolOutput {
+    /// A page says first what matters most.
+    const HEAD_PERCENT: usize = 90;
+    let Fetched { url, status, content_type, whole, .. } = fetched;
+    let bytes = page.text.len();
+    bounded.push(&page.text);
+    let kept = bounded.show(HEAD_PERCENT);
+    let title = text::one_line(&page.title, 300);
+    let mut observation = if title.is_empty() { url.clone() } else { format!("{title}\n{url}") };
+    observation += "\n\n";
+    observation += if kept.text.trim().is_empty() { "[the page has no text]" } else { &kept.text };
+    if !whole {
+        let _ = write!(observation, "\n[only the first {} of the page were read]", size(MOST_BYTES as u64));
+    }
+    ToolOutput {
+        result: json!({
+            "url": url, "status": status, "title": page.title, "content_type": content_type, "text": page.text,
+        }),
+        summary: format!("{status}, {}", size(bytes as u64)),
+        observation,
+        truncated: kept.truncated || !whole,
+        spill_id: kept.spill_id,
+        ..ToolOutput::default()
+    }
+}
+
+fn described(fetched: &Fetched) -> ToolOutput {
+    let Fetched { url, status, content_type, body, whole } = fetched;
+    let least = if *whole { "" } else { "more than " };
+    let kind = if content_type.is_empty() { "something that is no text" } else { content_type };
+    let what = format!("{kind}, {least}{}", size(body.len() as u64));
+    ToolOutput {
+        result: json!({ "url": url, "status": status, "title": "", "content_type": content_type, "text": "" }),
+        observation: format!("{url} is {what}: no text to show."),
+        summary: what,
+        ..ToolOutput::default()
+    }
+}
+
+/// A status that is a refusal, with what the server says about it.
+fn refused(fetched: &Fetched, page: Option<&Page>) -> ToolError {
+    let Fetched { url, status, .. } = fetched;
+    let kind = match status {
+        408 | 425 | 429 | 500.. => ToolErrorKind::Transient,
+        _ => ToolErrorKind::Permanent,
+    };
+    let words = page.map_or(String::new(), |page| text::one_line(&format!("{} {}", page.title, page.text), 400));
+    let words = words.trim();
+    ToolError::new(kind, format!("{url}: HTTP {status}{}{words}", if words.is_empty() { "" } else { ": " }))
+}
+
+fn said(error: &FetchError) -> ToolError {
+    let kind = match error {
+        error if error.is_transient() => ToolErrorKind::Transient,
+        FetchError::Net(_) | FetchError::Login | FetchError::Private { .. } => ToolErrorKind::Parameter,
+        _ => ToolErrorKind::Permanent,
+    };
+    ToolError::new(kind, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fetched(content_type: &str, body: &[u8]) -> Fetched {
+        Fetched {
+            url: "http://h/dir/page".to_owned(),
+            status: 200,
+            content_type: content_type.to_owned(),
+            body: body.to_vec(),
+            whole: true,
+        }
+    }
+
+    #[test]
+    fn what_is_text_is_decoded_and_what_is_not_is_described() {
+        for (content_type, body, expected) in [
+            ("text/html; charset=utf-8", "<p>中".as_bytes(), Some("中")),
+            ("text/html", b"<meta charset=\"windows-1252\"><p>caf\xe9", Some("café")),
+            ("text/html;charset=Shift_JIS", b"<p>\x93\xfa", Some("日")),
+            ("text/plain", b"\xef\xbb\xbf<p> plain", Some("<p> plain")),
+            ("text/plain; charset=nonsense", b"a\xff", Some("a\u{fffd}")),
+            ("application/problem+json", b"{\"a\":1}", Some("{\"a\":1}")),
+            ("", b"<b>guessed</b>", Some("guessed")),
+            ("", b"\0\x01", None),
+            ("image/png", b"\x89PNG", None),
+            (
+                "text/html",
+                b"<a href='../x#y'>up</a> <a href='mailto:a@b'>mail</a>",
+                Some("[up](http://h/x#y) mail"),
+            ),
+        ] {
+            let page = page(&fetched(content_type, body));
+            assert_eq!(page.as_ref().map(|page| page.text.as_str()), expected, "{content_type}");
+        }
+        let described = described(&fetched("image/png", b"\x89PNG"));
+        assert_eq!(described.observation, "http://h/dir/page is image/png, 4 B: no text to show.");
+    }
+}

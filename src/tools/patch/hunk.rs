@@ -1,0 +1,87 @@
+//! Hunks, alike in both forms: `@@` with numbers or with a line to look below, then lines that stay, go and come.
+
+use super::{Hunk, Line, Lines, PatchError};
+
+/// All hunks up to the next file, or to the end.
+pub(super) fn all<'a>(lines: &mut Lines<'a>) -> Result<Vec<Hunk<'a>>, PatchError> {
+    let mut hunks = Vec::new();
+    while let Some(line) = lines.peek() {
+        let bare = lines.in_envelope && line.starts_with([' ', '+', '-']);
+        if !(line.starts_with("@@") || bare) {
+            break;
+        }
+        hunks.push(one(lines)?);
+        lines.skip_blank();
+    }
+    Ok(hunks)
+}
+
+fn one<'a>(lines: &mut Lines<'a>) -> Result<Hunk<'a>, PatchError> {
+    let mut hunk = Hunk { line: lines.number(), ..Hunk::default() };
+    let mut owed = (0, 0);
+    while let Some(line) = lines.peek().filter(|line| line.starts_with("@@")) {
+        match numbers(line) {
+            Some((start, counts)) => (hunk.start, owed) = (Some(start), counts),
+            None => {
+                let heading = line.trim_matches('@').trim();
+                hunk.headings.extend(Some(heading).filter(|heading| !heading.is_empty()));
+            }
+        }
+        lines.next();
+    }
+    // Lines that are wholly empty: at the end of a hunk they only stand before what comes next.
+    let mut empty = 0;
+    while let Some(line) = lines.peek() {
+        let all_there = owed == (0, 0);
+        let sure = all_there || line.starts_with("--- a/") || line.starts_with("--- /dev/null");
+        let is_signature = all_there && hunk.start.is_some() && line == "-- ";
+        if is_signature || sure && lines.names_follow() {
+            break;
+        }
+        let kind = line.as_bytes().first();
+        let (parsed, old, new) = match kind {
+            None => (Some(Line::Same("")), 1, 1),
+            Some(b' ') => (Some(Line::Same(&line[1..])), 1, 1),
+            Some(b'-') => (Some(Line::Old(&line[1..])), 1, 0),
+            Some(b'+') => (Some(Line::New(&line[1..])), 0, 1),
+            // `\ No newline at end of file`
+            Some(b'\\') => (None, 0, 0),
+            Some(_) => break,
+        };
+        match parsed {
+            Some(line) => hunk.lines.push(line),
+            None => {
+                let last = hunk.lines.last();
+                hunk.old_unended |= matches!(last, Some(Line::Old(_) | Line::Same(_)));
+                hunk.new_unended |= matches!(last, Some(Line::New(_) | Line::Same(_)));
+            }
+        }
+        empty = if kind.is_none() { empty + 1 } else { 0 };
+        owed = (owed.0.saturating_sub(old), owed.1.saturating_sub(new));
+        lines.next();
+    }
+    hunk.lines.truncate(hunk.lines.len() - empty);
+    if lines.peek().is_some_and(|line| line.trim_end() == "*** End of File") {
+        hunk.at_end = true;
+        lines.next();
+    }
+    if hunk.lines.iter().all(|line| matches!(line, Line::Same(_))) {
+        let message = "this hunk changes nothing: no line begins with - or +".to_owned();
+        return Err(PatchError { line: hunk.line, message });
+    }
+    Ok(hunk)
+}
+
+/// `@@ -START[,COUNT] +START[,COUNT] @@`: the old start, and both counts.
+fn numbers(line: &str) -> Option<(usize, (usize, usize))> {
+    let (old, new) = line.strip_prefix("@@ -")?.split_once(" +")?;
+    let range = |text: &str| {
+        let (start, count) = text.split_once(',').unwrap_or((text, "1"));
+        Some((start.trim().parse::<usize>().ok()?, count.trim().parse::<usize>().ok()?))
+    };
+    let new = new.split_once(" @@").map_or(new, |(range, _)| range);
+    let ((start, old), (_, new)) = (range(old)?, range(new)?);
+    // A passage without old lines is said to stand behind the line that is named.
+    let start = start + usize::from(old == 0);
+    Some((start, (old, new)))
+}

@@ -1,0 +1,155 @@
+//! Unified diffs: git's headers, or `---` and `+++` alone, and whatever text stands around them.
+
+use super::{Action, FilePatch, Hunk, Line, Lines, PatchError, hunk};
+
+/// All files of the diff; what stands around it is passed over.
+pub(super) fn files<'a>(lines: &mut Lines<'a>) -> Result<Vec<FilePatch<'a>>, PatchError> {
+    let mut files = Vec::new();
+    while lines.peek().is_some() {
+        let starts = lines.peek().is_some_and(|line| line.starts_with("diff --git ")) || lines.names_follow();
+        if starts {
+            files.push(file(lines)?);
+        } else if files.is_empty() || lines.peek().is_some_and(|line| !line.starts_with("@@")) {
+            // A message before the diff, a signature behind it.
+            lines.next();
+        } else {
+            return lines.wrong("a hunk without the file it belongs to");
+        }
+    }
+    Ok(files)
+}
+
+fn file<'a>(lines: &mut Lines<'a>) -> Result<FilePatch<'a>, PatchError> {
+    let line = lines.number();
+    let header = header(lines)?;
+    let hunks = hunk::all(lines)?;
+    let named = header.old.zip(header.new).or(header.renamed.0.zip(header.renamed.1)).or(header.names);
+    let Some((old, new)) = named else {
+        return Err(PatchError { line, message: "the names of the file are missing".to_owned() });
+    };
+    let sets_mode = header.sets_mode;
+    let done = |path, action| Ok(FilePatch { path, action, line, sets_mode });
+    match (old == NOWHERE || header.created, new == NOWHERE || header.deleted) {
+        (true, true) => Err(PatchError { line, message: "both names are /dev/null".to_owned() }),
+        (true, false) => done(plain(new, "b/", line)?, Action::Add(created(&hunks)?)),
+        (false, true) => done(plain(old, "a/", line)?, Action::Delete(hunks)),
+        (false, false) => {
+            let (old, new) = match header.renamed {
+                // These names have no prefix.
+                (Some(old), Some(new)) => (plain(old, "", line)?, plain(new, "", line)?),
+                _ if old.starts_with("a/") && new.starts_with("b/") => {
+                    (plain(old, "a/", line)?, plain(new, "b/", line)?)
+                }
+                _ if old == new => (plain(old, "", line)?, plain(new, "", line)?),
+                _ => {
+                    let message =
+                        format!("the names {old} and {new} differ: a move says rename from and rename to");
+                    return Err(PatchError { line, message });
+                }
+            };
+            let to = (old != new).then_some(new);
+            if hunks.is_empty() && to.is_none() && !sets_mode {
+                return Err(PatchError { line, message: format!("{old} has no hunk that begins with @@") });
+            }
+            done(old, Action::Update { to, hunks })
+        }
+    }
+}
+
+/// What git says of a file before its hunks.
+#[derive(Default)]
+struct Header<'a> {
+    names: Option<(&'a str, &'a str)>,
+    old: Option<&'a str>,
+    new: Option<&'a str>,
+    renamed: (Option<&'a str>, Option<&'a str>),
+    created: bool,
+    deleted: bool,
+    sets_mode: bool,
+}
+
+const NOWHERE: &str = "/dev/null";
+
+fn header<'a>(lines: &mut Lines<'a>) -> Result<Header<'a>, PatchError> {
+    let mut header = Header::default();
+    let mut first = true;
+    while let Some(line) = lines.peek() {
+        let after = |prefix: &str| line.strip_prefix(prefix).map(str::trim_end);
+        if let Some(names) = after("diff --git ").filter(|_| first) {
+            header.names = two_names(names);
+        } else if lines.names_follow() {
+            let name = |line: &'a str| unquoted(line[4..].split('\t').next().unwrap_or_default().trim_end());
+            header.old = Some(name(line));
+            lines.next();
+            header.new = lines.next().map(name);
+            break;
+        } else if let Some(name) = after("rename from ") {
+            header.renamed.0 = Some(unquoted(name));
+        } else if let Some(name) = after("rename to ") {
+            header.renamed.1 = Some(unquoted(name));
+        } else if line.starts_with("new file mode ") {
+            header.created = true;
+            header.sets_mode = !line.ends_with("100644");
+        } else if line.starts_with("deleted file mode ") {
+            header.deleted = true;
+        } else if line.starts_with("new mode ") {
+            header.sets_mode = true;
+        } else if line.starts_with("copy ") {
+            return lines.wrong("copies are not done: add the new file with its content");
+        } else if line.starts_with("GIT binary patch") || line.starts_with("Binary files ") {
+            return lines.wrong("binary files are not patched");
+        } else if !["old mode ", "index ", "similarity index ", "dissimilarity index "]
+            .iter()
+            .any(|prefix| line.starts_with(prefix))
+        {
+            break;
+        }
+        first = false;
+        lines.next();
+    }
+    Ok(header)
+}
+
+/// `a/X b/X`: the two names are the same but for their prefix, so they can be told apart even with spaces.
+fn two_names(names: &str) -> Option<(&str, &str)> {
+    let middle = names.len() / 2;
+    let (old, new) = (names.get(..middle)?, names.get(middle + 1..)?);
+    (old.strip_prefix("a/")? == new.strip_prefix("b/")?).then_some((old, new))
+}
+
+fn unquoted(name: &str) -> &str {
+    name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name)
+}
+
+/// A name without its prefix.
+fn plain<'a>(name: &'a str, prefix: &str, line: usize) -> Result<&'a str, PatchError> {
+    let wrong = |message: &str| Err(PatchError { line, message: message.to_owned() });
+    if name.contains('\\') {
+        return wrong("write the name of the file as plain text, without escapes");
+    }
+    match name.strip_prefix(prefix).unwrap_or(name) {
+        "" => wrong("the name of the file is empty"),
+        name => Ok(name),
+    }
+}
+
+fn created(hunks: &[Hunk<'_>]) -> Result<String, PatchError> {
+    let mut content = String::new();
+    for hunk in hunks {
+        for line in &hunk.lines {
+            match line {
+                Line::New(line) => content.extend([*line, "\n"]),
+                // Stripped of its plus, an empty line looks like context.
+                Line::Same("") => content.push('\n'),
+                Line::Same(_) | Line::Old(_) => {
+                    let message = "a new file has only lines that begin with +".to_owned();
+                    return Err(PatchError { line: hunk.line, message });
+                }
+            }
+        }
+    }
+    if hunks.last().is_some_and(|hunk| hunk.new_unended) {
+        content.pop();
+    }
+    Ok(content)
+}

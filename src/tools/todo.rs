@@ -1,0 +1,168 @@
+//! `todo`: the plan of a long task, replaced as a whole by each call. It is kept in the session's state, so that it is
+//! there when the session goes on, and shown to the person who watches.
+
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
+use crate::output::{ToolError, ToolOutput};
+use crate::text;
+
+use super::{arguments, definition};
+
+/// The key of the session's state that holds the items.
+const STATE: &str = "todo";
+/// More than this is no plan that anybody follows.
+const MOST_ITEMS: usize = 50;
+
+/// `todo`: the plan that the person sees.
+pub struct Todo {
+    definition: ToolDefinition,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    items: Vec<Item>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Item {
+    text: String,
+    status: Status,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Pending,
+    Doing,
+    Done,
+}
+
+impl Todo {
+    pub fn new() -> Self {
+        let definition = definition(
+            "todo",
+            "Replaces your plan, which the user sees. For long tasks: send all items, at most one `doing`.",
+            (Permission::Read, &[]),
+            json!({
+                "items": { "type": "array", "items": {
+                    "type": "object",
+                    "properties": {
+                        "text": { "type": "string" },
+                        "status": { "type": "string", "enum": ["pending", "doing", "done"] },
+                    },
+                    "required": ["text", "status"],
+                    "additionalProperties": false,
+                } },
+            }),
+            &["items"],
+        );
+        Self { definition }
+    }
+}
+
+impl Tool for Todo {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    /// It returns nothing but counts.
+    fn trusted(&self) -> bool {
+        true
+    }
+
+    fn subject(&self, _arguments: &Value) -> String {
+        String::new()
+    }
+
+    fn call<'a>(
+        &'a self,
+        given: Value,
+        _context: CallContext<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let Arguments { items } = arguments(given)?;
+            check(&items)?;
+            Ok(replaced(&items))
+        })
+    }
+}
+
+/// What a schema cannot say.
+fn check(items: &[Item]) -> Result<(), ToolError> {
+    let doing = count(items, Status::Doing);
+    if doing > 1 {
+        return Err(ToolError::parameter(format!(
+            "{doing} items are `doing`: at most one may be, the others wait"
+        )));
+    }
+    if let Some(at) = items.iter().position(|item| item.text.trim().is_empty()) {
+        return Err(ToolError::parameter(format!("item {} has no text", at + 1)));
+    }
+    if items.len() > MOST_ITEMS {
+        let many = items.len();
+        return Err(ToolError::parameter(format!("{many} items are too many to follow: at most {MOST_ITEMS}")));
+    }
+    Ok(())
+}
+
+fn replaced(items: &[Item]) -> ToolOutput {
+    let (done, total) = (count(items, Status::Done), items.len());
+    let state = if items.is_empty() { Value::Null } else { json!(items) };
+    let counts = if items.is_empty() { "no plan".to_owned() } else { format!("{done} of {total} done") };
+    let summary: Vec<String> = std::iter::once(counts.clone()).chain(items.iter().map(line)).collect();
+    ToolOutput {
+        result: json!({ "items": items, "done": done, "total": total }),
+        observation: format!("The plan is kept: {counts}."),
+        summary: summary.join("\n"),
+        state_update: Map::from_iter([(STATE.to_owned(), state)]),
+        ..ToolOutput::default()
+    }
+}
+
+fn line(item: &Item) -> String {
+    let mark = match item.status {
+        Status::Pending => '☐',
+        Status::Doing => '▸',
+        Status::Done => '✓',
+    };
+    format!("{mark} {}", text::one_line(&item.text, 200))
+}
+
+fn count(items: &[Item], status: Status) -> usize {
+    items.iter().filter(|item| item.status == status).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Place;
+    use super::*;
+
+    fn items(items: &[(&str, &str)]) -> Value {
+        let items: Vec<Value> =
+            items.iter().map(|(text, status)| json!({ "text": text, "status": status })).collect();
+        json!({ "items": items })
+    }
+
+    #[test]
+    fn a_plan_is_counted_shown_and_kept() {
+        let plan = items(&[("look", "done"), ("change\nit", "doing"), ("check", "pending")]);
+        let output = Place::new().call(&Todo::new(), plan.clone()).expect("it is kept");
+        assert_eq!(output.observation, "The plan is kept: 1 of 3 done.");
+        assert_eq!(output.summary, "1 of 3 done\n✓ look\n▸ change it\n☐ check");
+        assert_eq!(output.state_update["todo"], plan["items"]);
+        let output = Place::new().call(&Todo::new(), items(&[])).expect("it is cleared");
+        assert_eq!(output.state_update["todo"], Value::Null);
+        assert_eq!(output.summary, "no plan");
+    }
+
+    #[test]
+    fn what_is_no_plan_is_refused() {
+        let fail = |plan: &[(&str, &str)]| Place::new().fail(&Todo::new(), items(plan));
+        assert!(fail(&[("a", "doing"), ("b", "doing")]).contains("at most one"));
+        assert!(fail(&[("a", "done"), (" ", "pending")]).contains("item 2 has no text"));
+        assert!(fail(&vec![("a", "done"); 51]).contains("at most 50"));
+    }
+}

@@ -1,0 +1,99 @@
+//! `view_image`: a picture of the workspace, shown to a model that sees. For any other the tool does not exist.
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
+use crate::image::Image;
+use crate::output::{ToolError, ToolOutput};
+
+use super::{arguments, definition, files, text_of};
+
+/// What servers take, encoded a third larger.
+const MOST_BYTES: u64 = 5 * 1024 * 1024;
+
+/// `view_image`: a picture for the model.
+pub struct ViewImage {
+    definition: ToolDefinition,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    path: String,
+}
+
+impl ViewImage {
+    pub fn new() -> Self {
+        let definition = definition(
+            "view_image",
+            "Shows you a picture file. PNG, JPEG, WebP or GIF, at most 5 MB.",
+            (Permission::Read, &[]),
+            json!({ "path": { "type": "string" } }),
+            &["path"],
+        );
+        Self { definition }
+    }
+}
+
+impl Tool for ViewImage {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn reads<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
+        text_of(arguments, "path").into_iter().collect()
+    }
+
+    fn subject(&self, arguments: &Value) -> String {
+        text_of(arguments, "path").unwrap_or_default().to_owned()
+    }
+
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let Arguments { path } = arguments(given)?;
+            let found = files::find_file(context.workspace, &path)?;
+            let bytes = found.metadata.len();
+            let size = files::size(bytes);
+            if bytes > MOST_BYTES {
+                let most = files::size(MOST_BYTES);
+                return Err(ToolError::permanent(format!(
+                    "{path} has {size}, more than {most}: make it smaller first"
+                )));
+            }
+            let image = Image::of(&files::read_whole(&path, &found)?).ok_or_else(|| {
+                ToolError::permanent(format!("{path} is no PNG, JPEG, WebP or GIF picture: it cannot be shown"))
+            })?;
+            let name = context.workspace.display(&found.path);
+            Ok(ToolOutput {
+                result: json!({ "path": name, "mime": image.mime, "bytes": bytes }),
+                observation: format!(
+                    "{name}: {}, {size}. The picture follows the results of this step.",
+                    image.mime
+                ),
+                summary: format!("{}, {size}", image.mime),
+                images: vec![image],
+                ..ToolOutput::default()
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Place;
+    use super::*;
+
+    #[test]
+    fn pictures_are_shown_and_nothing_else() {
+        let place = Place::with(&[("a.txt", "text")]);
+        place.put("p.gif", b"GIF89a...");
+        place.put("big.gif", vec![b'G'; 5 * 1024 * 1024 + 1]);
+        let call = |path: &str| place.call(&ViewImage::new(), json!({ "path": path }));
+        let output = call("p.gif").expect("it is a picture");
+        assert_eq!(output.observation, "p.gif: image/gif, 9 B. The picture follows the results of this step.");
+        assert_eq!(output.images[0].mime, "image/gif");
+        assert!(call("a.txt").expect_err("it is none").message.contains("is no PNG"));
+        assert!(call("big.gif").expect_err("it is too large").message.contains("make it smaller"));
+    }
+}
