@@ -5,7 +5,6 @@
 //! reason, kills the group before anything else happens. A process that moves itself into another session
 //! (`setsid`) leaves the group and escapes all of this.
 
-mod flood;
 mod group;
 
 use std::future::{Future, poll_fn};
@@ -73,35 +72,20 @@ pub enum Exit {
 /// When the child cannot be started or watched, or cannot be killed.
 pub async fn run(launch: Launch<'_>, mut seen: impl FnMut(&[u8]) + Send) -> io::Result<Ended> {
     let mut running = Running::start(&launch)?;
-    let group = launch.walls.and(running.group.id());
-    let early = tokio::select! {
-        biased;
-        exited = running.feed(Until::Exited, &mut seen) => {
-            exited?;
-            None
-        }
-        () = tokio::time::sleep(launch.timeout) => Some(Early::TimedOut),
-        () = flood::of(group, sandbox::MOST_PROCESSES) => Some(Early::Flooded),
-    };
-    match early {
-        None => {}
-        Some(Early::TimedOut) => running.end_by_force(&mut seen).await?,
-        Some(Early::Flooded) => running.kill(&mut seen).await?,
+    let watch = launch.walls.zip(running.group.id()).map(|(walls, group)| walls.watch(group));
+    let in_time = timeout(launch.timeout, running.feed(Until::Exited, &mut seen)).await;
+    let timed_out = in_time.is_err();
+    match in_time {
+        Ok(exited) => exited?,
+        Err(_) => running.end_by_force(&mut seen).await?,
     }
     // What was written before the exit is in the pipe; more than that is not worth waiting for.
     if let Ok(closed) = timeout(LINGER, running.feed(Until::Closed, &mut seen)).await {
         closed?;
     }
-    let left_behind = running.end_survivors(&mut seen).await && early.is_none();
-    let (timed_out, flooded) = (early == Some(Early::TimedOut), early == Some(Early::Flooded));
+    let left_behind = running.end_survivors(&mut seen).await && !timed_out;
+    let flooded = watch.is_some_and(|watch| watch.flooded());
     Ok(Ended { exit: running.exit(), timed_out, flooded, left_behind })
-}
-
-/// Why it did not end by itself.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Early {
-    TimedOut,
-    Flooded,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -193,10 +177,6 @@ impl Running {
         if let Ok(exited) = timeout(GRACE, self.feed(Until::Exited, seen)).await {
             return exited;
         }
-        self.kill(seen).await
-    }
-
-    async fn kill(&mut self, seen: &mut (impl FnMut(&[u8]) + Send)) -> io::Result<()> {
         self.signal(Force::Kill);
         match timeout(GRACE, self.feed(Until::Exited, seen)).await {
             Ok(exited) => exited,

@@ -24,4 +24,18 @@ impl Walls {
     pub fn prefix(&self) -> Vec<&str> {
         match *self {}
     }
+
+    pub fn watch(&self, _group: i32) -> Watch {
+        match *self {}
+    }
+}
+
+/// Nothing is watched.
+pub(super) struct Watch;
+
+impl Watch {
+    #[expect(clippy::unused_self, reason = "other systems know")]
+    pub fn flooded(&self) -> bool {
+        false
+    }
 }

@@ -36,4 +36,18 @@ impl Walls {
     pub fn prefix(&self) -> Vec<&str> {
         vec![PROGRAM, "-p", &self.profile]
     }
+
+    pub fn watch(&self, _group: i32) -> Watch {
+        Watch
+    }
+}
+
+/// Nothing is watched.
+pub(super) struct Watch;
+
+impl Watch {
+    #[expect(clippy::unused_self, reason = "other systems know")]
+    pub fn flooded(&self) -> bool {
+        false
+    }
 }

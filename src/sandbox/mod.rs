@@ -142,6 +142,12 @@ impl Walls {
         self.system.inside(work)
     }
 
+    /// Watches over what was started, a process group, until the watch is dropped.
+    #[must_use]
+    pub fn watch(&self, group: i32) -> Watch {
+        Watch(self.system.watch(group))
+    }
+
     /// The command line that runs `program` inside, where the boundary is a program of its own.
     #[must_use]
     pub fn command_line<'a>(&'a self, program: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
@@ -149,6 +155,17 @@ impl Walls {
         line.push(program);
         line.extend(arguments);
         line
+    }
+}
+
+/// Ends a group of processes that has more than [`MOST_PROCESSES`] members.
+pub struct Watch(system::Watch);
+
+impl Watch {
+    /// Whether it has.
+    #[must_use]
+    pub fn flooded(&self) -> bool {
+        self.0.flooded()
     }
 }
 

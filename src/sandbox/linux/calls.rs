@@ -41,8 +41,8 @@ const SECOND_NUMBERS: u32 = 0x4000_0000;
 /// Requests that type into a terminal as if somebody sat there (`TIOCSTI`, `TIOCLINUX`).
 const TYPING: [u64; 2] = [0x5412, 0x541C];
 
-/// Limits that stay as they are: the size of files, memory.
-const FIXED_LIMITS: [u64; 2] = [1, 2];
+/// Limits that stay as they are: the size of files, memory, processes.
+const FIXED_LIMITS: [u64; 3] = [1, 2, 6];
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
@@ -75,9 +75,12 @@ fn refused(network: bool, guard_truncation: bool) -> Result<Rules, BackendError>
         let sets = SeccompCondition::new(2, Qword, Ne, 0)?;
         SeccompRule::new(vec![SeccompCondition::new(1, Dword, Eq, limit)?, sets])
     };
-    rules.insert(libc::SYS_prlimit64, vec![set(FIXED_LIMITS[0])?, set(FIXED_LIMITS[1])?]);
+    rules.insert(libc::SYS_prlimit64, FIXED_LIMITS.map(set).into_iter().collect::<Result<_, _>>()?);
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    rules.insert(libc::SYS_setrlimit, vec![rule(0, Eq, FIXED_LIMITS[0])?, rule(0, Eq, FIXED_LIMITS[1])?]);
+    rules.insert(
+        libc::SYS_setrlimit,
+        FIXED_LIMITS.map(|limit| rule(0, Eq, limit)).into_iter().collect::<Result<_, _>>()?,
+    );
     if guard_truncation {
         rules.insert(libc::SYS_truncate, Vec::new());
         rules.insert(libc::SYS_openat, vec![truncating(2)?]);

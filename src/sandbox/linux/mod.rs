@@ -3,6 +3,7 @@
 
 mod calls;
 mod files;
+mod flood;
 mod powers;
 
 use std::io;
@@ -14,6 +15,7 @@ use seccompiler::BpfProgram;
 use crate::sandbox::Plan;
 use files::Ground;
 
+pub(in crate::sandbox) use flood::Watch;
 pub(in crate::sandbox) use powers::{hide_this_process, lift_limits};
 
 pub(super) struct Walls {
@@ -51,12 +53,18 @@ impl Walls {
 
     /// From here on the calling thread is inside.
     fn close_in(&self) -> io::Result<()> {
+        powers::leave_room_for_processes();
         let status = self.files.try_clone()?.restrict_self().map_err(io::Error::other)?;
         if status.ruleset == RulesetStatus::NotEnforced || !status.no_new_privs {
             return Err(io::Error::other("the kernel did not enforce Landlock"));
         }
         powers::drop_most()?;
         seccompiler::apply_filter(&self.calls).map_err(|error| io::Error::other(format!("seccomp: {error}")))
+    }
+
+    #[expect(clippy::unused_self, reason = "the boundary of other systems watches by itself, or not at all")]
+    pub fn watch(&self, group: i32) -> Watch {
+        Watch::over(group)
     }
 
     /// Nothing stands before the program: it is born inside.

@@ -40,9 +40,13 @@ static BEFORE: OnceLock<Vec<(Resource, Rlimit)>> = OnceLock::new();
 pub(super) fn lower_our_limits() {
     BEFORE.get_or_init(|| {
         let mut before = Vec::new();
-        for (resource, most) in
-            [(Resource::Fsize, Some(MOST_FILE_BYTES)), (Resource::Data, most_memory()), (Resource::Core, Some(0))]
-        {
+        let limits = [
+            (Resource::Fsize, Some(MOST_FILE_BYTES)),
+            (Resource::Data, most_memory()),
+            (Resource::Core, Some(0)),
+            (Resource::Nproc, None),
+        ];
+        for (resource, most) in limits {
             let limit = getrlimit(resource);
             let lower = lowest(limit.current, most);
             if setrlimit(resource, Rlimit { current: lower, maximum: limit.maximum }).is_ok() {
@@ -51,6 +55,19 @@ pub(super) fn lower_our_limits() {
         }
         before
     });
+}
+
+/// What the kernel lets a user start beyond what runs on the machine already.
+const ROOM_FOR_PROCESSES: u64 = 2048;
+
+/// The kernel counts all that a user runs, so that what is enough is known only when a command starts. The superuser
+/// is never held.
+pub(super) fn leave_room_for_processes() {
+    if let Some(tasks) = super::flood::all_tasks().filter(|_| !nix::unistd::geteuid().is_root()) {
+        let maximum = getrlimit(Resource::Nproc).maximum;
+        let current = lowest(maximum, Some(tasks as u64 + ROOM_FOR_PROCESSES));
+        let _ = setrlimit(Resource::Nproc, Rlimit { current, maximum });
+    }
 }
 
 /// Gives a child that runs outside what it would have had without us.
