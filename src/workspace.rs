@@ -79,10 +79,10 @@ impl Workspace {
     }
 
     /// Whether a write to `path` could decide what runs later, or what is allowed: git's own files, the project's
-    /// configuration of this program.
+    /// configuration and skills of this program and of others.
     #[must_use]
     pub fn is_protected(&self, path: &str) -> bool {
-        const PROTECTED: [&str; 2] = [".git", ".agent"];
+        const PROTECTED: [&str; 4] = [".git", ".agent", ".agents", ".claude"];
         let target = self.resolve(path).path;
         target.components().any(|part| PROTECTED.iter().any(|name| part.as_os_str().eq_ignore_ascii_case(name)))
     }

@@ -1,15 +1,19 @@
 //! Opening the session that a run goes on with, and what of it the services must know.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
+use serde_json::Value;
 
 use crate::agent::{Agent, Run};
-use crate::config::Config;
+use crate::config::{Config, SkillDisclosure};
 use crate::json;
-use crate::message::{CallStatus, Message, ToolMessage};
+use crate::message::{CallStatus, Message, ToolCall};
 use crate::session::{About, Session, Store};
+use crate::skills::{Content, Window, discloses};
 use crate::workspace::Workspace;
 
-use super::SetupError;
+use super::{SetupError, skills_by_hand as skills};
 
 /// Which session a run is part of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +86,7 @@ pub fn brief(agent: &Agent, session: &mut Session, run: &Run) -> anyhow::Result<
     if !unchanged {
         session.switch(&agent.name, model, Timestamp::now());
     }
-    let content = agent.briefing.system(session, &run.emitter.run_id())?;
+    let content = agent.system_prompt(session, &run.emitter.run_id())?;
     if session.messages().first().is_some_and(|first| first.content() == content) {
         return Ok(());
     }
@@ -90,23 +94,62 @@ pub fn brief(agent: &Agent, session: &mut Session, run: &Run) -> anyhow::Result<
     Ok(())
 }
 
-/// Marks the skills whose instructions are in the conversation, so that loading one again costs one line.
+/// Marks the skills whose instructions are in the conversation, so that loading one again costs one line; and where
+/// the system prompt shows them, reads them anew.
 pub fn remember_loaded(session: &Session, agent: &Agent) {
     let messages = session.messages();
-    let calls = messages.iter().flat_map(|message| match message {
-        Message::Assistant(reply) => reply.tool_calls.as_slice(),
-        _ => &[],
-    });
-    for call in calls.filter(|call| call.name == "load_skill") {
-        let was_answered = messages.iter().any(|message| {
-            matches!(message, Message::Tool(ToolMessage { call_id, status: CallStatus::Ok, .. }) if *call_id == call.id)
-        });
-        let name = json::object(&call.arguments)
-            .ok()
-            .and_then(|arguments| arguments.get("name").and_then(|name| name.as_str()).map(str::to_owned));
-        if let Some(name) = name.filter(|_| was_answered) {
-            agent.briefing.loaded.insert(&name);
+    let answers: HashMap<&str, &str> = messages
+        .iter()
+        .filter_map(|message| match message {
+            Message::Tool(answer) if answer.status == CallStatus::Ok => {
+                Some((answer.call_id.as_str(), answer.content.as_str()))
+            }
+            _ => None,
+        })
+        .collect();
+    for message in messages {
+        match message {
+            Message::User { content } => {
+                skills::announced(content).for_each(|name| remember(agent, name));
+            }
+            Message::Assistant(reply) => {
+                let disclosed = |call: &&ToolCall| answers.get(call.id.as_str()).is_some_and(|a| discloses(a));
+                for call in reply.tool_calls.iter().filter(disclosed) {
+                    let arguments = json::object(&call.arguments).map(Value::Object).unwrap_or_default();
+                    remember_call(agent, &call.name, &arguments);
+                }
+            }
+            Message::System { .. } | Message::Tool(_) => {}
         }
+    }
+}
+
+fn remember_call(agent: &Agent, tool: &str, arguments: &Value) {
+    let Some(name) = arguments["name"].as_str() else { return };
+    let briefing = &agent.briefing;
+    match (tool, arguments["path"].as_str()) {
+        ("load_skill", _) => remember(agent, name),
+        ("load_skill_reference", Some(path)) if briefing.disclosure == SkillDisclosure::System => {
+            let number = |key: &str| arguments[key].as_u64().and_then(|number| usize::try_from(number).ok());
+            let window = Window::new(number("offset"), number("limit"), agent.result_bytes());
+            if let Ok(page) = briefing.catalogue.reference(name, path, window)
+                && let Content::Lines { text, .. } = &page.content
+            {
+                briefing.loaded.show_reference(name, &page.title(), text);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A skill that is gone by now, and was shown in the system prompt, is not loaded any more.
+fn remember(agent: &Agent, name: &str) {
+    let briefing = &agent.briefing;
+    if briefing.disclosure == SkillDisclosure::Message {
+        briefing.loaded.insert(name, None);
+    } else if let Ok(body) = briefing.catalogue.load(name, "") {
+        briefing.loaded.insert(name, Some(body.fingerprint()));
+        briefing.loaded.show(name, body.instructions(agent.result_bytes()));
     }
 }
 

@@ -69,6 +69,7 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
             history: Some(config.dirs.state.join("history")),
             vocabulary: Vocabulary {
                 models: config.models.keys().cloned().collect(),
+                skills: app::skill_names(&config, args.turn.agent.as_deref()),
                 workspace: workspace.root().to_path_buf(),
             },
             style: look.style,
@@ -100,6 +101,9 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
     for message in warnings {
         run.emitter.notify(EventKind::Warning { message });
     }
+    for name in &args.turn.skills {
+        services.catalogue.get(name).map_err(Failure::skill)?;
+    }
     let host = Host {
         config,
         workspace,
@@ -109,6 +113,7 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
         session,
         run,
         attached,
+        skills: args.turn.skills.clone(),
         ephemeral: matches!(choice, SessionChoice::Ephemeral),
         in_turn: false,
     };
@@ -165,6 +170,8 @@ struct Host {
     run: Run,
     /// `-f` files, which go along with the first message.
     attached: Vec<crate::attachment::Attachment>,
+    /// Skills that go along with the next message.
+    skills: Vec<String>,
     ephemeral: bool,
     /// A turn has begun and its end has not been told.
     in_turn: bool,
@@ -216,9 +223,17 @@ impl ChatHost for Host {
         let agent = &self.services.agent;
         self.run.emitter.notify(run::started(agent));
         input.attachments.splice(0..0, self.attached.drain(..));
-        let text = attach(&input.text, &input.attachments);
-        let end = match app::brief(agent, &mut self.session, &self.run) {
-            Ok(()) => take_turn(agent, &mut self.session, &mut self.run, text, &Cancel::default()).await,
+        let prepared = app::with_skills(agent, &input.text, &std::mem::take(&mut self.skills))
+            .map_err(anyhow::Error::from)
+            .and_then(|with| {
+                for event in with.events {
+                    self.run.emitter.notify(event);
+                }
+                app::brief(agent, &mut self.session, &self.run)?;
+                Ok(attach(&with.text, &input.attachments))
+            });
+        let end = match prepared {
+            Ok(text) => take_turn(agent, &mut self.session, &mut self.run, text, &Cancel::default()).await,
             Err(error) => AgentTurnEnd { stop: Stop::Failed(error), answer: String::new() },
         };
         self.finish(&end, None)
@@ -251,12 +266,23 @@ impl ChatHost for Host {
         tables::skills(&self.services.catalogue, &self.services.agent.briefing.loaded)
     }
 
+    fn take_skill(&mut self, name: &str) -> Result<String, String> {
+        self.services.catalogue.get(name).map_err(|error| error.message)?;
+        if self.services.agent.briefing.loaded.contains(name) {
+            return Ok(format!("{name} is already loaded."));
+        }
+        if !self.skills.iter().any(|known| known == name) {
+            self.skills.push(name.to_owned());
+        }
+        Ok(format!("{name} goes along with your next message."))
+    }
+
     fn context_table(&self) -> String {
         let agent = &self.services.agent;
         let mut messages = self.session.messages().to_vec();
         // Before its first turn a session has no system prompt, but the request will.
         if !matches!(messages.first(), Some(Message::System { .. }))
-            && let Ok(content) = agent.briefing.system(&self.session, &self.run.emitter.run_id())
+            && let Ok(content) = agent.system_prompt(&self.session, &self.run.emitter.run_id())
         {
             messages.insert(0, Message::System { content });
         }

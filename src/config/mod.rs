@@ -16,6 +16,7 @@ mod schema;
 mod source;
 mod mistake;
 mod trust;
+mod skill_dirs;
 mod layer;
 mod document;
 mod key;
@@ -47,8 +48,10 @@ pub use schema::schema;
 pub use secret::{Secret, looks_secret};
 pub use settings::{
     AgentConfig, ApprovalMode, ContextSettings, Limits, Named, PromptRef, PromptSettings, PromptSource,
-    SandboxMode, SandboxSettings, SessionStoreConfig, Settings, TelemetrySettings, ToolOutputSettings,
+    SandboxMode, SandboxSettings, SessionStoreConfig, Settings, SkillDisclosure, SkillSettings, TelemetrySettings,
+    ToolOutputSettings,
 };
+pub use skill_dirs::{SkillDir, SkillScope};
 pub use source::{Kind, Layer};
 pub use tool::{CommandLine, Effect, OutputFormat, ToolConfig};
 pub use trust::{Brought, TrustStore, brought};

@@ -22,6 +22,7 @@ pub enum Completes {
     Nothing,
     Commands,
     Models,
+    Skills,
 }
 
 /// What a command does.
@@ -30,6 +31,7 @@ pub enum Action {
     Help,
     Model,
     Tools,
+    Skill,
     Skills,
     Context,
     Stats,
@@ -42,6 +44,13 @@ pub const COMMANDS: &[Command] = &[
     command(&["help"], "[COMMAND]", "what can be typed here", Completes::Commands, Action::Help),
     command(&["model"], "[NAME]", "show the models, or use another", Completes::Models, Action::Model),
     command(&["tools"], "", "what the model may call", Completes::Nothing, Action::Tools),
+    command(
+        &["skill"],
+        "NAME [TASK]",
+        "load a skill, for the task or the next message",
+        Completes::Skills,
+        Action::Skill,
+    ),
     command(&["skills"], "", "the skills, and which are loaded", Completes::Nothing, Action::Skills),
     command(&["context"], "", "what the next request holds", Completes::Nothing, Action::Context),
     command(&["stats"], "", "what this conversation has cost", Completes::Nothing, Action::Stats),

@@ -49,6 +49,9 @@ pub trait ChatHost: Send {
     /// What `/stats` prints, with its last line feed.
     fn stats_table(&self) -> String;
 
+    /// Loads a skill, whose instructions go along with the next message; what to tell the person, or why not.
+    fn take_skill(&mut self, name: &str) -> Result<String, String>;
+
     /// Begins a new conversation; what to tell the person, or why not.
     fn clear(&mut self) -> Result<String, String>;
 }
@@ -178,6 +181,13 @@ pub async fn chat<H: ChatHost, W: Write + Send>(
                 continue;
             }
             Input::Command { action: Action::Exit, .. } => return code,
+            Input::Command { action: Action::Skill, argument } => match take_skill(host, &argument) {
+                Ok(task) => task,
+                Err(told) => {
+                    tell(out, &told);
+                    continue;
+                }
+            },
             Input::Command { action, argument } => {
                 tell(out, &run_command(host, action, &argument));
                 continue;
@@ -200,6 +210,19 @@ pub async fn chat<H: ChatHost, W: Write + Send>(
         if !interactive && end == INTERRUPTED {
             return code;
         }
+    }
+}
+
+/// Puts a skill aside for the next message; the task that is one, or else what to tell the person.
+fn take_skill<H: ChatHost>(host: &mut H, argument: &str) -> Result<String, String> {
+    let (name, task) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
+    if name.is_empty() {
+        return Err("which skill? /skills shows them".to_owned());
+    }
+    let told = host.take_skill(name).map_err(|why| format!("error: {why}"))?;
+    match task.trim() {
+        "" => Err(told),
+        task => Ok(task.to_owned()),
     }
 }
 
@@ -227,7 +250,7 @@ fn run_command<H: ChatHost>(host: &mut H, action: Action, argument: &str) -> Str
         Action::Context => Ok(host.context_table()),
         Action::Stats => Ok(host.stats_table()),
         Action::Clear => host.clear(),
-        Action::Exit => Ok(String::new()),
+        Action::Exit | Action::Skill => Ok(String::new()),
     };
     told.unwrap_or_else(|why| format!("error: {why}"))
 }
@@ -324,6 +347,11 @@ mod tests {
             "stats\n".to_owned()
         }
 
+        fn take_skill(&mut self, name: &str) -> Result<String, String> {
+            self.log.push(format!("skill {name}"));
+            if name == "brew" { Ok("with brew".to_owned()) } else { Err(format!("no skill {name}")) }
+        }
+
         fn clear(&mut self) -> Result<String, String> {
             self.log.push("clear".to_owned());
             Ok("a new conversation".to_owned())
@@ -365,6 +393,14 @@ mod tests {
         let (code, log, out) = run(&lines.map(text), true);
         assert_eq!((code, log.join("; ").as_str()), (0, "turn hello []; clear; turn /x []; turn /help []"));
         assert_eq!(out, "* default\nnow fast\nerror: no model no\na new conversation\n");
+    }
+
+    #[test]
+    fn a_skill_goes_along_with_its_task_or_with_the_next_message() {
+        let lines = ["/skill", "/skill brew", "/skill brew make  coffee", "/skill bru x"].map(text);
+        let (_, log, out) = run(&lines, true);
+        assert_eq!(log.join("; "), "skill brew; skill brew; turn make  coffee []; skill bru");
+        assert_eq!(out, "which skill? /skills shows them\nwith brew\nerror: no skill bru\n");
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub(super) const FILES: &[&str] = &[
 pub(super) const DIRS: &[&str] = &[
     ".git/hooks",
     ".agent",
+    ".agents/skills",
+    ".claude/skills",
     ".husky",
     ".github/workflows",
     ".github/actions",
