@@ -30,7 +30,7 @@ pub(super) fn run(setup: &Setup, command: SkillCommand) -> Outcome {
                 ReportFormat::Json => pretty(services.catalogue.iter().map(described).collect())?,
             })
         }
-        SkillCommand::Show { name, agent, output } => {
+        SkillCommand::Show { skill: name, agent, output } => {
             let services = services(setup, agent)?;
             let skill = services.catalogue.get(&name).map_err(Failure::skill)?;
             let body = services.catalogue.load(&name, "").map_err(Failure::skill)?;

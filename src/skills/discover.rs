@@ -41,7 +41,8 @@ pub(super) fn folders(dir: &SkillDir, root: &Path, others: &[PathBuf], notes: &m
         return Vec::new();
     }
     let ignored = dir.top.as_deref().map(|top| Ignored::above(top, root)).unwrap_or_default();
-    let mut search = Search { root, others, ignored, seen: HashSet::new(), found: Vec::new(), notes };
+    let mut search =
+        Search { root, others, ignored, seen: HashSet::from([root.to_path_buf()]), found: Vec::new(), notes };
     search.descend(root, 0);
     search.found
 }

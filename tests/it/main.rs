@@ -21,6 +21,8 @@ mod repl;
 mod terminal;
 mod approval;
 mod tools;
+mod skills;
+mod skill_files;
 mod more_tools;
 mod command_tools;
 mod selection;

@@ -23,7 +23,7 @@ pub enum SkillCommand {
     /// Print a skill: where it lies, what it asks for, its files and its instructions
     Show {
         #[arg(value_name = "SKILL")]
-        name: String,
+        skill: String,
         /// The agent whose skill
         #[arg(short, long, value_name = "NAME")]
         agent: Option<String>,
