@@ -32,7 +32,7 @@ use crate::workspace::{Ledger, Workspace};
 pub use check::check;
 pub use error::{SetupError, SetupErrorKind};
 pub use sessions::{SessionChoice, brief, new_run_id, open_session, remember_loaded, store};
-pub use skills_by_hand::{WithSkills, with_skills};
+pub use skills_by_hand::{WithSkills, unload, with_skills};
 
 /// What a person may say beside the configuration.
 #[derive(Debug, Clone, Default)]

@@ -109,7 +109,7 @@ pub fn remember_loaded(session: &Session, agent: &Agent) {
         .collect();
     for message in messages {
         match message {
-            Message::User { content } => {
+            Message::User { content, origin } if origin.is_person() => {
                 skills::announced(content).for_each(|name| remember(agent, name));
             }
             Message::Assistant(reply) => {
@@ -119,7 +119,7 @@ pub fn remember_loaded(session: &Session, agent: &Agent) {
                     remember_call(agent, &call.name, &arguments);
                 }
             }
-            Message::System { .. } | Message::Tool(_) => {}
+            Message::System { .. } | Message::User { .. } | Message::Tool(_) => {}
         }
     }
 }

@@ -277,6 +277,13 @@ impl ChatHost for Host {
         Ok(format!("{name} goes along with your next message."))
     }
 
+    fn unload_skill(&mut self, name: &str) -> Result<String, String> {
+        let agent = &self.services.agent;
+        let event = app::unload(agent, &mut self.session, name).map_err(|error| format!("{error:#}"))?;
+        self.run.emitter.notify(event);
+        Ok(format!("{name} is no longer part of what is sent."))
+    }
+
     fn context_table(&self) -> String {
         let agent = &self.services.agent;
         let mut messages = self.session.messages().to_vec();

@@ -52,6 +52,9 @@ pub trait ChatHost: Send {
     /// Loads a skill, whose instructions go along with the next message; what to tell the person, or why not.
     fn take_skill(&mut self, name: &str) -> Result<String, String>;
 
+    /// Takes a skill out of what is sent; what to tell the person, or why not.
+    fn unload_skill(&mut self, name: &str) -> Result<String, String>;
+
     /// Begins a new conversation; what to tell the person, or why not.
     fn clear(&mut self) -> Result<String, String>;
 }
@@ -247,6 +250,8 @@ fn run_command<H: ChatHost>(host: &mut H, action: Action, argument: &str) -> Str
         Action::Model => host.switch_model(argument),
         Action::Tools => Ok(host.tools_table()),
         Action::Skills => Ok(host.skills_table()),
+        Action::Unload if argument.is_empty() => Err("which skill? /skills shows what is loaded".to_owned()),
+        Action::Unload => host.unload_skill(argument),
         Action::Context => Ok(host.context_table()),
         Action::Stats => Ok(host.stats_table()),
         Action::Clear => host.clear(),
@@ -350,6 +355,10 @@ mod tests {
         fn take_skill(&mut self, name: &str) -> Result<String, String> {
             self.log.push(format!("skill {name}"));
             if name == "brew" { Ok("with brew".to_owned()) } else { Err(format!("no skill {name}")) }
+        }
+
+        fn unload_skill(&mut self, name: &str) -> Result<String, String> {
+            Err(format!("{name} is not loaded"))
         }
 
         fn clear(&mut self) -> Result<String, String> {

@@ -8,6 +8,12 @@ use crate::text;
 
 use super::folder::and_more;
 
+/// What the lines behind the instructions begin with.
+const DIRECTORY: &str = "Skill directory: ";
+const RELATIVE: &str = "Relative paths above are relative to it.";
+const NOWHERE: &str = "This skill has no directory on disk; load_skill_reference reads its files.";
+const FILES: &str = "Files (load_skill_reference reads them): ";
+
 /// A skill's instructions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body {
@@ -53,20 +59,34 @@ impl Body {
     #[must_use]
     pub fn instructions(&self, most: usize) -> String {
         let place = match &self.directory {
-            Some(directory) => {
-                format!("Skill directory: {}\nRelative paths above are relative to it.", directory.display())
-            }
-            None => "This skill has no directory on disk; load_skill_reference reads its files.".to_owned(),
+            Some(directory) => format!("{DIRECTORY}{}\n{RELATIVE}", directory.display()),
+            None => NOWHERE.to_owned(),
         };
         let files = match self.listing() {
             listing if listing.is_empty() => String::new(),
-            listing => format!("\nFiles (load_skill_reference reads them): {listing}"),
+            listing => format!("\n{FILES}{listing}"),
         };
         let name = self.name.replace('"', "'");
         let room = most.saturating_sub(place.len() + files.len() + 2 * name.len() + 256).max(256);
         let (text, rest) = self.cut(room);
         let text = present::neutralise(text);
         format!("<skill name=\"{name}\">\n{text}{rest}\n</skill>\n{place}{files}")
+    }
+
+    /// A text without the instructions of a skill that stand in it behind a blank line.
+    #[must_use]
+    pub fn take_out(text: &str, name: &str) -> String {
+        let opening = format!("\n\n<skill name=\"{}\">\n", name.replace('"', "'"));
+        let Some((before, rest)) = text.split_once(&opening) else { return text.to_owned() };
+        let Some((_, mut after)) = rest.split_once("\n</skill>\n") else { return before.to_owned() };
+        while [DIRECTORY, RELATIVE, NOWHERE, FILES].iter().any(|line| after.starts_with(line)) {
+            match after.find('\n') {
+                Some(end) => after = &after[end + 1..],
+                None => after = "",
+            }
+        }
+        // The line feed before what follows was taken with the last line.
+        if after.is_empty() { before.to_owned() } else { format!("{before}\n{after}") }
     }
 
     /// The beginning that fits, by lines where a line fits, and how to read the rest.

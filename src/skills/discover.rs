@@ -35,11 +35,6 @@ pub(super) type Found = (PathBuf, PathBuf);
 /// The folders below a directory whose real path is `root` that are skills, in the order of their paths. A link from
 /// it into one of the `others` leads to what is found there.
 pub(super) fn folders(dir: &SkillDir, root: &Path, others: &[PathBuf], notes: &mut Vec<Note>) -> Vec<Found> {
-    if let Some(top) = dir.top.as_deref().filter(|top| !root.starts_with(top)) {
-        let message = format!("it is a link out of {}", top.display());
-        notes.push(Note { path: dir.dir.display().to_string(), line: None, message, used: false });
-        return Vec::new();
-    }
     let ignored = dir.top.as_deref().map(|top| Ignored::above(top, root)).unwrap_or_default();
     let mut search =
         Search { root, others, ignored, seen: HashSet::from([root.to_path_buf()]), found: Vec::new(), notes };
@@ -76,18 +71,17 @@ pub(super) fn skill((dir, file): &Found, scope: SkillScope, notes: &mut Vec<Note
     Some(Skill::new(name, description, header, scope, Place::Folder { dir: dir.clone(), file: file.clone() }))
 }
 
-/// The real path of a directory of skills; `None` where it does not exist, or cannot be read, which is noted.
+/// The real path of a directory of skills; `None` where it does not exist, or cannot be used, which is noted.
 pub(super) fn root(dir: &SkillDir, notes: &mut Vec<Note>) -> Option<PathBuf> {
     let missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-    match dir.dir.canonicalize() {
-        Ok(root) => Some(root),
-        Err(error) if missing(&error) && dir.scope != SkillScope::Configured => None,
-        Err(error) => {
-            let (path, message) = (dir.dir.display().to_string(), error.to_string());
-            notes.push(Note { path, line: None, message, used: false });
-            None
-        }
-    }
+    let message = match (dir.dir.canonicalize(), dir.top.as_deref()) {
+        (Ok(root), Some(top)) if !root.starts_with(top) => format!("it is a link out of {}", top.display()),
+        (Ok(root), _) => return Some(root),
+        (Err(error), _) if missing(&error) && dir.scope != SkillScope::Configured => return None,
+        (Err(error), _) => error.to_string(),
+    };
+    notes.push(Note { path: dir.dir.display().to_string(), line: None, message, used: false });
+    None
 }
 
 /// What stands between the dashes that a file opens with. Nothing after them is read.

@@ -216,12 +216,11 @@ fn a_skill_that_changes_is_given_anew_and_one_that_is_gone_is_told() {
     write(&place.config(), "skills/brew/SKILL.md", skill("brew", "Grind."));
     let changing = file.clone();
     let server = Server::answering(move |_, index| match index {
-        0 => load("brew"),
+        0 | 2 => load("brew"),
         1 => {
             fs::write(&changing, skill("brew", "Pour.")).expect("written");
             load("brew")
         }
-        2 => load("brew"),
         3 => {
             fs::remove_dir_all(changing.parent().expect("a folder")).expect("removed");
             load("brew")

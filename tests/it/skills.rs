@@ -211,7 +211,7 @@ fn a_hidden_skill_is_for_people() {
     let output = Run::at(&first.place).args(by_hand).server(&server).run().success();
     let said = server.only_request().user().to_owned();
     assert!(
-        said.starts_with("[skills loaded: deploy]\n\nrelease it\n\n<skill name=\"deploy\">\nPush the tag.\n"),
+        said.starts_with("[skills loaded: deploy] release it\n\n<skill name=\"deploy\">\nPush the tag.\n"),
         "{said}"
     );
     assert_eq!(output.events().one("skill.loaded")["name"], "deploy");
@@ -252,15 +252,46 @@ fn a_person_loads_one_in_a_chat() {
     terminal.line("a loaf");
     terminal.wait_until("the second answer", |_| server.requests().len() == 2);
     let said: Vec<String> = server.requests().iter().map(|request| request.user().to_owned()).collect();
-    assert!(said[0].starts_with("[skills loaded: brew]\n\na cup\n\n<skill name=\"brew\">\nGrind."), "{}", said[0]);
-    assert!(
-        said[1].starts_with("[skills loaded: bake]\n\na loaf\n\n<skill name=\"bake\">\nKnead."),
-        "{}",
-        said[1]
-    );
+    assert!(said[0].starts_with("[skills loaded: brew] a cup\n\n<skill name=\"brew\">\nGrind."), "{}", said[0]);
+    assert!(said[1].starts_with("[skills loaded: bake] a loaf\n\n<skill name=\"bake\">\nKnead."), "{}", said[1]);
     terminal.line("/skills");
     terminal.wait_for("[✓]  brew");
     terminal.wait_for("[○]  workspace-tour");
+}
+
+#[test]
+fn a_person_unloads_one_and_it_loads_again() {
+    let server = Server::start([
+        load("bake"),
+        Reply::text("First."),
+        Reply::text("Second."),
+        load("bake"),
+        Reply::text("Third."),
+    ]);
+    let run = Run::new()
+        .server(&server)
+        .config("skills/brew/SKILL.md", &skill("brew", "Grind."))
+        .config("skills/bake/SKILL.md", &skill("bake", "Knead."));
+    let mut terminal = start(&run);
+    terminal.line("/unload bake");
+    terminal.wait_for("error: bake is not loaded; /skills shows what is");
+    terminal.line("/skill brew a cup");
+    terminal.wait_for("First.");
+    for name in ["bake", "brew"] {
+        terminal.line(&format!("/unload {name}"));
+        terminal.wait_for(&format!("{name} is no longer part of what is sent."));
+    }
+    terminal.line("more");
+    terminal.wait_for("Second.");
+    terminal.line("again");
+    terminal.wait_for("Third.");
+    let requests = server.requests();
+    assert!(requests[1].raw.contains("Grind.") && requests[1].raw.contains("Knead."));
+    assert!(!requests[2].raw.contains("Grind.") && !requests[2].raw.contains("Knead."), "{}", requests[2].raw);
+    assert_eq!(requests[2].messages()[1]["content"], "a cup");
+    assert!(requests[2].last_result().contains("The skill `bake` was unloaded; load_skill loads it again."));
+    assert_answered_once(&requests[2]);
+    assert!(requests[4].last_result().contains("\nKnead.\n"), "{}", requests[4].last_result());
 }
 
 #[test]
