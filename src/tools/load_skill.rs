@@ -53,7 +53,7 @@ impl LoadSkill {
             "files": body.files,
             "already_loaded": false,
         });
-        if self.loaded.insert(name) {
+        if self.loaded.insert(name, &body.path) {
             (context.notify)(EventKind::SkillLoaded { name: body.name.clone(), path: body.path.clone(), tokens });
             return Ok(ToolOutput {
                 result,

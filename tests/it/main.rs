@@ -30,6 +30,8 @@ mod sessions;
 mod provider;
 mod calls;
 mod limits;
+mod context;
+mod compaction;
 mod streams;
 mod events;
 mod telemetry;
