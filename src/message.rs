@@ -42,7 +42,6 @@ pub enum Origin {
 impl Origin {
     /// Whether a person said it.
     #[must_use]
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
     pub fn is_person(&self) -> bool {
         *self == Self::Person
     }
