@@ -34,3 +34,5 @@ mod streams;
 mod events;
 mod telemetry;
 mod wire;
+mod built_in_skills;
+mod skill_scripts;
