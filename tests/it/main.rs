@@ -36,3 +36,5 @@ mod streams;
 mod events;
 mod telemetry;
 mod wire;
+mod built_in_skills;
+mod skill_scripts;
