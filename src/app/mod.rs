@@ -85,6 +85,7 @@ pub fn assemble(
     };
     let system = prompt("system_prompt", &system_source)?;
     let termination = prompt("termination_summary_prompt", &settings.termination_summary_prompt)?;
+    let compression = prompt("compression_prompt", &settings.compression_prompt)?;
 
     let around = facts::surroundings(config, workspace, &options.vars);
     let catalogue = skills(config, settings, around).map_err(|why| misnamed(settings, "skills", &why))?;
@@ -130,6 +131,7 @@ pub fn assemble(
         briefing: Briefing {
             system,
             termination,
+            compression,
             facts,
             catalogue: Arc::clone(&catalogue),
             loaded,
@@ -137,7 +139,7 @@ pub fn assemble(
         },
         limits,
         budget,
-        tool_result_max_tokens: settings.context.tool_result_max_tokens,
+        context: settings.context.clone(),
         tool_output: settings.tool_output,
         approval: options.approve.unwrap_or(settings.approval),
         rules: Rules::new(&settings.permissions.rules).map_err(SetupError::configuration)?,

@@ -10,7 +10,7 @@ use crate::config::{Config, SkillDisclosure};
 use crate::json;
 use crate::message::{CallStatus, Message, ToolCall};
 use crate::session::{About, Session, Store};
-use crate::skills::{Content, Window, discloses};
+use crate::skills::{Content, Skill, Window, discloses};
 use crate::workspace::Workspace;
 
 use super::{SetupError, skills_by_hand as skills};
@@ -95,13 +95,15 @@ pub fn brief(agent: &Agent, session: &mut Session, run: &Run) -> anyhow::Result<
 }
 
 /// Marks the skills whose instructions are in the conversation, so that loading one again costs one line; and where
-/// the system prompt shows them, reads them anew.
+/// the system prompt shows them, reads them anew. What an edit of the view put in their place is none.
 pub fn remember_loaded(session: &Session, agent: &Agent) {
     let messages = session.messages();
-    let answers: HashMap<&str, &str> = messages
+    let answers: HashMap<&str, &str> = session
+        .ids()
         .iter()
-        .filter_map(|message| match message {
-            Message::Tool(answer) if answer.status == CallStatus::Ok => {
+        .zip(messages)
+        .filter_map(|(id, message)| match message {
+            Message::Tool(answer) if answer.status == CallStatus::Ok && id.pass == 0 => {
                 Some((answer.call_id.as_str(), answer.content.as_str()))
             }
             _ => None,
@@ -146,9 +148,10 @@ fn remember_call(agent: &Agent, tool: &str, arguments: &Value) {
 fn remember(agent: &Agent, name: &str) {
     let briefing = &agent.briefing;
     if briefing.disclosure == SkillDisclosure::Message {
-        briefing.loaded.insert(name, None);
+        let path = briefing.catalogue.get(name).map(Skill::path).unwrap_or_default();
+        briefing.loaded.insert(name, &path, None);
     } else if let Ok(body) = briefing.catalogue.load(name, "") {
-        briefing.loaded.insert(name, Some(body.fingerprint()));
+        briefing.loaded.insert(name, &body.path, Some(body.fingerprint()));
         briefing.loaded.show(name, body.instructions(agent.result_bytes()));
     }
 }

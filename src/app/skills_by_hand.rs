@@ -41,7 +41,7 @@ pub fn with_skills(agent: &Agent, message: &str, names: &[String]) -> Result<Wit
             bodies.push((name, body));
         }
     }
-    bodies.retain(|(name, body)| briefing.loaded.insert(name, Some(body.fingerprint())));
+    bodies.retain(|(name, body)| briefing.loaded.insert(name, &body.path, Some(body.fingerprint())));
     if bodies.is_empty() {
         return Ok(WithSkills { text: message.to_owned(), events: Vec::new() });
     }
@@ -91,8 +91,7 @@ pub fn unload(agent: &Agent, session: &mut Session, name: &str) -> anyhow::Resul
         }
     }
     session.edit(&EditReason::Unloaded(vec![name.to_owned()]), edits, Timestamp::now())?;
-    briefing.loaded.forget(name);
-    let path = briefing.catalogue.get(name).map(crate::skills::Skill::path).unwrap_or_default();
+    let path = briefing.loaded.forget(name).unwrap_or_default();
     Ok(EventKind::SkillUnloaded { name: name.to_owned(), path, tokens: freed as u64 / 4 })
 }
 

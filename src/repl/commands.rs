@@ -35,6 +35,9 @@ pub enum Action {
     Unload,
     Skills,
     Context,
+    Compact,
+    Uncompact,
+    Pin,
     Stats,
     Clear,
     Exit,
@@ -55,6 +58,21 @@ pub const COMMANDS: &[Command] = &[
     command(&["unload"], "SKILL", "take a skill out of what is sent", Completes::Skills, Action::Unload),
     command(&["skills"], "", "the skills, and which are loaded", Completes::Nothing, Action::Skills),
     command(&["context"], "", "what the next request holds", Completes::Nothing, Action::Context),
+    command(
+        &["compact"],
+        "[--dry-run | FOCUS]",
+        "make room in the context; FOCUS is what to keep above all",
+        Completes::Nothing,
+        Action::Compact,
+    ),
+    command(&["uncompact"], "", "send everything again as it was said", Completes::Nothing, Action::Uncompact),
+    command(
+        &["pin"],
+        "[TEXT]",
+        "keep the last exchange, or what contains TEXT, out of every compression",
+        Completes::Nothing,
+        Action::Pin,
+    ),
     command(&["stats"], "", "what this conversation has cost", Completes::Nothing, Action::Stats),
     command(&["clear"], "", "begin a new conversation", Completes::Nothing, Action::Clear),
     command(&["exit", "quit"], "", "leave (Ctrl-D does too)", Completes::Nothing, Action::Exit),
@@ -191,7 +209,10 @@ mod tests {
         let help = help("");
         for command in COMMANDS {
             for name in command.names {
-                assert_eq!(help.matches(&format!("/{name}")).count(), 1, "{name}");
+                let shown = help
+                    .split(|c: char| !c.is_alphanumeric() && c != '/')
+                    .filter(|word| word[..].strip_prefix('/') == Some(name));
+                assert_eq!(shown.count(), 1, "{name}");
             }
         }
         assert_eq!(super::help("/exit"), "/exit  leave (Ctrl-D does too); also /quit\n");

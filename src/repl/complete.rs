@@ -120,7 +120,7 @@ mod tests {
         let vocabulary = Vocabulary { models, skills, ..Vocabulary::default() };
         for (line, at, expected) in [
             ("/m", 0, vec!["/model "]),
-            ("/c", 0, vec!["/context", "/clear"]),
+            ("/c", 0, vec!["/context", "/compact ", "/clear"]),
             ("/model de", 7, vec!["default", "demo"]),
             ("/help sk", 6, vec!["skill", "skills"]),
             ("/skill b", 7, vec!["brew", "bake"]),

@@ -315,7 +315,7 @@ mod tests {
         let user = |dir: &&str| SkillDir::new(root.join(dir), SkillScope::User, None);
         let dirs: Vec<_> = dirs.iter().map(user).collect();
         let mut catalogue = Catalogue::discover(&dirs, &root.join("cache"), Variables::default());
-        catalogue.retain(|name| name != "workspace-tour");
+        catalogue.retain(|name| crate::builtin::SKILLS.get_dir(name).is_none());
         catalogue
     }
 

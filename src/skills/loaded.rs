@@ -11,7 +11,7 @@ pub const SECTION: &str = "Loaded Skill Instructions";
 /// Whether the answer to a call that loads a skill, or a file of one, gave it: what took its place later did not.
 #[must_use]
 pub fn discloses(answer: &str) -> bool {
-    ["skill name=", "\"instructions\":", SECTION].iter().any(|mark| answer.contains(mark))
+    ["<skill name=", "&lt;skill name=", "\"instructions\":", SECTION].iter().any(|mark| answer.contains(mark))
 }
 
 /// The skills whose instructions the model has, in the order in which they were loaded.
@@ -30,6 +30,8 @@ struct Inner {
 #[derive(Debug)]
 struct Entry {
     name: String,
+    /// Its `SKILL.md`; empty where that is not known.
+    path: String,
     /// Tells a text from another; `None` where it was loaded by an earlier process.
     fingerprint: Option<u64>,
     /// Under `skill_disclosure: system`, what the system prompt shows.
@@ -40,11 +42,11 @@ struct Entry {
 
 impl Loaded {
     /// Whether the skill was not loaded before, or with another text. What is `None` of a known one matches any.
-    pub fn insert(&self, name: &str, fingerprint: Option<u64>) -> bool {
+    pub fn insert(&self, name: &str, path: &str, fingerprint: Option<u64>) -> bool {
         let mut inner = self.inner();
         let Some(known) = inner.skills.iter_mut().find(|entry| entry.name == name) else {
-            let name = name.to_owned();
-            inner.skills.push(Entry { name, fingerprint, instructions: None, references: Vec::new() });
+            let (name, path) = (name.to_owned(), path.to_owned());
+            inner.skills.push(Entry { name, path, fingerprint, instructions: None, references: Vec::new() });
             inner.changed = true;
             return true;
         };
@@ -79,11 +81,12 @@ impl Loaded {
         self.inner().skills.iter().any(|entry| entry.name == name)
     }
 
-    /// Its instructions are no longer in the conversation, so that loading it gives them again.
-    pub fn forget(&self, name: &str) {
+    /// Its instructions are no longer in the conversation, so that loading it gives them again. Returns its path.
+    pub fn forget(&self, name: &str) -> Option<String> {
         let mut inner = self.inner();
-        inner.skills.retain(|entry| entry.name != name);
+        let at = inner.skills.iter().position(|entry| entry.name == name)?;
         inner.changed = true;
+        Some(inner.skills.remove(at).path)
     }
 
     /// Nothing is loaded any more: a conversation that begins anew.
