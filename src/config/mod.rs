@@ -47,9 +47,9 @@ pub use redacting::Redacting;
 pub use schema::schema;
 pub use secret::{Secret, looks_secret};
 pub use settings::{
-    AgentConfig, ApprovalMode, ContextSettings, Limits, Named, PROMPT_KEYS, PromptRef, PromptSettings,
-    PromptSource, SandboxMode, SandboxSettings, SessionStoreConfig, Settings, Share, SkillDisclosure,
-    SkillSettings, Strategy, TelemetrySettings, ToolOutputSettings,
+    AgentConfig, ApprovalMode, ContextSettings, LayerShares, Limits, Named, PROMPT_KEYS, PromptRef,
+    PromptSettings, PromptSource, SandboxMode, SandboxSettings, SessionStoreConfig, Settings, Share,
+    SkillDisclosure, SkillSettings, Strategy, TelemetrySettings, ToolOutputSettings,
 };
 pub use skill_dirs::{SkillDir, SkillScope};
 pub use source::{Kind, Layer};
