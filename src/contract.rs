@@ -202,6 +202,11 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// Whether what it returns may come from the network. The default is what the definition says.
+    fn has_network(&self) -> bool {
+        self.definition().effects.contains(&Effect::Network)
+    }
+
     /// Whether what it returns may direct the model: instructions that the person installed, or what they said.
     /// Anything else is marked as data.
     fn trusted(&self) -> bool {

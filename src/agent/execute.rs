@@ -29,6 +29,8 @@ pub(super) struct Finished<'a> {
     pub measured: Measured,
     /// The sandbox may have kept it from working.
     pub refused: bool,
+    /// What of the outside its result brings in.
+    pub brings: Option<String>,
     /// What the run was promised and is not to be had.
     pub unavailable: Option<String>,
 }
@@ -37,22 +39,25 @@ impl<'a> Prepared<'a> {
     /// Runs the call without asking any more.
     pub(super) async fn run(self, agent: &'a Agent, emitter: &Emitter) -> Finished<'a> {
         let Self { call, taken_up, plan } = self;
-        let (tool, terms, arguments) = match plan {
-            Plan::Run { tool, terms, arguments, .. } => (tool, terms, arguments),
+        let (tool, terms, arguments, brings) = match plan {
+            Plan::Run { tool, terms, arguments, brings, .. } => (tool, terms, arguments, brings),
             Plan::Refuse { arguments, why } => {
                 emitter.notify(started(&call, String::new(), arguments.clone()));
                 return Finished::failed(call, taken_up, arguments, CallStatus::Error, why);
             }
         };
         announce(emitter, &call, tool, &arguments);
-        execute(agent, emitter, (call, taken_up), (tool, terms), arguments, false).await
+        execute(agent, emitter, (call, taken_up), (tool, terms), arguments, (brings, false)).await
     }
 }
 
 impl<'a> Finished<'a> {
     /// Runs the call once more, outside of the sandbox, as a person allowed.
     pub(super) async fn again_outside(self, agent: &Agent, emitter: &Emitter, tool: (&dyn Tool, &Terms)) -> Self {
-        execute(agent, emitter, (self.call, Moment::now()), tool, self.arguments, true).await
+        let (name, subject) = (&self.call.name, text::one_line(&tool.0.subject(&self.arguments), 80));
+        let brings = format!("the output of {name} `{subject}`, which ran outside of the sandbox,");
+        let outside = (Some(brings), true);
+        execute(agent, emitter, (self.call, Moment::now()), tool, self.arguments, outside).await
     }
 
     /// A call that gave nothing but a reason, in our own words.
@@ -71,7 +76,17 @@ impl<'a> Finished<'a> {
             ..ToolOutput::default()
         };
         let measured = Measured::not_run(taken_up);
-        Self { call, trusted: true, arguments, status, output, measured, refused: false, unavailable: None }
+        Self {
+            call,
+            trusted: true,
+            arguments,
+            status,
+            output,
+            measured,
+            refused: false,
+            brings: None,
+            unavailable: None,
+        }
     }
 }
 
@@ -81,7 +96,7 @@ async fn execute<'a>(
     (call, taken_up): (Cow<'a, ToolCall>, Moment),
     (tool, terms): (&dyn Tool, &Terms),
     arguments: Value,
-    unconfined: bool,
+    (brings, unconfined): (Option<String>, bool),
 ) -> Finished<'a> {
     let redacting = Mutex::new(Redacting::new(&agent.redactor));
     let live = |chunk: &str| {
@@ -108,6 +123,9 @@ async fn execute<'a>(
     let mut measured = Measured::ran(taken_up, stopwatch, failure);
     measured.retries = retries;
     let refused = refused.into_inner();
+    // A call that was refused for its arguments tells nothing but our own words.
+    let ran = !matches!(failure, Some(ToolErrorKind::Parameter | ToolErrorKind::Unavailable));
+    let brings = brings.filter(|_| ran);
     // A tool's error may quote a file or a command.
     let trusted = tool.trusted();
     let finished = match outcome {
@@ -125,7 +143,7 @@ async fn execute<'a>(
             Finished { unavailable, ..ended }
         }
     };
-    Finished { trusted, measured, refused, ..finished }
+    Finished { trusted, measured, refused, brings, ..finished }
 }
 
 /// What the model reads of a failure.

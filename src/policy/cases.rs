@@ -28,6 +28,9 @@ struct Case {
     mode: ApprovalMode,
     #[serde(default)]
     rules: Vec<PermissionRule>,
+    /// What of the outside has entered the conversation.
+    #[serde(default)]
+    taint: Option<String>,
     expect: String,
     #[serde(default)]
     why: Option<String>,
@@ -67,6 +70,7 @@ fn verdict(case: &Case, workspace: &Workspace, env: &[(String, String)]) -> Verd
         permission: Permission::Read,
         requires_confirmation: false,
         effects: &[],
+        has_network: false,
         reads: Vec::new(),
         writes: Vec::new(),
         line: None,
@@ -79,7 +83,7 @@ fn verdict(case: &Case, workspace: &Workspace, env: &[(String, String)]) -> Verd
             let reads = only_reads(invocation, workspace);
             (call.permission, call.effects) =
                 (if reads { Permission::Read } else { Permission::Write }, &[Effect::Process]);
-            call.line = Some(Line::new(invocation, workspace, rules.name_paths()));
+            call.line = Some(Line::new(invocation, workspace));
         }
         "write_file" | "edit_file" => {
             (call.permission, call.effects, call.writes) = (Permission::Write, &[Effect::Files], paths);
@@ -87,7 +91,7 @@ fn verdict(case: &Case, workspace: &Workspace, env: &[(String, String)]) -> Verd
         "fetch_url" => call.effects = &[Effect::Network],
         _ => call.reads = paths,
     }
-    judge(case.mode, &rules, &call)
+    judge(case.mode, &rules, &call, case.taint.as_deref())
 }
 
 #[cfg(unix)]

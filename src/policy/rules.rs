@@ -47,12 +47,6 @@ impl Rules {
         rules.iter().map(Rule::new).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether any of them speaks of paths.
-    #[must_use]
-    pub fn name_paths(&self) -> bool {
-        self.0.iter().any(|rule| matches!(rule.scope, Scope::Path(_)))
-    }
-
     pub(super) fn objection(&self, call: &Call<'_>) -> Option<Objection> {
         let of = |effect: RuleEffect, wanted: Match| {
             self.0.iter().find(|rule| rule.effect == effect && rule.matches(call) == wanted)

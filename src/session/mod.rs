@@ -165,6 +165,24 @@ impl Session {
         self.conversation.update(changes);
     }
 
+    /// What of the outside has entered the conversation (`content from https://…`). It stays, whatever becomes of the
+    /// messages.
+    #[must_use]
+    pub fn taint(&self) -> Option<&str> {
+        self.conversation.taint.as_deref()
+    }
+
+    /// Notes that something of the outside enters the conversation; false where something did before. Secrets must be
+    /// out of the source. It belongs before the message that holds it, and reaches the disk with that.
+    pub fn mark_tainted(&mut self, source: &str, now: Timestamp) -> bool {
+        if self.conversation.taint.is_some() {
+            return false;
+        }
+        self.push(&Entry::Taint { source, time: &stamp(now) });
+        self.conversation.taint = Some(source.to_owned());
+        true
+    }
+
     /// The text and the reasoning of the reply that is streaming.
     #[must_use]
     pub fn partial(&self) -> (&str, &str) {

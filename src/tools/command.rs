@@ -115,6 +115,14 @@ impl Tool for Command {
         &self.definition
     }
 
+    /// Where nothing is said of its effects, what its command could do.
+    fn has_network(&self) -> bool {
+        match &self.config.effects {
+            Some(effects) => effects.contains(&Effect::Network),
+            None => self.sandbox.as_ref().is_none_or(|sandbox| sandbox.plan().network),
+        }
+    }
+
     fn idempotent(&self) -> bool {
         self.config.idempotent.unwrap_or(self.definition.permission == Permission::Read)
     }

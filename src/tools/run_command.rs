@@ -79,6 +79,10 @@ impl Tool for RunCommand {
         Some(ShellLine { line, workdir: text_of(arguments, "workdir"), env: self.confined.env() })
     }
 
+    fn has_network(&self) -> bool {
+        self.confined.has_network()
+    }
+
     fn subject(&self, arguments: &Value) -> String {
         text::one_line(text_of(arguments, "command").unwrap_or_default(), 100)
     }

@@ -20,6 +20,7 @@ mod prompting;
 mod repl;
 mod terminal;
 mod approval;
+mod taint;
 mod tools;
 mod more_tools;
 mod command_tools;

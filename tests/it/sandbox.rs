@@ -36,7 +36,7 @@ fn tried(prepare: impl FnOnce(Run) -> Run, commands: &[&str]) -> Option<(Output,
 }
 
 /// Asks the kernel for what is demanded at least.
-fn has_landlock() -> bool {
+pub fn has_landlock() -> bool {
     use landlock::{ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
     let asked = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     asked.handle_access(AccessFs::from_all(ABI::V2)).is_ok_and(|asked| asked.create().is_ok())
