@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::contract::{Permission, Tool};
 use crate::json;
 use crate::message::ToolCall;
-use crate::policy::{self, Call, Invocation, Verdict};
+use crate::policy::{self, Call, Configured, Invocation, Verdict};
 use crate::present;
 
 use super::measure::Moment;
@@ -115,9 +115,10 @@ fn judge(
         reads.push(".");
     }
     let line = tool.shell_line(arguments).map(|shell| {
-        let dir = workspace.resolve(shell.workdir.unwrap_or(".")).path;
-        let invocation = Invocation { command: shell.line, dir: &dir, env: shell.env };
-        policy::Line::new(invocation, workspace)
+        let dir = workspace.resolve(shell.workdir.as_deref().unwrap_or(".")).path;
+        let invocation = Invocation { command: &shell.line, dir: &dir, env: &shell.env };
+        let configured = shell.configured.map(|shown| Configured { arguments: arguments.to_string(), shown });
+        policy::Line::new(invocation, workspace, configured)
     });
     let call = Call {
         tool: &definition.name,

@@ -39,6 +39,17 @@ pub struct Line {
     pub(super) named: Vec<(Target, bool)>,
     /// It speaks of the home directory, which is only known when it runs.
     names_home: bool,
+    /// The command is not the model's own: it wrote the arguments alone.
+    pub(super) configured: Option<Configured>,
+}
+
+/// The call of a tool whose command stands in the configuration.
+#[derive(Debug, Clone)]
+pub struct Configured {
+    /// What the model wrote: the same arguments make the same command.
+    pub arguments: String,
+    /// The command that they make, for a person.
+    pub shown: String,
 }
 
 /// What a redirection does with its file.
@@ -51,7 +62,7 @@ pub(super) enum Opens {
 impl Line {
     /// Reads a line and looks up what it names.
     #[must_use]
-    pub fn new(invocation: Invocation<'_>, workspace: &Workspace) -> Self {
+    pub fn new(invocation: Invocation<'_>, workspace: &Workspace, configured: Option<Configured>) -> Self {
         let script = shell::read(invocation.command);
         let proof = prove(&script, invocation, workspace);
         // After a `cd` that was not followed, a relative path could be anywhere.
@@ -67,7 +78,7 @@ impl Line {
         let named = named(&script, &proof.reads, &find);
         let is_inside = invocation.dir.starts_with(workspace.root());
         let names_home = ["~", "$HOME", "${HOME"].iter().any(|name| invocation.command.contains(name));
-        Self { files, named, is_inside, names_home, proven: proof.reads, script }
+        Self { files, named, is_inside, names_home, configured, proven: proof.reads, script }
     }
 
     /// Whether it names something outside the workspace that it could read. Devices hold no text of anybody's.

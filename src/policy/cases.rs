@@ -2,7 +2,7 @@
 //!
 //! `expect` is `run`, `ask` or `deny`; `why` is a part of the reason; `always` is what a person may allow for the rest
 //! of the session (`none` where nothing is offered). Without a `tool` it is `run_command` with `command`; others get
-//! `path`. The workspace of every case is the one that [`workspace`] builds.
+//! `path`; what one that stands in the configuration makes of its arguments is in `makes`. The workspace of every case is the one that [`workspace`] builds.
 
 use std::fs;
 use std::path::Path;
@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::*;
 use crate::config::{Permission, PermissionRule};
+use crate::text;
 use crate::workspace::Workspace;
 
 #[derive(Debug, Deserialize)]
@@ -20,6 +21,9 @@ struct Case {
     tool: Option<String>,
     #[serde(default)]
     command: Option<String>,
+    /// The command of a configured tool: its words, or with one word alone a line for the shell.
+    #[serde(default)]
+    makes: Option<Vec<String>>,
     #[serde(default)]
     workdir: Option<String>,
     #[serde(default)]
@@ -75,15 +79,25 @@ fn verdict(case: &Case, workspace: &Workspace, env: &[(String, String)]) -> Verd
         writes: Vec::new(),
         line: None,
     };
+    let dir = workspace.resolve(case.workdir.as_deref().unwrap_or(".")).path;
     match tool {
+        _ if let Some(makes) = &case.makes => {
+            let line = match makes.as_slice() {
+                [line] => line.clone(),
+                words => words.iter().map(|word| text::shell_quoted(word)).collect::<Vec<_>>().join(" "),
+            };
+            let configured = Configured { arguments: "{}".to_owned(), shown: makes.join(" ") };
+            (call.permission, call.effects) = (Permission::Write, &[Effect::Process]);
+            let invocation = Invocation { command: &line, dir: &dir, env };
+            call.line = Some(Line::new(invocation, workspace, Some(configured)));
+        }
         "run_command" => {
-            let dir = workspace.resolve(case.workdir.as_deref().unwrap_or(".")).path;
             let command = case.command.as_deref().expect("a case of a command has one");
             let invocation = Invocation { command, dir: &dir, env };
             let reads = only_reads(invocation, workspace);
             (call.permission, call.effects) =
                 (if reads { Permission::Read } else { Permission::Write }, &[Effect::Process]);
-            call.line = Some(Line::new(invocation, workspace));
+            call.line = Some(Line::new(invocation, workspace, None));
         }
         "write_file" | "edit_file" => {
             (call.permission, call.effects, call.writes) = (Permission::Write, &[Effect::Files], paths);

@@ -24,7 +24,7 @@ use crate::contract::{Effect, Permission};
 
 use rules::Objection;
 
-pub use call::{Call, Line, targets};
+pub use call::{Call, Configured, Line, targets};
 pub use command::{Invocation, only_reads};
 pub use grant::{Grant, Grants};
 pub use rules::Rules;

@@ -25,7 +25,7 @@ pub fn brings_in(call: &Call<'_>, subject: &str) -> Option<String> {
         return Some(if is_address { format!("content from {subject}") } else { output(call.tool, &subject) });
     }
     let line = call.line.as_ref();
-    let is_proven = call.permission == Permission::Read && line.is_some();
+    let is_proven = call.permission == Permission::Read && line.is_some_and(|line| line.configured.is_none());
     if call.has_network && !is_proven {
         return Some(format!("{}, which had network,", output(call.tool, &subject)));
     }
