@@ -143,7 +143,9 @@ impl Turn<'_> {
         let latency = measured.latency.unwrap_or_default();
         let duration_ms = u64::try_from(latency.as_millis()).unwrap_or(u64::MAX);
         let content = {
-            let source = Source { tool: &call.name, trusted };
+            // What is no tool's name could be anything.
+            let tool = if found.is_some() { call.name.as_str() } else { "unknown" };
+            let source = Source { tool, trusted };
             let occasion = Occasion { call_id: &call.id, duration_ms };
             let ToolOutputSettings { format, encoding } = self.agent.tool_output;
             let (format, encoding) = (terms.format.unwrap_or(format), terms.encoding.unwrap_or(encoding));

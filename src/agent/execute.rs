@@ -12,6 +12,7 @@ use crate::contract::{CallContext, Keep, Tool};
 use crate::event::EventKind;
 use crate::message::{CallStatus, ToolCall, ToolMessage};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
+use crate::present;
 use crate::text;
 
 use super::measure::{self, Measured, Moment, Stopwatch};
@@ -71,7 +72,8 @@ impl<'a> Finished<'a> {
         let output = ToolOutput {
             result: Value::Null,
             summary: text::one_line(&why, 120),
-            observation: why,
+            // It may quote a path or a name that was put there to be quoted.
+            observation: present::neutralise(&why).into_owned(),
             truncated: false,
             ..ToolOutput::default()
         };

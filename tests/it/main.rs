@@ -21,6 +21,7 @@ mod repl;
 mod terminal;
 mod approval;
 mod taint;
+mod attacks;
 mod tools;
 mod more_tools;
 mod command_tools;
