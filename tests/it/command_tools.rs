@@ -129,8 +129,9 @@ fn always_means_these_arguments_alone() {
         terminal.line("go");
         terminal.wait_for("a = always in this session: make `touch -- 'a b'");
         terminal.wait_for("with these arguments alone");
+        terminal.wait_for("[a]lways");
         terminal.line("a");
-        terminal.wait_until("the second question", |screen| screen.matches("n WHY").count() == 2);
+        terminal.wait_until("the second question", |screen| screen.matches("[a]lways").count() == 2);
         terminal.line("n");
         terminal.wait_for("Done.");
         assert!(terminal.place.exists("a b") && !terminal.place.exists("c"));
