@@ -188,7 +188,7 @@ fn definitions() -> Vec<ToolDefinition> {
 fn conversation(tokens: usize) -> Vec<Message> {
     const RESULT_TOKENS: usize = 1000;
     let result = "    let line = reader.read_line(&mut buffer)?; // 42\n".repeat(RESULT_TOKENS * 4 / 52);
-    let mut messages = vec![Message::User { content: "mend the reader".to_owned() }];
+    let mut messages = vec![Message::user("mend the reader")];
     for step in 0..tokens / RESULT_TOKENS {
         let (id, name) = (format!("call_{step}"), "read_file".to_owned());
         let arguments = format!("{{\"path\":\"src/file_{step}.rs\"}}");
@@ -209,7 +209,7 @@ const LOGS: [usize; 3] = [100, 1_000, 10_000];
 /// Without the waits for the disk, which belong to replies with calls and to the end of a turn.
 #[divan::bench(args = LOGS, sample_count = 10)]
 fn session_append(bencher: Bencher<'_, '_>, kilobytes: usize) {
-    let message = Message::User { content: "a line of a conversation\n".repeat(40) };
+    let message = Message::user("a line of a conversation\n".repeat(40));
     bencher.with_inputs(|| tempfile::tempdir().expect("a directory")).bench_values(|dir| {
         let mut session = Store::new(dir.path()).create(about(Path::new("/w")), NOON);
         (0..kilobytes).for_each(|_| session.record(message.clone(), NOON).expect("written"));

@@ -114,7 +114,7 @@ impl Turn<'_> {
         let input = self.agent.redactor.redact_known(&input).into_owned();
         self.session.start_turn(&self.run.emitter.run_id(), Timestamp::now());
         self.run.emitter.emit(EventKind::TurnStarted { input: input.clone() })?;
-        self.record(Message::User { content: input })?;
+        self.record(Message::user(input))?;
         loop {
             if let Some(limit) = self.meter.reached(&self.agent.limits) {
                 return Err(Stop::Limit(limit));
@@ -190,7 +190,7 @@ impl Turn<'_> {
     fn last_text(&self) -> String {
         let said = self.session.messages().iter().rev().find_map(|message| match message {
             Message::Assistant(message) => Some(message.content.clone()),
-            Message::User { .. } => Some(String::new()),
+            message if message.is_from_person() => Some(String::new()),
             _ => None,
         });
         said.unwrap_or_default()

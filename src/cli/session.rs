@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::io::{self, IsTerminal, Write as _};
 
 use crate::app;
-use crate::message::{AssistantMessage, Message};
+use crate::message::{AssistantMessage, Message, Origin};
 use crate::session::Session;
 use crate::text;
 
@@ -48,11 +48,12 @@ pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
 
 fn transcript(session: &Session) -> String {
     let mut out = format!("session {}\n", session.id());
-    for message in session.messages() {
+    for message in session.said() {
         let (heading, body) = match message {
             // The prompt is the agent's, not the conversation's: `agent prompt render` shows it.
             Message::System { .. } => continue,
-            Message::User { content } => ("user".to_owned(), content.clone()),
+            Message::User { content, origin: Origin::Program } => ("agent".to_owned(), content.clone()),
+            Message::User { content, .. } => ("user".to_owned(), content.clone()),
             Message::Assistant(reply) => ("assistant".to_owned(), said(reply)),
             Message::Tool(answer) => {
                 (format!("{} ({:?})", answer.name, answer.status).to_lowercase(), answer.content.clone())

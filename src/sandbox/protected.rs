@@ -64,12 +64,12 @@ impl Protection {
         let mut changes = Vec::new();
         for (places, before) in self.before.drain(..) {
             let after = Snapshot::of(&self.workspace, &places, Some(&before));
-            let changed = before.changes(&after, &places, &self.workspace);
-            for (path, _) in &changed {
+            let found = before.changes(&after, &places, &self.workspace);
+            for (path, _) in &found {
                 let below = path.strip_prefix("/").unwrap_or(path);
                 keep(after.entries.get(path), &self.walls.undone.join(below));
             }
-            changes.extend(changed);
+            changes.extend(found);
         }
         if changes.is_empty() {
             return Undone::default();
