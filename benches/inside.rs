@@ -16,7 +16,7 @@ use std::time::Duration;
 use agent::agent::{RepeatDetector, Repetition};
 use agent::app::{self, Options, Services};
 use agent::config::{self, Config, Env, LoadOptions};
-use agent::context::Ruler;
+use agent::context::{self, Ruler};
 use agent::contract::{Delta, ReplyEnd, ToolDefinition};
 use agent::llm::assemble::Assembly;
 use agent::llm::request::Body;
@@ -24,7 +24,7 @@ use agent::llm::sse::Decoder;
 use agent::message::{AssistantMessage, CallStatus, Message, ToolCall, ToolMessage};
 use agent::process::{self, Launch, SHELL};
 use agent::sandbox::{Plan, Protection, Sandbox, Walls};
-use agent::session::{About, Session, Store};
+use agent::session::{About, MessageId, Session, Store};
 use agent::sink::Nobody;
 use agent::tokens;
 use agent::workspace::Workspace;
@@ -162,21 +162,35 @@ fn request_body(bencher: Bencher<'_, '_>, thousands: usize) {
 #[divan::bench(args = CONVERSATIONS)]
 fn request_measured_anew(bencher: Bencher<'_, '_>, thousands: usize) {
     let (messages, tools) = (conversation(thousands * 1000), definitions());
-    bencher.bench(|| Ruler::default().measure(black_box(&messages), &tools));
+    let ids = ids(&messages);
+    bencher.bench(|| Ruler::default().measure(request(black_box(&messages), &ids, &tools), u64::MAX));
 }
 
 /// What a step of a loop pays: only what is new.
 #[divan::bench(args = CONVERSATIONS)]
 fn request_measured_again(bencher: Bencher<'_, '_>, thousands: usize) {
     let (messages, tools) = (conversation(thousands * 1000), definitions());
+    let ids = ids(&messages);
     let mut ruler = Ruler::default();
-    bencher.bench_local(|| ruler.measure(black_box(&messages), &tools));
+    bencher.bench_local(|| ruler.measure(request(black_box(&messages), &ids, &tools), u64::MAX));
 }
 
 #[divan::bench(args = CONVERSATIONS)]
 fn estimate_tokens(bencher: Bencher<'_, '_>, thousands: usize) {
     let text = "fn main() { println!(\"Grüße, 世界\"); }\n".repeat(thousands * 100);
     bencher.counter(BytesCount::of_str(&text)).bench(|| tokens::estimate(black_box(&text)));
+}
+
+fn ids(messages: &[Message]) -> Vec<MessageId> {
+    (1..=messages.len() as u64).map(|number| MessageId { number, pass: 0 }).collect()
+}
+
+fn request<'a>(
+    messages: &'a [Message],
+    ids: &'a [MessageId],
+    tools: &'a [ToolDefinition],
+) -> context::Request<'a> {
+    context::Request { model: "gpt-5-mini", tools, messages, ids }
 }
 
 fn definitions() -> Vec<ToolDefinition> {

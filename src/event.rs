@@ -95,6 +95,13 @@ pub enum EventKind {
     /// A file of a skill was read.
     #[serde(rename = "skill.referenced")]
     SkillReferenced { name: String, path: String, tokens: u64 },
+    /// The conversation is about to be compressed, which may take a request to the model.
+    #[serde(rename = "context.compressing")]
+    ContextCompressing {
+        reason: CompressionReason,
+        /// Of the request that was due.
+        tokens: u64,
+    },
     /// Fewer tokens of the conversation are sent from now on.
     #[serde(rename = "context.compressed")]
     ContextCompressed(Compressed),
@@ -180,14 +187,6 @@ pub enum CompressionReason {
     Manual,
     /// The server refused a request as too long.
     Overflow,
-}
-
-impl CompressionReason {
-    /// Whether a server's refusal taught a smaller budget.
-    #[must_use]
-    pub fn is_overflow(self) -> bool {
-        self == Self::Overflow
-    }
 }
 
 /// What one call cost, and how it ended. Never sent to the model. Times are in milliseconds, to the microsecond.

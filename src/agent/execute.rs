@@ -112,7 +112,7 @@ async fn execute<'a>(
     let context = CallContext {
         workspace: &agent.workspace,
         timeout: terms.timeout.unwrap_or(agent.limits.tool_timeout),
-        max_tokens: terms.max_tokens.unwrap_or(agent.tool_result_max_tokens),
+        max_tokens: terms.max_tokens.unwrap_or(agent.context.tool_result_max_tokens),
         live: &live,
         keep: agent.tools.find("recall").ok().map(|_| Keep { spill: &agent.spill, redactor: &agent.redactor }),
         unconfined,

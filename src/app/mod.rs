@@ -83,6 +83,7 @@ pub fn assemble(
     };
     let system = prompt("system_prompt", &system_source)?;
     let termination = prompt("termination_summary_prompt", &settings.termination_summary_prompt)?;
+    let compression = prompt("compression_prompt", &settings.compression_prompt)?;
 
     let catalogue = Arc::new(skills(config, settings).map_err(|why| misnamed(settings, "skills", &why))?);
     let loaded = Arc::new(Loaded::default());
@@ -123,10 +124,10 @@ pub fn assemble(
         name: settings.name.clone(),
         model,
         tools: toolbox,
-        briefing: Briefing { system, termination, facts, loaded },
+        briefing: Briefing { system, termination, compression, facts, loaded },
         limits,
         budget,
-        tool_result_max_tokens: settings.context.tool_result_max_tokens,
+        context: settings.context.clone(),
         tool_output: settings.tool_output,
         approval: options.approve.unwrap_or(settings.approval),
         rules: Rules::new(&settings.permissions.rules).map_err(SetupError::configuration)?,

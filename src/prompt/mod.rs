@@ -12,7 +12,10 @@ mod version;
 mod ban;
 mod contradiction;
 
-pub use context::{AgentFacts, Ending, PromptContext, SessionFacts, SkillFacts, ToolFacts, WorkspaceFacts};
+pub use context::{
+    AgentFacts, Ending, PromptContext, SessionFacts, SkillFacts, SummaryFacts, SummaryPart, ToolFacts,
+    WorkspaceFacts,
+};
 pub use error::PromptError;
 pub use file::Prompt;
 pub use instructions::Instructions;

@@ -72,9 +72,6 @@ impl Conversation {
     pub fn edit(&mut self, reason: &EditReason, edits: Vec<Edit>) {
         if let EditReason::Compressed(compressed) = reason {
             self.spend(compressed.usage, compressed.cost_usd);
-            if compressed.reason.is_overflow() {
-                self.learned_budget = Some(compressed.budget);
-            }
         }
         self.view.edit(edits);
     }

@@ -14,6 +14,7 @@
 //! {"type":"edited","time":…,"reason":{"compressed":{…}},"edits":[{"n":2,"message":{…}},{"n":3}]}   what is sent changes
 //! {"type":"restored","time":…}                         everything is sent again as it was said
 //! {"type":"pinned","numbers":[1,2],"time":…}           what no compression touches
+//! {"type":"budget","tokens":…,"time":…}                what a request may hold, as a server taught
 //! {"type":"switched","agent":…,"model":…,"time":…}     who answers from here on
 //! ```
 //!
@@ -77,6 +78,8 @@ pub(super) enum Entry<'a> {
     Edited { time: &'a str, reason: &'a EditReason, edits: &'a [Edit] },
     #[serde(rename = "restored")]
     Restored { time: &'a str },
+    #[serde(rename = "budget")]
+    Budget { tokens: u64, time: &'a str },
     #[serde(rename = "pinned")]
     Pinned { numbers: &'a [u64], time: &'a str },
     #[serde(rename = "telemetry")]
@@ -112,6 +115,7 @@ pub(super) enum Line {
     Edited(Edited),
     Restored,
     Pinned(Pinned),
+    Budget(Learned),
     Partial(Piece),
     PartialVoid,
     Switched(Answering),
@@ -127,6 +131,12 @@ pub(super) enum Line {
 pub(super) struct Edited {
     pub reason: EditReason,
     pub edits: Vec<Edit>,
+}
+
+/// What a request may hold at most.
+#[derive(Debug, Deserialize)]
+pub(super) struct Learned {
+    pub tokens: u64,
 }
 
 /// What no compression touches.
@@ -186,6 +196,7 @@ impl Line {
             "message" => Self::Message(serde_json::from_slice(line)?, n),
             "edited" => Self::Edited(serde_json::from_slice(line)?),
             "restored" => Self::Restored,
+            "budget" => Self::Budget(serde_json::from_slice(line)?),
             "pinned" => Self::Pinned(serde_json::from_slice(line)?),
             "partial" => Self::Partial(serde_json::from_slice(line)?),
             "partial.void" => Self::PartialVoid,

@@ -168,6 +168,13 @@ impl Session {
         self.conversation.learned_budget
     }
 
+    /// Remembers what a request may hold at most, for as long as this model answers. It reaches the disk with the
+    /// next message.
+    pub fn learn_budget(&mut self, tokens: u64, now: Timestamp) {
+        self.push(&Entry::Budget { tokens, time: &stamp(now) });
+        self.conversation.learned_budget = Some(tokens);
+    }
+
     /// The sum over all replies.
     #[must_use]
     pub fn usage(&self) -> Usage {
@@ -471,7 +478,7 @@ mod tests {
 
     fn compression() -> EditReason {
         EditReason::Compressed(Compressed {
-            reason: CompressionReason::Overflow,
+            reason: CompressionReason::Threshold,
             strategy: "staged".to_owned(),
             tokens_before: 9,
             tokens_after: 4,
@@ -508,18 +515,18 @@ mod tests {
         let shorter = vec![Edit { number: 3, message: Some(Message::user("shorter")) }];
         session.edit(&EditReason::Unloaded(vec!["x".to_owned()]), shorter, NOON).expect("written");
         session.pin(&[4], NOON);
+        session.learn_budget(10, NOON);
         session.record(reply("c", &[]), NOON).expect("written");
         let after = [(0, 0, "rules"), (3, 2, "shorter"), (4, 0, "b"), (5, 0, "go on"), (6, 0, "c")];
         assert_eq!(shown(&session), after);
         assert_eq!(session.said().cloned().collect::<Vec<_>>()[..said.len()], said);
-        assert_eq!(session.learned_budget(), Some(10));
         assert_eq!((session.usage().total(), session.cost_usd()), (43, Some(1.75)), "the summary is paid for");
 
         let id = session.id().to_owned();
         drop(session);
         let (mut session, warnings) = store.open(&id, NOON).expect("a sound log");
         assert_eq!((shown(&session), warnings), (after.to_vec(), vec![]), "read again, the view is the same");
-        assert!(session.pinned().contains(&4));
+        assert!(session.pinned().contains(&4) && session.learned_budget() == Some(10));
         assert_eq!((session.usage().total(), session.cost_usd()), (43, Some(1.75)));
 
         assert_eq!(session.restore(NOON).expect("written"), 3);

@@ -109,6 +109,7 @@ impl Replayed {
             }
             Line::Edited(edited) => self.conversation.edit(&edited.reason, edited.edits),
             Line::Restored => _ = self.conversation.view.restore(),
+            Line::Budget(learned) => self.conversation.learned_budget = Some(learned.tokens),
             Line::Pinned(pinned) => self.conversation.pinned.extend(pinned.numbers),
             Line::Partial(piece) => {
                 self.partial.text.push_str(&piece.text);

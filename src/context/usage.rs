@@ -1,0 +1,78 @@
+//! What fills the window, by kind.
+
+use crate::message::{AssistantMessage, Message, Origin};
+
+use super::budget::Budget;
+use super::skills::SKILL_TOOLS;
+
+/// The tokens of one kind of content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    pub name: &'static str,
+    pub tokens: u64,
+}
+
+/// What fills the window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Usage {
+    /// Each kind, in the order in which they are sent; the reserve for the reply is not among them.
+    pub rows: Vec<Row>,
+    pub used: u64,
+    pub budget: Budget,
+    /// Where the next compression begins.
+    pub threshold: u64,
+}
+
+/// The kinds.
+const KINDS: [&str; 9] = [
+    "system prompt",
+    "tool definitions",
+    "what you said",
+    "the model's words",
+    "its calls",
+    "files read",
+    "skills",
+    "other results",
+    "summaries and reminders",
+];
+
+impl Usage {
+    /// Adds the parts up. `weights` are the tokens of `messages`, one for each.
+    #[must_use]
+    pub fn new(messages: &[Message], weights: &[u64], tools: u64, budget: Budget, threshold: u64) -> Self {
+        let mut tokens = [0; KINDS.len()];
+        tokens[1] = tools;
+        for (message, weight) in messages.iter().zip(weights) {
+            match message {
+                Message::System { .. } => tokens[0] += weight,
+                Message::User { origin: Origin::Person, .. } => tokens[2] += weight,
+                Message::User { .. } => tokens[8] += weight,
+                Message::Assistant(reply) => {
+                    let calls = share_of_calls(reply, *weight);
+                    tokens[3] += weight - calls;
+                    tokens[4] += calls;
+                }
+                Message::Tool(answer) if answer.name == "read_file" => tokens[5] += weight,
+                Message::Tool(answer) if SKILL_TOOLS.contains(&answer.name.as_str()) => tokens[6] += weight,
+                Message::Tool(_) => tokens[7] += weight,
+            }
+        }
+        let rows = KINDS.iter().zip(tokens).map(|(name, tokens)| Row { name, tokens }).collect();
+        Self { rows, used: tokens.iter().sum(), budget, threshold }
+    }
+
+    /// The kinds that fill most, as one sentence: `tool definitions 1,240, files read 90,120`.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let mut rows: Vec<&Row> = self.rows.iter().filter(|row| row.tokens > 0).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.tokens));
+        rows.iter().map(|row| format!("{} {}", row.name, row.tokens)).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What of a reply is calls, by bytes.
+fn share_of_calls(reply: &AssistantMessage, weight: u64) -> u64 {
+    let calls: usize = reply.tool_calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
+    let all = calls + reply.content.len();
+    if all == 0 { 0 } else { weight * calls as u64 / all as u64 }
+}
