@@ -205,8 +205,9 @@ impl Host {
     /// What `tell` says of a conversation that has its system prompt, as the next request will.
     fn told(&mut self, tell: fn(&Agent, &mut Session, &mut Run) -> String) -> String {
         let agent = &self.services.agent;
-        if let Err(error) = app::brief(agent, &mut self.session, &self.run) {
-            return format!("{error:#}\n");
+        match app::brief(agent, &mut self.session, &self.run) {
+            Ok(contradictions) => self.run.emitter.warn(contradictions),
+            Err(error) => return format!("{error:#}\n"),
         }
         tell(agent, &mut self.session, &mut self.run)
     }
