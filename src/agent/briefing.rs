@@ -50,6 +50,21 @@ impl Briefing {
         Ok(self.system.render(&self.context(session, run_id, 0, Some(ending)).value())?)
     }
 
+    /// What of the system prompt belongs to the layer `context`: the text of its lists, and the project's instructions.
+    #[must_use]
+    pub fn elastic(&self) -> (String, &str) {
+        let agent = &self.facts.agent;
+        let skills = agent.skills.iter().map(|skill| format!("- [○] {}: {}\n", skill.name, skill.description));
+        let tools = agent.tools.iter().map(|tool| {
+            if tool.listed {
+                format!("- {}: {}\n", tool.name, tool.description)
+            } else {
+                format!("{}, ", tool.name)
+            }
+        });
+        (skills.chain(tools).collect(), &self.facts.instructions)
+    }
+
     pub(super) fn termination(&self, turn: &Turn<'_>, limit: &Limit) -> Result<String, Stop> {
         let ending = Ending {
             termination_reason: limit.to_string(),

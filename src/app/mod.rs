@@ -4,6 +4,7 @@ mod check;
 mod error;
 mod boundary;
 mod facts;
+mod layers;
 mod sessions;
 mod toolbox;
 
@@ -138,6 +139,9 @@ pub fn assemble(
         redactor,
         schema,
     };
+    if let Some(why) = layers::mistake(&agent) {
+        return Err(SetupError::configuration(format!("agents/{}.yaml: {why}", settings.name)));
+    }
     Ok(Services { agent, catalogue, warnings })
 }
 

@@ -46,9 +46,9 @@ pub use redacting::Redacting;
 pub use schema::schema;
 pub use secret::{Secret, looks_secret};
 pub use settings::{
-    AgentConfig, ApprovalMode, ContextSettings, Limits, Named, PROMPT_KEYS, PromptRef, PromptSettings,
-    PromptSource, SandboxMode, SandboxSettings, SessionStoreConfig, Settings, Share, Strategy, TelemetrySettings,
-    ToolOutputSettings,
+    AgentConfig, ApprovalMode, ContextSettings, LayerShares, Limits, Named, PROMPT_KEYS, PromptRef,
+    PromptSettings, PromptSource, SandboxMode, SandboxSettings, SessionStoreConfig, Settings, Share, Strategy,
+    TelemetrySettings, ToolOutputSettings,
 };
 pub use source::{Kind, Layer};
 pub use tool::{CommandLine, Effect, OutputFormat, ToolConfig};

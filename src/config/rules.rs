@@ -74,6 +74,18 @@ fn context(context: &ContextSettings, report: &mut dyn FnMut(&[&str], &str)) {
         ("tool_result_max_tokens", context.tool_result_max_tokens >= 1, "at least 1"),
     ];
     tell("context", &rules, report);
+    let layers = &context.layers;
+    for (key, share) in [
+        ("system", layers.system),
+        ("context", layers.context),
+        ("input", layers.input),
+        ("reminders", layers.reminders),
+    ] {
+        if !share.is_sound() {
+            let message = format!("`{key}` must be a share of the budget: more than 0, at most 1");
+            report(&["context", "layers", key], &message);
+        }
+    }
 }
 
 fn sandbox(sandbox: &SandboxSettings, report: &mut dyn FnMut(&[&str], &str)) {

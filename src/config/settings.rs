@@ -168,10 +168,26 @@ pub struct ContextSettings {
     pub keep_recent_steps: usize,
     /// How a compression chooses what goes.
     pub strategy: Strategy,
+    /// How much of the budget the layers of a request may take, each.
+    pub layers: LayerShares,
     /// Tokens kept free for the reply; `null`: the model's `max_output_tokens`.
     pub reserve_output: Option<u64>,
     /// The most tokens that one result may bring in.
     pub tool_result_max_tokens: usize,
+}
+
+/// The most that each layer may take of the budget. History takes what is left and gives way first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LayerShares {
+    /// Who the agent is, its rules, the form of its answers.
+    pub system: Share,
+    /// Definitions of tools, the list of skills, project instructions.
+    pub context: Share,
+    /// What a person says in one message, attachments included.
+    pub input: Share,
+    /// What this program says in between: the termination prompt, for one.
+    pub reminders: Share,
 }
 
 /// A share of a whole: more than 0, at most 1.
