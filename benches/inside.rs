@@ -11,7 +11,6 @@
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use agent::agent::{RepeatDetector, Repetition};
 use agent::app::{self, Options, Services};
@@ -22,7 +21,7 @@ use agent::llm::assemble::Assembly;
 use agent::llm::request::Body;
 use agent::llm::sse::Decoder;
 use agent::message::{AssistantMessage, CallStatus, Message, ToolCall, ToolMessage};
-use agent::process::{self, Launch, SHELL};
+use agent::process::{self, Launch, Patience, SHELL};
 use agent::sandbox::{Plan, Protection, Sandbox, Walls};
 use agent::session::{About, Session, Store};
 use agent::sink::Nobody;
@@ -298,7 +297,7 @@ fn runtime() -> tokio::runtime::Runtime {
 
 fn nothing(walls: Option<&Walls>) -> Launch<'_> {
     let (program, dir) = (SHELL[0], Path::new("/"));
-    Launch { program, arguments: &[SHELL[1], "true"], dir, env: &[], timeout: Duration::from_mins(1), walls }
+    Launch { program, arguments: &[SHELL[1], "true"], dir, env: &[], patience: Patience::default(), walls }
 }
 
 fn plan(workspace: &Path) -> Plan {

@@ -218,6 +218,11 @@ pub trait Tool: Send + Sync {
         self.definition().permission == Permission::Read
     }
 
+    /// How long this call may take, where its arguments say.
+    fn time_asked(&self, _arguments: &Value) -> Option<Duration> {
+        None
+    }
+
     /// One short line for a person: what the call is about, without the tool's name (`src/main.rs`, `cargo test`).
     fn subject(&self, arguments: &Value) -> String;
 
@@ -278,12 +283,25 @@ pub struct Keep<'a> {
     pub redactor: &'a Redactor,
 }
 
+/// What else may end a call that takes long.
+#[derive(Debug, Clone, Copy)]
+pub struct Clocks {
+    /// The most that a call may ask for.
+    pub most: Duration,
+    /// How long a command may be silent.
+    pub idle: Option<Duration>,
+    /// What is left of the run's own time for calls; a call that goes on longer is dropped, and tells nothing.
+    pub run: Option<Duration>,
+}
+
 /// What a call may use of the run it belongs to.
 #[derive(Clone, Copy)]
 pub struct CallContext<'a> {
     pub workspace: &'a Workspace,
     /// The longest that this call may take.
     pub timeout: Duration,
+    /// The clocks beside that one.
+    pub clocks: Clocks,
     /// The most tokens that the observation may have; a tool that shapes its own output keeps below it.
     pub max_tokens: usize,
     /// Live output of a running command, for whoever watches.

@@ -8,15 +8,24 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::config::Redacting;
-use crate::contract::{CallContext, Keep, Tool};
+use crate::contract::{CallContext, Clocks, Keep, Tool};
 use crate::event::EventKind;
 use crate::message::{CallStatus, ToolCall, ToolMessage};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::text;
 
+use super::clock::{Clock, calling_time};
 use super::measure::{self, Measured, Moment, Stopwatch};
 use super::prepare::{Plan, Prepared};
 use super::{Agent, Emitter, Terms, retry};
+
+/// What every call of a turn runs in.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub agent: &'a Agent,
+    pub emitter: &'a Emitter,
+    pub clock: &'a Clock,
+}
 
 /// A call that ended, whichever way.
 pub(super) struct Finished<'a> {
@@ -35,24 +44,24 @@ pub(super) struct Finished<'a> {
 
 impl<'a> Prepared<'a> {
     /// Runs the call without asking any more.
-    pub(super) async fn run(self, agent: &'a Agent, emitter: &Emitter) -> Finished<'a> {
+    pub(super) async fn run(self, place: Place<'_>) -> Finished<'a> {
         let Self { call, taken_up, plan } = self;
         let (tool, terms, arguments) = match plan {
             Plan::Run { tool, terms, arguments, .. } => (tool, terms, arguments),
             Plan::Refuse { arguments, why } => {
-                emitter.notify(started(&call, String::new(), arguments.clone()));
+                place.emitter.notify(started(&call, String::new(), arguments.clone()));
                 return Finished::failed(call, taken_up, arguments, CallStatus::Error, why);
             }
         };
-        announce(emitter, &call, tool, &arguments);
-        execute(agent, emitter, (call, taken_up), (tool, terms), arguments, false).await
+        announce(place.emitter, &call, tool, &arguments);
+        execute(place, (call, taken_up), (tool, terms), arguments, false).await
     }
 }
 
 impl<'a> Finished<'a> {
     /// Runs the call once more, outside of the sandbox, as a person allowed.
-    pub(super) async fn again_outside(self, agent: &Agent, emitter: &Emitter, tool: (&dyn Tool, &Terms)) -> Self {
-        execute(agent, emitter, (self.call, Moment::now()), tool, self.arguments, true).await
+    pub(super) async fn again_outside(self, place: Place<'_>, tool: (&dyn Tool, &Terms)) -> Self {
+        execute(place, (self.call, Moment::now()), tool, self.arguments, true).await
     }
 
     /// A call that gave nothing but a reason, in our own words.
@@ -76,8 +85,7 @@ impl<'a> Finished<'a> {
 }
 
 async fn execute<'a>(
-    agent: &Agent,
-    emitter: &Emitter,
+    Place { agent, emitter, clock }: Place<'_>,
     (call, taken_up): (Cow<'a, ToolCall>, Moment),
     (tool, terms): (&dyn Tool, &Terms),
     arguments: Value,
@@ -94,7 +102,12 @@ async fn execute<'a>(
     let refused = AtomicBool::new(false);
     let context = CallContext {
         workspace: &agent.workspace,
-        timeout: terms.timeout.unwrap_or(agent.limits.tool_timeout),
+        timeout: tool.time_asked(&arguments).or(terms.timeout).unwrap_or(agent.limits.tool_timeout),
+        clocks: Clocks {
+            most: agent.limits.max_tool_timeout,
+            idle: agent.limits.tool_idle_timeout,
+            run: agent.limits.max_time.map(|most| calling_time(most).saturating_sub(clock.elapsed())),
+        },
         max_tokens: terms.max_tokens.unwrap_or(agent.tool_result_max_tokens),
         live: &live,
         keep: agent.tools.find("recall").ok().map(|_| Keep { spill: &agent.spill, redactor: &agent.redactor }),

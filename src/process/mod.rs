@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::process::{Child, Command};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::sandbox::{self, Walls};
 
@@ -30,6 +30,8 @@ pub const SHELL: [&str; 2] = if cfg!(unix) { ["/bin/sh", "-c"] } else { ["cmd", 
 const GRACE: Duration = Duration::from_secs(2);
 /// How long output is awaited once the child itself has exited: somebody else may hold its pipe for ever.
 const LINGER: Duration = Duration::from_millis(300);
+/// How often one looks in that time whether survivors are gone.
+const LOOKS: u32 = 15;
 const READ_BYTES: usize = 16 * 1024;
 
 /// What to run. The child reads nothing and sees only `env`.
@@ -40,17 +42,49 @@ pub struct Launch<'a> {
     pub dir: &'a Path,
     /// The whole environment of the child.
     pub env: &'a [(String, String)],
-    pub timeout: Duration,
+    pub patience: Patience,
     /// The boundary around it; none where it was switched off, or where a person allowed it to run without.
     pub walls: Option<&'a Walls>,
+}
+
+/// How long a child is waited for. Whichever clock runs out first ends it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Patience {
+    /// In all.
+    pub call: Option<Duration>,
+    /// Since it last wrote anything.
+    pub idle: Option<Duration>,
+    /// What is left to the run.
+    pub run: Option<Duration>,
+}
+
+/// A clock that ran out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    Call,
+    Idle,
+    Run,
+}
+
+impl Patience {
+    /// The clock that runs out next, and when.
+    fn next(&self, started: Instant, heard: Instant) -> Option<(Clock, Instant)> {
+        let at = |clock, since: Instant, limit: Option<Duration>| Some((clock, since.checked_add(limit?)?));
+        let clocks = [
+            at(Clock::Run, started, self.run),
+            at(Clock::Call, started, self.call),
+            at(Clock::Idle, heard, self.idle),
+        ];
+        clocks.into_iter().flatten().min_by_key(|(_, at)| *at)
+    }
 }
 
 /// How it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
     pub exit: Exit,
-    /// It was ended because its time was out.
-    pub timed_out: bool,
+    /// It was ended because this clock had run out.
+    pub timed_out: Option<Clock>,
     /// It was ended because it had started more than [`sandbox::MOST_PROCESSES`] processes.
     pub flooded: bool,
     /// It had left processes running; they were ended.
@@ -73,17 +107,15 @@ pub enum Exit {
 pub async fn run(launch: Launch<'_>, mut seen: impl FnMut(&[u8]) + Send) -> io::Result<Ended> {
     let mut running = Running::start(&launch)?;
     let watch = launch.walls.zip(running.group.id()).map(|(walls, group)| walls.watch(group));
-    let in_time = timeout(launch.timeout, running.feed(Until::Exited, &mut seen)).await;
-    let timed_out = in_time.is_err();
-    match in_time {
-        Ok(exited) => exited?,
-        Err(_) => running.end_by_force(&mut seen).await?,
+    let timed_out = running.feed_in_time(launch.patience, &mut seen).await?;
+    if timed_out.is_some() {
+        running.end_by_force(&mut seen).await?;
     }
     // What was written before the exit is in the pipe; more than that is not worth waiting for.
     if let Ok(closed) = timeout(LINGER, running.feed(Until::Closed, &mut seen)).await {
         closed?;
     }
-    let left_behind = running.end_survivors(&mut seen).await && !timed_out;
+    let left_behind = running.end_survivors(&mut seen).await && timed_out.is_none();
     let flooded = watch.is_some_and(|watch| watch.flooded());
     Ok(Ended { exit: running.exit(), timed_out, flooded, left_behind })
 }
@@ -102,6 +134,8 @@ struct Running {
     child: Child,
     pipes: Vec<Pin<Box<dyn AsyncRead + Send>>>,
     buffer: Box<[u8]>,
+    /// When something was last read.
+    heard: Instant,
     status: Option<ExitStatus>,
 }
 
@@ -124,7 +158,27 @@ impl Running {
             .kill_on_drop(true);
         let (child, pipes) = spawn(command, launch.walls)?;
         let group = Group::of(&child);
-        Ok(Self { group, child, pipes, buffer: vec![0; READ_BYTES].into_boxed_slice(), status: None })
+        let buffer = vec![0; READ_BYTES].into_boxed_slice();
+        Ok(Self { group, child, pipes, buffer, heard: Instant::now(), status: None })
+    }
+
+    /// Hands on output until the child has exited, or until a clock runs out: then that one.
+    async fn feed_in_time(
+        &mut self,
+        patience: Patience,
+        seen: &mut (impl FnMut(&[u8]) + Send),
+    ) -> io::Result<Option<Clock>> {
+        let started = self.heard;
+        while let Some((clock, at)) = patience.next(started, self.heard) {
+            // A clock that was set back by output in the meantime is looked at again.
+            if at <= Instant::now() {
+                return Ok(Some(clock));
+            }
+            if let Ok(exited) = timeout_at(at, self.feed(Until::Exited, seen)).await {
+                return exited.map(|()| None);
+            }
+        }
+        self.feed(Until::Exited, seen).await.map(|()| None)
     }
 
     /// Hands on output until the condition holds. Both the pipes and the exit are watched all the time, so that
@@ -163,6 +217,7 @@ impl Running {
                 Poll::Pending => true,
                 Poll::Ready(Ok(())) if !into.filled().is_empty() => {
                     seen(into.filled());
+                    self.heard = Instant::now();
                     any = true;
                     true
                 }
@@ -192,8 +247,11 @@ impl Running {
         if survivors {
             // A pipe that somebody still holds closes as they end; without one, the time is simply waited for.
             let closed = !self.pipes.is_empty() && timeout(LINGER, self.feed(Until::Closed, seen)).await.is_ok();
-            if !closed && self.group.is_alive() {
-                tokio::time::sleep(LINGER).await;
+            for _ in 0..LOOKS {
+                if closed || !self.group.is_alive() {
+                    break;
+                }
+                tokio::time::sleep(LINGER / LOOKS).await;
             }
             self.group.signal(Force::Kill);
         }
@@ -276,7 +334,7 @@ mod tests {
             arguments: &[SHELL[1], line],
             dir: Path::new("/"),
             env: &env,
-            timeout: limit,
+            patience: Patience { call: Some(limit), ..Patience::default() },
             walls: None,
         };
         let ended = block_on(run(launch, |bytes| output.extend_from_slice(bytes))).expect("sh can be run");
@@ -290,7 +348,7 @@ mod tests {
     fn output_keeps_the_order_in_which_it_was_written() {
         let (ended, output) = shell("echo 1; echo 2 >&2; echo 3; echo 4 >&2; exit 3", LONG);
         assert_eq!(output, "1\n2\n3\n4\n");
-        assert_eq!(ended, Ended { exit: Exit::Code(3), timed_out: false, flooded: false, left_behind: false });
+        assert_eq!(ended, Ended { exit: Exit::Code(3), timed_out: None, flooded: false, left_behind: false });
     }
 
     #[test]
@@ -308,21 +366,21 @@ mod tests {
     #[test]
     fn a_child_that_ignores_sigterm_is_killed_with_what_it_started() {
         let (ended, output) = shell("trap '' TERM; echo start; sleep 1000 & wait; sleep 1000", SHORT);
-        assert!(ended.timed_out);
+        assert_eq!(ended.timed_out, Some(Clock::Call));
         assert_eq!((ended.exit, output.as_str()), (Exit::Signal("SIGKILL".to_owned()), "start\n"));
     }
 
     #[test]
     fn last_words_after_sigterm_are_heard() {
         let (ended, output) = shell("trap 'echo bye; exit 9' TERM; sleep 1000 & wait", SHORT);
-        assert!(ended.timed_out);
+        assert_eq!(ended.timed_out, Some(Clock::Call));
         assert_eq!((ended.exit, output.as_str()), (Exit::Code(9), "bye\n"));
     }
 
     #[test]
     fn a_process_left_behind_with_the_pipe_does_not_hold_the_call() {
         let (ended, output) = shell("sleep 1000 & echo done", LONG);
-        assert_eq!(ended, Ended { exit: Exit::Code(0), timed_out: false, flooded: false, left_behind: true });
+        assert_eq!(ended, Ended { exit: Exit::Code(0), timed_out: None, flooded: false, left_behind: true });
         assert_eq!(output, "done\n");
     }
 
@@ -338,7 +396,7 @@ mod tests {
                 arguments: &[SHELL[1], "sleep 1000 & echo $!; wait"],
                 dir: dir.path(),
                 env: &env,
-                timeout: LONG,
+                patience: Patience { call: Some(LONG), ..Patience::default() },
                 walls: None,
             };
             let hear = |bytes: &[u8]| pid.lock().expect("nobody panics").push_str(&String::from_utf8_lossy(bytes));

@@ -6,11 +6,10 @@
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::contract::CallContext;
 use crate::output::{ToolError, ToolErrorKind};
-use crate::process::{self, Ended, Exit, Launch};
+use crate::process::{self, Ended, Exit, Launch, Patience};
 use crate::sandbox::{Denial, MOST_PROCESSES, Protection, Sandbox, Undone};
 
 /// Where commands run.
@@ -26,7 +25,7 @@ pub struct Order<'a> {
     pub program: &'a str,
     pub arguments: &'a [&'a str],
     pub dir: &'a Path,
-    pub timeout: Duration,
+    pub patience: Patience,
 }
 
 /// A command that ended, and what it had changed that it may not.
@@ -63,7 +62,7 @@ impl Confined {
         context: &CallContext<'_>,
         seen: impl FnMut(&[u8]) + Send,
     ) -> Result<Outcome, ToolError> {
-        let Order { program, arguments, dir, timeout } = order;
+        let Order { program, arguments, dir, patience } = order;
         let walls = self.sandbox.as_ref().filter(|_| !context.unconfined).map(|sandbox| sandbox.walls());
         let walls =
             walls.transpose().map_err(|error| ToolError::new(ToolErrorKind::Unavailable, error.to_string()))?;
@@ -73,7 +72,7 @@ impl Confined {
             env.push(("TMPDIR".to_owned(), walls.temp_dir().to_string_lossy().into_owned()));
         }
         let protection = walls.as_ref().map(|walls| Protection::begin(walls, context.workspace.root()));
-        let launch = Launch { program, arguments, dir, env: &env, timeout, walls: walls.as_ref() };
+        let launch = Launch { program, arguments, dir, env: &env, patience, walls: walls.as_ref() };
         let ended = process::run(launch, seen)
             .await
             .map_err(|error| ToolError::permanent(format!("the command could not be run: {error}")))?;

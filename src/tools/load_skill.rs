@@ -134,7 +134,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::LoadSkill;
-    use crate::contract::{CallContext, Tool};
+    use crate::contract::{CallContext, Clocks, Tool};
     use crate::event::EventKind;
     use crate::output::{ToolError, ToolOutput};
     use crate::skills::{Catalogue, Loaded};
@@ -165,6 +165,7 @@ mod tests {
                 keep: None,
                 workspace: &workspace,
                 timeout: Duration::from_secs(1),
+                clocks: Clocks { most: Duration::from_secs(1), idle: None, run: None },
                 max_tokens: 2000,
                 live: &|_| {},
                 unconfined: false,

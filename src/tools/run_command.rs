@@ -11,10 +11,10 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Effect, Permission, ShellLine, Tool, ToolDefinition};
+use crate::contract::{CallContext, Clocks, Effect, Permission, ShellLine, Tool, ToolDefinition};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::policy::{self, Invocation};
-use crate::process::{Ended, Exit, SHELL};
+use crate::process::{Clock, Ended, Exit, Patience, SHELL};
 use crate::text;
 use crate::workspace::Workspace;
 
@@ -37,7 +37,6 @@ pub struct RunCommand {
 struct Arguments {
     command: String,
     workdir: Option<String>,
-    timeout: Option<u64>,
 }
 
 impl RunCommand {
@@ -79,6 +78,10 @@ impl Tool for RunCommand {
         Some(ShellLine { line, workdir: text_of(arguments, "workdir"), env: self.confined.env() })
     }
 
+    fn time_asked(&self, arguments: &Value) -> Option<Duration> {
+        arguments.get("timeout").and_then(Value::as_u64).map(|seconds| Duration::from_secs(seconds.max(1)))
+    }
+
     fn subject(&self, arguments: &Value) -> String {
         text::one_line(text_of(arguments, "command").unwrap_or_default(), 100)
     }
@@ -95,30 +98,27 @@ impl Tool for RunCommand {
         Box::pin(async move {
             let arguments: Arguments = arguments(given)?;
             let dir = files::find_dir(context.workspace, arguments.workdir.as_deref())?;
-            let asked = arguments.timeout.map(|seconds| Duration::from_secs(seconds.max(1)));
-            let timeout = asked.unwrap_or(context.timeout).min(context.timeout);
-            self.run(&arguments.command, &dir, timeout, context).await
+            self.run(&arguments.command, &dir, context).await
         })
     }
 }
 
 impl RunCommand {
-    async fn run(
-        &self,
-        command: &str,
-        dir: &Path,
-        timeout: Duration,
-        context: CallContext<'_>,
-    ) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, command: &str, dir: &Path, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
         if command.trim().is_empty() || command.contains('\0') {
             return Err(ToolError::parameter("command is empty, or has a zero byte in it"));
         }
         let arguments = [SHELL[1], command];
-        let order = Order { program: SHELL[0], arguments: &arguments, dir, timeout };
+        let order = Order { program: SHELL[0], arguments: &arguments, dir, patience: patience(&context) };
         let Ran { mut output, remarks, .. } = execute(&self.confined, order, context, &mut |_| {}).await?;
         output.observation += &remarks;
         Ok(output)
     }
+}
+
+/// The clocks of a command that runs as long as its call.
+pub(super) fn patience(context: &CallContext<'_>) -> Patience {
+    Patience { call: Some(context.timeout), idle: context.clocks.idle, run: context.clocks.run }
 }
 
 /// A program that ran to its end.
@@ -136,7 +136,6 @@ pub(super) async fn execute(
     context: CallContext<'_>,
     seen: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Ran, ToolError> {
-    let timeout = order.timeout;
     let mut plain = Plain::default();
     let mut output = Bounded::new(bytes_for(context.max_tokens), context.keep);
     let mut piece = String::new();
@@ -156,11 +155,11 @@ pub(super) async fn execute(
     plain.finish(&mut piece);
     take(&mut piece);
     let ended = &outcome.ended;
-    let failed = ended.timed_out || ended.exit != Exit::Code(0);
+    let failed = ended.timed_out.is_some() || ended.exit != Exit::Code(0);
     let shown = output.show(if failed { HEAD_PERCENT_OF_FAILURE } else { HEAD_PERCENT_OF_SUCCESS });
     let remarks = confined.remarks(&outcome, &shown.text, &context);
-    if ended.timed_out {
-        let mut error = timed_out(timeout, context.timeout, &shown);
+    if let Some(clock) = ended.timed_out {
+        let mut error = timed_out(clock, &context, &shown);
         error.message += &remarks;
         return Err(error);
     }
@@ -194,14 +193,30 @@ fn finished(ended: &Ended, shown: &Shown) -> ToolOutput {
     }
 }
 
-fn timed_out(limit: Duration, most: Duration, shown: &Shown) -> ToolError {
+/// Which clock ran out, what may be done about it, and what was seen until then.
+fn timed_out(clock: Clock, context: &CallContext<'_>, shown: &Shown) -> ToolError {
+    let Clocks { most, idle, run } = context.clocks;
     let seconds = |limit: Duration| format!("{} s", limit.as_secs_f64());
-    let mut message = format!("the command was ended after {}", seconds(limit));
-    if limit < most {
-        let _ = write!(message, "; timeout may be up to {}", seconds(most));
-    } else {
-        message += ", the most that a command may take";
-    }
+    let mut message = match clock {
+        Clock::Call if context.timeout < most => {
+            format!(
+                "the command was ended after {}; timeout may be up to {}",
+                seconds(context.timeout),
+                seconds(most)
+            )
+        }
+        Clock::Call => {
+            format!("the command was ended after {}, the most that a command may take", seconds(context.timeout))
+        }
+        Clock::Idle => {
+            let idle = seconds(idle.unwrap_or_default());
+            format!("the command was ended: it had written nothing for {idle} (limits.tool_idle_timeout)")
+        }
+        Clock::Run => {
+            let left = seconds(Duration::from_secs(run.unwrap_or_default().as_secs()));
+            format!("the command was ended after {left}: the time of the whole run is out (limits.max_time)")
+        }
+    };
     match shown.text.trim_end() {
         "" => message += ". It wrote nothing.",
         text => {
@@ -257,15 +272,49 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_tells_what_was_seen() {
-        let place = Place { timeout: Duration::from_secs(2), ..Place::new() };
-        let error = place.call(&tool(), json!({ "command": "echo begun; sleep 1000", "timeout": 1 }));
-        let error = error.expect_err("it takes too long");
-        assert_eq!(error.kind, ToolErrorKind::Timeout);
-        let expected = "the command was ended after 1 s; timeout may be up to 2 s. Until then it wrote:\nbegun";
-        assert_eq!(error.message, expected);
-        let error = place.fail(&tool(), json!({ "command": "sleep 1000", "timeout": 9999 }));
-        assert_eq!(error, "the command was ended after 2 s, the most that a command may take. It wrote nothing.");
+    fn a_timeout_tells_which_clock_ran_out_and_what_was_seen() {
+        let milliseconds = |count| Some(Duration::from_millis(count));
+        let most = Duration::from_mins(1);
+        let clocks = |idle, run| Clocks { most, idle, run };
+        let of = |timeout, clocks, arguments| {
+            let place = Place { timeout, clocks, ..Place::new() };
+            let error = place.call(&tool(), arguments).expect_err("it takes too long");
+            assert_eq!(error.kind, ToolErrorKind::Timeout);
+            error.message
+        };
+        let second = Duration::from_secs(1);
+        let slow = |timeout| json!({ "command": "echo begun; sleep 1000", "timeout": timeout });
+        let table = [
+            (
+                of(most, clocks(None, None), slow(1)),
+                "the command was ended after 1 s; timeout may be up to 60 s. Until then it wrote:\nbegun",
+            ),
+            (
+                of(second, Clocks { most: second, ..clocks(None, None) }, json!({ "command": "sleep 1000" })),
+                "the command was ended after 1 s, the most that a command may take. It wrote nothing.",
+            ),
+            (
+                of(most, clocks(milliseconds(200), None), slow(60)),
+                "the command was ended: it had written nothing for 0.2 s (limits.tool_idle_timeout). Until then it \
+                 wrote:\nbegun",
+            ),
+            (
+                of(most, clocks(None, milliseconds(1200)), slow(60)),
+                "the command was ended after 1 s: the time of the whole run is out (limits.max_time). Until then it \
+                 wrote:\nbegun",
+            ),
+        ];
+        for (message, expected) in table {
+            assert_eq!(message, expected);
+        }
+    }
+
+    #[test]
+    fn a_command_that_goes_on_writing_is_not_idle() {
+        let clocks = Clocks { idle: Some(Duration::from_secs(2)), ..Place::new().clocks };
+        let place = Place { clocks, ..Place::new() };
+        let slow = "for i in 1 2 3 4 5 6; do echo $i; sleep 0.5; done";
+        assert_eq!(place.read(&tool(), json!({ "command": slow })), "exit 0\n1\n2\n3\n4\n5\n6");
     }
 
     #[test]

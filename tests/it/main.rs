@@ -22,6 +22,7 @@ mod terminal;
 mod approval;
 mod tools;
 mod more_tools;
+mod command_time;
 mod command_tools;
 mod selection;
 mod tool_cli;
