@@ -146,6 +146,9 @@ impl Turn<'_> {
         if let Repetition::Hint { times } = repetition {
             output.observation.push_str(&hint(times));
         }
+        for news in self.agent.jobs.news() {
+            let _ = write!(output.observation, "\n[{news}]");
+        }
         let latency = measured.latency.unwrap_or_default();
         let duration_ms = u64::try_from(latency.as_millis()).unwrap_or(u64::MAX);
         let content = {

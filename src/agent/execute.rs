@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::config::Redacting;
-use crate::contract::{CallContext, Clocks, Keep, Tool};
+use crate::contract::{CallContext, Clocks, Keep, Permission, Tool};
 use crate::event::EventKind;
 use crate::message::{CallStatus, ToolCall, ToolMessage};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
@@ -116,7 +116,11 @@ async fn execute<'a>(
         notify: &notify,
     };
     let stopwatch = Stopwatch::start(tool);
-    let (outcome, retries) = persistent(tool, &arguments, context).await;
+    let may_change = tool.permission(&arguments, &agent.workspace) != Permission::Read;
+    let (outcome, retries) = {
+        let _paused = may_change.then(|| agent.jobs.pause_guard());
+        persistent(tool, &arguments, context).await
+    };
     let failure = outcome.as_ref().err().map(|error| error.kind);
     let mut measured = Measured::ran(taken_up, stopwatch, failure);
     measured.retries = retries;

@@ -25,7 +25,7 @@ use crate::prompt::Registry;
 use crate::sink::Collector;
 use crate::skills::{Catalogue, Loaded};
 use crate::spill::Spill;
-use crate::tools::{self, Choice, Kit};
+use crate::tools::{self, Choice, Jobs, Kit};
 use crate::workspace::{Ledger, Workspace};
 
 pub use check::check;
@@ -67,7 +67,7 @@ pub fn assemble(
     approver: Arc<dyn Approver>,
 ) -> Result<Services, SetupError> {
     let settings = config.agent(options.agent.as_deref()).map_err(SetupError::usage)?;
-    let redactor = Redactor::new(&config.env, config);
+    let redactor = Arc::new(Redactor::new(&config.env, config));
     let net = Arc::new(Net::new(config.env.get("SSL_CERT_FILE").map(Into::into)));
     let model = model(config, settings, options, &net)?;
     let limits = limits(settings, options, model.as_ref())?;
@@ -87,11 +87,13 @@ pub fn assemble(
     let catalogue = Arc::new(skills(config, settings).map_err(|why| misnamed(settings, "skills", &why))?);
     let loaded = Arc::new(Loaded::default());
     let spill = Arc::new(Spill::default());
+    let jobs = Arc::new(Jobs::new(Arc::clone(&spill), Arc::clone(&redactor)));
     let toolbox = if model.info().capabilities.tools {
         let kit = Kit {
             ledger: Arc::new(Ledger::default()),
             child_env: config.env.for_children(),
             spill: Arc::clone(&spill),
+            jobs: Arc::clone(&jobs),
             sandbox: boundary::sandbox(config, settings, workspace),
             net,
             vision: model.info().capabilities.vision,
@@ -134,6 +136,7 @@ pub fn assemble(
         readable: catalogue.directories(),
         approver,
         spill,
+        jobs,
         redactor,
         schema,
     };

@@ -8,7 +8,7 @@ use crate::config::{AgentConfig, Config, Mistake, ToolConfig, format_duration};
 use crate::contract::{Tool, ToolDefinition};
 use crate::skills::{Catalogue, Loaded};
 use crate::text;
-use crate::tools::{self, Choice, Command, Kit, LoadSkill, LoadSkillReference};
+use crate::tools::{self, BACKGROUND, Choice, Command, Kit, LoadSkill, LoadSkillReference, RUN_COMMAND};
 
 use super::SetupError;
 
@@ -24,7 +24,7 @@ pub(super) fn assemble(
         return Err(SetupError::configuration(mistake));
     }
     let mut toolbox = Toolbox::default();
-    let (child_env, sandbox) = (kit.child_env.clone(), kit.sandbox.clone());
+    let (child_env, sandbox, jobs) = (kit.child_env.clone(), kit.sandbox.clone(), Arc::clone(&kit.jobs));
     for tool in tools::builtin(kit) {
         register(&mut toolbox, config, tool);
     }
@@ -50,6 +50,12 @@ pub(super) fn assemble(
         .collect();
     for name in hidden {
         toolbox.unregister(&name);
+    }
+    // Neither is of use without the other.
+    if toolbox.get(BACKGROUND).is_none() {
+        jobs.close("No command can go on in the background here, as the tool `background` is switched off.");
+    } else if toolbox.get(RUN_COMMAND).is_none() {
+        toolbox.unregister(BACKGROUND);
     }
     Ok(toolbox)
 }

@@ -191,6 +191,9 @@ async fn drive(prepared: Prepared) -> Result<u8, Failure> {
         Ok(()) => take_turn(&agent, &mut session, &mut run, input, &cancel).await,
         Err(error) => TurnEnd { stop: Stop::Failed(error), answer: String::new() },
     };
+    if let Some(message) = ended_with_the_run(&agent) {
+        run.emitter.notify(EventKind::Warning { message });
+    }
     let mut verdict = exit::verdict(&end.stop, run.totals.unasked, signals.seen());
     verdict.reason = agent.redactor.redact(&verdict.reason).into_owned();
     if let Some(path) = output_file.filter(|_| is_final(&end.stop))
@@ -206,6 +209,12 @@ async fn drive(prepared: Prepared) -> Result<u8, Failure> {
         return Err(Failure::new(exit::FAILED, anyhow::anyhow!("cannot write the output: {error}")));
     }
     Ok(verdict.code)
+}
+
+/// Kills what still runs in the background; a line that says so.
+pub(super) fn ended_with_the_run(agent: &Agent) -> Option<String> {
+    let ended = agent.jobs.end_all();
+    (!ended.is_empty()).then(|| format!("ended what was running in the background: {}", ended.join(", ")))
 }
 
 /// Whether there is an answer that a file may be made of.

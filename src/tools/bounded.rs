@@ -61,6 +61,11 @@ impl<'a> Bounded<'a> {
         }
     }
 
+    /// The end of what came, as far as it is kept.
+    pub fn tail(&self) -> &str {
+        if self.tail.is_empty() { &self.head } else { &self.tail }
+    }
+
     /// Begins to keep the whole when it is clear that not all of it will be shown.
     fn spill(&mut self, text: &str) {
         let Some(store) = self.store else { return };
@@ -88,16 +93,21 @@ impl<'a> Bounded<'a> {
     }
 
     fn spilled(&mut self) -> Option<String> {
-        let (store, mut spilling) = (self.store?, self.spilling.take()?);
+        let mut spilling = self.spilling.take()?;
         let rest = std::mem::take(&mut spilling.line);
         spilling.writer.write(spilling.redacting.push(&rest).as_bytes()).ok()?;
-        Some(store.spill.finish(spilling.writer))
+        Some(spilling.writer.finish())
     }
 
     /// The text, or as much of its head and tail as fits into `keep` bytes; `head_percent` of them go to the head.
     /// Cuts fall between lines where there are lines.
     pub fn show(mut self, head_percent: usize) -> Shown {
         let spill_id = self.spilled();
+        self.show_kept(head_percent, spill_id)
+    }
+
+    /// The same for a text that somebody else keeps, under this id.
+    pub fn show_kept(self, head_percent: usize, spill_id: Option<String>) -> Shown {
         let kept = self.head + &self.tail;
         if kept.len() as u64 == self.bytes && kept.len() <= self.keep {
             return Shown { text: kept, truncated: false, spill_id };

@@ -52,8 +52,8 @@ impl EditFile {
              passage.",
             (Permission::Write, &[Effect::Files]),
             json!({
-                "path": { "type": "string", "description": "Relative to the workspace" },
-                "old_text": { "type": "string", "description": "What to replace" },
+                "path": { "type": "string" },
+                "old_text": { "type": "string" },
                 "new_text": { "type": "string", "description": "Replacement; empty deletes" },
                 "replace_all": { "type": "boolean", "description": "Every occurrence" },
             }),

@@ -38,7 +38,7 @@ impl Glob {
             (Permission::Read, &[]),
             json!({
                 "pattern": { "type": "string", "description": "*.rs, src/**/*.{ts,tsx}" },
-                "path": { "type": "string", "description": "Default: the workspace" },
+                "path": { "type": "string" },
             }),
             &["pattern"],
         );

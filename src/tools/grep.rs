@@ -58,7 +58,7 @@ impl Grep {
             (Permission::Read, &[]),
             json!({
                 "pattern": { "type": "string", "description": "Rust regular expression" },
-                "path": { "type": "string", "description": "Default: the workspace" },
+                "path": { "type": "string" },
                 "glob": { "type": "string", "description": "Like *.rs" },
                 "ignore_case": { "type": "boolean", "description": "Default false" },
                 "context": { "type": "integer", "description": "Lines around matches" },

@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -14,15 +15,18 @@ use serde_json::{Value, json};
 use crate::contract::{CallContext, Clocks, Effect, Permission, ShellLine, Tool, ToolDefinition};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::policy::{self, Invocation};
-use crate::process::{Clock, Ended, Exit, Patience, SHELL};
+use crate::process::{Cut, Ended, Exit, Patience, SHELL};
 use crate::text;
 use crate::workspace::Workspace;
 
 use super::bounded::{Bounded, Shown};
 use super::confined::{Confined, Order};
+use super::jobs::{Jobs, Start};
 use super::plain::Plain;
-use super::{arguments, bytes_for, definition, files, text_of};
+use super::{arguments, background, bytes_for, definition, files, text_of};
 
+/// The name of the tool.
+pub const RUN_COMMAND: &str = "run_command";
 /// How much of the room goes to the head of the output.
 const HEAD_PERCENT_OF_SUCCESS: usize = 40;
 const HEAD_PERCENT_OF_FAILURE: usize = 15;
@@ -30,34 +34,38 @@ const HEAD_PERCENT_OF_FAILURE: usize = 15;
 /// `run_command`: a command line for the shell.
 pub struct RunCommand {
     definition: ToolDefinition,
-    confined: Confined,
+    confined: Arc<Confined>,
+    jobs: Arc<Jobs>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
     command: String,
     workdir: Option<String>,
+    #[serde(default)]
+    background: bool,
 }
 
 impl RunCommand {
-    pub fn new(confined: Confined) -> Self {
+    pub fn new(confined: Confined, jobs: Arc<Jobs>) -> Self {
         let description = format!(
             "Runs a shell command. Returns exit code, stdout and stderr, cut in the middle if long. No input, no \
-             terminal; background processes end with the call.{} Files: use the other tools.",
+             terminal; what it leaves running ends with the call.{} Files: use the other tools.",
             confined.described()
         );
         let definition = definition(
-            "run_command",
+            RUN_COMMAND,
             &description,
             (Permission::Write, &[Effect::Process]),
             json!({
                 "command": { "type": "string", "description": "sh -c" },
-                "workdir": { "type": "string", "description": "Default: the workspace" },
+                "workdir": { "type": "string" },
                 "timeout": { "type": "integer", "description": "Seconds" },
+                "background": { "type": "boolean", "description": "Goes on; returns an id" },
             }),
             &["command"],
         );
-        Self { definition, confined }
+        Self { definition, confined: Arc::new(confined), jobs }
     }
 }
 
@@ -79,7 +87,7 @@ impl Tool for RunCommand {
     }
 
     fn time_asked(&self, arguments: &Value) -> Option<Duration> {
-        arguments.get("timeout").and_then(Value::as_u64).map(|seconds| Duration::from_secs(seconds.max(1)))
+        if goes_on(arguments) { None } else { timeout(arguments) }
     }
 
     fn subject(&self, arguments: &Value) -> String {
@@ -88,37 +96,69 @@ impl Tool for RunCommand {
 
     fn preview(&self, arguments: &Value, _workspace: &Workspace) -> Result<String, ToolError> {
         let command = text_of(arguments, "command").unwrap_or_default();
-        Ok(match text_of(arguments, "workdir") {
-            Some(dir) => format!("{command}\n(in {dir})"),
-            None => command.to_owned(),
-        })
+        let mut shown = command.to_owned();
+        if let Some(dir) = text_of(arguments, "workdir") {
+            let _ = write!(shown, "\n(in {dir})");
+        }
+        if goes_on(arguments) {
+            shown += "\n(goes on in the background)";
+        }
+        Ok(shown)
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
+            let lifetime = timeout(&given);
             let arguments: Arguments = arguments(given)?;
             let dir = files::find_dir(context.workspace, arguments.workdir.as_deref())?;
-            self.run(&arguments.command, &dir, context).await
+            let Arguments { command, background, .. } = &arguments;
+            if command.trim().is_empty() || command.contains('\0') {
+                return Err(ToolError::parameter("command is empty, or has a zero byte in it"));
+            }
+            if *background {
+                return self.start(Start { command, dir: &dir, lifetime }, context).await;
+            }
+            self.run(command, &dir, context).await
         })
     }
 }
 
 impl RunCommand {
     async fn run(&self, command: &str, dir: &Path, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
-        if command.trim().is_empty() || command.contains('\0') {
-            return Err(ToolError::parameter("command is empty, or has a zero byte in it"));
-        }
         let arguments = [SHELL[1], command];
         let order = Order { program: SHELL[0], arguments: &arguments, dir, patience: patience(&context) };
         let Ran { mut output, remarks, .. } = execute(&self.confined, order, context, &mut |_| {}).await?;
         output.observation += &remarks;
         Ok(output)
     }
+
+    /// Starts a command that goes on, and waits a moment: most of what goes wrong does so at once.
+    async fn start(&self, start: Start<'_>, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
+        const MOMENT: Duration = Duration::from_secs(1);
+        let id = self.jobs.start(&self.confined, start, &context)?;
+        let look = self.jobs.look(&id, MOMENT.min(context.timeout), false).await?;
+        (context.live)(&look.shown.text);
+        if look.end.as_ref().is_some_and(|end| end.denied.is_some()) {
+            (context.refused)();
+        }
+        match look.end.as_ref().map(|end| end.outcome.clone()) {
+            Some(Err(error)) => Err(error),
+            _ => Ok(background::told(&id, look)),
+        }
+    }
+}
+
+fn goes_on(arguments: &Value) -> bool {
+    arguments.get("background").and_then(Value::as_bool) == Some(true)
+}
+
+fn timeout(arguments: &Value) -> Option<Duration> {
+    arguments.get("timeout").and_then(Value::as_u64).map(|seconds| Duration::from_secs(seconds.max(1)))
 }
 
 /// The clocks of a command that runs as long as its call.
-pub(super) fn patience(context: &CallContext<'_>) -> Patience {
-    Patience { call: Some(context.timeout), idle: context.clocks.idle, run: context.clocks.run }
+pub(super) fn patience(context: &CallContext<'_>) -> Patience<'static> {
+    Patience { call: Some(context.timeout), idle: context.clocks.idle, run: context.clocks.run, leash: None }
 }
 
 /// A program that ran to its end.
@@ -155,11 +195,11 @@ pub(super) async fn execute(
     plain.finish(&mut piece);
     take(&mut piece);
     let ended = &outcome.ended;
-    let failed = ended.timed_out.is_some() || ended.exit != Exit::Code(0);
+    let failed = ended.cut.is_some() || ended.exit != Exit::Code(0);
     let shown = output.show(if failed { HEAD_PERCENT_OF_FAILURE } else { HEAD_PERCENT_OF_SUCCESS });
     let remarks = confined.remarks(&outcome, &shown.text, &context);
-    if let Some(clock) = ended.timed_out {
-        let mut error = timed_out(clock, &context, &shown);
+    if let Some(cut) = ended.cut {
+        let mut error = timed_out(cut, &context, &shown);
         error.message += &remarks;
         return Err(error);
     }
@@ -194,25 +234,26 @@ fn finished(ended: &Ended, shown: &Shown) -> ToolOutput {
 }
 
 /// Which clock ran out, what may be done about it, and what was seen until then.
-fn timed_out(clock: Clock, context: &CallContext<'_>, shown: &Shown) -> ToolError {
+fn timed_out(cut: Cut, context: &CallContext<'_>, shown: &Shown) -> ToolError {
     let Clocks { most, idle, run } = context.clocks;
     let seconds = |limit: Duration| format!("{} s", limit.as_secs_f64());
-    let mut message = match clock {
-        Clock::Call if context.timeout < most => {
+    let mut message = match cut {
+        Cut::Call if context.timeout < most => {
             format!(
                 "the command was ended after {}; timeout may be up to {}",
                 seconds(context.timeout),
                 seconds(most)
             )
         }
-        Clock::Call => {
+        Cut::Call => {
             format!("the command was ended after {}, the most that a command may take", seconds(context.timeout))
         }
-        Clock::Idle => {
+        Cut::Idle => {
             let idle = seconds(idle.unwrap_or_default());
             format!("the command was ended: it had written nothing for {idle} (limits.tool_idle_timeout)")
         }
-        Clock::Run => {
+        Cut::Asked => "the command was stopped".to_owned(),
+        Cut::Run => {
             let left = seconds(Duration::from_secs(run.unwrap_or_default().as_secs()));
             format!("the command was ended after {left}: the time of the whole run is out (limits.max_time)")
         }
@@ -234,7 +275,7 @@ mod tests {
     use super::*;
 
     fn tool() -> RunCommand {
-        RunCommand::new(Confined::new(vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())], None))
+        RunCommand::new(Confined::new(vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())], None), Arc::default())
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod tool_cli;
 mod tool_output;
 mod sessions;
 mod provider;
+mod background;
 mod calls;
 mod limits;
 mod streams;
