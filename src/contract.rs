@@ -63,6 +63,23 @@ pub struct ReplyEnd {
     pub usage: Usage,
 }
 
+/// Makes vectors of texts, such that what means the same lies close together.
+pub trait Embedder: Send + Sync {
+    /// One vector a text, in their order. One call is one attempt.
+    ///
+    /// # Errors
+    /// Whatever kept them from coming, by kind.
+    fn embed<'a>(&'a self, texts: &'a [String]) -> BoxFuture<'a, Result<Embedded, ModelError>>;
+}
+
+/// Texts as vectors.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Embedded {
+    pub vectors: Vec<Vec<f32>>,
+    /// What they cost.
+    pub tokens: u64,
+}
+
 /// One request, borrowed from the conversation.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
@@ -312,6 +329,8 @@ pub struct CallContext<'a> {
     pub unconfined: bool,
     /// Says that the sandbox may have kept the call from working: a person may then let it run outside.
     pub refused: &'a (dyn Fn() + Send + Sync),
+    /// Tokens that the call spent on asking the model: they count as the run's own.
+    pub spent: &'a (dyn Fn(Usage) + Send + Sync),
     /// A fact for whoever watches (a skill was loaded).
     pub notify: &'a (dyn Fn(crate::event::EventKind) + Send + Sync),
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::config::{ApprovalMode, Redactor, ToolOutputSettings};
 use crate::contract::{CallRecord, Tool};
 use crate::event::EventKind;
-use crate::message::{AssistantMessage, CallStatus, Message, ToolMessage};
+use crate::message::{AssistantMessage, CallStatus, Message, ToolMessage, Usage};
 use crate::policy::Verdict;
 use crate::present::{self, Occasion, Source};
 use crate::text;
@@ -126,7 +126,10 @@ impl Turn<'_> {
 
     /// Records the one answer of a call, after looking for a loop.
     fn answer_call(&mut self, finished: Finished<'_>) -> Result<(), Stop> {
-        let Finished { call, trusted, arguments, status, mut output, measured, unavailable, .. } = finished;
+        let Finished { call, trusted, arguments, status, mut output, measured, spent, unavailable, .. } = finished;
+        if spent != Usage::default() {
+            self.spend(spent);
+        }
         let found = self.agent.tools.get(&call.name);
         let unknown = Terms::default();
         let terms = found.map_or(&unknown, |found| found.terms);

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::config::Redacting;
 use crate::contract::{CallContext, Clocks, Keep, Permission, Tool};
 use crate::event::EventKind;
-use crate::message::{CallStatus, ToolCall, ToolMessage};
+use crate::message::{CallStatus, ToolCall, ToolMessage, Usage};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::text;
 
@@ -36,6 +36,8 @@ pub(super) struct Finished<'a> {
     pub status: CallStatus,
     pub output: ToolOutput,
     pub measured: Measured,
+    /// Tokens that it spent on asking the model.
+    pub spent: Usage,
     /// The sandbox may have kept it from working.
     pub refused: bool,
     /// What the run was promised and is not to be had.
@@ -80,7 +82,8 @@ impl<'a> Finished<'a> {
             ..ToolOutput::default()
         };
         let measured = Measured::not_run(taken_up);
-        Self { call, trusted: true, arguments, status, output, measured, refused: false, unavailable: None }
+        let (spent, refused, unavailable) = (Usage::default(), false, None);
+        Self { call, trusted: true, arguments, status, output, measured, spent, refused, unavailable }
     }
 }
 
@@ -100,6 +103,7 @@ async fn execute<'a>(
     };
     let notify = |kind: EventKind| emitter.notify(kind);
     let refused = AtomicBool::new(false);
+    let spent = Mutex::new(Usage::default());
     let context = CallContext {
         workspace: &agent.workspace,
         timeout: tool.time_asked(&arguments).or(terms.timeout).unwrap_or(agent.limits.tool_timeout),
@@ -113,6 +117,7 @@ async fn execute<'a>(
         keep: agent.tools.find("recall").ok().map(|_| Keep { spill: &agent.spill, redactor: &agent.redactor }),
         unconfined,
         refused: &|| refused.store(true, Ordering::Relaxed),
+        spent: &|usage| *spent.lock().expect("adding never panics") += usage,
         notify: &notify,
     };
     let stopwatch = Stopwatch::start(tool);
@@ -125,6 +130,7 @@ async fn execute<'a>(
     let mut measured = Measured::ran(taken_up, stopwatch, failure);
     measured.retries = retries;
     let refused = refused.into_inner();
+    let spent = spent.into_inner().expect("adding never panics");
     // A tool's error may quote a file or a command.
     let trusted = tool.trusted();
     let finished = match outcome {
@@ -142,7 +148,7 @@ async fn execute<'a>(
             Finished { unavailable, ..ended }
         }
     };
-    Finished { trusted, measured, refused, ..finished }
+    Finished { trusted, measured, spent, refused, ..finished }
 }
 
 /// What the model reads of a failure.

@@ -35,7 +35,6 @@ pub enum Limit {
 
 impl Meter {
     pub fn add(&mut self, usage: Usage, cost_usd: Option<f64>) {
-        self.steps += 1;
         self.usage += usage;
         self.cost_usd += cost_usd.unwrap_or(0.0);
     }

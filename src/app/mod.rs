@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::agent::{Agent, AnswerSchema, Briefing, Toolbox};
 use crate::config::{
     AgentConfig, ApprovalMode, Config, Limits, ModelConfig, PromptRef, PromptSource, Provider, Redactor, Secret,
+    SelectBy, ToolSelection,
 };
 use crate::context::Budget;
 use crate::contract::{Approver, ChatModel};
@@ -25,7 +26,7 @@ use crate::prompt::Registry;
 use crate::sink::Collector;
 use crate::skills::{Catalogue, Loaded};
 use crate::spill::Spill;
-use crate::tools::{self, Choice, Jobs, Kit};
+use crate::tools::{self, Choice, Jobs, Judge, Kit};
 use crate::workspace::{Ledger, Workspace};
 
 pub use check::check;
@@ -88,14 +89,14 @@ pub fn assemble(
     let loaded = Arc::new(Loaded::default());
     let spill = Arc::new(Spill::default());
     let jobs = Arc::new(Jobs::new(Arc::clone(&spill), Arc::clone(&redactor)));
-    let toolbox = if model.info().capabilities.tools {
+    let mut toolbox = if model.info().capabilities.tools {
         let kit = Kit {
             ledger: Arc::new(Ledger::default()),
             child_env: config.env.for_children(),
             spill: Arc::clone(&spill),
             jobs: Arc::clone(&jobs),
             sandbox: boundary::sandbox(config, settings, workspace),
-            net,
+            net: Arc::clone(&net),
             vision: model.info().capabilities.vision,
             fetch_allow: config.settings.fetch.allow.clone(),
             person: Some(&approver).filter(|approver| approver.present()).cloned(),
@@ -104,6 +105,7 @@ pub fn assemble(
     } else {
         Toolbox::default()
     };
+    let unfound = judge(config, settings, options, &model, &net).map(|judge| toolbox.find_by(judge)).err();
     let budget = Budget::new(model.info(), &settings.context).map_err(SetupError::configuration)?;
     let schema = options
         .schema
@@ -120,6 +122,7 @@ pub fn assemble(
         .chain(&notes)
         .cloned()
         .chain(boundary::absence(settings))
+        .chain(unfound.filter(|_| toolbox.in_two_stages()))
         .collect();
     let agent = Agent {
         name: settings.name.clone(),
@@ -156,6 +159,28 @@ pub fn collector(config: &Config) -> Option<Collector> {
     })
 }
 
+/// Who finds the tools that are not sent.
+fn judge(
+    config: &Config,
+    agent: &AgentConfig,
+    options: &Options,
+    model: &Arc<dyn ChatModel>,
+    net: &Arc<Net>,
+) -> Result<Judge, String> {
+    let ToolSelection { by, embedding_model } = &config.settings.tool_selection;
+    Ok(match by {
+        SelectBy::Bm25 => Judge::Words,
+        SelectBy::Model => Judge::Model(Arc::clone(model)),
+        SelectBy::Embedding => {
+            let chosen = chosen_model(config, agent, options).map_err(|error| error.to_string())?;
+            let around = Surroundings { net: Arc::clone(net), user_id: config.env.user().to_owned() };
+            let embedder = llm::embedder(&chosen, embedding_model, &around);
+            let alone = |error| format!("tools are found by their words alone (tool_selection.by): {error}");
+            Judge::Embedding(embedder.map_err(alone)?)
+        }
+    })
+}
+
 /// `--model` is a configured model, else the provider's name for one at the agent's own provider.
 fn model(
     config: &Config,
@@ -163,8 +188,14 @@ fn model(
     options: &Options,
     net: &Arc<Net>,
 ) -> Result<Arc<dyn ChatModel>, SetupError> {
+    let chosen = chosen_model(config, agent, options)?;
+    let around = Surroundings { net: Arc::clone(net), user_id: config.env.user().to_owned() };
+    llm::connect(&chosen, &around).map_err(SetupError::configuration)
+}
+
+fn chosen_model(config: &Config, agent: &AgentConfig, options: &Options) -> Result<ModelConfig, SetupError> {
     let configured = |name: &str| config.models.get(name).cloned();
-    let chosen: ModelConfig = match &options.model {
+    Ok(match &options.model {
         None => config.model(&agent.model).cloned().map_err(SetupError::configuration)?,
         Some(name) => match configured(name) {
             Some(model) => model,
@@ -173,9 +204,7 @@ fn model(
                 with_id(base, name)?
             }
         },
-    };
-    let around = Surroundings { net: Arc::clone(net), user_id: config.env.user().to_owned() };
-    llm::connect(&chosen, &around).map_err(SetupError::configuration)
+    })
 }
 
 fn net(config: &Config) -> Arc<Net> {

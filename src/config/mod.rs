@@ -47,7 +47,8 @@ pub use schema::schema;
 pub use secret::{Secret, looks_secret};
 pub use settings::{
     AgentConfig, ApprovalMode, ContextSettings, Limits, Named, PromptRef, PromptSettings, PromptSource,
-    SandboxMode, SandboxSettings, SessionStoreConfig, Settings, TelemetrySettings, ToolOutputSettings,
+    SandboxMode, SandboxSettings, SelectBy, SessionStoreConfig, Settings, TelemetrySettings, ToolOutputSettings,
+    ToolSelection,
 };
 pub use source::{Kind, Layer};
 pub use tool::{CommandLine, Effect, OutputFormat, ToolConfig};

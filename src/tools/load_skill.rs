@@ -170,6 +170,7 @@ mod tests {
                 live: &|_| {},
                 unconfined: false,
                 refused: &|| {},
+                spent: &|_| {},
                 notify: &notify,
             };
             tool.call(arguments, context).now_or_never().expect("it waits for nothing")

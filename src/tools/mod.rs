@@ -39,6 +39,7 @@ mod command_line;
 mod confined;
 mod jobs;
 mod rank;
+mod ranking;
 mod select;
 
 use std::sync::Arc;
@@ -75,6 +76,7 @@ pub use find_tools::{CALL_TOOL, FIND_TOOLS, FindTools, call_tool};
 pub use jobs::Jobs;
 pub use load_skill::LoadSkill;
 pub use load_skill_reference::LoadSkillReference;
+pub use ranking::Judge;
 pub use run_command::RUN_COMMAND;
 pub use select::{Choice, select};
 

@@ -74,6 +74,7 @@ impl Place {
             live,
             unconfined: false,
             refused: &|| {},
+            spent: &|_| {},
             notify: &|_| {},
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
