@@ -36,7 +36,8 @@ const GRACE: Duration = Duration::from_secs(2);
 const LINGER: Duration = Duration::from_millis(300);
 /// How often one looks in that time whether survivors are gone.
 const LOOKS: u32 = 15;
-const READ_BYTES: usize = 16 * 1024;
+/// What the kernel holds of a pipe.
+const READ_BYTES: usize = 64 * 1024;
 
 /// What to run. The child reads nothing and sees only `env`.
 #[derive(Clone, Copy)]

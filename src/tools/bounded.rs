@@ -130,14 +130,19 @@ impl Spilling<'_> {
     fn push(&mut self, text: &str) -> io::Result<()> {
         /// A line without end is written in pieces of this size.
         const LONGEST_LINE: usize = 64 * 1024;
+        // What is not kept needs no redacting.
+        if self.writer.is_full() {
+            return Ok(());
+        }
         self.line.push_str(text);
         let whole = match self.line.rfind('\n') {
             Some(end) => end + 1,
             None if self.line.len() > LONGEST_LINE => self.line.len(),
             None => return Ok(()),
         };
-        let lines: String = self.line.drain(..whole).collect();
-        self.writer.write(self.redacting.push(&lines).as_bytes())
+        self.writer.write(self.redacting.push(&self.line[..whole]).as_bytes())?;
+        self.line.drain(..whole);
+        Ok(())
     }
 }
 
