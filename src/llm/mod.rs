@@ -2,7 +2,7 @@
 //!
 //! Bytes become events (`sse`), events a reply (`wire`, `assemble`), words an error (`errors`), a conversation a
 //! request (`request`): all pure. Only `openai` and `reply` talk to anybody. What is public of the former is so for
-//! benches/inside.rs.
+//! benches/inside/.
 
 mod arguments;
 pub mod sse;

@@ -194,11 +194,10 @@ impl Search<'_> {
         let mut hits =
             Hits { matcher: &self.matcher, limit: self.limit, lines: Vec::new(), matches: 0, binary: false };
         let outcome = searcher.search_path(&self.matcher, path, &mut hits);
-        let mut found = self.found();
         if outcome.is_err() {
-            found.unreadable += 1;
+            self.found().unreadable += 1;
         } else if hits.matches > 0 && !hits.binary {
-            found.add(path, hits.lines, hits.matches, self.limit);
+            self.found().add(path, hits.lines, hits.matches, self.limit);
         }
     }
 

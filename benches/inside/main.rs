@@ -1,5 +1,5 @@
 //! What lies inside of a run, piece by piece: decoding and assembling a stream, the session's log, configuration,
-//! prompts, requests, estimates, loop detection. Whole processes are timed by `benches/compare.sh`.
+//! prompts, requests, estimates, loop detection, calls, searches beside `rg`. Whole processes are timed by `benches/compare.sh`.
 //!
 //! ```text
 //! cargo bench --bench inside                 all of it
@@ -7,6 +7,8 @@
 //! ```
 //!
 //! Where a bench takes sizes, ten times the size should cost ten times the time.
+
+mod calls;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -34,6 +36,7 @@ use serde_json::Map;
 
 fn main() {
     divan::main();
+    calls::remove_tree();
 }
 
 const NOON: Timestamp = Timestamp::constant(1_800_000_000, 0);
