@@ -89,9 +89,22 @@ pub enum EventKind {
     /// A skill's instructions are part of the conversation.
     #[serde(rename = "skill.loaded")]
     SkillLoaded { name: String, path: String, tokens: u64 },
+    /// A skill's instructions are no longer part of the conversation.
+    #[serde(rename = "skill.unloaded")]
+    SkillUnloaded { name: String, path: String, tokens: u64 },
     /// A file of a skill was read.
     #[serde(rename = "skill.referenced")]
     SkillReferenced { name: String, path: String, tokens: u64 },
+    /// The conversation is about to be compressed, which may take a request to the model.
+    #[serde(rename = "context.compressing")]
+    ContextCompressing {
+        reason: CompressionReason,
+        /// Of the request that was due.
+        tokens: u64,
+    },
+    /// Fewer tokens of the conversation are sent from now on.
+    #[serde(rename = "context.compressed")]
+    ContextCompressed(Compressed),
     /// Voids the deltas of this step so far: the request is made again.
     #[serde(rename = "retry")]
     Retry {
@@ -137,6 +150,43 @@ pub struct PromptUsed {
 pub struct ContextSize {
     pub budget: u64,
     pub window: u64,
+}
+
+/// What a compression did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Compressed {
+    pub reason: CompressionReason,
+    /// The configured name: `staged`, `summary`, `window`, `selective`.
+    pub strategy: String,
+    /// Of the request that was due, the definitions of the tools included.
+    pub tokens_before: u64,
+    /// Of the request that is made instead.
+    pub tokens_after: u64,
+    /// What a request may hold.
+    pub budget: u64,
+    /// Messages whose text was shortened.
+    pub masked: usize,
+    /// Messages that a summary or a note stands for.
+    pub summarized: usize,
+    /// Skills and files of skills whose text was taken out.
+    pub unloaded: usize,
+    /// What asking for the summary cost.
+    #[serde(default)]
+    pub usage: Usage,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+}
+
+/// Why a conversation was compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CompressionReason {
+    /// The next request would have passed `compress_at`.
+    Threshold,
+    /// A person asked for it.
+    Manual,
+    /// The server refused a request as too long.
+    Overflow,
 }
 
 /// What one call cost, and how it ended. Never sent to the model. Times are in milliseconds, to the microsecond.

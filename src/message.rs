@@ -14,12 +14,37 @@ use crate::image::Image;
 pub enum Message {
     /// The rendered system prompt: always the first message, never shown as an event.
     System { content: String },
-    /// What a person (or a pipe) said, attachments included.
-    User { content: String },
+    /// What stands in the person's place: mostly what they (or a pipe) said, attachments included.
+    User {
+        content: String,
+        #[serde(default, skip_serializing_if = "Origin::is_person")]
+        origin: Origin,
+    },
     /// What the model said.
     Assistant(AssistantMessage),
     /// The one answer to one call.
     Tool(ToolMessage),
+}
+
+/// Who wrote a message that the model reads as the user's.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A person, or whoever started the run.
+    #[default]
+    Person,
+    /// This program: a reminder, a correction, the request for a closing answer.
+    Program,
+    /// What stands for messages that were taken out of the view.
+    Summary,
+}
+
+impl Origin {
+    /// Whether a person said it.
+    #[must_use]
+    pub fn is_person(&self) -> bool {
+        *self == Self::Person
+    }
 }
 
 /// One reply of the model.
@@ -118,11 +143,29 @@ impl std::ops::AddAssign for Usage {
 }
 
 impl Message {
+    /// What a person said.
+    #[must_use]
+    pub fn user(content: impl Into<String>) -> Self {
+        Self::User { content: content.into(), origin: Origin::Person }
+    }
+
+    /// What this program says in the person's place.
+    #[must_use]
+    pub fn reminder(content: impl Into<String>) -> Self {
+        Self::User { content: content.into(), origin: Origin::Program }
+    }
+
+    /// Whether a person said it.
+    #[must_use]
+    pub fn is_from_person(&self) -> bool {
+        matches!(self, Self::User { origin: Origin::Person, .. })
+    }
+
     /// The text of the message, whatever its role.
     #[must_use]
     pub fn content(&self) -> &str {
         match self {
-            Self::System { content } | Self::User { content } => content,
+            Self::System { content } | Self::User { content, .. } => content,
             Self::Assistant(message) => &message.content,
             Self::Tool(message) => &message.content,
         }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use agent::agent::{RepeatDetector, Repetition};
 use agent::app::{self, Options, Services};
 use agent::config::{self, Config, Env, LoadOptions};
-use agent::context::Ruler;
+use agent::context::{self, Ruler};
 use agent::contract::{Delta, ReplyEnd, ToolDefinition};
 use agent::llm::assemble::Assembly;
 use agent::llm::request::Body;
@@ -25,7 +25,7 @@ use agent::llm::sse::Decoder;
 use agent::message::{AssistantMessage, CallStatus, Message, ToolCall, ToolMessage};
 use agent::process::{self, Launch, Patience, SHELL};
 use agent::sandbox::{Plan, Protection, Sandbox, Walls};
-use agent::session::{About, Session, Store};
+use agent::session::{About, MessageId, Session, Store};
 use agent::sink::Nobody;
 use agent::tokens;
 use agent::workspace::Workspace;
@@ -164,21 +164,35 @@ fn request_body(bencher: Bencher<'_, '_>, thousands: usize) {
 #[divan::bench(args = CONVERSATIONS)]
 fn request_measured_anew(bencher: Bencher<'_, '_>, thousands: usize) {
     let (messages, tools) = (conversation(thousands * 1000), definitions());
-    bencher.bench(|| Ruler::default().measure(black_box(&messages), &tools));
+    let ids = ids(&messages);
+    bencher.bench(|| Ruler::default().measure(request(black_box(&messages), &ids, &tools), u64::MAX));
 }
 
 /// What a step of a loop pays: only what is new.
 #[divan::bench(args = CONVERSATIONS)]
 fn request_measured_again(bencher: Bencher<'_, '_>, thousands: usize) {
     let (messages, tools) = (conversation(thousands * 1000), definitions());
+    let ids = ids(&messages);
     let mut ruler = Ruler::default();
-    bencher.bench_local(|| ruler.measure(black_box(&messages), &tools));
+    bencher.bench_local(|| ruler.measure(request(black_box(&messages), &ids, &tools), u64::MAX));
 }
 
 #[divan::bench(args = CONVERSATIONS)]
 fn estimate_tokens(bencher: Bencher<'_, '_>, thousands: usize) {
     let text = "fn main() { println!(\"Grüße, 世界\"); }\n".repeat(thousands * 100);
     bencher.counter(BytesCount::of_str(&text)).bench(|| tokens::estimate(black_box(&text)));
+}
+
+fn ids(messages: &[Message]) -> Vec<MessageId> {
+    (1..=messages.len() as u64).map(|number| MessageId { number, pass: 0 }).collect()
+}
+
+fn request<'a>(
+    messages: &'a [Message],
+    ids: &'a [MessageId],
+    tools: &'a [ToolDefinition],
+) -> context::Request<'a> {
+    context::Request { model: "gpt-5-mini", tools, messages, ids }
 }
 
 fn definitions() -> Vec<ToolDefinition> {
@@ -190,7 +204,7 @@ fn definitions() -> Vec<ToolDefinition> {
 fn conversation(tokens: usize) -> Vec<Message> {
     const RESULT_TOKENS: usize = 1000;
     let result = "    let line = reader.read_line(&mut buffer)?; // 42\n".repeat(RESULT_TOKENS * 4 / 52);
-    let mut messages = vec![Message::User { content: "mend the reader".to_owned() }];
+    let mut messages = vec![Message::user("mend the reader")];
     for step in 0..tokens / RESULT_TOKENS {
         let (id, name) = (format!("call_{step}"), "read_file".to_owned());
         let arguments = format!("{{\"path\":\"src/file_{step}.rs\"}}");
@@ -211,7 +225,7 @@ const LOGS: [usize; 3] = [100, 1_000, 10_000];
 /// Without the waits for the disk, which belong to replies with calls and to the end of a turn.
 #[divan::bench(args = LOGS, sample_count = 10)]
 fn session_append(bencher: Bencher<'_, '_>, kilobytes: usize) {
-    let message = Message::User { content: "a line of a conversation\n".repeat(40) };
+    let message = Message::user("a line of a conversation\n".repeat(40));
     bencher.with_inputs(|| tempfile::tempdir().expect("a directory")).bench_values(|dir| {
         let mut session = Store::new(dir.path()).create(about(Path::new("/w")), NOON);
         (0..kilobytes).for_each(|_| session.record(message.clone(), NOON).expect("written"));

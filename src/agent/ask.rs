@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::config::format_duration;
-use crate::context;
+use crate::context::{Break, Size};
 use crate::contract::{Delta, ModelErrorKind, ReplyEnd, Request, ToolChoice, ToolDefinition};
 use crate::event::EventKind;
 use crate::message::{AssistantMessage, FinishReason, Usage};
@@ -21,7 +21,7 @@ impl Turn<'_> {
     /// Asks until there is a whole reply or an error that trying again does not mend.
     pub(super) async fn ask(&mut self, choice: ToolChoice) -> Result<AssistantMessage, Stop> {
         self.session.sync().map_err(anyhow::Error::from)?;
-        self.announce()?;
+        self.announce().await?;
         let mut with_tools = true;
         let mut attempt = 1;
         loop {
@@ -31,6 +31,13 @@ impl Turn<'_> {
                 Err(stop) => return Err(stop),
             };
             self.session.clear_partial();
+            if error.kind == ModelErrorKind::ContextTooLong {
+                if !self.shrink(&error.message).await? {
+                    return Err(error.into());
+                }
+                self.announce().await?;
+                continue;
+            }
             // A server that does not know `tool_choice: none` is asked without tools instead.
             let unsure_of_choice = choice == ToolChoice::None && error.kind == ModelErrorKind::BadRequest;
             if unsure_of_choice && with_tools {
@@ -60,27 +67,28 @@ impl Turn<'_> {
         }
     }
 
-    /// Measures the request, refuses what cannot fit, and tells whoever watches that it is about to be made.
-    fn announce(&mut self) -> Result<(), Stop> {
-        let (messages, tools) = (self.session.messages(), self.agent.tools.definitions());
-        let size = self.run.ruler.measure(messages, tools);
-        let budget = self.agent.budget.tokens;
-        if size.bytes > budget {
-            let counted = context::count(&self.agent.model.info().id, messages, tools);
-            if counted > budget {
-                return Err(Stop::ContextFull(format!(
-                    "the conversation has {counted} tokens, more than the budget of {budget}: start a new session, \
-                     or raise context.budget if the model holds more"
-                )));
-            }
-        }
+    /// Makes the request fit, and tells whoever watches that it is about to be made.
+    async fn announce(&mut self) -> Result<(), Stop> {
+        let size = self.fit().await?;
+        self.tell_of_lost_prefix(&size)?;
         self.run.emitter.emit(EventKind::RequestStarted {
             step: self.run.totals.steps + 1,
-            messages: messages.len(),
+            messages: self.session.messages().len(),
             input_tokens: size.tokens,
             prefix_tokens: size.prefix_tokens,
         })?;
         Ok(())
+    }
+
+    /// Edits of the view are told by themselves; what else breaks the prefix costs money that nobody sees.
+    fn tell_of_lost_prefix(&self, size: &Size) -> Result<(), Stop> {
+        let part = match size.broken {
+            Some(Break::Tools) => "the definitions of the tools",
+            Some(Break::SystemPrompt) => "the system prompt",
+            Some(Break::Message(_)) | None => return Ok(()),
+        };
+        let message = format!("{part} changed: the provider's cache of this conversation begins anew");
+        Ok(self.run.emitter.emit(EventKind::Warning { message })?)
     }
 
     async fn attempt(&mut self, choice: ToolChoice, with_tools: bool) -> Result<ReplyEnd, Stop> {
@@ -138,6 +146,9 @@ impl Turn<'_> {
         self.meter.steps += 1;
         self.run.totals.steps += 1;
         let cost = self.spend(end.usage);
+        if !end.usage.estimated {
+            self.run.ruler.report(end.usage.input_tokens);
+        }
         let (content, reasoning) = self.session.partial();
         let (content, reasoning) = (content.to_owned(), reasoning.to_owned());
         AssistantMessage {

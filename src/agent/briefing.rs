@@ -6,9 +6,10 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 
 use crate::config::Limits;
+use crate::context::PARTS;
 use crate::event::PromptUsed;
 use crate::message::Usage;
-use crate::prompt::{Ending, Prompt, PromptContext, SessionFacts};
+use crate::prompt::{Ending, Prompt, PromptContext, SessionFacts, SummaryFacts, SummaryPart};
 use crate::session::Session;
 use crate::skills::Loaded;
 use crate::template;
@@ -20,6 +21,7 @@ use super::turn::{Stop, Turn};
 pub struct Briefing {
     pub system: Arc<Prompt>,
     pub termination: Arc<Prompt>,
+    pub compression: Arc<Prompt>,
     /// What does not change while the agent runs. Its session is filled in when a prompt is rendered.
     pub facts: PromptContext,
     /// Which skills the session has loaded.
@@ -48,6 +50,21 @@ impl Briefing {
         Ok(self.system.render(&self.context(session, run_id, 0, Some(ending)).value())?)
     }
 
+    /// What of the system prompt belongs to the layer `context`: the text of its lists, and the project's instructions.
+    #[must_use]
+    pub fn elastic(&self) -> (String, &str) {
+        let agent = &self.facts.agent;
+        let skills = agent.skills.iter().map(|skill| format!("- [○] {}: {}\n", skill.name, skill.description));
+        let tools = agent.tools.iter().map(|tool| {
+            if tool.listed {
+                format!("- {}: {}\n", tool.name, tool.description)
+            } else {
+                format!("{}, ", tool.name)
+            }
+        });
+        (skills.chain(tools).collect(), &self.facts.instructions)
+    }
+
     pub(super) fn termination(&self, turn: &Turn<'_>, limit: &Limit) -> Result<String, Stop> {
         let ending = Ending {
             termination_reason: limit.to_string(),
@@ -59,10 +76,19 @@ impl Briefing {
         self.termination.render(&context.value()).map_err(|error| Stop::Failed(error.into()))
     }
 
+    /// Asks for a summary. `focus` is what the person wants kept above all, `updates` whether there is one already.
+    pub(super) fn compression(&self, turn: &Turn<'_>, focus: &str, updates: bool) -> Result<String, Stop> {
+        let run_id = turn.run.emitter.run_id();
+        let mut context = self.context(turn.session, &run_id, turn.meter.steps, None);
+        let parts = PARTS.iter().map(|(name, about)| SummaryPart { name, about }).collect();
+        context.summary = Some(SummaryFacts { parts, focus: focus.to_owned(), updates });
+        self.compression.render(&context.value()).map_err(|error| Stop::Failed(error.into()))
+    }
+
     /// How `run.started` names the prompts.
     #[must_use]
     pub fn used(&self) -> Vec<PromptUsed> {
-        vec![self.system.used(), self.termination.used()]
+        vec![self.system.used(), self.termination.used(), self.compression.used()]
     }
 
     fn context(&self, session: &Session, run_id: &str, step: u64, ending: Option<Ending>) -> PromptContext {

@@ -15,7 +15,7 @@ impl Turn<'_> {
     pub(super) async fn close(&mut self, limit: Limit, max_time: Option<Duration>) -> Result<TurnEnd, Stop> {
         self.settle(&Stop::Limit(limit))?;
         let prompt = self.agent.briefing.termination(self, &limit)?;
-        self.record(Message::User { content: prompt })?;
+        self.record(Message::reminder(prompt))?;
         let clock = self.clock;
         let asked = tokio::select! {
             biased;
@@ -49,11 +49,10 @@ impl Turn<'_> {
         Ok(summary)
     }
 
-    /// The messages since the last input of the user, the termination prompt left out.
+    /// The messages since the last input of the person.
     fn this_turn(&self) -> &[Message] {
         let messages = self.session.messages();
-        let mut inputs = messages.iter().enumerate().rev().filter(|(_, m)| matches!(m, Message::User { .. }));
-        let start = inputs.nth(1).map_or(0, |(at, _)| at);
+        let start = messages.iter().rposition(Message::is_from_person).unwrap_or(0);
         &messages[start..]
     }
 }

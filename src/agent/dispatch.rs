@@ -112,7 +112,7 @@ impl Turn<'_> {
     }
 
     /// Keeps a text that is too long for the conversation, where the model has the tool to read it.
-    fn spill(&self, whole: &str) -> Option<String> {
+    pub(super) fn spill(&self, whole: &str) -> Option<String> {
         self.agent.tools.find("recall").ok()?;
         match self.agent.spill.keep(whole) {
             Ok(id) => Some(id),
@@ -138,7 +138,7 @@ impl Turn<'_> {
         output.observation = redactor.redact(&output.observation).into_owned();
         output.summary = redactor.redact(&output.summary).into_owned();
         redactor.redact_value(&mut output.result);
-        let most = terms.max_tokens.unwrap_or(self.agent.tool_result_max_tokens) * BYTES_PER_TOKEN;
+        let most = terms.max_tokens.unwrap_or(self.agent.context.tool_result_max_tokens) * BYTES_PER_TOKEN;
         let mut spill_id = output.spill_id.take();
         if output.observation.len() > most {
             spill_id = spill_id.or_else(|| self.spill(&output.observation));

@@ -112,7 +112,7 @@ async fn execute<'a>(
             idle: agent.limits.tool_idle_timeout,
             run: agent.limits.max_time.map(|most| calling_time(most).saturating_sub(clock.elapsed())),
         },
-        max_tokens: terms.max_tokens.unwrap_or(agent.tool_result_max_tokens),
+        max_tokens: terms.max_tokens.unwrap_or(agent.context.tool_result_max_tokens),
         live: &live,
         keep: agent.tools.find("recall").ok().map(|_| Keep { spill: &agent.spill, redactor: &agent.redactor }),
         unconfined,

@@ -34,6 +34,7 @@ pub enum Limit {
 }
 
 impl Meter {
+    /// A request was made, by a step or beside one.
     pub fn add(&mut self, usage: Usage, cost_usd: Option<f64>) {
         self.usage += usage;
         self.cost_usd += cost_usd.unwrap_or(0.0);

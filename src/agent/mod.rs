@@ -10,6 +10,9 @@ mod by_hand;
 mod briefing;
 mod cancel;
 mod clock;
+mod compact;
+mod compress;
+mod summarise;
 mod closing;
 mod dispatch;
 mod prepare;
@@ -28,7 +31,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::config::{ApprovalMode, Limits, Redactor, ToolOutputSettings};
+use crate::config::{ApprovalMode, ContextSettings, Limits, Redactor, ToolOutputSettings};
 use crate::context::{Budget, Ruler};
 use crate::contract::{Approver, CallRecord, ChatModel};
 use crate::message::Usage;
@@ -40,6 +43,7 @@ use crate::workspace::Workspace;
 pub use briefing::Briefing;
 pub use by_hand::{Called, call_by_hand};
 pub use cancel::Cancel;
+pub use compact::{Change, Preview, compact, pin, preview, usage};
 pub use emitter::{Emitter, SinkClosed};
 pub use limits::{Limit, cost_usd};
 pub use repeat::{RepeatDetector, Repetition};
@@ -55,8 +59,8 @@ pub struct Agent {
     pub briefing: Briefing,
     pub limits: Limits,
     pub budget: Budget,
-    /// The most tokens that one result may bring in.
-    pub tool_result_max_tokens: usize,
+    /// When and how a conversation is compressed, and how much one result may bring in.
+    pub context: ContextSettings,
     /// How results are written for the model.
     pub tool_output: ToolOutputSettings,
     pub approval: ApprovalMode,
@@ -85,6 +89,8 @@ pub struct Run {
     /// Finished calls as data, kept only where a script may read them.
     results: Vec<CallRecord>,
     ruler: Ruler,
+    /// How many compressions in a row were no progress.
+    stalled: u32,
 }
 
 /// Sums over the turns of a run.
@@ -114,6 +120,7 @@ impl Run {
             granted_in: String::new(),
             results: Vec::new(),
             ruler: Ruler::default(),
+            stalled: 0,
         }
     }
 
@@ -122,6 +129,8 @@ impl Run {
         self.emitter.begin(session_id.to_owned(), run_id);
         if self.granted_in != session_id {
             self.grants = Grants::default();
+            self.ruler = Ruler::default();
+            self.stalled = 0;
             session_id.clone_into(&mut self.granted_in);
         }
         self.started = Instant::now();

@@ -71,7 +71,7 @@ impl Turn<'_> {
                 return Err(Stop::Limit(limit));
             }
             let content = format!("That answer cannot be used. {mistake}\n\n{}", schema.instruction());
-            self.record(Message::User { content })?;
+            self.record(Message::reminder(content))?;
             text = self.step(ToolChoice::None).await?.content;
         }
     }

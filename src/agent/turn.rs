@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::context::Layer;
 use crate::contract::{ModelError, ModelErrorKind, ToolChoice};
 use crate::event::EventKind;
 use crate::message::{AssistantMessage, FinishReason, Message};
@@ -116,7 +117,12 @@ impl Turn<'_> {
         let input = self.agent.redactor.redact_known(&input).into_owned();
         self.session.start_turn(&self.run.emitter.run_id(), Timestamp::now());
         self.run.emitter.emit(EventKind::TurnStarted { input: input.clone() })?;
-        self.record(Message::User { content: input })?;
+        let input_tokens = self.run.ruler.weigh(&input);
+        self.record(Message::user(input))?;
+        let (shares, budget) = (&self.agent.context.layers, self.budget().tokens);
+        if let Some(why) = Layer::Input.over(shares, budget, &[("your message", input_tokens)]) {
+            return Err(Stop::ContextFull(why));
+        }
         loop {
             if let Some(limit) = self.meter.reached(&self.agent.limits).or_else(|| self.out_of_time()) {
                 return Err(Stop::Limit(limit));
@@ -198,7 +204,7 @@ impl Turn<'_> {
     fn last_text(&self) -> String {
         let said = self.session.messages().iter().rev().find_map(|message| match message {
             Message::Assistant(message) => Some(message.content.clone()),
-            Message::User { .. } => Some(String::new()),
+            message if message.is_from_person() => Some(String::new()),
             _ => None,
         });
         said.unwrap_or_default()

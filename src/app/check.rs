@@ -33,12 +33,13 @@ pub fn check(config: &Config) -> Vec<Mistake> {
 
 fn prompts(config: &Config, agent: &AgentConfig, registry: &Registry, mistakes: &mut Vec<Mistake>) {
     let sources = [
-        ("system_prompt", &agent.system_prompt, None),
-        ("termination_summary_prompt", &agent.termination_summary_prompt, Some((&agent.limits).into())),
+        ("system_prompt", &agent.system_prompt, None, false),
+        ("termination_summary_prompt", &agent.termination_summary_prompt, Some((&agent.limits).into()), false),
+        ("compression_prompt", &agent.compression_prompt, None, true),
     ];
-    for (key, source, ending_limits) in sources {
+    for (key, source, ending_limits, summary) in sources {
         let Ok(prompt) = registry.of(source, key) else { continue };
-        let missing = prompt.undefined_in(&PromptContext::anything(ending_limits));
+        let missing = prompt.undefined_in(&PromptContext::anything(ending_limits, summary));
         if missing.is_empty() {
             continue;
         }

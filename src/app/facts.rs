@@ -56,6 +56,7 @@ pub(super) fn gather(
         state: Map::new(),
         instructions,
         ending: None,
+        summary: None,
     };
     (facts, warnings)
 }

@@ -4,6 +4,7 @@ mod check;
 mod error;
 mod boundary;
 mod facts;
+mod layers;
 mod sessions;
 mod toolbox;
 
@@ -84,6 +85,7 @@ pub fn assemble(
     };
     let system = prompt("system_prompt", &system_source)?;
     let termination = prompt("termination_summary_prompt", &settings.termination_summary_prompt)?;
+    let compression = prompt("compression_prompt", &settings.compression_prompt)?;
 
     let catalogue = Arc::new(skills(config, settings).map_err(|why| misnamed(settings, "skills", &why))?);
     let loaded = Arc::new(Loaded::default());
@@ -128,10 +130,10 @@ pub fn assemble(
         name: settings.name.clone(),
         model,
         tools: toolbox,
-        briefing: Briefing { system, termination, facts, loaded },
+        briefing: Briefing { system, termination, compression, facts, loaded },
         limits,
         budget,
-        tool_result_max_tokens: settings.context.tool_result_max_tokens,
+        context: settings.context.clone(),
         tool_output: settings.tool_output,
         approval: options.approve.unwrap_or(settings.approval),
         rules: Rules::new(&settings.permissions.rules).map_err(SetupError::configuration)?,
@@ -143,6 +145,9 @@ pub fn assemble(
         redactor,
         schema,
     };
+    if let Some(why) = layers::mistake(&agent) {
+        return Err(SetupError::configuration(format!("agents/{}.yaml: {why}", settings.name)));
+    }
     Ok(Services { agent, catalogue, warnings })
 }
 

@@ -1,11 +1,15 @@
 //! Opening the session that a run goes on with, and what of it the services must know.
 
+use std::collections::HashMap;
+use std::path::Path;
+
 use jiff::Timestamp;
+use serde_json::Value;
 
 use crate::agent::{Agent, Run};
 use crate::config::Config;
 use crate::json;
-use crate::message::{CallStatus, Message, ToolMessage};
+use crate::message::{CallStatus, Message, ToolCall, ToolMessage};
 use crate::session::{About, Session, Store};
 use crate::workspace::Workspace;
 
@@ -90,22 +94,26 @@ pub fn brief(agent: &Agent, session: &mut Session, run: &Run) -> anyhow::Result<
     Ok(())
 }
 
-/// Marks the skills whose instructions are in the conversation, so that loading one again costs one line.
+/// Marks the skills whose instructions are in the conversation, so that loading one again costs one line. What an edit
+/// of the view put in their place is none.
 pub fn remember_loaded(session: &Session, agent: &Agent) {
-    let messages = session.messages();
-    let calls = messages.iter().flat_map(|message| match message {
-        Message::Assistant(reply) => reply.tool_calls.as_slice(),
-        _ => &[],
-    });
-    for call in calls.filter(|call| call.name == "load_skill") {
-        let was_answered = messages.iter().any(|message| {
-            matches!(message, Message::Tool(ToolMessage { call_id, status: CallStatus::Ok, .. }) if *call_id == call.id)
-        });
-        let name = json::object(&call.arguments)
-            .ok()
-            .and_then(|arguments| arguments.get("name").and_then(|name| name.as_str()).map(str::to_owned));
-        if let Some(name) = name.filter(|_| was_answered) {
-            agent.briefing.loaded.insert(&name);
+    const MARK: &str = "Skill directory: ";
+    let mut calls: HashMap<&str, &ToolCall> = HashMap::new();
+    for (id, message) in session.ids().iter().zip(session.messages()) {
+        match message {
+            Message::Assistant(reply) => {
+                let loading = reply.tool_calls.iter().filter(|call| call.name == "load_skill");
+                calls.extend(loading.map(|call| (call.id.as_str(), call)));
+            }
+            Message::Tool(ToolMessage { call_id, status: CallStatus::Ok, content, .. }) if id.pass == 0 => {
+                let arguments = calls.get(call_id.as_str()).map(|call| json::object(&call.arguments));
+                let Some(Ok(arguments)) = arguments else { continue };
+                let Some(name) = arguments.get("name").and_then(Value::as_str) else { continue };
+                let directory = content.lines().find_map(|line| line.strip_prefix(MARK));
+                let path = directory.map(|directory| Path::new(directory).join("SKILL.md").display().to_string());
+                agent.briefing.loaded.insert(name, &path.unwrap_or_default());
+            }
+            _ => {}
         }
     }
 }

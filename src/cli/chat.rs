@@ -7,24 +7,23 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 
-use crate::agent::{Cancel, Emitter, Run, Stop, TurnEnd as AgentTurnEnd, settle, take_turn};
+use crate::agent::{Agent, Cancel, Emitter, Run, Stop, TurnEnd as AgentTurnEnd, compact, pin, settle, take_turn};
 use crate::app::{self, Options, Services, SessionChoice};
 use crate::attachment::attach;
 use crate::config::Config;
 use crate::contract::Approver;
 use crate::event::EventKind;
-use crate::message::Message;
 use crate::repl::{self, ChatHost, Interrupter, Lines, TurnEnd, TurnInput, Vocabulary};
 use crate::session::Session;
 use crate::sink::{Facts, Nobody, Person, Screen, Spinner};
 use crate::workspace::Workspace;
-use crate::{process, telemetry, terminal};
+use crate::{process, telemetry, terminal, text};
 
 use super::args::ChatArgs;
 use super::collector::Export;
 use super::exit::Signal;
 use super::setup::{Setup, session_choice};
-use super::{Failure, Outcome, attachments, exit, run, stats, tables};
+use super::{Failure, Outcome, attachments, context, exit, run, stats, tables};
 
 pub(super) fn run(setup: &Setup, args: ChatArgs) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -217,6 +216,17 @@ impl Host {
     }
 }
 
+impl Host {
+    /// What `tell` says of a conversation that has its system prompt, as the next request will.
+    fn told(&mut self, tell: fn(&Agent, &mut Session, &mut Run) -> String) -> String {
+        let agent = &self.services.agent;
+        if let Err(error) = app::brief(agent, &mut self.session, &self.run) {
+            return format!("{error:#}\n");
+        }
+        tell(agent, &mut self.session, &mut self.run)
+    }
+}
+
 impl ChatHost for Host {
     fn workspace(&self) -> &Workspace {
         &self.workspace
@@ -265,16 +275,42 @@ impl ChatHost for Host {
         tables::skills(&self.services.catalogue, &self.services.agent.briefing.loaded)
     }
 
-    fn context_table(&self) -> String {
+    fn context_table(&mut self) -> String {
+        self.told(context::table)
+    }
+
+    async fn compact(&mut self, focus: &str) -> Result<String, String> {
+        self.run.begin(self.session.id(), app::new_run_id());
         let agent = &self.services.agent;
-        let mut messages = self.session.messages().to_vec();
-        // Before its first turn a session has no system prompt, but the request will.
-        if !matches!(messages.first(), Some(Message::System { .. }))
-            && let Ok(content) = agent.briefing.system(&self.session, &self.run.emitter.run_id())
-        {
-            messages.insert(0, Message::System { content });
+        let done = compact(agent, &mut self.session, &mut self.run, focus, &Cancel::default()).await;
+        match done {
+            // What was done is told by the event.
+            Ok(Some(_)) => Ok(String::new()),
+            Ok(None) => Ok("There is nothing to gain: recent steps and what is pinned stay whole.".to_owned()),
+            Err(stop) => Err(exit::verdict(&stop, 0, None).reason),
         }
-        tables::context(agent, &messages)
+    }
+
+    fn compaction_table(&mut self) -> String {
+        self.told(context::plan)
+    }
+
+    fn uncompact(&mut self) -> Result<String, String> {
+        let restored = self.session.restore(Timestamp::now()).map_err(|error| error.to_string())?;
+        app::remember_loaded(&self.session, &self.services.agent);
+        Ok(match restored {
+            0 => "Everything is sent as it was said already.".to_owned(),
+            1 => "1 message is sent again as it was said.".to_owned(),
+            count => format!("{count} messages are sent again as they were said."),
+        })
+    }
+
+    fn pin(&mut self, text: &str) -> Result<String, String> {
+        match pin(&mut self.session, text, Timestamp::now()).as_slice() {
+            [] if text.is_empty() => Err("nothing was said yet".to_owned()),
+            [] => Err(format!("no message contains `{}`", text::one_line(text, 60))),
+            pinned => Ok(format!("Pinned:\n{}", pinned.join("\n"))),
+        }
     }
 
     fn stats_table(&self) -> String {

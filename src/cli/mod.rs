@@ -6,6 +6,7 @@ mod chat;
 mod collector;
 mod completions;
 mod config;
+mod context;
 mod exit;
 mod init;
 mod prompt;

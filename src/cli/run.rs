@@ -159,7 +159,7 @@ fn preview(prepared: &Prepared) -> Outcome {
         let system = agent.briefing.system(&prepared.session, "dry-run").map_err(Failure::briefing)?;
         messages.push(Message::System { content: system });
     }
-    messages.push(Message::User { content: agent.redactor.redact_known(&prepared.input).into_owned() });
+    messages.push(Message::user(agent.redactor.redact_known(&prepared.input)));
     let request = Request {
         messages: &messages,
         tools: agent.tools.definitions(),

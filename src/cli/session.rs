@@ -1,16 +1,25 @@
-//! `agent session list / show`: what was said, where it is kept.
+//! `agent session list / show / compact`: what was said, where it is kept, and what of it is sent.
 
 use std::fmt::Write;
 use std::io::{self, IsTerminal, Write as _};
+use std::sync::Arc;
 
-use crate::app;
-use crate::message::{AssistantMessage, Message};
+use jiff::Timestamp;
+
+use crate::agent::{Agent, Cancel, Emitter, Run, compact};
+use crate::app::{self, Options};
+use crate::config::Config;
+use crate::contract::EventSink;
+use crate::event::{Event, EventKind};
+use crate::message::{AssistantMessage, Message, Origin};
 use crate::session::Session;
+use crate::sink::{Facts, Nobody, Screen, Spinner};
 use crate::text;
+use crate::workspace::Workspace;
 
 use super::args::SessionCommand;
 use super::setup::Setup;
-use super::{Failure, Outcome, exit, print, tables};
+use super::{Failure, Outcome, context, exit, print, tables};
 
 pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
     let workspace = setup.workspace()?;
@@ -32,7 +41,16 @@ pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
                 .collect();
             print(tables::columns(&rows, tables::edge()))
         }
-        SessionCommand::Show { id } => {
+        SessionCommand::Show { id, context: true } => {
+            let (mut session, _) = store.read(&id).map_err(|error| Failure::new(exit::USAGE, error))?;
+            let agent = agent_of(&session, &config, &workspace)?;
+            let mut run = Run::new(Emitter::new(session.id().to_owned(), String::new(), Box::new(Unwatched)));
+            print(context::table(&agent, &mut session, &mut run))
+        }
+        SessionCommand::Compact { id, focus, dry_run } => {
+            compact_by_id(&config, &workspace, &id, &focus, dry_run, setup)
+        }
+        SessionCommand::Show { id, context: false } => {
             let (session, warnings) = store.read(&id).map_err(|error| Failure::new(exit::USAGE, error))?;
             for warning in warnings {
                 super::warn(&warning);
@@ -46,13 +64,69 @@ pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
     }
 }
 
+/// The agent that the session was held with.
+fn agent_of(session: &Session, config: &Config, workspace: &Workspace) -> Result<Agent, Failure> {
+    let options = Options { agent: Some(session.about().agent.to_owned()), ..Options::default() };
+    let services = app::assemble(config, workspace, &options, Arc::new(Nobody)).map_err(Failure::from_setup)?;
+    services.agent.spill.attach(session.path());
+    Ok(services.agent)
+}
+
+fn compact_by_id(
+    config: &Config,
+    workspace: &Workspace,
+    id: &str,
+    focus: &str,
+    dry_run: bool,
+    setup: &Setup,
+) -> Outcome {
+    let store = app::store(config);
+    let opened = if dry_run { store.read(id) } else { store.open(id, Timestamp::now()) };
+    let (mut session, warnings) = opened.map_err(|error| Failure::new(exit::USAGE, error))?;
+    let agent = agent_of(&session, config, workspace)?;
+    let look = setup.look(Facts { chat: true, ..Facts::default() });
+    let screen = Screen::new(io::stdout(), io::stderr(), look, Spinner::new(look.spinner));
+    let mut run = Run::new(Emitter::new(session.id().to_owned(), app::new_run_id(), Box::new(screen)));
+    for message in warnings {
+        run.emitter.notify(EventKind::Warning { message });
+    }
+    app::brief(&agent, &mut session, &run)?;
+    if dry_run {
+        return print(context::plan(&agent, &mut session, &mut run));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let done = runtime.block_on(compact(&agent, &mut session, &mut run, focus, &Cancel::default()));
+    match done {
+        Ok(Some(_)) => Ok(exit::DONE),
+        Ok(None) => {
+            let _ =
+                writeln!(io::stderr(), "There is nothing to gain: recent steps and what is pinned stay whole.");
+            Ok(exit::DONE)
+        }
+        Err(stop) => {
+            let verdict = exit::verdict(&stop, 0, None);
+            Err(Failure::new(verdict.code, anyhow::anyhow!(agent.redactor.redact(&verdict.reason).into_owned())))
+        }
+    }
+}
+
+/// Nobody watches: what is printed is the table alone.
+struct Unwatched;
+
+impl EventSink for Unwatched {
+    fn emit(&mut self, _: &Event) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 fn transcript(session: &Session) -> String {
     let mut out = format!("session {}\n", session.id());
-    for message in session.messages() {
+    for message in session.said() {
         let (heading, body) = match message {
             // The prompt is the agent's, not the conversation's: `agent prompt render` shows it.
             Message::System { .. } => continue,
-            Message::User { content } => ("user".to_owned(), content.clone()),
+            Message::User { content, origin: Origin::Program } => ("agent".to_owned(), content.clone()),
+            Message::User { content, .. } => ("user".to_owned(), content.clone()),
             Message::Assistant(reply) => ("assistant".to_owned(), said(reply)),
             Message::Tool(answer) => {
                 (format!("{} ({:?})", answer.name, answer.status).to_lowercase(), answer.content.clone())

@@ -1,16 +1,12 @@
-//! Tables for people: models, tools, skills, what fills the context.
+//! Tables for people: models, tools, skills.
 
 use std::io::{self, IsTerminal};
 
-use crate::agent::Agent;
 use crate::config::Config;
-use crate::context;
-use crate::contract::{ModelInfo, ToolDefinition, WindowSource};
-use crate::message::Message;
+use crate::contract::{ModelInfo, ToolDefinition};
 use crate::skills::{Catalogue, Loaded};
 use crate::terminal;
 use crate::text;
-use crate::tokens::Encoding;
 
 /// The longest description, where no terminal is narrower.
 const WIDTH: usize = 100;
@@ -93,54 +89,6 @@ pub(super) fn skills(catalogue: &Catalogue, loaded: &Loaded) -> String {
         })
         .collect();
     columns(&rows, terminal::width())
-}
-
-/// What fills the window, counted with the tokenizer nearest to the model's.
-pub(super) fn context(agent: &Agent, messages: &[Message]) -> String {
-    let info = agent.model.info();
-    let encoding = context::encoding(&info.id);
-    let (mut system, mut input, mut replies, mut results) = (0, 0, 0, 0);
-    for message in messages {
-        let tokens = context::count_message(encoding, message);
-        match message {
-            Message::System { .. } => system += tokens,
-            Message::User { .. } => input += tokens,
-            Message::Assistant(_) => replies += tokens,
-            Message::Tool(_) => results += tokens,
-        }
-    }
-    let tools = context::count_tools(encoding, agent.tools.definitions());
-    let used = system + input + replies + results + tools;
-    let budget = agent.budget.tokens;
-    let row = |name: &str, tokens: u64| [name.to_owned(), format!("{tokens:>9}"), share(tokens, budget)];
-    let rows = [
-        row("system prompt", system),
-        row("tool definitions", tools),
-        row("you", input),
-        row("the model", replies),
-        row("tool results", results),
-        row("used", used),
-        row("free", budget.saturating_sub(used)),
-    ];
-    let source = match info.window_source {
-        WindowSource::Declared => "declared",
-        WindowSource::Catalogue => "known",
-        WindowSource::Assumed => "assumed: declare context_window",
-    };
-    let how = match Encoding::of_model(&info.id) {
-        Some(_) => "Counted with the model's own encoding.",
-        None => "Estimated with a public encoding.",
-    };
-    format!(
-        "{}budget {budget} of a window of {}\n({source})\n{how}\n",
-        columns(&rows, terminal::width()),
-        info.context_window
-    )
-}
-
-fn share(tokens: u64, budget: u64) -> String {
-    let tenths = tokens.saturating_mul(1000) / budget.max(1);
-    format!("{:>3}.{} %", tenths / 10, tenths % 10)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use super::layer::{ConfigFile, read_inside};
 use super::mistake::{Mistake, template_place};
 use super::redact::Redactor;
 use super::secret::looks_secret;
+use super::settings::PROMPT_KEYS;
 use super::source::{Document, Kind, Layer, Source, Sources};
 use crate::template::{self, Template, TemplateError, Undefined, is_template};
 use crate::yaml::{self, Form, Node, Place, Scalar, Tree};
@@ -242,10 +243,7 @@ pub(super) const RULES: [&str; 2] = ["permissions", "rules"];
 /// Texts that are templates of the run: prompts written out, everything in a script, and what a tool runs.
 pub(super) fn is_run_time_text(kind: Kind, path: &[String], node: &Node) -> bool {
     match (kind, path) {
-        (Kind::Agents, [key]) => {
-            matches!(key.as_str(), "system_prompt" | "termination_summary_prompt")
-                && matches!(node.tree, Tree::Scalar(_))
-        }
+        (Kind::Agents, [key]) => PROMPT_KEYS.contains(&key.as_str()) && matches!(node.tree, Tree::Scalar(_)),
         (Kind::Models, [key, ..]) => key == "script",
         (Kind::Tools, [key, ..]) => matches!(key.as_str(), "command" | "workdir" | "env"),
         _ => false,

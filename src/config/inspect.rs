@@ -11,7 +11,7 @@ use super::load::{Gathered, PromptCheck};
 use super::merge::Merged;
 use super::mistake::{Mistake, did_you_mean};
 use super::schema::raw;
-use super::settings::{PromptRef, PromptSource};
+use super::settings::{PROMPT_KEYS, PromptRef, PromptSource};
 use super::source::{Kind, Sources};
 use crate::template::{Template, Undefined, is_template};
 use crate::yaml::{Node, Scalar, Tree};
@@ -67,7 +67,7 @@ pub(super) fn prompts(
     mistakes: &mut Vec<Mistake>,
 ) {
     for (_, agent) in merged.of_kind(Kind::Agents) {
-        for key in ["system_prompt", "termination_summary_prompt"] {
+        for key in PROMPT_KEYS {
             let Some(node) = agent.get(key) else { continue };
             let Ok(PromptSource::Registered(PromptRef { reference })) = node.read() else { continue };
             if let Err(message) = exists(&gathered.layers.prompt_dirs, &reference) {

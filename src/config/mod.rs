@@ -46,9 +46,9 @@ pub use redacting::Redacting;
 pub use schema::schema;
 pub use secret::{Secret, looks_secret};
 pub use settings::{
-    AgentConfig, ApprovalMode, ContextSettings, Limits, Named, PromptRef, PromptSettings, PromptSource,
-    SandboxMode, SandboxSettings, SelectBy, SessionStoreConfig, Settings, TelemetrySettings, ToolOutputSettings,
-    ToolSelection,
+    AgentConfig, ApprovalMode, ContextSettings, LayerShares, Limits, Named, PROMPT_KEYS, PromptRef,
+    PromptSettings, PromptSource, SandboxMode, SandboxSettings, SelectBy, SessionStoreConfig, Settings, Share,
+    Strategy, TelemetrySettings, ToolOutputSettings, ToolSelection,
 };
 pub use source::{Kind, Layer};
 pub use tool::{CommandLine, Effect, OutputFormat, ToolConfig};
@@ -74,7 +74,7 @@ mod tests {
             fs::read_dir(cases).expect("cases").map(|case| case.expect("readable").path()).collect();
         cases.sort();
         for case in cases {
-            let said = run(&case);
+            let said = without_builtin_lines(&run(&case));
             let expected = case.join("expected");
             if !expected.exists() {
                 fs::write(&expected, &said).expect("written");
@@ -82,6 +82,17 @@ mod tests {
             let expected = fs::read_to_string(expected).expect("readable");
             assert_eq!(said, expected, "case {}", case.display());
         }
+    }
+
+    /// `<built-in>/agent.yaml:N`: the files that come with the program grow, and their lines are no case's business.
+    fn without_builtin_lines(said: &str) -> String {
+        let mut parts = said.split("<built-in>/");
+        let mut out = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let (file, rest) = part.split_once(':').unwrap_or((part, ""));
+            let _ = write!(out, "<built-in>/{file}:N{}", rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+        }
+        out
     }
 
     fn run(case: &Path) -> String {
@@ -112,7 +123,7 @@ mod tests {
             trust: true,
         };
         let mut prompt = |_: &[std::path::PathBuf], reference: &str| match reference {
-            "system@production" | "termination@production" => Ok(()),
+            "system@production" | "termination@production" | "compression@production" => Ok(()),
             other => Err(format!("there is no prompt `{other}`")),
         };
         let tools = ["read_file", "write_file", "edit_file", "run_command"];

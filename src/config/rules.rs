@@ -72,11 +72,26 @@ fn limits(limits: &Limits, report: &mut dyn FnMut(&[&str], &str)) {
 }
 
 fn context(context: &ContextSettings, report: &mut dyn FnMut(&[&str], &str)) {
-    let rules: [(&str, bool, &str); 2] = [
+    let (at, to) = (context.compress_at, context.compress_to);
+    let rules: [(&str, bool, &str); 4] = [
+        ("compress_at", at.is_sound(), "a share of the budget: more than 0, at most 1"),
+        ("compress_to", to.is_sound() && to.is_under(at), "a share of the budget, smaller than compress_at"),
         ("budget", context.budget != Some(0), "at least 1, or null for the model's window"),
         ("tool_result_max_tokens", context.tool_result_max_tokens >= 1, "at least 1"),
     ];
     tell("context", &rules, report);
+    let layers = &context.layers;
+    for (key, share) in [
+        ("system", layers.system),
+        ("context", layers.context),
+        ("input", layers.input),
+        ("reminders", layers.reminders),
+    ] {
+        if !share.is_sound() {
+            let message = format!("`{key}` must be a share of the budget: more than 0, at most 1");
+            report(&["context", "layers", key], &message);
+        }
+    }
 }
 
 fn sandbox(sandbox: &SandboxSettings, report: &mut dyn FnMut(&[&str], &str)) {

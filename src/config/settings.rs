@@ -51,6 +51,9 @@ pub struct AgentConfig {
     /// The same, for the closing answer when a limit was reached.
     #[serde(default = "PromptSource::termination")]
     pub termination_summary_prompt: PromptSource,
+    /// The same, for the summary that a compression asks for.
+    #[serde(default = "PromptSource::compression")]
+    pub compression_prompt: PromptSource,
     /// Names and globs; `!` takes out; `*` is the built-in tools marked as default.
     #[serde(default = "everything")]
     pub tools: Vec<String>,
@@ -66,6 +69,9 @@ pub struct AgentConfig {
     #[serde(default)]
     pub sandbox: SandboxSettings,
 }
+
+/// The keys of an agent that hold prompts.
+pub const PROMPT_KEYS: [&str; 3] = ["system_prompt", "termination_summary_prompt", "compression_prompt"];
 
 /// A prompt: by reference into the registry, or written out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -94,6 +100,10 @@ impl PromptSource {
 
     fn termination() -> Self {
         Self::registered("termination@production")
+    }
+
+    fn compression() -> Self {
+        Self::registered("compression@production")
     }
 }
 
@@ -160,10 +170,93 @@ pub struct Limits {
 pub struct ContextSettings {
     /// Tokens of a request; `null`: the model's window less the reserve.
     pub budget: Option<u64>,
+    /// The share of the budget at which a conversation is compressed.
+    pub compress_at: Share,
+    /// The share of the budget at or under which a compression lands.
+    pub compress_to: Share,
+    /// How many of the last steps a compression leaves whole as long as it can.
+    pub keep_recent_steps: usize,
+    /// How a compression chooses what goes.
+    pub strategy: Strategy,
+    /// How much of the budget the layers of a request may take, each.
+    pub layers: LayerShares,
     /// Tokens kept free for the reply; `null`: the model's `max_output_tokens`.
     pub reserve_output: Option<u64>,
     /// The most tokens that one result may bring in.
     pub tool_result_max_tokens: usize,
+}
+
+/// The most that each layer may take of the budget. History takes what is left and gives way first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LayerShares {
+    /// Who the agent is, its rules, the form of its answers.
+    pub system: Share,
+    /// Definitions of tools, the list of skills, project instructions.
+    pub context: Share,
+    /// What a person says in one message, attachments included.
+    pub input: Share,
+    /// What this program says in between: the termination prompt, for one.
+    pub reminders: Share,
+}
+
+/// A share of a whole: more than 0, at most 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Share(f64);
+
+impl Share {
+    /// Whether it is a share at all.
+    #[must_use]
+    pub fn is_sound(self) -> bool {
+        self.0 > 0.0 && self.0 <= 1.0
+    }
+
+    /// Whether it is the smaller one.
+    #[must_use]
+    pub fn is_under(self, other: Self) -> bool {
+        self.0 < other.0
+    }
+
+    /// So much of `whole`.
+    #[must_use]
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "counts of tokens are far below 2^52, and a share is not negative"
+    )]
+    pub fn of(self, whole: u64) -> u64 {
+        (whole as f64 * self.0) as u64
+    }
+}
+
+/// How a compression chooses what goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// Old results are shortened, then idle skills let go, then old turns summarised, as far as each is needed.
+    #[default]
+    Staged,
+    /// Old turns are summarised.
+    Summary,
+    /// The newest stays.
+    Window,
+    /// The most important stays.
+    Selective,
+}
+
+impl Strategy {
+    /// Its name in the configuration.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Staged => "staged",
+            Self::Summary => "summary",
+            Self::Window => "window",
+            Self::Selective => "selective",
+        }
+    }
 }
 
 /// How results of tools are written for the model.

@@ -94,7 +94,7 @@ fn run(task: &str, result: &dyn Fn(&str) -> Option<Value>) -> (Vec<String>, Stri
 }
 
 async fn walk(model: &dyn ChatModel, task: &str, result: &dyn Fn(&str) -> Option<Value>) -> (Vec<String>, String) {
-    let mut messages = vec![Message::User { content: task.to_owned() }];
+    let mut messages = vec![Message::user(task)];
     let (mut results, mut calls) = (Vec::new(), Vec::new());
     loop {
         let request = Request {

@@ -156,7 +156,7 @@ impl Serialize for WireMessage<'_> {
                 message.serialize_entry("role", "system")?;
                 message.serialize_entry("content", content)?;
             }
-            Message::User { content } => {
+            Message::User { content, .. } => {
                 message.serialize_entry("role", "user")?;
                 message.serialize_entry("content", content)?;
             }
@@ -310,7 +310,7 @@ mod tests {
         };
         vec![
             Message::System { content: "s".to_owned() },
-            Message::User { content: "u".to_owned() },
+            Message::user("u"),
             Message::Assistant(AssistantMessage {
                 reasoning: "never sent back".to_owned(),
                 tool_calls: vec![call("a", "f", r#"{"x":1}"#), call("b", "no such\ntool", r#"{"x":"#)],

@@ -103,7 +103,7 @@ impl Script {
             match message {
                 Message::System { .. } => {}
                 // A turn begins: no call of it has returned.
-                Message::User { content } => scene = Scene { user: content, ..Scene::default() },
+                Message::User { content, .. } => scene = Scene { user: content, ..Scene::default() },
                 Message::Tool(answer) => {
                     scene.tool = &answer.name;
                     scene.observation = &answer.content;
@@ -252,7 +252,7 @@ mod tests {
     /// `u:text`, `a` (the model answered), `t:tool=observation`.
     fn conversation(lines: &[&str]) -> Vec<Message> {
         let message = |line: &&str| match line.split_once(':') {
-            Some(("u", content)) => Message::User { content: content.to_owned() },
+            Some(("u", content)) => Message::user(content),
             Some((_, answer)) => {
                 let (name, content) = answer.split_once('=').expect("tool=observation");
                 let (call_id, status) = ("c".to_owned(), CallStatus::Ok);

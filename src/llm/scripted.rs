@@ -225,7 +225,7 @@ script:
         .expect("a model");
         let model = connect(&config, &Surroundings::default()).expect("a script");
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        let user = || Message::User { content: "x".to_owned() };
+        let user = || Message::user("x");
         let answered = |calls: &[&str]| {
             let call =
                 |id: &&str| ToolCall { id: (*id).to_owned(), name: "f".to_owned(), arguments: String::new() };

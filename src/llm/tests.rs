@@ -346,7 +346,7 @@ fn a_model_with_neither_key_nor_server_is_not_configured() {
 
 #[test]
 fn only_what_is_declared_is_sent() {
-    let hello = [Message::User { content: "hello".to_owned() }];
+    let hello = [Message::user("hello")];
     let schema = serde_json::json!({"type": "object"});
     for (yaml, body) in [
         (
@@ -390,7 +390,7 @@ fn request(messages: &[Message]) -> Request<'_> {
 }
 
 async fn ask(model: &OpenAi) -> Result<(Vec<Delta>, Result<Delta, ModelError>), ModelError> {
-    let hello = [Message::User { content: "hello".to_owned() }];
+    let hello = [Message::user("hello")];
     let mut reply = model.ask(request(&hello)).await?;
     Ok(read_all(reply.as_mut()).await)
 }

@@ -28,6 +28,26 @@ pub struct PromptContext {
     pub instructions: String,
     /// Only in the termination prompt.
     pub ending: Option<Ending>,
+    /// Only in the compression prompt.
+    pub summary: Option<SummaryFacts>,
+}
+
+/// What a summary is to be like.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct SummaryFacts {
+    /// Its headings.
+    pub parts: Vec<SummaryPart>,
+    /// What the person asks it to keep above all; empty where they said nothing.
+    pub focus: String,
+    /// Whether the conversation begins with a summary already.
+    pub updates: bool,
+}
+
+/// A heading of a summary, and what belongs below it.
+#[derive(Debug, Clone, Serialize)]
+pub struct SummaryPart {
+    pub name: &'static str,
+    pub about: &'static str,
 }
 
 /// Who runs.
@@ -106,6 +126,8 @@ struct Names<'a> {
     instructions: &'a str,
     #[serde(flatten)]
     ending: Option<&'a Ending>,
+    #[serde(flatten)]
+    summary: Option<&'a SummaryFacts>,
     name: &'a str,
     model: &'a str,
     tools: &'a [ToolFacts],
@@ -116,9 +138,10 @@ struct Names<'a> {
 
 impl PromptContext {
     /// A context in which all is defined that ever is, and whatever a person, the environment or the session may
-    /// define: for finding the names that nothing can. With limits it is that of the termination prompt.
+    /// define: for finding the names that nothing can. With limits it is that of the termination prompt, with
+    /// `summary` that of the compression prompt.
     #[must_use]
-    pub fn anything(ending_limits: Option<Json>) -> Value {
+    pub fn anything(ending_limits: Option<Json>, summary: bool) -> Value {
         let anything = || template::lookup(|_| Some(String::new()));
         let tool = ToolFacts {
             name: String::new(),
@@ -141,6 +164,7 @@ impl PromptContext {
                 limits,
                 usage: Usage::default(),
             }),
+            summary: summary.then(SummaryFacts::default),
         };
         let defined = context.value();
         let names = defined.try_iter().into_iter().flatten();
@@ -163,6 +187,7 @@ impl PromptContext {
             state: &self.state,
             instructions: &self.instructions,
             ending: self.ending.as_ref(),
+            summary: self.summary.as_ref(),
             name: &self.agent.name,
             model: &self.agent.model,
             tools: &self.agent.tools,
@@ -217,6 +242,7 @@ mod tests {
             state: Map::new(),
             instructions: String::new(),
             ending: None,
+            summary: None,
         }
     }
 

@@ -10,7 +10,10 @@ mod instructions;
 mod registry;
 mod version;
 
-pub use context::{AgentFacts, Ending, PromptContext, SessionFacts, SkillFacts, ToolFacts, WorkspaceFacts};
+pub use context::{
+    AgentFacts, Ending, PromptContext, SessionFacts, SkillFacts, SummaryFacts, SummaryPart, ToolFacts,
+    WorkspaceFacts,
+};
 pub use error::PromptError;
 pub use file::Prompt;
 pub use instructions::Instructions;

@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(body("own@v2.0").as_deref(), Ok("own"));
         let unlabelled = body("own").expect_err("no label").to_string();
         assert!(unlabelled.contains("own: { production: v2.0 }"), "{unlabelled}");
-        assert_eq!(registry.list().len(), 4);
+        assert_eq!(registry.list().len(), 5);
     }
 
     #[test]

@@ -117,7 +117,7 @@ mod tests {
         let vocabulary = Vocabulary { models, ..Vocabulary::default() };
         for (line, at, expected) in [
             ("/m", 0, vec!["/model "]),
-            ("/c", 0, vec!["/context", "/clear"]),
+            ("/c", 0, vec!["/context", "/compact ", "/clear"]),
             ("/model de", 7, vec!["default", "demo"]),
             ("/help sk", 6, vec!["skills"]),
             ("/tools x", 7, vec![]),

@@ -45,7 +45,20 @@ pub trait ChatHost: Send {
     /// What `/skills` prints, with its last line feed.
     fn skills_table(&self) -> String;
     /// What `/context` prints, with its last line feed.
-    fn context_table(&self) -> String;
+    fn context_table(&mut self) -> String;
+
+    /// Makes room in the context; what to tell the person, or why not. `focus` is what to keep above all. Dropping the
+    /// future changes nothing.
+    fn compact(&mut self, focus: &str) -> impl Future<Output = Result<String, String>> + Send;
+
+    /// What [`ChatHost::compact`] would do, with its last line feed.
+    fn compaction_table(&mut self) -> String;
+
+    /// Sends everything again as it was said.
+    fn uncompact(&mut self) -> Result<String, String>;
+
+    /// Keeps messages out of every compression: the last exchange, or what contains `text`.
+    fn pin(&mut self, text: &str) -> Result<String, String>;
     /// What `/stats` prints, with its last line feed.
     fn stats_table(&self) -> String;
 
@@ -179,7 +192,13 @@ pub async fn chat<H: ChatHost, W: Write + Send>(
             }
             Input::Command { action: Action::Exit, .. } => return code,
             Input::Command { action, argument } => {
-                tell(out, &run_command(host, action, &argument));
+                interrupts.forget();
+                let told = tokio::select! {
+                    biased;
+                    () = interrupts.next() => "Stopped.".to_owned(),
+                    told = run_command(host, action, &argument) => told,
+                };
+                tell(out, &told);
                 continue;
             }
             Input::Message(message) => message,
@@ -217,7 +236,7 @@ async fn turn<H: ChatHost>(host: &mut H, input: TurnInput, interrupts: &mut Inte
     }
 }
 
-fn run_command<H: ChatHost>(host: &mut H, action: Action, argument: &str) -> String {
+async fn run_command<H: ChatHost>(host: &mut H, action: Action, argument: &str) -> String {
     let told = match action {
         Action::Help => Ok(help(argument)),
         Action::Model if argument.is_empty() => Ok(host.models_table()),
@@ -225,6 +244,10 @@ fn run_command<H: ChatHost>(host: &mut H, action: Action, argument: &str) -> Str
         Action::Tools => Ok(host.tools_table()),
         Action::Skills => Ok(host.skills_table()),
         Action::Context => Ok(host.context_table()),
+        Action::Compact if argument == "--dry-run" => Ok(host.compaction_table()),
+        Action::Compact => host.compact(argument).await,
+        Action::Uncompact => host.uncompact(),
+        Action::Pin => host.pin(argument),
         Action::Stats => Ok(host.stats_table()),
         Action::Clear => host.clear(),
         Action::Exit => Ok(String::new()),
@@ -235,6 +258,9 @@ fn run_command<H: ChatHost>(host: &mut H, action: Action, argument: &str) -> Str
 /// Errors are ignored: a closed stderr is no reason to stop.
 fn tell(out: &mut impl Write, text: &str) {
     let text = text.trim_end();
+    if text.is_empty() {
+        return;
+    }
     let folded = terminal::width().map_or(text.into(), |width| text::fold(text, width.saturating_sub(1)));
     let _ = writeln!(out, "{folded}").and_then(|()| out.flush());
 }
@@ -316,8 +342,25 @@ mod tests {
             "skills\n".to_owned()
         }
 
-        fn context_table(&self) -> String {
+        fn context_table(&mut self) -> String {
             "context\n".to_owned()
+        }
+
+        async fn compact(&mut self, focus: &str) -> Result<String, String> {
+            self.log.push(format!("compact {focus}"));
+            Ok(String::new())
+        }
+
+        fn compaction_table(&mut self) -> String {
+            "nothing would go\n".to_owned()
+        }
+
+        fn uncompact(&mut self) -> Result<String, String> {
+            Err("nothing to restore".to_owned())
+        }
+
+        fn pin(&mut self, text: &str) -> Result<String, String> {
+            Ok(format!("pinned {text}"))
         }
 
         fn stats_table(&self) -> String {

@@ -3,10 +3,14 @@
 //! The system prompt is always the first message; a newer one takes its place. Every call is answered by exactly
 //! one tool message that follows it.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use crate::event::CallTelemetry;
 use crate::message::{AssistantMessage, Message, ToolCall, ToolMessage, Usage};
+
+use super::view::{Edit, EditReason, View};
 
 /// Messages and sums.
 #[derive(Debug, Default)]
@@ -14,7 +18,13 @@ pub(super) struct Conversation {
     /// Who answers now.
     pub agent: String,
     pub model: String,
-    pub messages: Vec<Message>,
+    pub view: View,
+    /// The number of the last message.
+    pub last: u64,
+    /// The numbers of the messages that no compression touches.
+    pub pinned: BTreeSet<u64>,
+    /// What a request may hold at most since a server refused a longer one.
+    pub learned_budget: Option<u64>,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
     pub turns: u64,
@@ -33,23 +43,17 @@ impl Conversation {
         Self { agent: agent.to_owned(), model: model.to_owned(), ..Self::default() }
     }
 
-    /// Adds a message.
-    pub fn push(&mut self, message: Message) {
+    /// Adds a message. One that has no number yet gets the next one.
+    pub fn push(&mut self, message: Message, number: Option<u64>) {
         match &message {
             Message::System { .. } => {
-                match self.messages.first_mut() {
-                    Some(first @ Message::System { .. }) => *first = message,
-                    _ => self.messages.insert(0, message),
-                }
+                self.view.set_system(message);
                 return;
             }
             Message::User { .. } => {}
             Message::Assistant(reply) => {
                 self.steps += 1;
-                self.usage += reply.usage;
-                if let Some(cost) = reply.cost_usd {
-                    *self.cost_usd.get_or_insert(0.0) += cost;
-                }
+                self.spend(reply.usage, reply.cost_usd);
             }
             Message::Tool(answer) => {
                 self.calls += 1;
@@ -58,7 +62,30 @@ impl Conversation {
                 self.costs.push(noted.map_or_else(unmeasured, |(_, cost)| cost));
             }
         }
-        self.messages.push(message);
+        self.last = number.map_or(self.last + 1, |number| number.max(self.last));
+        self.view.push(self.last, message);
+    }
+
+    /// Changes what is sent.
+    pub fn edit(&mut self, reason: &EditReason, edits: Vec<Edit>) {
+        if let EditReason::Compressed(compressed) = reason {
+            self.spend(compressed.usage, compressed.cost_usd);
+        }
+        self.view.edit(edits);
+    }
+
+    /// Another agent or model answers from here on.
+    pub fn switch(&mut self, agent: &str, model: &str) {
+        agent.clone_into(&mut self.agent);
+        model.clone_into(&mut self.model);
+        self.learned_budget = None;
+    }
+
+    fn spend(&mut self, usage: Usage, cost_usd: Option<f64>) {
+        self.usage += usage;
+        if let Some(cost) = cost_usd {
+            *self.cost_usd.get_or_insert(0.0) += cost;
+        }
     }
 
     /// What a call cost; its answer comes next.
@@ -79,12 +106,12 @@ impl Conversation {
 
     /// The calls of the last reply that nothing has answered.
     pub fn open_calls(&self) -> Vec<ToolCall> {
-        let answered = self.messages.iter().rev().map_while(|message| match message {
+        let answered = self.view.messages.iter().rev().map_while(|message| match message {
             Message::Tool(answer) => Some(answer.call_id.as_str()),
             _ => None,
         });
         let answered: Vec<&str> = answered.collect();
-        match self.messages.iter().nth_back(answered.len()) {
+        match self.view.messages.iter().nth_back(answered.len()) {
             Some(Message::Assistant(reply)) => unanswered(reply, &answered),
             _ => Vec::new(),
         }
@@ -94,10 +121,11 @@ impl Conversation {
     /// though the conversation went on, are answered with `why`. Returns how many of each there were.
     pub fn repair(&mut self, why: &str) -> (usize, usize) {
         let (mut dropped, mut added) = (0, 0);
-        let mut whole: Vec<Message> = Vec::with_capacity(self.messages.len());
+        let messages = std::mem::take(&mut self.view.messages);
+        let ids = std::mem::take(&mut self.view.ids);
         // The calls of the reply that is being answered, and their answers so far.
         let mut open: Vec<ToolCall> = Vec::new();
-        for message in std::mem::take(&mut self.messages) {
+        for (id, message) in ids.into_iter().zip(messages) {
             if let Message::Tool(answer) = &message {
                 let Some(index) = open.iter().position(|call| call.id == answer.call_id) else {
                     dropped += 1;
@@ -106,14 +134,18 @@ impl Conversation {
                 open.remove(index);
             } else {
                 added += open.len();
-                whole.extend(open.drain(..).map(|call| cancelled(call, why)));
+                let before = self.view.ids.last().copied().unwrap_or(id);
+                for call in open.drain(..) {
+                    self.view.messages.push(cancelled(call, why));
+                    self.view.ids.push(before);
+                }
             }
             if let Message::Assistant(reply) = &message {
                 open = unanswered(reply, &[]);
             }
-            whole.push(message);
+            self.view.messages.push(message);
+            self.view.ids.push(id);
         }
-        self.messages = whole;
         (dropped, added)
     }
 }

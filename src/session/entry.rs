@@ -3,13 +3,17 @@
 //! ```text
 //! {"v":1,"type":"session","id":…,"workspace":…,"agent":…,"model":…,"created_at":…}
 //! {"type":"turn.started","run_id":…,"time":…}
-//! {"type":"message","time":…,"role":"user","content":…}
+//! {"type":"message","n":1,"time":…,"role":"user","content":…}
 //! {"type":"partial","text":…}                what a reply has said so far, piece by piece
 //! {"type":"partial.void"}                    the reply begins anew
-//! {"type":"message","time":…,"role":"assistant",…}
+//! {"type":"message","n":2,"time":…,"role":"assistant",…}
 //! {"type":"telemetry","call_id":…,"tool_name":…,…}      what the call cost whose answer follows
 //! {"type":"turn.completed","stop":…,"time":…}
 //! {"type":"state","changes":{"todo":[…]},"time":…}      keys of the session's state; null removes one
+//! {"type":"edited","time":…,"reason":{"compressed":{…}},"edits":[{"n":2,"message":{…}},{"n":3}]}   what is sent changes
+//! {"type":"restored","time":…}                         everything is sent again as it was said
+//! {"type":"pinned","numbers":[1,2],"time":…}           what no compression touches
+//! {"type":"budget","tokens":…,"time":…}                what a request may hold, as a server taught
 //! {"type":"switched","agent":…,"model":…,"time":…}     who answers from here on
 //! ```
 //!
@@ -21,6 +25,8 @@ use serde_json::{Map, Value};
 
 use crate::event::CallTelemetry;
 use crate::message::Message;
+
+use super::view::{Edit, EditReason};
 
 /// The format that this program writes, and the newest that it reads.
 pub const FORMAT_VERSION: u32 = 1;
@@ -60,10 +66,21 @@ pub(super) enum Entry<'a> {
     TurnStarted { run_id: &'a str, time: &'a str },
     #[serde(rename = "message")]
     Message {
+        /// Absent for a system prompt.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        n: Option<u64>,
         time: &'a str,
         #[serde(flatten)]
         message: &'a Message,
     },
+    #[serde(rename = "edited")]
+    Edited { time: &'a str, reason: &'a EditReason, edits: &'a [Edit] },
+    #[serde(rename = "restored")]
+    Restored { time: &'a str },
+    #[serde(rename = "budget")]
+    Budget { tokens: u64, time: &'a str },
+    #[serde(rename = "pinned")]
+    Pinned { numbers: &'a [u64], time: &'a str },
     #[serde(rename = "telemetry")]
     Telemetry {
         call_id: &'a str,
@@ -91,7 +108,11 @@ pub(super) enum Entry<'a> {
 #[derive(Debug)]
 pub(super) enum Line {
     TurnStarted,
-    Message(Message),
+    Message(Message, Option<u64>),
+    Edited(Edited),
+    Restored,
+    Pinned(Pinned),
+    Budget(Learned),
     Partial(Piece),
     PartialVoid,
     Switched(Answering),
@@ -99,6 +120,25 @@ pub(super) enum Line {
     State(Changes),
     /// Nothing that changes the conversation, or a type of a later version.
     Other,
+}
+
+/// What the view shows instead of what was said.
+#[derive(Debug, Deserialize)]
+pub(super) struct Edited {
+    pub reason: EditReason,
+    pub edits: Vec<Edit>,
+}
+
+/// What a request may hold at most.
+#[derive(Debug, Deserialize)]
+pub(super) struct Learned {
+    pub tokens: u64,
+}
+
+/// What no compression touches.
+#[derive(Debug, Deserialize)]
+pub(super) struct Pinned {
+    pub numbers: Vec<u64>,
 }
 
 /// A piece of a reply that was still being written.
@@ -138,10 +178,16 @@ impl Line {
         struct Kind<'a> {
             #[serde(rename = "type", borrow)]
             kind: std::borrow::Cow<'a, str>,
+            #[serde(default)]
+            n: Option<u64>,
         }
-        let Kind { kind } = serde_json::from_slice(line)?;
+        let Kind { kind, n } = serde_json::from_slice(line)?;
         Ok(match kind.as_ref() {
-            "message" => Self::Message(serde_json::from_slice(line)?),
+            "message" => Self::Message(serde_json::from_slice(line)?, n),
+            "edited" => Self::Edited(serde_json::from_slice(line)?),
+            "restored" => Self::Restored,
+            "budget" => Self::Budget(serde_json::from_slice(line)?),
+            "pinned" => Self::Pinned(serde_json::from_slice(line)?),
             "partial" => Self::Partial(serde_json::from_slice(line)?),
             "partial.void" => Self::PartialVoid,
             "switched" => Self::Switched(serde_json::from_slice(line)?),

@@ -14,7 +14,9 @@ mod id;
 mod log;
 mod replay;
 mod store;
+mod view;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
@@ -30,6 +32,7 @@ use log::Log;
 
 pub use error::SessionError;
 pub use store::{Store, Summary};
+pub use view::{Edit, EditReason, MessageId};
 
 /// What a session is about. The model is the provider's name for it.
 #[derive(Debug, Clone, Copy)]
@@ -94,8 +97,7 @@ impl Session {
     /// From here on another agent or model answers. It reaches the disk with the next message.
     pub fn switch(&mut self, agent: &str, model: &str, now: Timestamp) {
         self.push(&Entry::Switched { agent, model, time: &stamp(now) });
-        agent.clone_into(&mut self.conversation.agent);
-        model.clone_into(&mut self.conversation.model);
+        self.conversation.switch(agent, model);
     }
 
     /// The log; `None` for an ephemeral session. The file is made with the first message.
@@ -104,10 +106,73 @@ impl Session {
         self.log.as_ref().map(Log::path)
     }
 
-    /// The conversation, the system prompt first once there is one.
+    /// What is sent of the conversation, the system prompt first once there is one.
     #[must_use]
     pub fn messages(&self) -> &[Message] {
-        &self.conversation.messages
+        &self.conversation.view.messages
+    }
+
+    /// The ids of [`Session::messages`], one for each.
+    #[must_use]
+    pub fn ids(&self) -> &[MessageId] {
+        &self.conversation.view.ids
+    }
+
+    /// Everything that was said, whether it is still sent or not, the system prompt left out.
+    pub fn said(&self) -> impl Iterator<Item = &Message> {
+        self.conversation.view.said()
+    }
+
+    /// What was said and is not sent any more, or not in these words, by number.
+    pub fn hidden(&self) -> impl Iterator<Item = (u64, &Message)> {
+        self.conversation.view.hidden.iter().map(|(number, message)| (*number, message))
+    }
+
+    /// Changes what is sent; what was said stays in the log.
+    ///
+    /// # Errors
+    /// When the disk is in the way. In memory the edits hold all the same.
+    pub fn edit(&mut self, reason: &EditReason, edits: Vec<Edit>, now: Timestamp) -> Result<(), SessionError> {
+        self.push(&Entry::Edited { time: &stamp(now), reason, edits: &edits });
+        self.conversation.edit(reason, edits);
+        self.sync()
+    }
+
+    /// Sends everything again as it was said. Returns how many messages come back.
+    ///
+    /// # Errors
+    /// When the disk is in the way. In memory everything is back all the same.
+    pub fn restore(&mut self, now: Timestamp) -> Result<usize, SessionError> {
+        self.push(&Entry::Restored { time: &stamp(now) });
+        let restored = self.conversation.view.restore();
+        self.conversation.repair(replay::INTERRUPTED);
+        self.sync()?;
+        Ok(restored)
+    }
+
+    /// The numbers of the messages that no compression touches.
+    #[must_use]
+    pub fn pinned(&self) -> &BTreeSet<u64> {
+        &self.conversation.pinned
+    }
+
+    /// Keeps messages out of every compression. It reaches the disk with the next message.
+    pub fn pin(&mut self, numbers: &[u64], now: Timestamp) {
+        self.push(&Entry::Pinned { numbers, time: &stamp(now) });
+        self.conversation.pinned.extend(numbers);
+    }
+
+    /// What a request may hold at most, in tokens, since a server refused a longer one.
+    #[must_use]
+    pub fn learned_budget(&self) -> Option<u64> {
+        self.conversation.learned_budget
+    }
+
+    /// Remembers what a request may hold at most, for as long as this model answers. It reaches the disk with the
+    /// next message.
+    pub fn learn_budget(&mut self, tokens: u64, now: Timestamp) {
+        self.push(&Entry::Budget { tokens, time: &stamp(now) });
+        self.conversation.learned_budget = Some(tokens);
     }
 
     /// The sum over all replies.
@@ -181,7 +246,8 @@ impl Session {
         let logged = match &mut self.log {
             None => Ok(()),
             Some(log) => {
-                log.push(&Entry::Message { time: &stamp(now), message: &message });
+                let n = (!matches!(message, Message::System { .. })).then_some(self.conversation.last + 1);
+                log.push(&Entry::Message { n, time: &stamp(now), message: &message });
                 match &message {
                     Message::System { .. } => Ok(()),
                     Message::Assistant(reply) if !reply.tool_calls.is_empty() => log.sync(),
@@ -189,7 +255,7 @@ impl Session {
                 }
             }
         };
-        self.conversation.push(message);
+        self.conversation.push(message, None);
         logged
     }
 
@@ -317,7 +383,8 @@ mod tests {
     use jiff::{SignedDuration, Timestamp};
     use serde_json::json;
 
-    use super::{About, Session, SessionError, Store};
+    use super::{About, Edit, EditReason, Session, SessionError, Store};
+    use crate::event::{Compressed, CompressionReason};
     use crate::message::{AssistantMessage, CallStatus, FinishReason, Message, ToolCall, ToolMessage, Usage};
 
     const NOON: Timestamp = Timestamp::constant(1_800_000_000, 0);
@@ -327,7 +394,7 @@ mod tests {
     }
 
     fn user(content: &str) -> Message {
-        Message::User { content: content.to_owned() }
+        Message::user(content)
     }
 
     fn reply(content: &str, calls: &[&str]) -> Message {
@@ -391,6 +458,66 @@ mod tests {
         assert_eq!(session.about().model, "scripted");
     }
 
+    fn compression() -> EditReason {
+        EditReason::Compressed(Compressed {
+            reason: CompressionReason::Threshold,
+            strategy: "staged".to_owned(),
+            tokens_before: 9,
+            tokens_after: 4,
+            budget: 10,
+            masked: 1,
+            summarized: 0,
+            unloaded: 0,
+            usage: Usage { input_tokens: 8, output_tokens: 2, ..Usage::default() },
+            cost_usd: Some(0.25),
+        })
+    }
+
+    fn shown(session: &Session) -> Vec<(u64, u32, &str)> {
+        session.ids().iter().zip(session.messages()).map(|(id, m)| (id.number, id.pass, m.content())).collect()
+    }
+
+    #[test]
+    fn an_edit_changes_what_is_sent_and_never_what_was_said() {
+        let (_dir, store, mut session) = begun();
+        session.record(Message::System { content: "rules".to_owned() }, NOON).expect("written");
+        for message in [reply("a", &["c1"]), answer("c1"), reply("b", &[])] {
+            session.record(message, NOON).expect("written");
+        }
+        let said: Vec<Message> = session.said().cloned().collect();
+        assert_eq!(shown(&session), [(0, 0, "rules"), (1, 0, "hello"), (2, 0, "a"), (3, 0, "found"), (4, 0, "b")]);
+        let edits = vec![
+            Edit { number: 1, message: None },
+            Edit { number: 2, message: None },
+            Edit { number: 3, message: Some(Message::user("in short")) },
+        ];
+        session.edit(&compression(), edits, NOON).expect("written");
+        session.record(user("go on"), NOON).expect("written");
+        // What stands for others may be replaced in its turn.
+        let shorter = vec![Edit { number: 3, message: Some(Message::user("shorter")) }];
+        session.edit(&EditReason::Unloaded(vec!["x".to_owned()]), shorter, NOON).expect("written");
+        session.pin(&[4], NOON);
+        session.learn_budget(10, NOON);
+        session.record(reply("c", &[]), NOON).expect("written");
+        let after = [(0, 0, "rules"), (3, 2, "shorter"), (4, 0, "b"), (5, 0, "go on"), (6, 0, "c")];
+        assert_eq!(shown(&session), after);
+        assert_eq!(session.said().cloned().collect::<Vec<_>>()[..said.len()], said);
+        assert_eq!((session.usage().total(), session.cost_usd()), (43, Some(1.75)), "the summary is paid for");
+
+        let id = session.id().to_owned();
+        drop(session);
+        let (mut session, warnings) = store.open(&id, NOON).expect("a sound log");
+        assert_eq!((shown(&session), warnings), (after.to_vec(), vec![]), "read again, the view is the same");
+        assert!(session.pinned().contains(&4) && session.learned_budget() == Some(10));
+        assert_eq!((session.usage().total(), session.cost_usd()), (43, Some(1.75)));
+
+        assert_eq!(session.restore(NOON).expect("written"), 3);
+        let contents: Vec<&str> = session.messages().iter().map(Message::content).collect();
+        assert_eq!(contents, ["rules", "hello", "a", "found", "b", "go on", "c"]);
+        drop(session);
+        assert_eq!(store.read(&id).expect("sound").0.messages().len(), 7, "and it stays restored");
+    }
+
     #[test]
     fn a_switch_of_agent_or_model_is_remembered() {
         let (_dir, store, mut session) = begun();
@@ -416,7 +543,8 @@ mod tests {
             )
         );
         assert_eq!(lines[1], r#"{"type":"turn.started","run_id":"run","time":"2027-01-15T08:00:00.000Z"}"#);
-        let message = r#"{"type":"message","time":"2027-01-15T08:00:00.000Z","role":"user","content":"hello"}"#;
+        let message =
+            r#"{"type":"message","n":1,"time":"2027-01-15T08:00:00.000Z","role":"user","content":"hello"}"#;
         assert_eq!(lines[2], message);
 
         let (id, path) = (session.id().to_owned(), path(&session));

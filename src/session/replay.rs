@@ -103,16 +103,20 @@ pub(super) fn no_log(path: &Path, why: impl std::fmt::Display) -> SessionError {
 impl Replayed {
     fn apply(&mut self, line: Line) {
         match line {
-            Line::Message(message) => {
+            Line::Message(message, number) => {
                 self.partial = Piece::default();
-                self.conversation.push(message);
+                self.conversation.push(message, number);
             }
+            Line::Edited(edited) => self.conversation.edit(&edited.reason, edited.edits),
+            Line::Restored => _ = self.conversation.view.restore(),
+            Line::Budget(learned) => self.conversation.learned_budget = Some(learned.tokens),
+            Line::Pinned(pinned) => self.conversation.pinned.extend(pinned.numbers),
             Line::Partial(piece) => {
                 self.partial.text.push_str(&piece.text);
                 self.partial.reasoning.push_str(&piece.reasoning);
             }
             Line::PartialVoid => self.partial = Piece::default(),
-            Line::Switched(now) => (self.conversation.agent, self.conversation.model) = (now.agent, now.model),
+            Line::Switched(now) => self.conversation.switch(&now.agent, &now.model),
             Line::State(state) => self.conversation.update(state.changes),
             Line::TurnStarted => self.conversation.turns += 1,
             Line::Telemetry(cost) => self.conversation.note(&cost.call_id, cost.telemetry),

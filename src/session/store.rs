@@ -173,7 +173,7 @@ fn summary(path: &Path) -> Result<(SystemTime, Summary), SessionError> {
     let first = lines.next().ok_or_else(|| replay::no_log(path, "it is empty"))?;
     let header = replay::header(path, &first)?;
     let title = lines.find_map(|line| match Line::parse(&line) {
-        Ok(Line::Message(Message::User { content })) => Some(text::one_line(&content, TITLE_CHARS)),
+        Ok(Line::Message(Message::User { content, .. }, _)) => Some(text::one_line(&content, TITLE_CHARS)),
         _ => None,
     });
     let updated_at = Timestamp::try_from(used).map(stamp).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! The lines of progress: pure functions from facts to text, fitted to a terminal's columns.
 
 use super::style::{Ink, Style};
-use crate::event::{CallTelemetry, RunCompleted, RunStatus};
+use crate::event::{CallTelemetry, Compressed, RunCompleted, RunStatus};
 use crate::message::CallStatus;
 use crate::text;
 
@@ -75,6 +75,22 @@ fn fit(head: &str, subject: &str, tail: &str, room: usize) -> (String, String) {
 /// `retry 2/5 in 1.2s: HTTP 429 …`
 pub fn retry(attempt: u32, attempts: u32, delay_ms: u64, cause: &str, room: usize) -> String {
     text::one_line(&format!("retry {attempt}/{attempts} in {}: {cause}", seconds(delay_ms)), room)
+}
+
+/// What a compression did: `context 81.0k → 49.2k tokens · 12 results shortened, 30 messages summarised`.
+pub fn compressed(done: &Compressed, room: usize) -> String {
+    let counts = [
+        (done.masked, "result", "shortened"),
+        (done.summarized, "message", "summarised"),
+        (done.unloaded, "skill text", "unloaded"),
+    ];
+    let counts = counts.into_iter().filter(|(count, ..)| *count > 0).map(|(count, what, how)| {
+        let plural = if count == 1 { "" } else { "s" };
+        format!("{count} {what}{plural} {how}")
+    });
+    let counts = counts.collect::<Vec<_>>().join(", ");
+    let (before, after) = (tokens(done.tokens_before), tokens(done.tokens_after));
+    text::one_line(&format!("  context {before} → {after} tokens · {counts}"), room)
 }
 
 /// Why a run failed: what is said last. A reason may give advice on lines of its own.

@@ -361,6 +361,15 @@ impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
                 let line = text::one_line(&format!("  skill {name} loaded, {tokens} tokens"), self.room());
                 self.say(Ink::Dim, &line)
             }
+            EventKind::SkillUnloaded { name, tokens, .. } => {
+                let line = text::one_line(&format!("  skill {name} unloaded, {tokens} tokens"), self.room());
+                self.say(Ink::Dim, &line)
+            }
+            EventKind::ContextCompressing { .. } => {
+                self.spinner.show("making room in the context".to_owned());
+                Ok(())
+            }
+            EventKind::ContextCompressed(done) => self.say(Ink::Dim, &line::compressed(done, self.room())),
             EventKind::PermissionResolved { name, verdict, by, .. }
                 if self.look.verbosity == Verbosity::Verbose =>
             {

@@ -259,7 +259,7 @@ mod tests {
     fn discover(root: &Path, dirs: &[&str]) -> Catalogue {
         let dirs: Vec<_> = dirs.iter().map(|dir| root.join(dir)).collect();
         let mut catalogue = Catalogue::discover(&dirs, &root.join("cache"));
-        catalogue.retain(|name| name != "workspace-tour");
+        catalogue.retain(|name| crate::builtin::SKILLS.get_dir(name).is_none());
         catalogue
     }
 

@@ -130,7 +130,7 @@ fn below(dir: &Path, pattern: &Pattern, abandoned: &Abandoned) -> Vec<PathBuf> {
             }
             if let Ok(entry) = entry
                 && entry.file_type().is_none_or(|kind| !kind.is_dir())
-                && entry.path().strip_prefix(dir).is_ok_and(|below| pattern.matches(below))
+                && pattern.matches(dir, entry.path())
             {
                 mine.paths.push(entry.into_path());
             }

@@ -179,11 +179,9 @@ impl Search<'_> {
                 }
                 if let Ok(entry) = entry
                     && entry.file_type().is_some_and(|kind| kind.is_file())
+                    && self.only.as_ref().is_none_or(|only| only.matches(self.root, entry.path()))
                 {
-                    let below = entry.path().strip_prefix(self.root).unwrap_or(entry.path());
-                    if self.only.as_ref().is_none_or(|only| only.matches(below)) {
-                        self.file(&mut searcher, entry.path());
-                    }
+                    self.file(&mut searcher, entry.path());
                 }
                 WalkState::Continue
             })

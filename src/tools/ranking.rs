@@ -105,8 +105,7 @@ async fn asked(
 ) -> Result<Ranked, String> {
     let listed =
         tools.iter().fold(String::new(), |listed, tool| listed + "\n" + &tool.name + ": " + tool.summary());
-    let messages =
-        [Message::System { content: format!("{TASK}\n{listed}") }, Message::User { content: query.to_owned() }];
+    let messages = [Message::System { content: format!("{TASK}\n{listed}") }, Message::user(query)];
     let request = Request {
         messages: &messages,
         tools: &[],

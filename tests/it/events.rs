@@ -34,7 +34,7 @@ fn the_format_of_events_is_pinned() {
         settings.add_filter(varying, shown);
     }
     settings.bind(|| insta::assert_snapshot!(output.stdout, @r#"
-    {"v":1,"type":"run.started","cwd":"WORKSPACE","agent":"default","model":"scripted-model","scripted":false,"prompts":[{"name":"system","version":"v1.0","fingerprint":"FINGERPRINT"},{"name":"termination","version":"v1.0","fingerprint":"FINGERPRINT"}],"tools":["read_file"],"limits":{"max_turns":50,"max_time":"30m","max_tokens":null,"max_cost":null,"tool_timeout":"2m","max_tool_timeout":"10m","tool_idle_timeout":null,"max_parallel":4,"loop_window":12,"loop_threshold":3},"context":{"budget":117248,"window":128000},"seq":0,"time":"TIME","session_id":"ID","run_id":"ID"}
+    {"v":1,"type":"run.started","cwd":"WORKSPACE","agent":"default","model":"scripted-model","scripted":false,"prompts":[{"name":"system","version":"v1.0","fingerprint":"FINGERPRINT"},{"name":"termination","version":"v1.0","fingerprint":"FINGERPRINT"},{"name":"compression","version":"v1.0","fingerprint":"FINGERPRINT"}],"tools":["read_file"],"limits":{"max_turns":50,"max_time":"30m","max_tokens":null,"max_cost":null,"tool_timeout":"2m","max_tool_timeout":"10m","tool_idle_timeout":null,"max_parallel":4,"loop_window":12,"loop_threshold":3},"context":{"budget":117248,"window":128000},"seq":0,"time":"TIME","session_id":"ID","run_id":"ID"}
     {"v":1,"type":"turn.started","input":"What does a.txt say?","seq":1,"time":"TIME","session_id":"ID","run_id":"ID"}
     {"v":1,"type":"message","role":"user","content":"What does a.txt say?","seq":2,"time":"TIME","session_id":"ID","run_id":"ID"}
     {"v":1,"type":"request.started","step":1,"messages":2,"input_tokens":0,"prefix_tokens":0,"seq":3,"time":"TIME","session_id":"ID","run_id":"ID"}

@@ -1,0 +1,369 @@
+//! A conversation that outgrows its budget: it goes on, nothing asked or demanded is lost, nothing is sent that is too
+//! long, and the prefix is broken once per compression.
+
+use serde_json::{Value, json};
+
+use crate::output::Output;
+use crate::reply::{Gate, Reply};
+use crate::run::Run;
+use crate::server::{Request, Server, assert_answered_once, assert_append_only};
+
+/// The head (system prompt and definitions) takes about 2,000 of these.
+const BUDGET: u64 = 16_000;
+pub const TASK: &str = "Read them all. Never touch `secrets.txt`, and answer in French.";
+
+/// A run with a small budget in a workspace of files of about 900 tokens each.
+pub fn run(server: &Server, task: &str) -> Run {
+    with_files(Run::task(server, task))
+}
+
+pub fn with_files(run: Run) -> Run {
+    let line = "    let line = reader.read_line(&mut buffer)?;\n";
+    let run = run.config("agent.yaml", &format!("context: {{ budget: {BUDGET} }}\n")).quick_retries();
+    (0..30)
+        .fold(run, |run, index| run.file(&format!("f{index}.txt"), format!("marker-{index}\n{}", line.repeat(60))))
+}
+
+pub fn read(index: usize) -> Reply {
+    Reply::call("read_file", &json!({"path": format!("f{index}.txt")}))
+}
+
+pub fn wants_summary(request: &Request) -> bool {
+    request.user().starts_with("The conversation is about to be shortened")
+}
+
+/// How many answers of the model stand in the request.
+fn replies(request: &Request) -> usize {
+    request.messages().iter().filter(|message| message["role"] == "assistant").count()
+}
+
+fn tokens(request: &Request) -> u64 {
+    request.raw.len() as u64 / 4
+}
+
+/// A summary with every part, and a word of its own in it.
+pub fn summary(word: &str) -> String {
+    let parts =
+        ["Goal", "Constraints", "Decisions", "Done", "In progress", "Do not do again", "Next", "Open errors"];
+    parts.iter().map(|part| format!("## {part}\n- {word} {}\n", part.to_lowercase())).collect()
+}
+
+/// Stretches of requests between compressions: each extends its beginning byte for byte.
+fn assert_broken_only_by(requests: &[Request], compressions: usize) {
+    let is_break = |pair: &[Request]| !pair[1].prefix().0.starts_with(pair[0].prefix().0);
+    let breaks = requests.windows(2).filter(|pair| is_break(pair)).count();
+    assert_eq!(breaks, compressions, "times that the prefix was lost");
+    for pair in requests.windows(2) {
+        assert_eq!(pair[0].prefix().1, pair[1].prefix().1, "the definitions never change");
+        assert_eq!(pair[0].system(), pair[1].system(), "nor does the system prompt");
+    }
+}
+
+/// The one session that was kept.
+pub fn only_log(output: &Output) -> String {
+    let logs = output.place.session_logs();
+    assert_eq!(logs.len(), 1, "{logs:?}");
+    std::fs::read_to_string(&logs[0]).expect("a log")
+}
+
+fn compressions(output: &Output) -> Vec<Value> {
+    output.events().of("context.compressed").into_iter().cloned().collect()
+}
+
+#[test]
+fn a_long_turn_goes_on_with_its_old_results_in_short() {
+    let server = Server::answering(|request, index| match index {
+        25 => Reply::text("Fini."),
+        _ => {
+            assert!(!wants_summary(request), "shortening is enough here");
+            read(index)
+        }
+    });
+    let output = run(&server, TASK).args(["-o", "jsonl"]).run().success();
+    let requests = server.requests();
+    assert_eq!(requests.len(), 26, "nothing is read twice, and no request was refused");
+    for request in &requests {
+        assert_answered_once(request);
+        assert!(tokens(request) <= BUDGET, "{} tokens", tokens(request));
+        assert_eq!(request.messages()[1]["content"], TASK, "the task stands verbatim");
+    }
+    let done = compressions(&output);
+    assert!((2..=5).contains(&done.len()), "{done:?}");
+    assert_broken_only_by(&requests, done.len());
+    for event in &done {
+        assert_eq!(
+            (&event["reason"], &event["strategy"], &event["budget"]),
+            (&json!("threshold"), &json!("staged"), &json!(BUDGET))
+        );
+        assert!(event["tokens_before"].as_u64() > Some(BUDGET * 8 / 10), "{event}");
+        assert!(event["tokens_after"].as_u64() <= Some(BUDGET / 2), "{event}");
+        assert!(event["masked"].as_u64() > Some(0) && event["summarized"] == 0, "{event}");
+    }
+    let last = requests.last().expect("requests");
+    let oldest = last.tool_results()[0].1;
+    assert!(oldest.starts_with("<result tool=\"read_file\" untrusted>\n[shortened; recall id=r1 reads the whole; read_file f0.txt: ok, "), "{oldest}");
+    assert!(last.last_result().contains("marker-24") && last.last_result().len() > 2500, "the newest is whole");
+    let log = only_log(&output);
+    assert!((0..25).all(|index| log.contains(&format!("marker-{index}\\n"))), "the log keeps all");
+}
+
+#[test]
+fn what_was_shortened_is_recalled_by_id_and_by_search() {
+    let server = Server::answering(|_, index| match index {
+        0..=15 => read(index),
+        16 => Reply::call("recall", &json!({"id": "r1", "limit": 2})),
+        17 => Reply::call("recall", &json!({"query": "marker-1"})),
+        _ => Reply::text("Fini."),
+    });
+    run(&server, TASK).run().success();
+    let requests = server.requests();
+    assert!(requests[17].last_output().contains("marker-0"), "{}", requests[17].last_output());
+    assert!(requests[18].last_output().contains("marker-1"), "{}", requests[18].last_output());
+}
+
+/// Long words of the model, which nothing but a summary can shorten.
+fn talks_at_length(steps: usize, of_summary: impl Fn(usize) -> Reply + Send + Sync + 'static) -> Server {
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    Server::answering(move |request, index| {
+        if wants_summary(request) {
+            return of_summary(asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst));
+        }
+        let said = index - asked.load(std::sync::atomic::Ordering::SeqCst);
+        if said >= steps {
+            return Reply::text("Fini.");
+        }
+        let words = format!("step-{said} {}", "I consider what this line may mean here. ".repeat(120));
+        Reply::text_and_calls(&words, &[("list_dir", json!({"path": ".", "depth": said + 1}).to_string())])
+    })
+}
+
+#[test]
+fn old_turns_become_a_summary_that_is_asked_over_the_same_prefix_and_brought_up_to_date() {
+    let server = talks_at_length(16, |asked| Reply::text(&summary(&format!("round-{asked}"))));
+    let output = run(&server, TASK).args(["-o", "jsonl"]).run().success();
+    let requests = server.requests();
+    let asking: Vec<usize> = (0..requests.len()).filter(|index| wants_summary(&requests[*index])).collect();
+    assert!(asking.len() >= 2, "{asking:?}");
+    for index in &asking {
+        let (before, asking, after) = (&requests[index - 1], &requests[*index], &requests[index + 1]);
+        assert_append_only(&[before.clone(), asking.clone()]);
+        assert_eq!(asking.body["tool_choice"], "none");
+        assert!(!after.raw.contains("about to be shortened"), "asking is no part of the conversation");
+        assert!(tokens(after) <= BUDGET * 6 / 10, "{}", tokens(after));
+        assert_answered_once(after);
+    }
+    let second = &requests[asking[1]];
+    assert!(second.user().contains("already begins with such a summary"), "{}", second.user());
+    let last = requests.last().expect("requests");
+    let summaries: Vec<&str> = last
+        .messages()
+        .iter()
+        .filter_map(|message| message["content"].as_str())
+        .filter(|text| text.contains("## Goal"))
+        .collect();
+    assert_eq!(summaries.len(), 1, "one summary stands for all: {summaries:?}");
+    assert!(!summaries[0].contains("round-0"), "{}", summaries[0]);
+    assert!(last.messages().iter().any(|message| message["content"] == TASK), "the request in hand is verbatim");
+    let done = compressions(&output);
+    assert!(
+        done[0]["summarized"].as_u64() > Some(0) && done[0]["usage"]["output_tokens"].as_u64() > Some(0),
+        "{done:?}"
+    );
+    let shown = output.events().text("text.delta");
+    assert!(!shown.contains("## Goal"), "what the model writes for itself is not shown");
+}
+
+#[test]
+fn a_summary_that_fails_or_lies_is_asked_once_more_and_then_made_in_code() {
+    let incomplete = "## Goal\n- only this\n".to_owned();
+    for (fault, reply) in [
+        ("empty", Reply::text("")),
+        ("missing", Reply::text(&incomplete)),
+        ("larger", Reply::text(&summary(&"long ".repeat(2000)))),
+        ("calls", read(1)),
+        ("refused", Reply::error(400, "no such tool_choice")),
+        ("broken", Reply::error(500, "out of order")),
+        ("too long", Reply::error(400, "prompt is too long: 9000 tokens > 8000 maximum")),
+    ] {
+        let server = talks_at_length(8, move |_| reply.clone());
+        let output = run(&server, TASK).args(["-o", "jsonl"]).run();
+        assert_eq!(output.code, 0, "{fault}\n{}", output.shown());
+        let requests = server.requests();
+        let asked = requests.iter().filter(|request| wants_summary(request)).count();
+        assert_eq!(asked, 2 * compressions(&output).len(), "{fault}: asked once more, and then no more");
+        let last = requests.last().expect("requests");
+        let made =
+            last.messages().iter().find_map(|m| m["content"].as_str().filter(|text| text.contains("## Goal")));
+        let made = made.unwrap_or_else(|| panic!("{fault}: no summary in {}", last.raw));
+        assert!(
+            made.contains("- step-") && made.contains(TASK),
+            "{fault}: the decisions are the model's own words: {made}"
+        );
+        assert!(tokens(last) <= BUDGET, "{fault}");
+        assert_answered_once(last);
+        assert!(output.events().text("warning").is_empty());
+        assert!(output.stdout.contains("the model gave no usable summary ("), "{fault}\n{}", output.shown());
+    }
+}
+
+#[test]
+fn what_the_person_said_stays_verbatim_through_a_summary() {
+    let server = talks_at_length(7, |_| Reply::text(&summary("short")));
+    let first = run(&server, TASK).run().success();
+    let server = talks_at_length(9, |_| Reply::text(&summary("short")));
+    let second = Run::at(&first.place).args(["run", "--continue", "Now the second part."]).server(&server);
+    second.run().success();
+    let last = server.requests().pop().expect("requests");
+    let quoted =
+        last.messages().iter().filter_map(|m| m["content"].as_str()).find(|text| text.contains("## Goal"));
+    let quoted = quoted.expect("a summary");
+    assert!(quoted.contains(&format!("> {TASK}\n")), "{quoted}");
+    assert!(last.messages().iter().any(|message| message["content"] == "Now the second part."));
+}
+
+#[test]
+fn a_request_that_the_server_finds_too_long_is_made_to_fit_and_sent_again() {
+    for (refusal, budget) in [
+        ("prompt is too long: 9000 tokens > 6000 maximum", 6000),
+        ("context_length_exceeded: too many tokens in the prompt", 0),
+    ] {
+        let server = Server::answering(move |request, index| match index {
+            0..=8 => read(index),
+            9 => Reply::error(400, refusal),
+            _ if wants_summary(request) => Reply::text(&summary("short")),
+            _ => Reply::text("Fini."),
+        });
+        let output = run(&server, TASK).args(["-o", "jsonl"]).run().success();
+        let requests = server.requests();
+        let (refused, sent) = (&requests[9], requests.last().expect("requests"));
+        assert!(sent.raw.len() < refused.raw.len() * 3 / 4, "{refusal}");
+        assert!(requests[10..].iter().all(|request| request.raw.len() < refused.raw.len()), "{refusal}");
+        assert_answered_once(sent);
+        let done = compressions(&output);
+        assert_eq!((done.len(), &done[0]["reason"]), (1, &json!("overflow")));
+        let learned = done[0]["budget"].as_u64().expect("a number");
+        assert!(if budget > 0 { learned == budget } else { learned < tokens(refused) }, "{learned}");
+        // What was learned holds for the session.
+        let server = Server::always(Reply::text("Oui."));
+        let again = Run::at(&output.place).args(["run", "--continue", "-o", "jsonl", "Again."]).server(&server);
+        let started = again.run().success();
+        assert!(server.only_request().raw.len() < refused.raw.len());
+        assert!(!started.stdout.contains("too long"));
+    }
+}
+
+#[test]
+fn what_cannot_be_made_to_fit_ends_with_9_and_says_what_fills_the_window() {
+    let server = Server::always(Reply::text("no"));
+    let task = "one two three four five six ".repeat(2200);
+    let output = run(&server, &task).args(["--set", "context.layers.input=1"]).run().exits(9).stdout_is("");
+    output
+        .stderr_has("cannot be made to fit")
+        .stderr_has("your last message 14")
+        .stderr_has("rules of the prompt");
+    let output = run(&server, &task).run().exits(9).stdout_is("");
+    output.reason_has("the layer `input` has 15").reason_has("context.layers.input gives it of a budget of 16000");
+    assert!(server.requests().is_empty(), "nothing is sent that cannot be taken");
+}
+
+#[test]
+fn a_layer_over_its_limit_is_a_mistake_in_the_configuration() {
+    let server = Server::always(Reply::text("no"));
+    for (set, layer) in [
+        ("context.layers.context=0.05", "the layer `context` has"),
+        ("context.layers.system=0.02", "the layer `system` has"),
+        ("context.layers.reminders=0.001", "the layer `reminders` has"),
+        ("context.layers.input=0", "`input` must be a share of the budget"),
+        ("context.compress_to=0.9", "`compress_to` must be a share of the budget, smaller than compress_at"),
+    ] {
+        let run = |args: &[&str]| {
+            with_files(Run::new().server(&server)).args(["--set", set]).args(args.iter().copied()).run()
+        };
+        run(&["run", "task"]).exits(3).stderr_has(layer);
+        run(&["config", "check"]).exits(3).stderr_has(layer);
+    }
+    assert!(server.requests().is_empty());
+}
+
+#[test]
+fn compressions_that_gain_nothing_end_the_run_instead_of_going_on_for_ever() {
+    let server = Server::answering(|_, index| match index {
+        // Each result alone is most of the budget, so that every step compresses.
+        0..=30 => Reply::call("run_command", &json!({"command": format!("printf 'run-{index}\\n'; seq 1 9000")})),
+        _ => Reply::text("unreachable"),
+    });
+    let output = run(&server, TASK)
+        .config("agent.yaml", &format!("context: {{ budget: {BUDGET}, tool_result_max_tokens: 11000 }}\n"))
+        .args(["--approve", "all"])
+        .run();
+    assert_eq!(output.code, 9, "{}", output.shown());
+    assert!(server.requests().len() < 10, "{} requests", server.requests().len());
+}
+
+#[test]
+fn interrupted_in_the_middle_of_a_compression_nothing_has_changed() {
+    let gate = Gate::new();
+    let waits = gate.clone();
+    let server = Server::answering(move |request, _| {
+        if wants_summary(request) {
+            return Reply::text(&summary("late")).gate(&waits, 0);
+        }
+        let words = "I consider what this line may mean here. ".repeat(120);
+        let depth = replies(request) + 1;
+        Reply::text_and_calls(&words, &[("list_dir", json!({"path": ".", "depth": depth}).to_string())])
+    });
+    let run = run(&server, TASK);
+    let place = run.place();
+    let running = run.spawn();
+    gate.reached();
+    running.signal(nix::sys::signal::Signal::SIGINT);
+    running.wait().exits(130);
+    let before = server.requests();
+    let before = &before[before.len() - 2];
+    // It goes on from what was there, and this time the summary comes.
+    let server = talks_at_length(1, |_| Reply::text(&summary("now")));
+    Run::at(&place).args(["run", "--continue", "Go on."]).server(&server).run().success();
+    let requests = server.requests();
+    assert!(wants_summary(&requests[0]) && requests[0].prefix().0.starts_with(before.prefix().0));
+    assert!(requests[1].raw.contains("now goal") && requests[1].raw.contains("Go on."));
+}
+
+#[test]
+fn every_strategy_can_be_used_alone() {
+    for (strategy, standing) in [
+        ("summary", "## Goal"),
+        ("window", "earlier messages of this conversation are not shown"),
+        ("selective", "earlier messages"),
+    ] {
+        let server = Server::answering(|request, index| match index {
+            _ if wants_summary(request) => Reply::text(&summary("short")),
+            0..=16 => read(index),
+            _ => Reply::text("Fini."),
+        });
+        let output = run(&server, TASK)
+            .config("agent.yaml", &format!("context: {{ budget: {BUDGET}, strategy: {strategy} }}\n"))
+            .args(["-o", "jsonl"])
+            .run()
+            .success();
+        let done = compressions(&output);
+        assert_eq!(done[0]["strategy"], *strategy);
+        assert!(done[0]["tokens_after"].as_u64() <= Some(BUDGET * 6 / 10), "{done:?}");
+        let last = server.requests().pop().expect("requests");
+        assert!(last.raw.contains(standing), "{strategy}: {}", last.raw);
+        assert!(last.messages().iter().any(|message| message["content"] == TASK), "{strategy}");
+        assert_answered_once(&last);
+    }
+}
+
+#[test]
+fn what_breaks_the_prefix_is_named() {
+    let server = Server::start([Reply::text("One."), Reply::text("Two.")]);
+    let first = Run::task(&server, "one").run().success();
+    let second = Run::at(&first.place)
+        .config("agents/default.yaml", "system_prompt: \"Another prompt.\"\n")
+        .args(["run", "--continue", "two"])
+        .server(&server);
+    // A prompt that was rendered once stays for the session, whatever becomes of its file.
+    second.run().success().stderr_lacks("cache");
+    assert_append_only(&server.requests());
+}
