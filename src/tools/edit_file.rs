@@ -54,8 +54,8 @@ impl EditFile {
             json!({
                 "path": { "type": "string" },
                 "old_text": { "type": "string" },
-                "new_text": { "type": "string", "description": "Replacement; empty deletes" },
-                "replace_all": { "type": "boolean", "description": "Every occurrence" },
+                "new_text": { "type": "string", "description": "Empty deletes" },
+                "replace_all": { "type": "boolean" },
             }),
             &["path", "old_text", "new_text"],
         );

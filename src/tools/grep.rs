@@ -60,7 +60,7 @@ impl Grep {
                 "pattern": { "type": "string", "description": "Rust regular expression" },
                 "path": { "type": "string" },
                 "glob": { "type": "string", "description": "Like *.rs" },
-                "ignore_case": { "type": "boolean", "description": "Default false" },
+                "ignore_case": { "type": "boolean" },
                 "context": { "type": "integer", "description": "Lines around matches" },
                 "limit": { "type": "integer", "description": "Default 100" },
             }),

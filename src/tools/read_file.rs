@@ -52,7 +52,7 @@ impl ReadFile {
             json!({
                 "path": { "type": "string" },
                 "offset": { "type": "integer", "description": "First line, from 1" },
-                "limit": { "type": "integer", "description": "Lines" },
+                "limit": { "type": "integer" },
             }),
             &["path"],
         );

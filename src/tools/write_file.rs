@@ -40,7 +40,7 @@ impl WriteFile {
             (Permission::Write, &[Effect::Files]),
             json!({
                 "path": { "type": "string" },
-                "content": { "type": "string", "description": "All of it" },
+                "content": { "type": "string" },
             }),
             &["path", "content"],
         );
