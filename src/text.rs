@@ -19,7 +19,7 @@ pub fn tail(text: &str, bytes: usize) -> &str {
 }
 
 /// `text` with whatever could move a cursor, colour a screen or reorder a line made visible: control characters as
-/// their pictures (`␛`), bidirectional controls and line separators as `<U+202E>`. Line feeds and tabs stay.
+/// their pictures (`␛`), bidirectional controls, line separators and tag characters as `<U+202E>`. Line feeds and tabs stay.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
@@ -40,6 +40,15 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// A file's name as one word of a list: made visible, line feeds and tabs included, so that it cannot make up others.
+#[must_use]
+pub fn name(name: &str) -> Cow<'_, str> {
+    match visible(name) {
+        shown if shown.contains(['\n', '\t']) => shown.replace('\n', "\u{240a}").replace('\t', "\u{2409}").into(),
+        shown => shown,
+    }
+}
+
 fn is_unsafe(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
@@ -49,7 +58,9 @@ fn is_unsafe(c: char) -> bool {
         | '\u{200f}'
         | '\u{061c}'
         | '\u{2028}'
-        | '\u{2029}' => true,
+        | '\u{2029}'
+        // They show nothing and can spell out sentences.
+        | '\u{e0000}'..='\u{e007f}' => true,
         c => c.is_control(),
     }
 }
@@ -186,6 +197,20 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     scored.into_iter().take(3).map(|(_, candidate)| candidate).collect()
+}
+
+/// A word as a POSIX shell reads it back, whatever it holds: nothing in it is syntax, nor makes it a keyword.
+#[must_use]
+pub fn shell_quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// The same as a person would type it: quoted only where that changes something.
+#[must_use]
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
+    let is_plain = !word.is_empty() && word.chars().all(is_plain);
+    if is_plain { word.to_owned() } else { shell_quoted(word) }
 }
 
 #[cfg(test)]

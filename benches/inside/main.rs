@@ -157,7 +157,16 @@ fn request_body(bencher: Bencher<'_, '_>, thousands: usize) {
     let (messages, tools) = (conversation(thousands * 1000), definitions());
     let (head, extra) = (Map::from_iter([("model".to_owned(), "m".into())]), Map::new());
     let (tools, messages) = (&tools, &messages);
-    let body = Body { head, tools, strict: false, messages, vision: false, tail: Map::new(), extra: &extra };
+    let body = Body {
+        head,
+        tools,
+        strict: false,
+        messages,
+        vision: false,
+        breakpoints: false,
+        tail: Map::new(),
+        extra: &extra,
+    };
     bencher.counter(BytesCount::new(body.to_vec().len())).bench(|| body.to_vec());
 }
 

@@ -71,27 +71,32 @@ pub fn open_session(
 }
 
 /// Gives the session its system prompt, or a new one where agent or model are not those it was rendered for: the
-/// prompt of a session that goes on unchanged stays byte for byte.
+/// prompt of a session that goes on unchanged stays byte for byte. Returns what in a new prompt contradicts the tools,
+/// one sentence each.
 ///
 /// # Errors
 /// When the prompt cannot be rendered or the session not be written.
-pub fn brief(agent: &Agent, session: &mut Session, run: &Run) -> anyhow::Result<()> {
+pub fn brief(agent: &Agent, session: &mut Session, run: &Run) -> anyhow::Result<Vec<String>> {
     let model = &agent.model.info().id;
     let about = session.about();
     let unchanged = about.agent == agent.name && about.model == model;
     let has_prompt = matches!(session.messages().first(), Some(Message::System { .. }));
     if has_prompt && unchanged {
-        return Ok(());
+        return Ok(Vec::new());
     }
     if !unchanged {
         session.switch(&agent.name, model, Timestamp::now());
     }
     let content = agent.briefing.system(session, &run.emitter.run_id())?;
     if session.messages().first().is_some_and(|first| first.content() == content) {
-        return Ok(());
+        return Ok(Vec::new());
     }
+    let tools: Vec<(&str, &str)> =
+        agent.tools.all().map(|tool| (tool.name.as_str(), tool.description.as_str())).collect();
+    let contradictions =
+        agent.briefing.system.contradictions(&content, &agent.briefing.facts.instructions, &tools);
     session.record(Message::System { content }, Timestamp::now())?;
-    Ok(())
+    Ok(contradictions)
 }
 
 /// Marks the skills whose instructions are in the conversation, so that loading one again costs one line. What an edit

@@ -99,9 +99,7 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
     let (sink, export) = Export::beside(Box::new(screen), &config)?;
     let run = Run::new(Emitter::new(session.id().to_owned(), app::new_run_id(), sink));
     let warnings = services.warnings.drain(..).chain(notes);
-    for message in warnings {
-        run.emitter.notify(EventKind::Warning { message });
-    }
+    run.emitter.warn(warnings);
     let host = Host {
         config,
         workspace,
@@ -182,7 +180,7 @@ impl Host {
         verdict.reason = agent.redactor.redact(&verdict.reason).into_owned();
         if let Err(error) = self.session.end_turn(&verdict.reason, Timestamp::now()) {
             let message = format!("the session is not kept on disk: {:#}", anyhow::Error::from(error));
-            self.run.emitter.notify(EventKind::Warning { message });
+            self.run.emitter.warn([message]);
         }
         match self.run.emitter.emit(run::completed(agent, &self.run, &verdict, end)) {
             Ok(()) => TurnEnd::Done(verdict.code),
@@ -220,8 +218,9 @@ impl Host {
     /// What `tell` says of a conversation that has its system prompt, as the next request will.
     fn told(&mut self, tell: fn(&Agent, &mut Session, &mut Run) -> String) -> String {
         let agent = &self.services.agent;
-        if let Err(error) = app::brief(agent, &mut self.session, &self.run) {
-            return format!("{error:#}\n");
+        match app::brief(agent, &mut self.session, &self.run) {
+            Ok(contradictions) => self.run.emitter.warn(contradictions),
+            Err(error) => return format!("{error:#}\n"),
         }
         tell(agent, &mut self.session, &mut self.run)
     }
@@ -240,7 +239,10 @@ impl ChatHost for Host {
         input.attachments.splice(0..0, self.attached.drain(..));
         let text = attach(&input.text, &input.attachments);
         let end = match app::brief(agent, &mut self.session, &self.run) {
-            Ok(()) => take_turn(agent, &mut self.session, &mut self.run, text, &Cancel::default()).await,
+            Ok(contradictions) => {
+                self.run.emitter.warn(contradictions);
+                take_turn(agent, &mut self.session, &mut self.run, text, &Cancel::default()).await
+            }
             Err(error) => AgentTurnEnd { stop: Stop::Failed(error), answer: String::new() },
         };
         self.finish(&end, None)

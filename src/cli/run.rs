@@ -181,14 +181,15 @@ async fn drive(prepared: Prepared) -> Result<u8, Failure> {
     let briefed = app::brief(&agent, &mut session, &run);
     if briefed.as_ref().is_err_and(anyhow::Error::is::<PromptError>) {
         // A mistake in what is configured is told before any event.
-        return briefed.map(|()| exit::DONE).map_err(Failure::briefing);
+        return briefed.map(|_| exit::DONE).map_err(Failure::briefing);
     }
     run.emitter.notify(started(&agent));
-    for message in warnings {
-        run.emitter.notify(EventKind::Warning { message });
-    }
+    run.emitter.warn(warnings);
     let end = match briefed {
-        Ok(()) => take_turn(&agent, &mut session, &mut run, input, &cancel).await,
+        Ok(contradictions) => {
+            run.emitter.warn(contradictions);
+            take_turn(&agent, &mut session, &mut run, input, &cancel).await
+        }
         Err(error) => TurnEnd { stop: Stop::Failed(error), answer: String::new() },
     };
     if let Some(message) = ended_with_the_run(&agent) {

@@ -356,14 +356,26 @@ fn every_strategy_can_be_used_alone() {
 }
 
 #[test]
-fn what_breaks_the_prefix_is_named() {
-    let server = Server::start([Reply::text("One."), Reply::text("Two.")]);
-    let first = Run::task(&server, "one").run().success();
-    let second = Run::at(&first.place)
-        .config("agents/default.yaml", "system_prompt: \"Another prompt.\"\n")
-        .args(["run", "--continue", "two"])
-        .server(&server);
-    // A prompt that was rendered once stays for the session, whatever becomes of its file.
-    second.run().success().stderr_lacks("cache");
-    assert_append_only(&server.requests());
+fn plan_project_instructions_and_loaded_skills_are_still_there_after_a_summary() {
+    let server = Server::answering(|request, index| match index {
+        0 => Reply::call("todo", &json!({"items": [{"text": "read the third part", "status": "doing"}]})),
+        1 => Reply::call("load_skill", &json!({"name": "workspace-tour"})),
+        _ if wants_summary(request) => Reply::text(&summary("short")),
+        2..=11 => {
+            let words = "I consider what this line may mean here. ".repeat(120);
+            Reply::text_and_calls(&words, &[("list_dir", json!({"path": ".", "depth": index}).to_string())])
+        }
+        _ => Reply::text("Fini."),
+    });
+    let output =
+        run(&server, TASK).file("AGENTS.md", "Tabs, never spaces.\n").args(["-o", "jsonl"]).run().success();
+    assert!(!compressions(&output).is_empty());
+    let last = server.requests().pop().expect("requests");
+    assert!(last.system().contains("Tabs, never spaces."));
+    let standing =
+        last.messages().iter().filter_map(|m| m["content"].as_str()).find(|text| text.contains("## Goal"));
+    assert!(standing.expect("a summary").contains("## Plan\n- [doing] read the third part\n"), "{}", last.raw);
+    let skill = last.tool_results().into_iter().find(|(_, text)| text.contains("<skill name=\"workspace-tour\">"));
+    assert!(skill.is_some(), "the skill of this turn stays: {}", last.raw);
+    assert_answered_once(&last);
 }
