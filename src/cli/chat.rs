@@ -12,7 +12,6 @@ use crate::app::{self, Options, Services, SessionChoice};
 use crate::attachment::attach;
 use crate::config::Config;
 use crate::contract::Approver;
-use crate::event::EventKind;
 use crate::repl::{self, ChatHost, Interrupter, Lines, TurnEnd, TurnInput, Vocabulary};
 use crate::session::Session;
 use crate::sink::{Facts, Nobody, Person, Screen, Spinner};
@@ -200,9 +199,7 @@ impl Host {
 
     /// Nothing goes on once a person has stopped a turn, left the conversation, or gone.
     fn end_background(&self) {
-        if let Some(message) = run::ended_with_the_run(&self.services.agent) {
-            self.run.emitter.notify(EventKind::Warning { message });
-        }
+        self.run.emitter.warn(run::ended_with_the_run(&self.services.agent));
     }
 
     fn settle(&mut self, signal: Option<Signal>) -> TurnEnd {

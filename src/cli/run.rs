@@ -192,9 +192,7 @@ async fn drive(prepared: Prepared) -> Result<u8, Failure> {
         }
         Err(error) => TurnEnd { stop: Stop::Failed(error), answer: String::new() },
     };
-    if let Some(message) = ended_with_the_run(&agent) {
-        run.emitter.notify(EventKind::Warning { message });
-    }
+    run.emitter.warn(ended_with_the_run(&agent));
     let mut verdict = exit::verdict(&end.stop, run.totals.unasked, signals.seen());
     verdict.reason = agent.redactor.redact(&verdict.reason).into_owned();
     if let Some(path) = output_file.filter(|_| is_final(&end.stop))
