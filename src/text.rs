@@ -4,6 +4,9 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use globset::{GlobBuilder, GlobMatcher};
+use icu_normalizer::ComposingNormalizerBorrowed;
+use icu_properties::CodePointMapData;
+use icu_properties::props::GeneralCategory;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The longest start of `text` that has at most `bytes` bytes and ends between characters.
@@ -179,6 +182,33 @@ impl Glob {
     pub fn as_str(&self) -> &str {
         self.0.glob().glob()
     }
+}
+
+/// `text` in the form in which compatible characters are the same ones (NFKC).
+#[must_use]
+pub fn nfkc(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    ComposingNormalizerBorrowed::new_nfkc().normalize(text)
+}
+
+/// Whether this is a letter or a number of any script. A mark that only stands on letters is neither.
+#[must_use]
+pub fn is_letter_or_number(c: char) -> bool {
+    c.is_ascii_alphanumeric()
+        || (!c.is_ascii()
+            && matches!(
+                CodePointMapData::<GeneralCategory>::new().get(c),
+                GeneralCategory::UppercaseLetter
+                    | GeneralCategory::LowercaseLetter
+                    | GeneralCategory::TitlecaseLetter
+                    | GeneralCategory::ModifierLetter
+                    | GeneralCategory::OtherLetter
+                    | GeneralCategory::DecimalNumber
+                    | GeneralCategory::LetterNumber
+                    | GeneralCategory::OtherNumber
+            ))
 }
 
 /// How much of two lines is the same, from 0 (nothing) to 1 (all), by the pairs of letters that both hold.

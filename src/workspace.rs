@@ -79,10 +79,10 @@ impl Workspace {
     }
 
     /// Whether a write to `path` could decide what runs later, or what is allowed: git's own files, the project's
-    /// configuration of this program.
+    /// configuration and skills of this program and of others.
     #[must_use]
     pub fn is_protected(&self, path: &str) -> bool {
-        const PROTECTED: [&str; 4] = [".git", ".agent", "git~1", "agent~1"];
+        const PROTECTED: [&str; 6] = [".git", ".agent", ".agents", ".claude", "git~1", "agent~1"];
         let target = self.resolve(path).path;
         target.components().any(|part| PROTECTED.contains(&folded(&part.as_os_str().to_string_lossy()).as_str()))
     }

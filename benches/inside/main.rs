@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use agent::agent::{RepeatDetector, Repetition};
 use agent::app::{self, Options, Services};
-use agent::config::{self, Config, Env, LoadOptions};
+use agent::config::{self, Config, Env, LoadOptions, SkillDir, SkillScope};
 use agent::context::{self, Ruler};
 use agent::contract::{Delta, ReplyEnd, ToolDefinition};
 use agent::llm::assemble::Assembly;
@@ -27,6 +27,7 @@ use agent::process::{self, Launch, Patience, SHELL};
 use agent::sandbox::{Plan, Protection, Sandbox, Walls};
 use agent::session::{About, MessageId, Session, Store};
 use agent::sink::Nobody;
+use agent::skills::{Catalogue, Variables};
 use agent::tokens;
 use agent::workspace::Workspace;
 use divan::counter::BytesCount;
@@ -130,6 +131,25 @@ fn start_system_prompt(bencher: Bencher<'_, '_>) {
     let services = services(&configuration(&workspace), &workspace);
     let session = Session::ephemeral(about(workspace.root()), NOON);
     bencher.bench(|| services.agent.briefing.system(&session, "run").expect("the built-in prompt renders"));
+}
+
+/// A thousand skills of the usual size, in one directory.
+#[divan::bench]
+fn start_thousand_skills(bencher: Bencher<'_, '_>) {
+    let dir = tempfile::tempdir().expect("a directory");
+    for n in 0..1000 {
+        let folder = dir.path().join(format!("skill-{n:04}"));
+        std::fs::create_dir(&folder).expect("made");
+        let head =
+            format!("---\nname: skill-{n:04}\ndescription: {}\nlicense: MIT\n---\n", "Does a thing. ".repeat(15));
+        std::fs::write(folder.join("SKILL.md"), head + &"Do it well.\n".repeat(400)).expect("written");
+    }
+    let dirs = [SkillDir::new(dir.path().to_path_buf(), SkillScope::User, None)];
+    bencher.bench(|| {
+        let catalogue = Catalogue::discover(&dirs, dir.path(), Variables::default());
+        assert!(catalogue.iter().len() > 1000 && catalogue.notes().is_empty());
+        catalogue
+    });
 }
 
 fn configuration(workspace: &Workspace) -> Config {

@@ -200,7 +200,7 @@ impl Turn<'_> {
             let path = self.agent.briefing.loaded.forget(&name).unwrap_or_default();
             self.run.emitter.emit(EventKind::SkillUnloaded { name, path, tokens })?;
         }
-        let prompt = self.agent.briefing.system(self.session, &self.run.emitter.run_id())?;
+        let prompt = self.agent.system_prompt(self.session, &self.run.emitter.run_id())?;
         let standing = self.session.messages().first();
         if standing.is_some_and(|first| matches!(first, Message::System { content } if *content != prompt)) {
             self.session.record(Message::System { content: prompt }, now).map_err(anyhow::Error::from)?;

@@ -70,6 +70,7 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
             history: Some(config.dirs.state.join("history")),
             vocabulary: Vocabulary {
                 models: config.models.keys().cloned().collect(),
+                skills: app::skill_names(&config, args.turn.agent.as_deref()),
                 workspace: workspace.root().to_path_buf(),
             },
             style: look.style,
@@ -99,6 +100,9 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
     let run = Run::new(Emitter::new(session.id().to_owned(), app::new_run_id(), sink));
     let warnings = services.warnings.drain(..).chain(notes);
     run.emitter.warn(warnings);
+    for name in &args.turn.skills {
+        services.catalogue.get(name).map_err(Failure::skill)?;
+    }
     let host = Host {
         config,
         workspace,
@@ -108,6 +112,7 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
         session,
         run,
         attached,
+        skills: args.turn.skills.clone(),
         ephemeral: matches!(choice, SessionChoice::Ephemeral),
         in_turn: false,
     };
@@ -165,6 +170,8 @@ struct Host {
     run: Run,
     /// `-f` files, which go along with the first message.
     attached: Vec<crate::attachment::Attachment>,
+    /// Skills that go along with the next message.
+    skills: Vec<String>,
     ephemeral: bool,
     /// A turn has begun and its end has not been told.
     in_turn: bool,
@@ -234,9 +241,17 @@ impl ChatHost for Host {
         let agent = &self.services.agent;
         self.run.emitter.notify(run::started(agent));
         input.attachments.splice(0..0, self.attached.drain(..));
-        let text = attach(&input.text, &input.attachments);
-        let end = match app::brief(agent, &mut self.session, &self.run) {
-            Ok(contradictions) => {
+        let prepared = app::with_skills(agent, &input.text, &std::mem::take(&mut self.skills))
+            .map_err(anyhow::Error::from)
+            .and_then(|with| {
+                for event in with.events {
+                    self.run.emitter.notify(event);
+                }
+                let contradictions = app::brief(agent, &mut self.session, &self.run)?;
+                Ok((attach(&with.text, &input.attachments), contradictions))
+            });
+        let end = match prepared {
+            Ok((text, contradictions)) => {
                 self.run.emitter.warn(contradictions);
                 take_turn(agent, &mut self.session, &mut self.run, text, &Cancel::default()).await
             }
@@ -272,6 +287,24 @@ impl ChatHost for Host {
 
     fn skills_table(&self) -> String {
         tables::skills(&self.services.catalogue, &self.services.agent.briefing.loaded)
+    }
+
+    fn take_skill(&mut self, name: &str) -> Result<String, String> {
+        self.services.catalogue.get(name).map_err(|error| error.message)?;
+        if self.services.agent.briefing.loaded.contains(name) {
+            return Ok(format!("{name} is already loaded."));
+        }
+        if !self.skills.iter().any(|known| known == name) {
+            self.skills.push(name.to_owned());
+        }
+        Ok(format!("{name} goes along with your next message."))
+    }
+
+    fn unload_skill(&mut self, name: &str) -> Result<String, String> {
+        let agent = &self.services.agent;
+        let event = app::unload(agent, &mut self.session, name).map_err(|error| format!("{error:#}"))?;
+        self.run.emitter.notify(event);
+        Ok(format!("{name} is no longer part of what is sent."))
     }
 
     fn context_table(&mut self) -> String {

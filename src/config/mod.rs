@@ -16,6 +16,7 @@ mod schema;
 mod source;
 mod mistake;
 mod trust;
+mod skill_dirs;
 mod layer;
 mod document;
 mod key;
@@ -48,8 +49,9 @@ pub use secret::{Secret, looks_secret};
 pub use settings::{
     AgentConfig, ApprovalMode, ContextSettings, LayerShares, Limits, Named, PROMPT_KEYS, PromptRef,
     PromptSettings, PromptSource, SandboxMode, SandboxSettings, SelectBy, SessionStoreConfig, Settings, Share,
-    Strategy, TelemetrySettings, ToolOutputSettings, ToolSelection,
+    SkillDisclosure, SkillSettings, Strategy, TelemetrySettings, ToolOutputSettings, ToolSelection,
 };
+pub use skill_dirs::{SkillDir, SkillScope};
 pub use source::{Kind, Layer};
 pub use tool::{CommandLine, Effect, OutputFormat, ToolConfig};
 pub use trust::{Brought, TrustStore, brought};

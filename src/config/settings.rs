@@ -31,6 +31,8 @@ pub struct Settings {
     #[serde(default)]
     pub fetch: FetchSettings,
     #[serde(default)]
+    pub skills: SkillSettings,
+    #[serde(default)]
     pub tool_selection: ToolSelection,
 }
 
@@ -59,6 +61,8 @@ pub struct AgentConfig {
     pub tools: Vec<String>,
     #[serde(default = "everything")]
     pub skills: Vec<String>,
+    #[serde(default)]
+    pub skill_disclosure: SkillDisclosure,
     #[serde(default)]
     pub approval: ApprovalMode,
     #[serde(default)]
@@ -128,6 +132,26 @@ pub enum ApprovalMode {
     All,
     /// What would ask is refused.
     Never,
+}
+
+/// Where the instructions of a loaded skill stand.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SkillDisclosure {
+    /// In the result of the call that loads it: everything before stays as it was, and so does a provider's cache.
+    #[default]
+    Message,
+    /// In the system prompt, which is made anew when a skill or a file of one is loaded.
+    System,
+}
+
+/// Where skills are looked for besides the places that everybody uses.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SkillSettings {
+    /// Directories that hold folders of skills, later wins: absolute, or `~/` for the home directory.
+    #[serde(default)]
+    pub dirs: Vec<String>,
 }
 
 /// When a run is stopped. `null`: no limit.

@@ -43,6 +43,8 @@ const FILES: &[&str] = &[
 const DIRS: &[&str] = &[
     ".git/hooks",
     ".agent",
+    ".agents/skills",
+    ".claude/skills",
     ".husky",
     ".github/workflows",
     ".github/actions",

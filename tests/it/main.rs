@@ -24,6 +24,8 @@ mod approval;
 mod taint;
 mod attacks;
 mod tools;
+mod skills;
+mod skill_files;
 mod more_tools;
 mod command_time;
 mod command_tools;
