@@ -133,7 +133,7 @@ fn judge(
         let dir = workspace.resolve(shell.workdir.as_deref().unwrap_or(".")).path;
         let invocation = Invocation { command: &shell.line, dir: &dir, env: &shell.env };
         let configured = shell.configured.map(|shown| Configured { arguments: arguments.to_string(), shown });
-        policy::Line::new(invocation, workspace, configured)
+        policy::Line::new(invocation, workspace, &agent.readable, configured)
     });
     let call = Call {
         tool: &definition.name,

@@ -37,6 +37,8 @@ pub struct Line {
     pub(super) files: Vec<(Option<Target>, Opens)>,
     /// Words that may name paths, and whether their command is proven to only read.
     pub(super) named: Vec<(Target, bool)>,
+    /// It runs neither in the workspace nor in what the person installed.
+    starts_outside: bool,
     /// It speaks of the home directory, which is only known when it runs.
     names_home: bool,
     /// The command is not the model's own: it wrote the arguments alone.
@@ -60,16 +62,22 @@ pub(super) enum Opens {
 }
 
 impl Line {
-    /// Reads a line and looks up what it names.
+    /// Reads a line and looks up what it names. `readable` are the directories outside the workspace whose content the
+    /// person installed.
     #[must_use]
-    pub fn new(invocation: Invocation<'_>, workspace: &Workspace, configured: Option<Configured>) -> Self {
+    pub fn new(
+        invocation: Invocation<'_>,
+        workspace: &Workspace,
+        readable: &[PathBuf],
+        configured: Option<Configured>,
+    ) -> Self {
         let script = shell::read(invocation.command);
         let proof = prove(&script, invocation, workspace);
         // After a `cd` that was not followed, a relative path could be anywhere.
         let moves = |command: &&Simple| matches!(command.program(), Some("cd" | "pushd" | "popd" | "chdir"));
         let moving = script.all().iter().filter(|command| moves(command)).count();
         let is_lost = moving > usize::from(proof.enters);
-        let find = |given: &str| Target::find(workspace, &proof.dir, given, &[]);
+        let find = |given: &str| Target::find(workspace, &proof.dir, given, readable);
         let files = script.all_files().into_iter().map(|file| {
             let target = file.target.text().filter(|path| !is_lost || path.starts_with('/')).map(find);
             (target, if file.writes { Opens::ToWrite } else { Opens::ToRead })
@@ -77,8 +85,9 @@ impl Line {
         let files = files.collect();
         let named = named(&script, &proof.reads, &find);
         let is_inside = invocation.dir.starts_with(workspace.root());
+        let starts_outside = !Target::find(workspace, invocation.dir, ".", readable).is_free_to_read();
         let names_home = ["~", "$HOME", "${HOME"].iter().any(|name| invocation.command.contains(name));
-        Self { files, named, is_inside, names_home, configured, proven: proof.reads, script }
+        Self { files, named, is_inside, starts_outside, names_home, configured, proven: proof.reads, script }
     }
 
     /// Whether it names something outside the workspace that it could read. Devices hold no text of anybody's.
@@ -88,7 +97,7 @@ impl Line {
         let mut reached = opened.chain(self.named.iter().map(|(target, _)| target));
         let in_doubt = self.script.doubt().is_some();
         (self.names_home && in_doubt)
-            || !self.is_inside
+            || self.starts_outside
             || reached.any(|target| target.place == Place::Outside && !target.path.starts_with("/dev/"))
     }
 

@@ -89,7 +89,7 @@ fn verdict(case: &Case, workspace: &Workspace, env: &[(String, String)]) -> Verd
             let configured = Configured { arguments: "{}".to_owned(), shown: makes.join(" ") };
             (call.permission, call.effects) = (Permission::Write, &[Effect::Process]);
             let invocation = Invocation { command: &line, dir: &dir, env };
-            call.line = Some(Line::new(invocation, workspace, Some(configured)));
+            call.line = Some(Line::new(invocation, workspace, &[], Some(configured)));
         }
         "run_command" => {
             let command = case.command.as_deref().expect("a case of a command has one");
@@ -97,7 +97,7 @@ fn verdict(case: &Case, workspace: &Workspace, env: &[(String, String)]) -> Verd
             let reads = only_reads(invocation, workspace);
             (call.permission, call.effects) =
                 (if reads { Permission::Read } else { Permission::Write }, &[Effect::Process]);
-            call.line = Some(Line::new(invocation, workspace, None));
+            call.line = Some(Line::new(invocation, workspace, &[], None));
         }
         "write_file" | "edit_file" => {
             (call.permission, call.effects, call.writes) = (Permission::Write, &[Effect::Files], paths);

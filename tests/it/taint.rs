@@ -217,3 +217,25 @@ fn what_was_allowed_for_the_session_before_does_not_hold_and_what_is_after_does(
     let last = screen.rsplit("wants to run").next().unwrap_or_default();
     assert!(!last.contains("has entered"), "{screen}");
 }
+
+#[test]
+fn the_script_of_a_skill_is_none_of_the_outside() {
+    let head = "---\nname: greet\ndescription: Says hello.\n---\nRun scripts/greet.sh.\n";
+    let place = Place::new();
+    let script = place.config().join("skills/greet/scripts/greet.sh");
+    let elsewhere = place.home().join("greet.sh");
+    for (script, status) in [(script, "ok"), (elsewhere, "denied")] {
+        let command = ("run_command", json!({"command": format!("sh {}", script.display())}));
+        let replies = [command, write("new.txt")].map(|(name, arguments)| Reply::call(name, &arguments));
+        let server = Server::start(replies.into_iter().chain([Reply::text("done")]));
+        std::fs::write(place.home().join("greet.sh"), "echo hello\n").expect("written");
+        let run = Run::at(&place).args(["run", "task"]).server(&server);
+        let output = free(run, "")
+            .config("skills/greet/SKILL.md", head)
+            .config("skills/greet/scripts/greet.sh", "echo hello\n")
+            .run();
+        let events = output.events();
+        let finished = events.of("tool.finished");
+        assert_eq!(finished[1]["status"], status, "{}\n{}", script.display(), output.shown());
+    }
+}
