@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::duration;
 use super::permissions::PermissionSettings;
 use super::secret::Secret;
+use super::selection::ToolSelection;
 use crate::output::{Encoding, ResponseFormat};
 
 /// `agent.yaml`: the defaults of every agent.
@@ -350,40 +351,6 @@ pub struct FetchSettings {
     /// Hosts of this machine or of a private network: `localhost`, `wiki.internal`, `10.0.0.7:8080`.
     #[serde(default)]
     pub allow: Vec<String>,
-}
-
-/// How `find_tools` finds tools, where an agent has more than are sent with every request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ToolSelection {
-    #[serde(default)]
-    pub by: SelectBy,
-    /// The provider's model for `embedding`, at the base URL of the agent's model.
-    #[serde(default = "default_embedding_model")]
-    pub embedding_model: String,
-}
-
-impl Default for ToolSelection {
-    fn default() -> Self {
-        Self { by: SelectBy::default(), embedding_model: default_embedding_model() }
-    }
-}
-
-fn default_embedding_model() -> String {
-    "text-embedding-3-small".to_owned()
-}
-
-/// What a query and the definitions of tools are compared by.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SelectBy {
-    /// The words that they share. Asks nobody.
-    #[default]
-    Bm25,
-    /// Their meaning: vectors from the provider's `/embeddings`.
-    Embedding,
-    /// What the agent's model says, in a request of its own.
-    Model,
 }
 
 /// `storages/session_stores/NAME.yaml`: where sessions live.
