@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::agent::{Agent, AnswerSchema, Briefing, Toolbox};
 use crate::config::{
     AgentConfig, ApprovalMode, Config, Limits, ModelConfig, PromptRef, PromptSource, Provider, Redactor, Secret,
-    SelectBy, ToolSelection,
+    SelectBy, ToolsSettings,
 };
 use crate::context::Budget;
 use crate::contract::{Approver, ChatModel};
@@ -192,15 +192,15 @@ fn judge(
     model: &Arc<dyn ChatModel>,
     net: &Arc<Net>,
 ) -> Result<Judge, String> {
-    let ToolSelection { by, embedding_model } = &config.settings.tool_selection;
-    Ok(match by {
+    let ToolsSettings { selection, embedding_model } = &config.settings.tools;
+    Ok(match selection {
         SelectBy::Bm25 => Judge::Words,
         SelectBy::Model => Judge::Model(Arc::clone(model)),
         SelectBy::Embedding => {
             let chosen = chosen_model(config, agent, options).map_err(|error| error.to_string())?;
             let around = Surroundings { net: Arc::clone(net), user_id: config.env.user().to_owned() };
             let embedder = llm::embedder(&chosen, embedding_model, &around);
-            let alone = |error| format!("tools are found by their words alone (tool_selection.by): {error}");
+            let alone = |error| format!("tools are found by their words alone (tools.selection): {error}");
             Judge::Embedding(embedder.map_err(alone)?)
         }
     })

@@ -47,7 +47,7 @@ pub use redact::Redactor;
 pub use redacting::Redacting;
 pub use schema::schema;
 pub use secret::{Secret, looks_secret};
-pub use selection::{SelectBy, ToolSelection};
+pub use selection::{SelectBy, ToolsSettings};
 pub use settings::{
     AgentConfig, ApprovalMode, ContextSettings, LayerShares, Limits, Named, PROMPT_KEYS, PromptRef,
     PromptSettings, PromptSource, SandboxMode, SandboxSettings, SessionStoreConfig, Settings, Share,

@@ -1,4 +1,4 @@
-//! The shape of `tool_selection` in `agent.yaml`.
+//! The shape of `tools` in `agent.yaml`: what holds for all tools together, beside the files of single ones.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 /// How `find_tools` finds tools, where an agent has more than are sent with every request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ToolSelection {
+pub struct ToolsSettings {
     #[serde(default)]
-    pub by: SelectBy,
+    pub selection: SelectBy,
     /// The provider's model for `embedding`, at the base URL of the agent's model.
     #[serde(default = "default_embedding_model")]
     pub embedding_model: String,
 }
 
-impl Default for ToolSelection {
+impl Default for ToolsSettings {
     fn default() -> Self {
-        Self { by: SelectBy::default(), embedding_model: default_embedding_model() }
+        Self { selection: SelectBy::default(), embedding_model: default_embedding_model() }
     }
 }
 

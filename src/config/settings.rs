@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::duration;
 use super::permissions::PermissionSettings;
 use super::secret::Secret;
-use super::selection::ToolSelection;
+use super::selection::ToolsSettings;
 use crate::output::{Encoding, ResponseFormat};
 
 /// `agent.yaml`: the defaults of every agent.
@@ -34,7 +34,7 @@ pub struct Settings {
     #[serde(default)]
     pub skills: SkillSettings,
     #[serde(default)]
-    pub tool_selection: ToolSelection,
+    pub tools: ToolsSettings,
 }
 
 /// `agents/NAME.yaml`, with the settings' `limits`, `context`, `tool_output`, `sandbox` and `permissions` already

@@ -145,7 +145,7 @@ fn by_meaning_tools_are_found_that_share_no_word_with_the_query() {
     let server =
         embedding(vec![find("umbrella needed?"), find("plan dinner"), find("music_info"), Reply::text("done")]);
     let output = with_many(&server)
-        .args(["--set", "tool_selection.by=embedding", "--set", "tool_selection.embedding_model=tiny"])
+        .args(["--set", "tools.selection=embedding", "--set", "tools.embedding_model=tiny"])
         .run()
         .success();
     let requests = server.requests();
@@ -168,7 +168,7 @@ fn a_model_that_is_asked_for_tools_counts_in_the_sums_and_in_no_history() {
         Reply::text("weather_info\nno_such_tool\ncalendar_info"),
         Reply::text("done"),
     ]);
-    let output = with_many(&server).args(["--set", "tool_selection.by=model"]).run().success();
+    let output = with_many(&server).args(["--set", "tools.selection=model"]).run().success();
     let requests = server.requests();
     let side = &requests[1];
     assert!(side.body["tools"].is_null() && side.messages().len() == 2, "a request of its own: {}", side.raw);
@@ -197,7 +197,7 @@ fn where_a_judge_fails_words_decide_and_that_is_told_once() {
     };
     for by in ["embedding", "model"] {
         let server = Server::answering(failing);
-        let output = with_many(&server).args(["--set", &format!("tool_selection.by={by}")]).run().success();
+        let output = with_many(&server).args(["--set", &format!("tools.selection={by}")]).run().success();
         let requests = server.requests();
         let results = requests.last().expect("requests").tool_results();
         assert!(results.iter().all(|(_, text)| text.contains("weather_info: ")), "{by}: {results:?}");
