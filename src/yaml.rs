@@ -40,8 +40,8 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
         document.apply_merge().map_err(|error| typed_error(&error))?;
         return serde_yaml::from_value(document).map_err(|error| typed_error(&error));
     }
-    // A second pass, because errors of the first form alone know their line.
-    serde_yaml::from_str(text).map_err(|error| typed_error(&error))
+    // Where a value does not fit, the text is read once more: only then do errors know their line.
+    serde_yaml::from_value(document).or_else(|_| serde_yaml::from_str(text)).map_err(|error| typed_error(&error))
 }
 
 /// Writes a value as one document.

@@ -12,6 +12,7 @@ use crate::context::{Break, Size};
 use crate::contract::{Delta, ModelErrorKind, ReplyEnd, Request, ToolChoice, ToolDefinition};
 use crate::event::EventKind;
 use crate::message::{AssistantMessage, FinishReason, Message, Usage};
+use crate::session::Syncing;
 
 use super::schema::AnswerSchema;
 use super::turn::{Stop, Turn};
@@ -21,7 +22,6 @@ impl Turn<'_> {
     /// Asks until there is a whole reply or an error that trying again does not mend.
     pub(super) async fn ask(&mut self, choice: ToolChoice) -> Result<AssistantMessage, Stop> {
         self.brief_again()?;
-        self.session.sync().map_err(anyhow::Error::from)?;
         self.announce().await?;
         let mut with_tools = true;
         let mut attempt = 1;
@@ -107,6 +107,7 @@ impl Turn<'_> {
     }
 
     async fn attempt(&mut self, choice: ToolChoice, with_tools: bool) -> Result<ReplyEnd, Stop> {
+        let syncing = self.session.begin_sync().map_err(anyhow::Error::from)?;
         let definitions: &[ToolDefinition] = if with_tools { self.agent.tools.definitions() } else { &[] };
         let request = Request {
             messages: self.session.messages(),
@@ -116,7 +117,10 @@ impl Turn<'_> {
             session_id: self.session.id(),
             results: &self.run.results,
         };
-        let mut stream = self.agent.model.ask(request).await.map_err(Stop::Model)?;
+        // The disk and the network are waited for side by side.
+        let (asked, durable) = tokio::join!(self.agent.model.ask(request), wait_for(syncing));
+        durable?;
+        let mut stream = asked.map_err(Stop::Model)?;
         loop {
             match stream.next().await.map_err(Stop::Model)? {
                 Delta::Text(text) => {
@@ -175,6 +179,12 @@ impl Turn<'_> {
             cost_usd: cost,
         }
     }
+}
+
+/// Waits until what was recorded is on disk for good.
+async fn wait_for(syncing: Option<Syncing>) -> anyhow::Result<()> {
+    let Some(syncing) = syncing else { return Ok(()) };
+    Ok(tokio::task::spawn_blocking(|| syncing.wait()).await??)
 }
 
 impl AssistantMessage {

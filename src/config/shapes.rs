@@ -63,6 +63,11 @@ static BEGINNINGS: LazyLock<AhoCorasick> = LazyLock::new(|| {
 
 /// `text` with `mask` in the place of each key; `None` where there is none.
 pub(super) fn mask(text: &str, mask: &str) -> Option<String> {
+    /// No key is shorter; most notes of ours are, and need no search engine to be built for them.
+    const SHORTEST: usize = 8;
+    if text.len() < SHORTEST {
+        return None;
+    }
     let mut out: Option<String> = None;
     let mut copied = 0;
     for found in BEGINNINGS.find_iter(text) {

@@ -23,6 +23,24 @@ pub(super) struct Log {
     unsynced: bool,
 }
 
+/// What was written and is not on disk for good yet.
+#[derive(Debug)]
+#[must_use = "nothing is durable before it was waited for"]
+pub struct Syncing {
+    file: File,
+    path: PathBuf,
+}
+
+impl Syncing {
+    /// Waits for the disk. Blocks.
+    ///
+    /// # Errors
+    /// When the disk is in the way.
+    pub fn wait(self) -> Result<(), SessionError> {
+        self.file.sync_data().map_err(|error| SessionError::io(&self.path, "synced", error))
+    }
+}
+
 impl Log {
     /// A log that does not exist yet.
     pub fn new(path: PathBuf) -> Self {
@@ -92,14 +110,19 @@ impl Log {
 
     /// Writes what is queued and waits for the disk: it survives the end of the machine.
     pub fn sync(&mut self) -> Result<(), SessionError> {
-        self.write()?;
-        if let Some(file) = &self.file
-            && self.unsynced
-        {
-            file.sync_data().map_err(|error| SessionError::io(&self.path, "synced", error))?;
-            self.unsynced = false;
+        match self.begin_sync()? {
+            Some(syncing) => syncing.wait(),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Writes what is queued; what is returned waits for the disk. `None` when there is nothing to wait for.
+    pub fn begin_sync(&mut self) -> Result<Option<Syncing>, SessionError> {
+        self.write()?;
+        let Some(file) = self.file.as_ref().filter(|_| self.unsynced) else { return Ok(None) };
+        let file = file.try_clone().map_err(|error| SessionError::io(&self.path, "synced", error))?;
+        self.unsynced = false;
+        Ok(Some(Syncing { file, path: self.path.clone() }))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`Session::record`] is the only way a message enters a conversation: on disk first, then in memory. A reply with
 //! calls is on disk for good before it returns, so that no call runs that a crash could forget; everything else is
-//! made durable by the next [`Session::sync`], which belongs before each request. Text that is still streaming is
+//! made durable with the next request, and before anything of its reply is taken in ([`Session::begin_sync`]). Text that is still streaming is
 //! logged in pieces, without waiting for the disk.
 //!
 //! Time comes from the caller.
@@ -31,6 +31,7 @@ use id::stamp;
 use log::Log;
 
 pub use error::SessionError;
+pub use log::Syncing;
 pub use store::{Store, Summary};
 pub use view::{Edit, EditReason, MessageId};
 
@@ -283,6 +284,14 @@ impl Session {
     /// When the disk is in the way.
     pub fn sync(&mut self) -> Result<(), SessionError> {
         self.log.as_mut().map_or(Ok(()), Log::sync)
+    }
+
+    /// Begins to make everything that was recorded durable; what is returned waits for it. `None` when it is already.
+    ///
+    /// # Errors
+    /// When the disk is in the way.
+    pub fn begin_sync(&mut self) -> Result<Option<Syncing>, SessionError> {
+        self.log.as_mut().map_or(Ok(None), Log::begin_sync)
     }
 
     /// A turn begins. It reaches the disk with the user's message.
