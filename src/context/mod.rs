@@ -20,6 +20,8 @@ mod units;
 mod usage;
 #[cfg(test)]
 mod cases;
+#[cfg(test)]
+mod passes;
 
 pub use budget::Budget;
 pub use notes::{Room, in_short, note, original, transcript};

@@ -76,3 +76,43 @@ fn share_of_calls(reply: &AssistantMessage, weight: u64) -> u64 {
     let all = calls + reply.content.len();
     if all == 0 { 0 } else { weight * calls as u64 / all as u64 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{CallStatus, ToolCall, ToolMessage};
+
+    #[test]
+    fn every_kind_is_added_up_and_the_largest_is_named_first() {
+        let result = |name: &str| {
+            let (call_id, content) = (String::new(), String::new());
+            let (name, status, images) = (name.to_owned(), CallStatus::Ok, Vec::new());
+            Message::Tool(ToolMessage { call_id, name, content, status, images })
+        };
+        // Three bytes in four are calls.
+        let call = ToolCall { id: "a".to_owned(), name: "grep".to_owned(), arguments: "x".repeat(11) };
+        let reply =
+            AssistantMessage { content: "five!".to_owned(), tool_calls: vec![call], ..AssistantMessage::default() };
+        let summary = Message::User { content: String::new(), origin: Origin::Summary };
+        let messages = [
+            Message::System { content: String::new() },
+            summary,
+            Message::user(""),
+            Message::Assistant(reply),
+            result("read_file"),
+            result("load_skill"),
+            result("grep"),
+            Message::reminder(""),
+        ];
+        let budget = Budget { window: 2000, reserve: 100, tokens: 1800, declared: 1800 };
+        let usage = Usage::new(&messages, &[10, 20, 30, 40, 50, 60, 70, 80], 90, budget, 1440);
+        let tokens: Vec<u64> = usage.rows.iter().map(|row| row.tokens).collect();
+        assert_eq!(tokens, [10, 90, 30, 10, 30, 50, 60, 70, 100]);
+        assert_eq!(usage.used, 450);
+        assert!(
+            usage.sentence().starts_with("summaries and reminders 100, tool definitions 90, other results 70"),
+            "{}",
+            usage.sentence()
+        );
+    }
+}
