@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use agent::agent::{RepeatDetector, Repetition};
 use agent::app::{self, Options, Services};
-use agent::config::{self, Config, Env, LoadOptions};
+use agent::config::{self, Config, Env, LoadOptions, SkillDir, SkillScope};
 use agent::context::{self, Ruler};
 use agent::contract::{Delta, ReplyEnd, ToolDefinition};
 use agent::llm::assemble::Assembly;
@@ -26,6 +26,7 @@ use agent::process::{self, Launch, SHELL};
 use agent::sandbox::{Plan, Protection, Sandbox, Walls};
 use agent::session::{About, MessageId, Session, Store};
 use agent::sink::Nobody;
+use agent::skills::{Catalogue, Variables};
 use agent::tokens;
 use agent::workspace::Workspace;
 use divan::counter::BytesCount;
@@ -130,6 +131,25 @@ fn start_system_prompt(bencher: Bencher<'_, '_>) {
     bencher.bench(|| services.agent.briefing.system(&session, "run").expect("the built-in prompt renders"));
 }
 
+/// A thousand skills of the usual size, in one directory.
+#[divan::bench]
+fn start_thousand_skills(bencher: Bencher<'_, '_>) {
+    let dir = tempfile::tempdir().expect("a directory");
+    for n in 0..1000 {
+        let folder = dir.path().join(format!("skill-{n:04}"));
+        std::fs::create_dir(&folder).expect("made");
+        let head =
+            format!("---\nname: skill-{n:04}\ndescription: {}\nlicense: MIT\n---\n", "Does a thing. ".repeat(15));
+        std::fs::write(folder.join("SKILL.md"), head + &"Do it well.\n".repeat(400)).expect("written");
+    }
+    let dirs = [SkillDir::new(dir.path().to_path_buf(), SkillScope::User, None)];
+    bencher.bench(|| {
+        let catalogue = Catalogue::discover(&dirs, dir.path(), Variables::default());
+        assert!(catalogue.iter().len() > 1000 && catalogue.notes().is_empty());
+        catalogue
+    });
+}
+
 fn configuration(workspace: &Workspace) -> Config {
     let nowhere = "/nonexistent/home";
     let env = Env::from_pairs([("HOME", nowhere), ("OPENAI_API_KEY", "sk-bench"), ("AGENT_MODEL", "gpt-5-mini")]);
@@ -155,7 +175,16 @@ fn request_body(bencher: Bencher<'_, '_>, thousands: usize) {
     let (messages, tools) = (conversation(thousands * 1000), definitions());
     let (head, extra) = (Map::from_iter([("model".to_owned(), "m".into())]), Map::new());
     let (tools, messages) = (&tools, &messages);
-    let body = Body { head, tools, strict: false, messages, vision: false, tail: Map::new(), extra: &extra };
+    let body = Body {
+        head,
+        tools,
+        strict: false,
+        messages,
+        vision: false,
+        breakpoints: false,
+        tail: Map::new(),
+        extra: &extra,
+    };
     bencher.counter(BytesCount::new(body.to_vec().len())).bench(|| body.to_vec());
 }
 

@@ -3,6 +3,7 @@
 //! Each has two lives at least (network and script; every tool; terminal, JSONL and a `Vec`; a person and
 //! nobody). What implements them lives on higher floors and never sees its neighbours.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::time::Duration;
 
@@ -197,9 +198,14 @@ pub trait Tool: Send + Sync {
         Vec::new()
     }
 
-    /// What the call would hand to a shell, if anything.
+    /// The command that the call would run, if any, as a line for a shell.
     fn shell_line<'a>(&'a self, _arguments: &'a Value) -> Option<ShellLine<'a>> {
         None
+    }
+
+    /// Whether what it returns may come from the network. The default is what the definition says.
+    fn has_network(&self) -> bool {
+        self.definition().effects.contains(&Effect::Network)
     }
 
     /// Whether what it returns may direct the model: instructions that the person installed, or what they said.
@@ -262,13 +268,16 @@ impl ToolDefinition {
 }
 
 /// A command line, and what it would run in.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct ShellLine<'a> {
-    pub line: &'a str,
+    /// As a shell would be given it.
+    pub line: Cow<'a, str>,
     /// As the model wrote it; the workspace where it said nothing.
-    pub workdir: Option<&'a str>,
+    pub workdir: Option<Cow<'a, str>>,
     /// The whole environment of the command.
-    pub env: &'a [(String, String)],
+    pub env: Cow<'a, [(String, String)]>,
+    /// The command for a person, where it stands in the configuration and the model gives the arguments alone.
+    pub configured: Option<String>,
 }
 
 /// The spill store, for text that is still to be redacted.

@@ -4,6 +4,9 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use globset::{GlobBuilder, GlobMatcher};
+use icu_normalizer::ComposingNormalizerBorrowed;
+use icu_properties::CodePointMapData;
+use icu_properties::props::GeneralCategory;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The longest start of `text` that has at most `bytes` bytes and ends between characters.
@@ -19,7 +22,7 @@ pub fn tail(text: &str, bytes: usize) -> &str {
 }
 
 /// `text` with whatever could move a cursor, colour a screen or reorder a line made visible: control characters as
-/// their pictures (`␛`), bidirectional controls and line separators as `<U+202E>`. Line feeds and tabs stay.
+/// their pictures (`␛`), bidirectional controls, line separators and tag characters as `<U+202E>`. Line feeds and tabs stay.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
@@ -40,6 +43,15 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// A file's name as one word of a list: made visible, line feeds and tabs included, so that it cannot make up others.
+#[must_use]
+pub fn name(name: &str) -> Cow<'_, str> {
+    match visible(name) {
+        shown if shown.contains(['\n', '\t']) => shown.replace('\n', "\u{240a}").replace('\t', "\u{2409}").into(),
+        shown => shown,
+    }
+}
+
 fn is_unsafe(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
@@ -49,7 +61,9 @@ fn is_unsafe(c: char) -> bool {
         | '\u{200f}'
         | '\u{061c}'
         | '\u{2028}'
-        | '\u{2029}' => true,
+        | '\u{2029}'
+        // They show nothing and can spell out sentences.
+        | '\u{e0000}'..='\u{e007f}' => true,
         c => c.is_control(),
     }
 }
@@ -170,6 +184,33 @@ impl Glob {
     }
 }
 
+/// `text` in the form in which compatible characters are the same ones (NFKC).
+#[must_use]
+pub fn nfkc(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    ComposingNormalizerBorrowed::new_nfkc().normalize(text)
+}
+
+/// Whether this is a letter or a number of any script. A mark that only stands on letters is neither.
+#[must_use]
+pub fn is_letter_or_number(c: char) -> bool {
+    c.is_ascii_alphanumeric()
+        || (!c.is_ascii()
+            && matches!(
+                CodePointMapData::<GeneralCategory>::new().get(c),
+                GeneralCategory::UppercaseLetter
+                    | GeneralCategory::LowercaseLetter
+                    | GeneralCategory::TitlecaseLetter
+                    | GeneralCategory::ModifierLetter
+                    | GeneralCategory::OtherLetter
+                    | GeneralCategory::DecimalNumber
+                    | GeneralCategory::LetterNumber
+                    | GeneralCategory::OtherNumber
+            ))
+}
+
 /// How much of two lines is the same, from 0 (nothing) to 1 (all), by the pairs of letters that both hold.
 #[must_use]
 pub fn likeness(a: &str, b: &str) -> f64 {
@@ -186,6 +227,20 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     scored.into_iter().take(3).map(|(_, candidate)| candidate).collect()
+}
+
+/// A word as a POSIX shell reads it back, whatever it holds: nothing in it is syntax, nor makes it a keyword.
+#[must_use]
+pub fn shell_quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// The same as a person would type it: quoted only where that changes something.
+#[must_use]
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
+    let is_plain = !word.is_empty() && word.chars().all(is_plain);
+    if is_plain { word.to_owned() } else { shell_quoted(word) }
 }
 
 #[cfg(test)]

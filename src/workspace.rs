@@ -79,12 +79,12 @@ impl Workspace {
     }
 
     /// Whether a write to `path` could decide what runs later, or what is allowed: git's own files, the project's
-    /// configuration of this program.
+    /// configuration and skills of this program and of others.
     #[must_use]
     pub fn is_protected(&self, path: &str) -> bool {
-        const PROTECTED: [&str; 2] = [".git", ".agent"];
+        const PROTECTED: [&str; 6] = [".git", ".agent", ".agents", ".claude", "git~1", "agent~1"];
         let target = self.resolve(path).path;
-        target.components().any(|part| PROTECTED.iter().any(|name| part.as_os_str().eq_ignore_ascii_case(name)))
+        target.components().any(|part| PROTECTED.contains(&folded(&part.as_os_str().to_string_lossy()).as_str()))
     }
 
     /// How to name `path` to a model or a person: relative where it lies inside.
@@ -96,6 +96,14 @@ impl Workspace {
             Err(_) => path.to_string_lossy().into_owned(),
         }
     }
+}
+
+/// A name as the most forgiving disks take it: without regard to case and to characters that show nothing, without a
+/// stream and without dots and blanks at its end. git guards its directory against the same.
+fn folded(name: &str) -> String {
+    let is_seen = |c: &char| !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    let name: String = name.chars().filter(is_seen).flat_map(char::to_lowercase).collect();
+    name.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']).to_owned()
 }
 
 /// `.` and `..` taken out by name, so that a path which does not exist can still be judged.

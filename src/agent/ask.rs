@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::config::format_duration;
+use crate::config::{SkillDisclosure, format_duration};
 use crate::context::{Break, Size};
 use crate::contract::{Delta, ModelErrorKind, ReplyEnd, Request, ToolChoice, ToolDefinition};
 use crate::event::EventKind;
-use crate::message::{AssistantMessage, FinishReason};
+use crate::message::{AssistantMessage, FinishReason, Message};
 
 use super::schema::AnswerSchema;
 use super::turn::{Stop, Turn};
@@ -20,6 +20,7 @@ use super::{limits, retry};
 impl Turn<'_> {
     /// Asks until there is a whole reply or an error that trying again does not mend.
     pub(super) async fn ask(&mut self, choice: ToolChoice) -> Result<AssistantMessage, Stop> {
+        self.brief_again()?;
         self.session.sync().map_err(anyhow::Error::from)?;
         self.announce().await?;
         let mut with_tools = true;
@@ -65,6 +66,20 @@ impl Turn<'_> {
             })?;
             tokio::time::sleep(delay).await;
         }
+    }
+
+    /// Under `skill_disclosure: system` the system prompt shows what has been loaded since it was made.
+    fn brief_again(&mut self) -> Result<(), Stop> {
+        let briefing = &self.agent.briefing;
+        if briefing.disclosure != SkillDisclosure::System || !briefing.loaded.take_changed() {
+            return Ok(());
+        }
+        let content = self.agent.system_prompt(self.session, &self.run.emitter.run_id())?;
+        if self.session.messages().first().is_none_or(|first| first.content() != content) {
+            let message = Message::System { content };
+            self.session.record(message, Timestamp::now()).map_err(anyhow::Error::from)?;
+        }
+        Ok(())
     }
 
     /// Makes the request fit, and tells whoever watches that it is about to be made.

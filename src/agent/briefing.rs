@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
-use crate::config::Limits;
+use crate::config::{Limits, SkillDisclosure};
 use crate::context::PARTS;
 use crate::event::PromptUsed;
 use crate::message::Usage;
 use crate::prompt::{Ending, Prompt, PromptContext, SessionFacts, SummaryFacts, SummaryPart};
 use crate::session::Session;
-use crate::skills::Loaded;
+use crate::skills::{Catalogue, Loaded};
 use crate::template;
 
 use super::limits::Limit;
@@ -24,8 +24,11 @@ pub struct Briefing {
     pub compression: Arc<Prompt>,
     /// What does not change while the agent runs. Its session is filled in when a prompt is rendered.
     pub facts: PromptContext,
+    pub catalogue: Arc<Catalogue>,
     /// Which skills the session has loaded.
     pub loaded: Arc<Loaded>,
+    /// Where their instructions stand.
+    pub disclosure: SkillDisclosure,
 }
 
 impl Briefing {
@@ -48,6 +51,21 @@ impl Briefing {
             usage: Usage::default(),
         };
         Ok(self.system.render(&self.context(session, run_id, 0, Some(ending)).value())?)
+    }
+
+    /// What of the system prompt belongs to the layer `context`: the text of its lists, and the project's instructions.
+    #[must_use]
+    pub fn elastic(&self) -> (String, &str) {
+        let agent = &self.facts.agent;
+        let skills = agent.skills.iter().map(|skill| format!("- [○] {}: {}\n", skill.name, skill.description));
+        let tools = agent.tools.iter().map(|tool| {
+            if tool.listed {
+                format!("- {}: {}\n", tool.name, tool.description)
+            } else {
+                format!("{}, ", tool.name)
+            }
+        });
+        (skills.chain(tools).collect(), &self.facts.instructions)
     }
 
     pub(super) fn termination(&self, turn: &Turn<'_>, limit: &Limit) -> Result<String, Stop> {

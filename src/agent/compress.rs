@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 use jiff::Timestamp;
 
 use crate::config::Strategy;
-use crate::context::{self, Budget, Fate, Goal, Material, Plan, Record, Room, Size, Usage};
+use crate::context::{self, Budget, Fate, Goal, Head, Material, Plan, Record, Room, Size, Usage};
 use crate::event::{Compressed, CompressionReason, EventKind};
 use crate::message::Message;
 use crate::session::{EditReason, Session};
@@ -200,7 +200,7 @@ impl Turn<'_> {
             let path = self.agent.briefing.loaded.forget(&name).unwrap_or_default();
             self.run.emitter.emit(EventKind::SkillUnloaded { name, path, tokens })?;
         }
-        let prompt = self.agent.briefing.system(self.session, &self.run.emitter.run_id())?;
+        let prompt = self.agent.system_prompt(self.session, &self.run.emitter.run_id())?;
         let standing = self.session.messages().first();
         if standing.is_some_and(|first| matches!(first, Message::System { content } if *content != prompt)) {
             self.session.record(Message::System { content: prompt }, now).map_err(anyhow::Error::from)?;
@@ -227,7 +227,10 @@ impl Turn<'_> {
         self.measure();
         let weights = self.run.ruler.weights();
         let messages = self.session.messages();
-        Usage::new(messages, &weights, self.run.ruler.tools(), self.budget(), self.threshold())
+        let (lists, instructions) = self.agent.briefing.elastic();
+        let weigh = |text: &str| self.run.ruler.weigh(text);
+        let head = Head { tools: self.run.ruler.tools(), lists: weigh(&lists), instructions: weigh(instructions) };
+        Usage::new(messages, &weights, head, self.budget(), self.threshold())
     }
 }
 

@@ -27,24 +27,26 @@ impl Turn<'_> {
     /// Runs all calls of a reply and records their answers.
     ///
     /// A call is judged only once everything before it that could change something has run: what a path means may be
-    /// different by then.
+    /// different by then, and what the group before it brings in may forbid it.
     pub(super) async fn run_calls(&mut self, reply: &AssistantMessage) -> Result<(), Stop> {
         let agent = self.agent;
-        let mut calls = reply.tool_calls.iter().map(|call| prepare(agent, call, reply.was_cut()));
-        let mut held_back = None;
-        while let Some(first) = held_back.take().or_else(|| calls.next()) {
+        let mut calls = reply.tool_calls.iter().peekable();
+        while let Some(call) = calls.next() {
+            let first = prepare(agent, call, reply.was_cut(), self.session.taint());
             if !first.may_run_beside() {
                 let finished = self.run_alone(first).await?;
                 self.answer_call(finished)?;
                 continue;
             }
             let mut group = vec![first];
-            held_back = loop {
-                match calls.next() {
-                    Some(next) if next.may_run_beside() => group.push(next),
-                    other => break other,
+            while let Some(call) = calls.peek() {
+                let next = prepare(agent, call, reply.was_cut(), self.session.taint());
+                if !next.may_run_beside() {
+                    break;
                 }
-            };
+                group.push(next);
+                calls.next();
+            }
             self.run_side_by_side(group).await?;
         }
         Ok(())
@@ -117,7 +119,8 @@ impl Turn<'_> {
 
     /// Records the one answer of a call, after looking for a loop.
     fn answer_call(&mut self, finished: Finished<'_>) -> Result<(), Stop> {
-        let Finished { call, trusted, arguments, status, mut output, measured, unavailable, .. } = finished;
+        let Finished { call, trusted, arguments, status, mut output, measured, brings, unavailable, .. } =
+            finished;
         let found = self.agent.tools.get(&call.name);
         let unknown = Terms::default();
         let terms = found.map_or(&unknown, |found| found.terms);
@@ -140,7 +143,9 @@ impl Turn<'_> {
         let latency = measured.latency.unwrap_or_default();
         let duration_ms = u64::try_from(latency.as_millis()).unwrap_or(u64::MAX);
         let content = {
-            let source = Source { tool: &call.name, trusted };
+            // What is no tool's name could be anything.
+            let tool = if found.is_some() { call.name.as_str() } else { "unknown" };
+            let source = Source { tool, trusted };
             let occasion = Occasion { call_id: &call.id, duration_ms };
             let ToolOutputSettings { format, encoding } = self.agent.tool_output;
             let (format, encoding) = (terms.format.unwrap_or(format), terms.encoding.unwrap_or(encoding));
@@ -174,6 +179,9 @@ impl Turn<'_> {
         if !output.state_update.is_empty() {
             output.state_update.values_mut().for_each(|value| redact(&self.agent.redactor, value));
             self.session.update_state(std::mem::take(&mut output.state_update), Timestamp::now());
+        }
+        if let Some(source) = brings {
+            self.taint(&source);
         }
         self.record(Message::Tool(ToolMessage {
             call_id: call.id.clone(),

@@ -79,6 +79,13 @@ impl Emitter {
         let _ = self.emit(kind);
     }
 
+    /// Something is wrong, and the run goes on: one event for each message.
+    pub fn warn(&self, messages: impl IntoIterator<Item = String>) {
+        for message in messages {
+            self.notify(EventKind::Warning { message });
+        }
+    }
+
     /// Thrown once the sink has failed.
     #[must_use]
     pub fn closed_switch(&self) -> Cancel {

@@ -12,6 +12,7 @@ use crate::contract::{CallContext, Keep, Tool};
 use crate::event::EventKind;
 use crate::message::{CallStatus, ToolCall, ToolMessage};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
+use crate::present;
 use crate::text;
 
 use super::measure::{self, Measured, Moment, Stopwatch};
@@ -29,6 +30,8 @@ pub(super) struct Finished<'a> {
     pub measured: Measured,
     /// The sandbox may have kept it from working.
     pub refused: bool,
+    /// What of the outside its result brings in.
+    pub brings: Option<String>,
     /// What the run was promised and is not to be had.
     pub unavailable: Option<String>,
 }
@@ -37,22 +40,25 @@ impl<'a> Prepared<'a> {
     /// Runs the call without asking any more.
     pub(super) async fn run(self, agent: &'a Agent, emitter: &Emitter) -> Finished<'a> {
         let Self { call, taken_up, plan } = self;
-        let (tool, terms, arguments) = match plan {
-            Plan::Run { tool, terms, arguments, .. } => (tool, terms, arguments),
+        let (tool, terms, arguments, brings) = match plan {
+            Plan::Run { tool, terms, arguments, brings, .. } => (tool, terms, arguments, brings),
             Plan::Refuse { arguments, why } => {
                 emitter.notify(started(&call, String::new(), arguments.clone()));
                 return Finished::failed(call, taken_up, arguments, CallStatus::Error, why);
             }
         };
         announce(emitter, &call, tool, &arguments);
-        execute(agent, emitter, (call, taken_up), (tool, terms), arguments, false).await
+        execute(agent, emitter, (call, taken_up), (tool, terms), arguments, (brings, false)).await
     }
 }
 
 impl<'a> Finished<'a> {
     /// Runs the call once more, outside of the sandbox, as a person allowed.
     pub(super) async fn again_outside(self, agent: &Agent, emitter: &Emitter, tool: (&dyn Tool, &Terms)) -> Self {
-        execute(agent, emitter, (self.call, Moment::now()), tool, self.arguments, true).await
+        let (name, subject) = (&self.call.name, text::one_line(&tool.0.subject(&self.arguments), 80));
+        let brings = format!("the output of {name} `{subject}`, which ran outside of the sandbox,");
+        let outside = (Some(brings), true);
+        execute(agent, emitter, (self.call, Moment::now()), tool, self.arguments, outside).await
     }
 
     /// A call that gave nothing but a reason, in our own words.
@@ -66,12 +72,23 @@ impl<'a> Finished<'a> {
         let output = ToolOutput {
             result: Value::Null,
             summary: text::one_line(&why, 120),
-            observation: why,
+            // It may quote a path or a name that was put there to be quoted.
+            observation: present::neutralise(&why).into_owned(),
             truncated: false,
             ..ToolOutput::default()
         };
         let measured = Measured::not_run(taken_up);
-        Self { call, trusted: true, arguments, status, output, measured, refused: false, unavailable: None }
+        Self {
+            call,
+            trusted: true,
+            arguments,
+            status,
+            output,
+            measured,
+            refused: false,
+            brings: None,
+            unavailable: None,
+        }
     }
 }
 
@@ -81,7 +98,7 @@ async fn execute<'a>(
     (call, taken_up): (Cow<'a, ToolCall>, Moment),
     (tool, terms): (&dyn Tool, &Terms),
     arguments: Value,
-    unconfined: bool,
+    (brings, unconfined): (Option<String>, bool),
 ) -> Finished<'a> {
     let redacting = Mutex::new(Redacting::new(&agent.redactor));
     let live = |chunk: &str| {
@@ -108,6 +125,9 @@ async fn execute<'a>(
     let mut measured = Measured::ran(taken_up, stopwatch, failure);
     measured.retries = retries;
     let refused = refused.into_inner();
+    // A call that was refused for its arguments tells nothing but our own words.
+    let ran = !matches!(failure, Some(ToolErrorKind::Parameter | ToolErrorKind::Unavailable));
+    let brings = brings.filter(|_| ran);
     // A tool's error may quote a file or a command.
     let trusted = tool.trusted();
     let finished = match outcome {
@@ -125,7 +145,7 @@ async fn execute<'a>(
             Finished { unavailable, ..ended }
         }
     };
-    Finished { trusted, measured, refused, ..finished }
+    Finished { trusted, measured, refused, brings, ..finished }
 }
 
 /// What the model reads of a failure.

@@ -36,6 +36,7 @@ use crate::context::{Budget, Ruler};
 use crate::contract::{Approver, CallRecord, ChatModel};
 use crate::message::Usage;
 use crate::policy::{Grants, Rules};
+use crate::session::Session;
 use crate::spill::Spill;
 use crate::workspace::Workspace;
 
@@ -73,6 +74,28 @@ pub struct Agent {
     pub redactor: Redactor,
     /// What the final answer must match.
     pub schema: Option<AnswerSchema>,
+}
+
+impl Agent {
+    /// The most bytes that one result may bring in, as an estimate.
+    #[must_use]
+    pub fn result_bytes(&self) -> usize {
+        const BYTES_PER_TOKEN: usize = 4;
+        self.context.tool_result_max_tokens.saturating_mul(BYTES_PER_TOKEN)
+    }
+
+    /// The system prompt of a session, with the skills that it is to show.
+    ///
+    /// # Errors
+    /// When the prompt reads what nothing defines.
+    pub fn system_prompt(&self, session: &Session, run_id: &str) -> anyhow::Result<String> {
+        let prompt = self.briefing.system(session, run_id)?;
+        let section = self.briefing.loaded.section();
+        if section.is_empty() {
+            return Ok(prompt);
+        }
+        Ok(format!("{}\n\n{}\n", prompt.trim_end(), self.redactor.redact(&section)))
+    }
 }
 
 /// What this process has done with a session so far.

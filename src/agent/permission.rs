@@ -1,11 +1,12 @@
 //! Asking whether a call may run, and telling the model when it may not.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::contract::{Approval, Question, Tool};
 use crate::event::{DecidedBy, EventKind, PermissionVerdict};
 use crate::message::{CallStatus, ToolCall};
-use crate::policy::{Grant, Grounds, Verdict};
+use crate::policy::{Grant, Grants, Grounds, Verdict};
 
 use super::turn::{Stop, Turn};
 
@@ -98,6 +99,13 @@ impl Turn<'_> {
         let verdict = if denial.is_none() { PermissionVerdict::Allowed } else { PermissionVerdict::Denied };
         self.resolve(call, verdict, by)?;
         Ok(denial)
+    }
+
+    /// Something of the outside enters the conversation: what was granted before does not hold any more.
+    pub(super) fn taint(&mut self, source: &str) {
+        if self.session.mark_tainted(&self.agent.redactor.redact(source), Timestamp::now()) {
+            self.run.grants = Grants::default();
+        }
     }
 
     /// Tells whoever watches how it was decided.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::contract::{Permission, Tool};
 use crate::json;
 use crate::message::ToolCall;
-use crate::policy::{self, Call, Invocation, Verdict};
+use crate::policy::{self, Call, Configured, Invocation, Verdict};
 use crate::present;
 
 use super::measure::Moment;
@@ -29,12 +29,11 @@ pub(super) enum Plan<'a> {
         arguments: Value,
         verdict: Verdict,
         reads: bool,
+        /// What of the outside its result brings in.
+        brings: Option<String>,
     },
     /// It cannot be run; the text tells the model why.
-    Refuse {
-        arguments: Value,
-        why: String,
-    },
+    Refuse { arguments: Value, why: String },
 }
 
 impl Prepared<'_> {
@@ -44,14 +43,15 @@ impl Prepared<'_> {
     }
 }
 
-/// Reads, checks and judges a call. `cut` says that the reply ended at the output limit.
-pub(super) fn prepare<'a>(agent: &'a Agent, call: &'a ToolCall, cut: bool) -> Prepared<'a> {
+/// Reads, checks and judges a call. `cut` says that the reply ended at the output limit; `taint` what of the outside
+/// has entered the conversation.
+pub(super) fn prepare<'a>(agent: &'a Agent, call: &'a ToolCall, cut: bool, taint: Option<&str>) -> Prepared<'a> {
     let taken_up = Moment::now();
     let (call, meant) = match meant(agent, call) {
         Ok(call) => (call, Ok(())),
         Err(why) => (Cow::Borrowed(call), Err(why)),
     };
-    let plan = meant.and_then(|()| plan(agent, &call, cut)).unwrap_or_else(|why| Plan::Refuse {
+    let plan = meant.and_then(|()| plan(agent, &call, cut, taint)).unwrap_or_else(|why| Plan::Refuse {
         arguments: json::object(&call.arguments)
             .map_or_else(|_| Value::String(call.arguments.clone()), Value::Object),
         why,
@@ -80,7 +80,7 @@ fn meant<'a>(agent: &Agent, call: &'a ToolCall) -> Result<Cow<'a, ToolCall>, Str
     Ok(Cow::Owned(ToolCall { name, arguments, ..call.clone() }))
 }
 
-fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool) -> Result<Plan<'a>, String> {
+fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool, taint: Option<&str>) -> Result<Plan<'a>, String> {
     if cut {
         return Err(
             "Not run: your reply was cut at the output limit before it was complete. Send the call again, \
@@ -92,13 +92,18 @@ fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool) -> Result<Plan<'a>, St
     let mut arguments = arguments::read(&call.arguments, &found.tool.definition().parameters)?;
     restore(&mut arguments);
     found.validator().check("The arguments do", &arguments)?;
-    let (permission, verdict) = judge(agent, found, &arguments);
+    let (permission, verdict, brings) = judge(agent, found, &arguments, taint);
     let reads =
         permission == Permission::Read && matches!(verdict, Verdict::Allow(_)) && !found.tool.waits_for_person();
-    Ok(Plan::Run { tool: found.tool, terms: found.terms, arguments, verdict, reads })
+    Ok(Plan::Run { tool: found.tool, terms: found.terms, arguments, verdict, reads, brings })
 }
 
-fn judge(agent: &Agent, Found { tool, terms, .. }: Found<'_>, arguments: &Value) -> (Permission, Verdict) {
+fn judge(
+    agent: &Agent,
+    Found { tool, terms, .. }: Found<'_>,
+    arguments: &Value,
+    taint: Option<&str>,
+) -> (Permission, Verdict, Option<String>) {
     let workspace = &agent.workspace;
     let definition = tool.definition();
     let permission = tool.permission(arguments, workspace);
@@ -110,21 +115,23 @@ fn judge(agent: &Agent, Found { tool, terms, .. }: Found<'_>, arguments: &Value)
         reads.push(".");
     }
     let line = tool.shell_line(arguments).map(|shell| {
-        let dir = workspace.resolve(shell.workdir.unwrap_or(".")).path;
-        let invocation = Invocation { command: shell.line, dir: &dir, env: shell.env };
-        policy::Line::new(invocation, workspace, agent.rules.name_paths())
+        let dir = workspace.resolve(shell.workdir.as_deref().unwrap_or(".")).path;
+        let invocation = Invocation { command: &shell.line, dir: &dir, env: &shell.env };
+        let configured = shell.configured.map(|shown| Configured { arguments: arguments.to_string(), shown });
+        policy::Line::new(invocation, workspace, &agent.readable, configured)
     });
     let call = Call {
         tool: &definition.name,
         permission,
         requires_confirmation: terms.requires_confirmation,
         effects: &definition.effects,
+        has_network: tool.has_network(),
         reads: policy::targets(workspace, &reads, &agent.readable),
         writes: policy::targets(workspace, &writes, &[]),
         line,
     };
-    let verdict = policy::judge(agent.approval, &agent.rules, &call);
-    (permission, verdict)
+    let verdict = policy::judge(agent.approval, &agent.rules, &call, taint);
+    (permission, verdict, policy::brings_in(&call, &tool.subject(arguments)))
 }
 
 /// Marks that were broken when the model read them are whole again in what it writes.

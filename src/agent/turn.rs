@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use crate::context::Layer;
 use crate::contract::{ModelError, ModelErrorKind, ToolChoice};
 use crate::event::EventKind;
 use crate::message::{AssistantMessage, FinishReason, Message};
@@ -114,7 +115,12 @@ impl Turn<'_> {
         let input = self.agent.redactor.redact_known(&input).into_owned();
         self.session.start_turn(&self.run.emitter.run_id(), Timestamp::now());
         self.run.emitter.emit(EventKind::TurnStarted { input: input.clone() })?;
+        let input_tokens = self.run.ruler.weigh(&input);
         self.record(Message::user(input))?;
+        let (shares, budget) = (&self.agent.context.layers, self.budget().tokens);
+        if let Some(why) = Layer::Input.over(shares, budget, &[("your message", input_tokens)]) {
+            return Err(Stop::ContextFull(why));
+        }
         loop {
             if let Some(limit) = self.meter.reached(&self.agent.limits) {
                 return Err(Stop::Limit(limit));

@@ -3,6 +3,7 @@
 
 use crate::config::{AgentConfig, Config, Mistake, PromptSource};
 use crate::prompt::{PromptContext, Registry};
+use crate::skills::Variables;
 
 use super::toolbox;
 
@@ -19,7 +20,7 @@ pub fn check(config: &Config) -> Vec<Mistake> {
         let mut wrong = |key: &str, why: &str| {
             mistakes.push(config.mistake(&format!("agents.{}.{key}", agent.name), why));
         };
-        if let Err(why) = super::skills(config, agent) {
+        if let Err(why) = super::skills(config, agent, Variables::default()) {
             wrong("skills", &why);
         }
         if let Err(why) = toolbox::check(config, agent) {

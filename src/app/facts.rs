@@ -5,10 +5,11 @@ use serde_json::{Map, Value};
 
 use crate::agent::Toolbox;
 use crate::config::{AgentConfig, Config};
+use crate::contract::ModelInfo;
 use crate::prompt::{
     AgentFacts, Instructions, PromptContext, SessionFacts, SkillFacts, ToolFacts, WorkspaceFacts,
 };
-use crate::skills::Catalogue;
+use crate::skills::{self, Catalogue, Variables};
 use crate::template;
 use crate::workspace::Workspace;
 
@@ -19,7 +20,7 @@ pub(super) fn gather(
     workspace: &Workspace,
     toolbox: &Toolbox,
     catalogue: &Catalogue,
-    model: &str,
+    model: &ModelInfo,
     vars: &[(String, String)],
 ) -> (PromptContext, Vec<String>) {
     let Instructions { text: instructions, warnings, .. } = Instructions::read(workspace);
@@ -29,26 +30,25 @@ pub(super) fn gather(
         permission: tool.permission,
         listed: toolbox.is_left_out(&tool.name),
     });
-    let skills = catalogue.iter().map(|skill| SkillFacts {
-        name: skill.name.clone(),
-        description: skill.description.clone(),
-        loaded: false,
-    });
-    let shell = config.env.get("SHELL").and_then(|path| path.rsplit('/').next()).unwrap_or("sh");
+    let offered = catalogue.offered().map(|skill| (skill.name.as_str(), skill.description.as_str()));
+    let listing = skills::fit(offered, model.context_window);
+    let skills =
+        listing.skills.into_iter().map(|(name, description)| SkillFacts { name, description, loaded: false });
     let facts = PromptContext {
         agent: AgentFacts {
             name: agent.name.clone(),
             description: agent.description.clone(),
-            model: model.to_owned(),
+            model: model.id.clone(),
             tools: tools.collect(),
             skills: skills.collect(),
+            skills_left_out: listing.left_out,
         },
         session: SessionFacts { user_id: config.env.user().to_owned(), ..SessionFacts::default() },
         workspace: WorkspaceFacts {
             dir: workspace.root().display().to_string(),
             git_branch: workspace.git_branch(),
             os: std::env::consts::OS.to_owned(),
-            shell: shell.to_owned(),
+            shell: shell(config).to_owned(),
         },
         env: config.env.for_prompts(&config.settings.prompts.allow_env),
         datetime: template::clock(Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::system())),
@@ -59,4 +59,20 @@ pub(super) fn gather(
         summary: None,
     };
     (facts, warnings)
+}
+
+/// What the body of a skill may read, where it is a template.
+pub(super) fn surroundings(config: &Config, workspace: &Workspace, vars: &[(String, String)]) -> Variables {
+    Variables {
+        dir: workspace.root().display().to_string(),
+        git_branch: workspace.git_branch(),
+        os: std::env::consts::OS.to_owned(),
+        shell: shell(config).to_owned(),
+        user_id: config.env.user().to_owned(),
+        vars: vars.iter().map(|(name, value)| (name.clone(), Value::String(value.clone()))).collect(),
+    }
+}
+
+fn shell(config: &Config) -> &str {
+    config.env.get("SHELL").and_then(|path| path.rsplit('/').next()).unwrap_or("sh")
 }

@@ -4,7 +4,9 @@ mod check;
 mod error;
 mod boundary;
 mod facts;
+mod layers;
 mod sessions;
+mod skills_by_hand;
 mod toolbox;
 
 use std::sync::Arc;
@@ -23,7 +25,7 @@ use crate::net::Net;
 use crate::policy::Rules;
 use crate::prompt::Registry;
 use crate::sink::Collector;
-use crate::skills::{Catalogue, Loaded};
+use crate::skills::{Catalogue, Loaded, Variables};
 use crate::spill::Spill;
 use crate::tools::{self, Choice, Kit};
 use crate::workspace::{Ledger, Workspace};
@@ -31,6 +33,7 @@ use crate::workspace::{Ledger, Workspace};
 pub use check::check;
 pub use error::{SetupError, SetupErrorKind};
 pub use sessions::{SessionChoice, brief, new_run_id, open_session, remember_loaded, store};
+pub use skills_by_hand::{WithSkills, unload, with_skills};
 
 /// What a person may say beside the configuration.
 #[derive(Debug, Clone, Default)]
@@ -85,7 +88,9 @@ pub fn assemble(
     let termination = prompt("termination_summary_prompt", &settings.termination_summary_prompt)?;
     let compression = prompt("compression_prompt", &settings.compression_prompt)?;
 
-    let catalogue = Arc::new(skills(config, settings).map_err(|why| misnamed(settings, "skills", &why))?);
+    let around = facts::surroundings(config, workspace, &options.vars);
+    let catalogue = skills(config, settings, around).map_err(|why| misnamed(settings, "skills", &why))?;
+    let catalogue = Arc::new(catalogue);
     let loaded = Arc::new(Loaded::default());
     let spill = Arc::new(Spill::default());
     let toolbox = if model.info().capabilities.tools {
@@ -111,20 +116,28 @@ pub fn assemble(
         .transpose()
         .map_err(|why| SetupError::usage(format!("--schema is not a valid JSON Schema: {why}")))?;
     let (facts, notes) =
-        facts::gather(config, settings, workspace, &toolbox, &catalogue, &model.info().id, &options.vars);
+        facts::gather(config, settings, workspace, &toolbox, &catalogue, model.info(), &options.vars);
     let warnings = config
         .warnings
         .iter()
-        .chain(catalogue.warnings())
-        .chain(&notes)
         .cloned()
+        .chain(catalogue.warnings())
+        .chain(notes)
         .chain(boundary::absence(settings))
         .collect();
     let agent = Agent {
         name: settings.name.clone(),
         model,
         tools: toolbox,
-        briefing: Briefing { system, termination, compression, facts, loaded },
+        briefing: Briefing {
+            system,
+            termination,
+            compression,
+            facts,
+            catalogue: Arc::clone(&catalogue),
+            loaded,
+            disclosure: settings.skill_disclosure,
+        },
         limits,
         budget,
         context: settings.context.clone(),
@@ -138,7 +151,18 @@ pub fn assemble(
         redactor,
         schema,
     };
+    if let Some(why) = layers::mistake(&agent) {
+        return Err(SetupError::configuration(format!("agents/{}.yaml: {why}", settings.name)));
+    }
     Ok(Services { agent, catalogue, warnings })
+}
+
+/// The names of an agent's skills, for completion; none where the agent cannot be put together.
+#[must_use]
+pub fn skill_names(config: &Config, agent: Option<&str>) -> Vec<String> {
+    let catalogue = config.agent(agent).ok().and_then(|agent| skills(config, agent, Variables::default()).ok());
+    let names = |catalogue: Catalogue| catalogue.iter().map(|skill| skill.name.clone()).collect();
+    catalogue.map(names).unwrap_or_default()
 }
 
 /// Where the figures of runs are sent, if anywhere.
@@ -218,8 +242,8 @@ fn misnamed(agent: &AgentConfig, key: &str, why: &str) -> SetupError {
     SetupError::configuration(format!("agents/{}.yaml: {key}: {why}", agent.name))
 }
 
-fn skills(config: &Config, agent: &AgentConfig) -> Result<Catalogue, String> {
-    let mut catalogue = Catalogue::discover(&config.skill_dirs, &config.dirs.cache);
+fn skills(config: &Config, agent: &AgentConfig, around: Variables) -> Result<Catalogue, String> {
+    let mut catalogue = Catalogue::discover(&config.skill_dirs, &config.dirs.cache, around);
     let choices: Vec<Choice<'_>> =
         catalogue.iter().map(|skill| Choice { name: &skill.name, default: true }).collect();
     let taken: Vec<String> = tools::select(&agent.skills, &choices)?.into_iter().map(str::to_owned).collect();

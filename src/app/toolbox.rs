@@ -28,9 +28,11 @@ pub(super) fn assemble(
     for tool in tools::builtin(kit) {
         register(&mut toolbox, config, tool);
     }
-    if !catalogue.is_empty() {
-        register(&mut toolbox, config, Arc::new(LoadSkill::new(Arc::clone(catalogue), Arc::clone(loaded))));
-        register(&mut toolbox, config, Arc::new(LoadSkillReference::new(Arc::clone(catalogue))));
+    if catalogue.offered().next().is_some() {
+        let (load, reference) = ((catalogue.clone(), loaded.clone()), (catalogue.clone(), loaded.clone()));
+        let disclosure = agent.skill_disclosure;
+        register(&mut toolbox, config, Arc::new(LoadSkill::new(load.0, load.1, disclosure)));
+        register(&mut toolbox, config, Arc::new(LoadSkillReference::new(reference.0, reference.1, disclosure)));
     }
     for tool in commands(config) {
         register(&mut toolbox, config, Arc::new(Command::new(tool.clone(), child_env.clone(), sandbox.clone())));

@@ -2,6 +2,7 @@
 //! this; nothing of clap leaves this file but what [`parse`], [`completions`] and [`manual`] return.
 
 mod files;
+mod skill;
 mod tool;
 
 use std::ffi::OsString;
@@ -15,6 +16,7 @@ use crate::config::{ApprovalMode, parse_duration};
 
 pub use clap_complete::Shell;
 pub use files::{ConfigCommand, PromptCommand};
+pub use skill::SkillCommand;
 pub use tool::{CallArgs, ToolCommand};
 
 const GLOBAL: &str = "Global options";
@@ -90,6 +92,9 @@ pub enum Command {
     /// Look at the prompts
     #[command(subcommand)]
     Prompt(PromptCommand),
+    /// Look at the skills, or check some
+    #[command(subcommand)]
+    Skill(SkillCommand),
     /// Look at the tools, or call one by hand
     #[command(subcommand)]
     Tool(ToolCommand),
@@ -127,6 +132,9 @@ pub struct TurnArgs {
     /// Attach a file; - is stdin (repeatable)
     #[arg(short, long = "file", value_name = "FILE")]
     pub files: Vec<PathBuf>,
+    /// Load a skill at the start (repeatable)
+    #[arg(long = "skill", value_name = "SKILL")]
+    pub skills: Vec<String>,
     /// Give the prompts a value, {{ vars.K }} (repeatable)
     #[arg(long = "var", value_name = "K=V", value_parser = key_value)]
     pub vars: Vec<(String, String)>,

@@ -12,7 +12,6 @@ use crate::app::{self, Options, Services, SessionChoice};
 use crate::attachment::attach;
 use crate::config::Config;
 use crate::contract::Approver;
-use crate::event::EventKind;
 use crate::repl::{self, ChatHost, Interrupter, Lines, TurnEnd, TurnInput, Vocabulary};
 use crate::session::Session;
 use crate::sink::{Facts, Nobody, Person, Screen, Spinner};
@@ -68,6 +67,7 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
             history: Some(config.dirs.state.join("history")),
             vocabulary: Vocabulary {
                 models: config.models.keys().cloned().collect(),
+                skills: app::skill_names(&config, args.turn.agent.as_deref()),
                 workspace: workspace.root().to_path_buf(),
             },
             style: look.style,
@@ -96,8 +96,9 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
     let (sink, export) = Export::beside(Box::new(screen), &config)?;
     let run = Run::new(Emitter::new(session.id().to_owned(), app::new_run_id(), sink));
     let warnings = services.warnings.drain(..).chain(notes);
-    for message in warnings {
-        run.emitter.notify(EventKind::Warning { message });
+    run.emitter.warn(warnings);
+    for name in &args.turn.skills {
+        services.catalogue.get(name).map_err(Failure::skill)?;
     }
     let host = Host {
         config,
@@ -108,6 +109,7 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
         session,
         run,
         attached,
+        skills: args.turn.skills.clone(),
         ephemeral: matches!(choice, SessionChoice::Ephemeral),
         in_turn: false,
     };
@@ -164,6 +166,8 @@ struct Host {
     run: Run,
     /// `-f` files, which go along with the first message.
     attached: Vec<crate::attachment::Attachment>,
+    /// Skills that go along with the next message.
+    skills: Vec<String>,
     ephemeral: bool,
     /// A turn has begun and its end has not been told.
     in_turn: bool,
@@ -178,7 +182,7 @@ impl Host {
         verdict.reason = agent.redactor.redact(&verdict.reason).into_owned();
         if let Err(error) = self.session.end_turn(&verdict.reason, Timestamp::now()) {
             let message = format!("the session is not kept on disk: {:#}", anyhow::Error::from(error));
-            self.run.emitter.notify(EventKind::Warning { message });
+            self.run.emitter.warn([message]);
         }
         match self.run.emitter.emit(run::completed(agent, &self.run, &verdict, end)) {
             Ok(()) => TurnEnd::Done(verdict.code),
@@ -208,8 +212,9 @@ impl Host {
     /// What `tell` says of a conversation that has its system prompt, as the next request will.
     fn told(&mut self, tell: fn(&Agent, &mut Session, &mut Run) -> String) -> String {
         let agent = &self.services.agent;
-        if let Err(error) = app::brief(agent, &mut self.session, &self.run) {
-            return format!("{error:#}\n");
+        match app::brief(agent, &mut self.session, &self.run) {
+            Ok(contradictions) => self.run.emitter.warn(contradictions),
+            Err(error) => return format!("{error:#}\n"),
         }
         tell(agent, &mut self.session, &mut self.run)
     }
@@ -226,9 +231,20 @@ impl ChatHost for Host {
         let agent = &self.services.agent;
         self.run.emitter.notify(run::started(agent));
         input.attachments.splice(0..0, self.attached.drain(..));
-        let text = attach(&input.text, &input.attachments);
-        let end = match app::brief(agent, &mut self.session, &self.run) {
-            Ok(()) => take_turn(agent, &mut self.session, &mut self.run, text, &Cancel::default()).await,
+        let prepared = app::with_skills(agent, &input.text, &std::mem::take(&mut self.skills))
+            .map_err(anyhow::Error::from)
+            .and_then(|with| {
+                for event in with.events {
+                    self.run.emitter.notify(event);
+                }
+                let contradictions = app::brief(agent, &mut self.session, &self.run)?;
+                Ok((attach(&with.text, &input.attachments), contradictions))
+            });
+        let end = match prepared {
+            Ok((text, contradictions)) => {
+                self.run.emitter.warn(contradictions);
+                take_turn(agent, &mut self.session, &mut self.run, text, &Cancel::default()).await
+            }
             Err(error) => AgentTurnEnd { stop: Stop::Failed(error), answer: String::new() },
         };
         self.finish(&end, None)
@@ -259,6 +275,24 @@ impl ChatHost for Host {
 
     fn skills_table(&self) -> String {
         tables::skills(&self.services.catalogue, &self.services.agent.briefing.loaded)
+    }
+
+    fn take_skill(&mut self, name: &str) -> Result<String, String> {
+        self.services.catalogue.get(name).map_err(|error| error.message)?;
+        if self.services.agent.briefing.loaded.contains(name) {
+            return Ok(format!("{name} is already loaded."));
+        }
+        if !self.skills.iter().any(|known| known == name) {
+            self.skills.push(name.to_owned());
+        }
+        Ok(format!("{name} goes along with your next message."))
+    }
+
+    fn unload_skill(&mut self, name: &str) -> Result<String, String> {
+        let agent = &self.services.agent;
+        let event = app::unload(agent, &mut self.session, name).map_err(|error| format!("{error:#}"))?;
+        self.run.emitter.notify(event);
+        Ok(format!("{name} is no longer part of what is sent."))
     }
 
     fn context_table(&mut self) -> String {

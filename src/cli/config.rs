@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use crate::app;
+use crate::app::{self, Options};
 use crate::config::{self, ConfigError, Kind};
 use crate::prompt::Registry;
+use crate::sink::Nobody;
 use crate::tools;
 use crate::workspace::Workspace;
 
@@ -47,6 +49,11 @@ fn check(setup: &Setup, workspace: &Workspace) -> Outcome {
     let mistakes = app::check(&config);
     if !mistakes.is_empty() {
         return Err(Failure::new(exit::CONFIGURATION, ConfigError { mistakes }));
+    }
+    // What only the whole of an agent shows: layers that are over their limits.
+    for name in config.agents.keys() {
+        let options = Options { agent: Some(name.clone()), ..Options::default() };
+        app::assemble(&config, workspace, &options, Arc::new(Nobody)).map_err(Failure::from_setup)?;
     }
     for warning in &config.warnings {
         super::warn(warning);

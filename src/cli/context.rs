@@ -36,9 +36,9 @@ pub(super) fn plan(agent: &Agent, session: &mut Session, run: &mut Run) -> Strin
 }
 
 /// Marks of the parts of the bar, in the order of the rows.
-const MARKS: [char; 9] = ['S', 'T', 'u', 'm', 'c', 'f', 'k', 'r', 's'];
+const MARKS: [char; 13] = ['P', 'T', 'L', 'I', 'S', 'u', 'm', 'c', 'f', 'r', 's', 'U', 'R'];
 
-/// `SSTTuummmcffff│····│rrrr`: what is used by kind, what is free until the next compression, the reserve.
+/// `PPTTuummmcffff····│··░░░░`: what is used by kind, what is free until the next compression, the reserve.
 fn bar(usage: &Usage, width: usize) -> String {
     let cells = width.saturating_sub(3).clamp(10, 60) as u64;
     let whole = (usage.budget.tokens + usage.budget.reserve).max(1);
@@ -62,16 +62,17 @@ fn bar(usage: &Usage, width: usize) -> String {
     format!("[{out}]")
 }
 
-fn rows(usage: &Usage) -> Vec<[String; 4]> {
+fn rows(usage: &Usage) -> Vec<[String; 5]> {
     let budget = usage.budget.tokens;
-    let row = |mark: char, name: &str, tokens: u64| {
-        [mark.to_string(), name.to_owned(), format!("{tokens:>9}"), share(tokens, budget)]
+    let row = |mark: char, name: &str, tokens: u64, layer: &str| {
+        [mark.to_string(), name.to_owned(), format!("{tokens:>9}"), share(tokens, budget), layer.to_owned()]
     };
     let used = usage.rows.iter().zip(MARKS).filter(|(row, _)| row.tokens > 0);
-    let mut rows: Vec<[String; 4]> = used.map(|(kind, mark)| row(mark, kind.name, kind.tokens)).collect();
-    rows.push(row(' ', "used", usage.used));
-    rows.push(row('·', "free", budget.saturating_sub(usage.used)));
-    rows.push(row('░', "kept for the reply", usage.budget.reserve));
+    let mut rows: Vec<[String; 5]> =
+        used.map(|(kind, mark)| row(mark, kind.name, kind.tokens, kind.layer.name())).collect();
+    rows.push(row(' ', "used", usage.used, ""));
+    rows.push(row('·', "free", budget.saturating_sub(usage.used), ""));
+    rows.push(row('░', "kept for the reply", usage.budget.reserve, "reserve"));
     rows
 }
 
@@ -109,12 +110,12 @@ fn share(tokens: u64, budget: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::{Budget, Row};
+    use crate::context::{Budget, Layer, Row};
     use crate::text;
 
     #[test]
     fn the_bar_shows_kinds_the_threshold_and_the_reserve() {
-        let row = |name, tokens| Row { name, tokens };
+        let row = |name, tokens| Row { name, layer: Layer::History, tokens };
         let usage = Usage {
             rows: vec![
                 row("system prompt", 10),
@@ -126,7 +127,7 @@ mod tests {
             budget: Budget { window: 100, reserve: 20, tokens: 80, declared: 80 },
             threshold: 64,
         };
-        assert_eq!(bar(&usage, 23), "[SSTTmmmm····│···░░░░]");
+        assert_eq!(bar(&usage, 23), "[PPTTIIII····│···░░░░]");
         for width in 0..200 {
             assert!(text::columns(&bar(&usage, width)) <= width.max(12), "{width}");
         }

@@ -44,6 +44,7 @@ pub const CONTEXT: u8 = 9;
 pub const SCHEMA: u8 = 10;
 pub const UNAVAILABLE: u8 = 11;
 pub const LOOP: u8 = 12;
+pub const TESTS_FAILED: u8 = 100;
 pub const TIME: u8 = 124;
 
 /// How a run ended, in the terms of the contract.

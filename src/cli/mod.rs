@@ -14,6 +14,7 @@ mod run;
 mod session;
 mod setup;
 mod signals;
+mod skill;
 mod stats;
 mod stdin;
 mod tables;
@@ -55,6 +56,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Command::Init { dir } => init::run(&setup, dir),
         Command::Config(command) => config::run(&setup, command),
         Command::Prompt(command) => prompt::run(&setup, command),
+        Command::Skill(command) => skill::run(&setup, command),
         Command::Tool(command) => tool::run(&setup, command),
         Command::Session(command) => session::run(&setup, command),
         Command::Stats { session, output } => stats::run(&setup, session.as_deref(), output),

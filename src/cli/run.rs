@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::agent::{Agent, Cancel, Emitter, Run, Stop, TurnEnd, take_turn};
-use crate::app::{self, Options, Services};
-use crate::attachment::attach;
+use crate::app::{self, Options, Services, WithSkills};
+use crate::attachment::{Attachment, attach};
 use crate::contract::{Approver, EventSink, Request, ToolChoice};
 use crate::event::{ContextSize, EventKind, RunCompleted, RunStarted};
 use crate::message::Message;
@@ -34,6 +34,8 @@ struct Prepared {
     sink: Box<dyn EventSink>,
     output_file: Option<PathBuf>,
     warnings: Vec<String>,
+    /// What happened before the turn: skills that were loaded.
+    events: Vec<EventKind>,
     export: Export,
 }
 
@@ -77,14 +79,17 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
     let options = options(&args.turn, schema);
     let mut services = app::assemble(&config, &workspace, &options, approver).map_err(Failure::from_setup)?;
     let mut warnings = std::mem::take(&mut services.warnings);
-    let mut input = input(&args, &mut warnings)?;
-    if let Some(schema) = &services.agent.schema {
-        input = format!("{input}\n\n{}", schema.instruction());
-    }
+    let (task, attached) = input(&args, &mut warnings)?;
     let choice = session_choice(&args.turn, args.dry_run);
     let (session, notes) =
         app::open_session(&config, &workspace, &choice, &services.agent).map_err(Failure::from_setup)?;
     warnings.extend(notes);
+    let WithSkills { text, events } =
+        app::with_skills(&services.agent, &task, &args.turn.skills).map_err(Failure::skill)?;
+    let mut input = attach(&text, &attached);
+    if let Some(schema) = &services.agent.schema {
+        input = format!("{input}\n\n{}", schema.instruction());
+    }
     let screen = Screen::new(io::stdout(), io::stderr(), look, spinner);
     let sink: Box<dyn EventSink> = match args.output {
         OutputFormat::Text => Box::new(screen),
@@ -97,7 +102,7 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
     };
     // A run that sends nothing has nothing to tell.
     let (sink, export) = if args.dry_run { (sink, Export::default()) } else { Export::beside(sink, &config)? };
-    Ok(Prepared { services, session, input, sink, output_file: args.output_file, warnings, export })
+    Ok(Prepared { services, session, input, sink, output_file: args.output_file, warnings, events, export })
 }
 
 /// What the options of a turn mean for the agent.
@@ -124,7 +129,7 @@ fn read_schema(path: &std::path::Path) -> Result<Value, Failure> {
 }
 
 /// The task and what is attached to it. Without a task, standard input is the task.
-fn input(args: &RunArgs, warnings: &mut Vec<String>) -> Result<String, Failure> {
+fn input(args: &RunArgs, warnings: &mut Vec<String>) -> Result<(String, Vec<Attachment>), Failure> {
     let task = args.task.as_deref().filter(|task| *task != "-");
     let mut attached = Vec::new();
     for file in &args.turn.files {
@@ -139,7 +144,7 @@ fn input(args: &RunArgs, warnings: &mut Vec<String>) -> Result<String, Failure> 
             let bytes = stdin::whole(super::note).map_err(|error| {
                 Failure::usage(format!("no task: {error} (agent run \"task\", or pipe the task in)"))
             })?;
-            return Ok(attach(String::from_utf8_lossy(&bytes).trim_end(), &attached));
+            return Ok((String::from_utf8_lossy(&bytes).trim_end().to_owned(), attached));
         }
     };
     if !from_stdin {
@@ -148,7 +153,7 @@ fn input(args: &RunArgs, warnings: &mut Vec<String>) -> Result<String, Failure> 
             Input::Nothing(note) => warnings.extend(note),
         }
     }
-    Ok(attach(&task, &attached))
+    Ok((task, attached))
 }
 
 /// `--dry-run`: the request as it would be sent.
@@ -156,7 +161,7 @@ fn preview(prepared: &Prepared) -> Outcome {
     let agent = &prepared.services.agent;
     let mut messages = prepared.session.messages().to_vec();
     if messages.is_empty() {
-        let system = agent.briefing.system(&prepared.session, "dry-run").map_err(Failure::briefing)?;
+        let system = agent.system_prompt(&prepared.session, "dry-run").map_err(Failure::briefing)?;
         messages.push(Message::System { content: system });
     }
     messages.push(Message::user(agent.redactor.redact_known(&prepared.input)));
@@ -173,7 +178,7 @@ fn preview(prepared: &Prepared) -> Outcome {
 }
 
 async fn drive(prepared: Prepared) -> Result<u8, Failure> {
-    let Prepared { services, mut session, input, sink, output_file, warnings, .. } = prepared;
+    let Prepared { services, mut session, input, sink, output_file, warnings, events, .. } = prepared;
     let agent = services.agent;
     let cancel = Cancel::default();
     let signals = Signals::listen(cancel.clone())?;
@@ -181,14 +186,18 @@ async fn drive(prepared: Prepared) -> Result<u8, Failure> {
     let briefed = app::brief(&agent, &mut session, &run);
     if briefed.as_ref().is_err_and(anyhow::Error::is::<PromptError>) {
         // A mistake in what is configured is told before any event.
-        return briefed.map(|()| exit::DONE).map_err(Failure::briefing);
+        return briefed.map(|_| exit::DONE).map_err(Failure::briefing);
     }
     run.emitter.notify(started(&agent));
-    for message in warnings {
-        run.emitter.notify(EventKind::Warning { message });
+    run.emitter.warn(warnings);
+    for event in events {
+        run.emitter.notify(event);
     }
     let end = match briefed {
-        Ok(()) => take_turn(&agent, &mut session, &mut run, input, &cancel).await,
+        Ok(contradictions) => {
+            run.emitter.warn(contradictions);
+            take_turn(&agent, &mut session, &mut run, input, &cancel).await
+        }
         Err(error) => TurnEnd { stop: Stop::Failed(error), answer: String::new() },
     };
     let mut verdict = exit::verdict(&end.stop, run.totals.unasked, signals.seen());

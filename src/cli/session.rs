@@ -10,7 +10,7 @@ use crate::agent::{Agent, Cancel, Emitter, Run, compact};
 use crate::app::{self, Options};
 use crate::config::Config;
 use crate::contract::EventSink;
-use crate::event::{Event, EventKind};
+use crate::event::Event;
 use crate::message::{AssistantMessage, Message, Origin};
 use crate::session::Session;
 use crate::sink::{Facts, Nobody, Screen, Spinner};
@@ -87,10 +87,8 @@ fn compact_by_id(
     let look = setup.look(Facts { chat: true, ..Facts::default() });
     let screen = Screen::new(io::stdout(), io::stderr(), look, Spinner::new(look.spinner));
     let mut run = Run::new(Emitter::new(session.id().to_owned(), app::new_run_id(), Box::new(screen)));
-    for message in warnings {
-        run.emitter.notify(EventKind::Warning { message });
-    }
-    app::brief(&agent, &mut session, &run)?;
+    run.emitter.warn(warnings);
+    run.emitter.warn(app::brief(&agent, &mut session, &run)?);
     if dry_run {
         return print(context::plan(&agent, &mut session, &mut run));
     }

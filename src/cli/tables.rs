@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 
 use crate::config::Config;
 use crate::contract::{ModelInfo, ToolDefinition};
-use crate::skills::{Catalogue, Loaded};
+use crate::skills::{Catalogue, Loaded, Skill};
 use crate::terminal;
 use crate::text;
 
@@ -84,11 +84,20 @@ pub(super) fn skills(catalogue: &Catalogue, loaded: &Loaded) -> String {
         .iter()
         .map(|skill| {
             let mark = if loaded.contains(&skill.name) { "[✓]" } else { "[○]" };
-            let hides = skill.hides.as_ref().map(|path| format!(" (hides {path})")).unwrap_or_default();
-            [mark.to_owned(), skill.name.clone(), text::one_line(&skill.description, WIDTH) + &hides]
+            [mark.to_owned(), skill.name.clone(), about_skill(skill)]
         })
         .collect();
     columns(&rows, terminal::width())
+}
+
+/// What a skill is for, who may load it, and which others are not used because of it.
+pub(super) fn about_skill(skill: &Skill) -> String {
+    let hidden = if skill.is_hidden { " (for you alone: /skill)" } else { "" };
+    let hides = match skill.hides.as_slice() {
+        [] => String::new(),
+        hides => format!(" (hides {})", hides.join(", ")),
+    };
+    text::one_line(&skill.description, WIDTH) + hidden + &hides
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use crate::agent::{Called, Cancel, Emitter, Filter, Found, Run, Stop, call_by_ha
 use crate::app::{self, Options, SessionChoice};
 use crate::config::Config;
 use crate::contract::Approver;
-use crate::event::EventKind;
 use crate::json;
 use crate::message::CallStatus;
 use crate::sink::{Facts, Nobody, Person, Screen, Spinner, StdinLines};
@@ -88,9 +87,7 @@ fn call(setup: &Setup, config: &Config, workspace: &Workspace, args: CallArgs) -
         app::open_session(config, workspace, &SessionChoice::Ephemeral, &agent).map_err(Failure::from_setup)?;
     let screen = Screen::new(io::stdout(), io::stderr(), look, spinner);
     let mut run = Run::new(Emitter::new(session.id().to_owned(), app::new_run_id(), Box::new(screen)));
-    for message in services.warnings {
-        run.emitter.notify(EventKind::Warning { message });
-    }
+    run.emitter.warn(services.warnings);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (outcome, signal) = runtime.block_on(async {
         let cancel = Cancel::default();

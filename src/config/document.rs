@@ -170,7 +170,7 @@ impl Reading<'_> {
 
     /// A project narrows and never widens.
     fn refuse_widening(&mut self, file: &ConfigFile, name: &str, node: &Node) {
-        const REFUSED: [(Kind, &[&str], &str); 10] = [
+        const REFUSED: [(Kind, &[&str], &str); 11] = [
             (Kind::Models, &["base_url"], "where requests go"),
             (Kind::Models, &["api_key"], "whose key is sent"),
             (Kind::Models, &["headers"], "what is sent along with requests"),
@@ -178,6 +178,7 @@ impl Reading<'_> {
             (Kind::Agents, &["sandbox"], "what commands may do"),
             (Kind::Settings, &["sandbox"], "what commands may do"),
             (Kind::Settings, &["prompts", "allow_env"], "which secrets prompts may read"),
+            (Kind::Settings, &["skills"], "where skills are read from"),
             (Kind::Settings, &["telemetry"], "where figures are sent"),
             (Kind::Settings, &["fetch", "allow"], "which hosts of your network pages are fetched from"),
             (Kind::SessionStores, &["dir"], "where sessions are written"),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::load::LoadOptions;
 use super::mistake::{Mistake, did_you_mean};
+use super::skill_dirs::{self, SkillDir, SkillScope};
 use super::source::{Kind, Layer};
 use super::trust;
 use crate::builtin;
@@ -46,7 +47,7 @@ pub(super) struct Scan {
 pub(super) struct Layers {
     pub dirs: Vec<LayerDir>,
     pub prompt_dirs: Vec<PathBuf>,
-    pub skill_dirs: Vec<PathBuf>,
+    pub skill_dirs: Vec<SkillDir>,
     pub mistakes: Vec<Mistake>,
     pub warnings: Vec<String>,
 }
@@ -57,7 +58,8 @@ pub(super) fn find(options: &LoadOptions<'_>) -> Layers {
     if let Some(dir) = options.directory() {
         match dir.canonicalize() {
             Ok(dir) if dir.is_dir() => {
-                layers.beside(dir.parent());
+                layers.prompts_of(dir.parent());
+                layers.skill_dirs = skill_dirs::of_directory(&dir);
                 layers.add(Layer::Directory, dir);
             }
             Ok(_) => layers.mistakes.push(Mistake::in_file(dir.display().to_string(), "is not a directory")),
@@ -69,6 +71,7 @@ pub(super) fn find(options: &LoadOptions<'_>) -> Layers {
         return layers;
     }
     let user = options.env.dirs().config;
+    layers.skill_dirs = skill_dirs::of_user(&options.env.dirs());
     match user.canonicalize() {
         Ok(dir) => layers.add(Layer::User, dir),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -76,11 +79,14 @@ pub(super) fn find(options: &LoadOptions<'_>) -> Layers {
             layers.mistakes.push(Mistake::in_file(user.display().to_string(), format!("cannot be read: {error}")));
         }
     }
-    let Some(brought) = trust::brought(options.workspace) else { return layers };
+    let Some(brought) = options.brought() else { return layers };
     if options.trust {
-        for dir in brought.dirs() {
+        for dir in brought.config_dirs() {
             layers.add(Layer::Project, dir.to_path_buf());
         }
+        let top = options.workspace.git_root().unwrap_or(options.workspace.root());
+        let dirs = brought.skill_dirs();
+        layers.skill_dirs.extend(dirs.map(|dir| SkillDir::new(dir, SkillScope::Project, Some(top))));
     } else {
         let dirs: Vec<String> = brought.dirs().map(|dir| dir.display().to_string()).collect();
         layers.warnings.push(format!("{} is not trusted and was left out (--trust uses it)", dirs.join(", ")));
@@ -90,14 +96,12 @@ pub(super) fn find(options: &LoadOptions<'_>) -> Layers {
 
 impl Layers {
     fn add(&mut self, layer: Layer, dir: PathBuf) {
-        self.beside(Some(&dir));
+        self.prompts_of(Some(&dir));
         self.dirs.push(LayerDir { layer, dir: Some(dir) });
     }
 
-    fn beside(&mut self, dir: Option<&Path>) {
-        let inside = |name: &str| dir.map(|dir| dir.join(name)).filter(|dir| dir.is_dir());
-        self.prompt_dirs.extend(inside("prompts"));
-        self.skill_dirs.extend(inside("skills"));
+    fn prompts_of(&mut self, dir: Option<&Path>) {
+        self.prompt_dirs.extend(dir.map(|dir| dir.join("prompts")).filter(|dir| dir.is_dir()));
     }
 }
 

@@ -21,6 +21,7 @@ use super::mistake::{ConfigError, Mistake, did_you_mean};
 use super::model::ModelConfig;
 use super::rules;
 use super::settings::{AgentConfig, Named, SessionStoreConfig, Settings};
+use super::skill_dirs::{self, SkillDir};
 use super::source::{Document, Kind, Sources};
 use super::tool::ToolConfig;
 use crate::workspace::Workspace;
@@ -50,7 +51,7 @@ pub struct Config {
     /// Lowest first; the built-in prompts are below them all.
     pub prompt_dirs: Vec<PathBuf>,
     /// Lowest first; the built-in skills are below them all.
-    pub skill_dirs: Vec<PathBuf>,
+    pub skill_dirs: Vec<SkillDir>,
     /// The config directories that were read, lowest first.
     pub config_dirs: Vec<PathBuf>,
     /// What is worth a line, but no reason to stop.
@@ -236,7 +237,8 @@ fn finish(
     if mistakes.is_empty()
         && let Some(settings) = typed.settings
     {
-        let layers = gathered.layers;
+        let mut layers = gathered.layers;
+        layers.skill_dirs.extend(skill_dirs::configured(&settings.skills, &options.env.dirs().home));
         return Ok(Config {
             settings,
             agents: typed.agents,

@@ -16,6 +16,7 @@ mod schema;
 mod source;
 mod mistake;
 mod trust;
+mod skill_dirs;
 mod layer;
 mod document;
 mod key;
@@ -46,10 +47,11 @@ pub use redacting::Redacting;
 pub use schema::schema;
 pub use secret::{Secret, looks_secret};
 pub use settings::{
-    AgentConfig, ApprovalMode, ContextSettings, Limits, Named, PROMPT_KEYS, PromptRef, PromptSettings,
-    PromptSource, SandboxMode, SandboxSettings, SessionStoreConfig, Settings, Share, Strategy, TelemetrySettings,
-    ToolOutputSettings,
+    AgentConfig, ApprovalMode, ContextSettings, LayerShares, Limits, Named, PROMPT_KEYS, PromptRef,
+    PromptSettings, PromptSource, SandboxMode, SandboxSettings, SessionStoreConfig, Settings, Share,
+    SkillDisclosure, SkillSettings, Strategy, TelemetrySettings, ToolOutputSettings,
 };
+pub use skill_dirs::{SkillDir, SkillScope};
 pub use source::{Kind, Layer};
 pub use tool::{CommandLine, Effect, OutputFormat, ToolConfig};
 pub use trust::{Brought, TrustStore, brought};

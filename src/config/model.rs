@@ -131,6 +131,8 @@ pub struct Capabilities {
     pub structured_output: bool,
     pub vision: bool,
     pub prompt_cache_key: bool,
+    /// The server caches up to marks in the messages (`cache_control`), as Anthropic's models do, also through routers.
+    pub cache_breakpoints: bool,
 }
 
 impl Default for Capabilities {
@@ -144,6 +146,7 @@ impl Default for Capabilities {
             structured_output: true,
             vision: false,
             prompt_cache_key: false,
+            cache_breakpoints: false,
         }
     }
 }

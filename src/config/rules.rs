@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use super::model::{ModelConfig, Provider};
 use super::permissions::PermissionSettings;
 use super::secret::Secret;
-use super::settings::{AgentConfig, ContextSettings, Limits, Named, SandboxSettings, Settings, TelemetrySettings};
+use super::settings::{
+    AgentConfig, ContextSettings, Limits, Named, SandboxSettings, Settings, SkillSettings, TelemetrySettings,
+};
 use super::source::Kind;
 use crate::text::Glob;
 
@@ -29,6 +31,7 @@ pub(super) fn check(
         sandbox(&settings.sandbox, &mut seen);
         permissions(&settings.permissions, &mut seen);
         telemetry(&settings.telemetry, &mut seen);
+        skills(&settings.skills, &mut seen);
     }
     for (name, agent) in agents {
         // What an agent inherits was reported where it stands.
@@ -74,6 +77,18 @@ fn context(context: &ContextSettings, report: &mut dyn FnMut(&[&str], &str)) {
         ("tool_result_max_tokens", context.tool_result_max_tokens >= 1, "at least 1"),
     ];
     tell("context", &rules, report);
+    let layers = &context.layers;
+    for (key, share) in [
+        ("system", layers.system),
+        ("context", layers.context),
+        ("input", layers.input),
+        ("reminders", layers.reminders),
+    ] {
+        if !share.is_sound() {
+            let message = format!("`{key}` must be a share of the budget: more than 0, at most 1");
+            report(&["context", "layers", key], &message);
+        }
+    }
 }
 
 fn sandbox(sandbox: &SandboxSettings, report: &mut dyn FnMut(&[&str], &str)) {
@@ -135,6 +150,16 @@ fn telemetry(telemetry: &TelemetrySettings, report: &mut dyn FnMut(&[&str], &str
     }
     for name in unsendable(&telemetry.otlp_headers) {
         report(&["telemetry", "otlp_headers", name], UNSENDABLE);
+    }
+}
+
+/// A relative one would be read from whatever workspace somebody happens to be in.
+fn skills(skills: &SkillSettings, report: &mut dyn FnMut(&[&str], &str)) {
+    for (at, dir) in skills.dirs.iter().enumerate() {
+        if !dir.starts_with('/') && !dir.starts_with("~/") && !std::path::Path::new(dir).is_absolute() {
+            let at = at.to_string();
+            report(&["skills", "dirs", &at], &format!("`{dir}` must be an absolute path, or begin with ~/"));
+        }
     }
 }
 

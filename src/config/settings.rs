@@ -30,6 +30,8 @@ pub struct Settings {
     pub telemetry: TelemetrySettings,
     #[serde(default)]
     pub fetch: FetchSettings,
+    #[serde(default)]
+    pub skills: SkillSettings,
 }
 
 /// `agents/NAME.yaml`, with the settings' `limits`, `context`, `tool_output`, `sandbox` and `permissions` already
@@ -57,6 +59,8 @@ pub struct AgentConfig {
     pub tools: Vec<String>,
     #[serde(default = "everything")]
     pub skills: Vec<String>,
+    #[serde(default)]
+    pub skill_disclosure: SkillDisclosure,
     #[serde(default)]
     pub approval: ApprovalMode,
     #[serde(default)]
@@ -128,6 +132,26 @@ pub enum ApprovalMode {
     Never,
 }
 
+/// Where the instructions of a loaded skill stand.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SkillDisclosure {
+    /// In the result of the call that loads it: everything before stays as it was, and so does a provider's cache.
+    #[default]
+    Message,
+    /// In the system prompt, which is made anew when a skill or a file of one is loaded.
+    System,
+}
+
+/// Where skills are looked for besides the places that everybody uses.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SkillSettings {
+    /// Directories that hold folders of skills, later wins: absolute, or `~/` for the home directory.
+    #[serde(default)]
+    pub dirs: Vec<String>,
+}
+
 /// When a run is stopped. `null`: no limit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -168,10 +192,26 @@ pub struct ContextSettings {
     pub keep_recent_steps: usize,
     /// How a compression chooses what goes.
     pub strategy: Strategy,
+    /// How much of the budget the layers of a request may take, each.
+    pub layers: LayerShares,
     /// Tokens kept free for the reply; `null`: the model's `max_output_tokens`.
     pub reserve_output: Option<u64>,
     /// The most tokens that one result may bring in.
     pub tool_result_max_tokens: usize,
+}
+
+/// The most that each layer may take of the budget. History takes what is left and gives way first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LayerShares {
+    /// Who the agent is, its rules, the form of its answers.
+    pub system: Share,
+    /// Definitions of tools, the list of skills, project instructions.
+    pub context: Share,
+    /// What a person says in one message, attachments included.
+    pub input: Share,
+    /// What this program says in between: the termination prompt, for one.
+    pub reminders: Share,
 }
 
 /// A share of a whole: more than 0, at most 1.

@@ -18,30 +18,53 @@ pub(super) const FOLDER: &str = ".agent";
 /// More than this is no configuration, and hashing it would keep somebody waiting.
 const MOST_FILES: usize = 5_000;
 
-/// The `.agent` directories of a workspace, lowest first (the nearest wins, so it is last).
+/// The directories of a workspace that configure or instruct, lowest first (the nearest wins, so it is last).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Brought {
     layers: Vec<ProjectLayer>,
 }
 
+/// What a directory holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// `.agent`: configuration, prompts and skills.
+    Config,
+    /// Skills alone.
+    Skills,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ProjectLayer {
+    part: Part,
     dir: PathBuf,
     files: BTreeSet<String>,
     hash: String,
 }
 
-/// What the workspace brings along; `None` when it brings nothing.
+/// Where skills lie that other agents read as well.
+pub(super) const SHARED_SKILLS: [&str; 2] = [".claude/skills", ".agents/skills"];
+
+/// What the workspace brings along, but for the directories that are the user's `own` all the same; `None` when it
+/// brings nothing.
 #[must_use]
-pub fn brought(workspace: &Workspace) -> Option<Brought> {
-    let mut layers: Vec<ProjectLayer> = workspace
-        .dirs_up_to_git_root()
-        .map(|dir| dir.join(FOLDER))
-        .filter(|dir| dir.is_dir())
-        .filter_map(|dir| dir.canonicalize().ok())
-        .map(ProjectLayer::read)
+pub fn brought(workspace: &Workspace, own: &[PathBuf]) -> Option<Brought> {
+    let mut dirs: Vec<&Path> = workspace.dirs_up_to_git_root().collect();
+    dirs.reverse();
+    let parts = SHARED_SKILLS.map(|folder| (folder, Part::Skills)).into_iter().chain([(FOLDER, Part::Config)]);
+    let found = dirs.into_iter().flat_map(|dir| parts.clone().map(|(folder, part)| (dir.join(folder), part)));
+    let mut layers: Vec<ProjectLayer> = found
+        .filter(|(dir, _)| dir.is_dir())
+        .filter_map(|(dir, part)| Some((dir.canonicalize().ok()?, part)))
+        .filter(|(dir, _)| !own.contains(dir))
+        .map(|(dir, part)| ProjectLayer::read(dir, part))
         .collect();
-    layers.reverse();
+    // One that is a link to another is that one; an empty folder brings nothing.
+    let dirs: Vec<PathBuf> = layers.iter().map(|layer| layer.dir.clone()).collect();
+    let mut at = 0;
+    layers.retain(|layer| {
+        at += 1;
+        !dirs[at..].contains(&layer.dir) && (layer.part == Part::Config || !layer.files.is_empty())
+    });
     (!layers.is_empty()).then_some(Brought { layers })
 }
 
@@ -50,7 +73,12 @@ impl LoadOptions<'_> {
     /// directory stands in for it.
     #[must_use]
     pub fn brought(&self) -> Option<Brought> {
-        if self.directory().is_some() { None } else { brought(self.workspace) }
+        if self.directory().is_some() {
+            return None;
+        }
+        let own = super::skill_dirs::of_user(&self.env.dirs());
+        let own: Vec<PathBuf> = own.iter().filter_map(|own| own.dir.canonicalize().ok()).collect();
+        brought(self.workspace, &own)
     }
 }
 
@@ -60,15 +88,29 @@ impl Brought {
         self.layers.iter().map(|layer| layer.dir.as_path())
     }
 
+    /// Those of them that are config directories.
+    pub fn config_dirs(&self) -> impl Iterator<Item = &Path> {
+        self.layers.iter().filter(|layer| layer.part == Part::Config).map(|layer| layer.dir.as_path())
+    }
+
+    /// Where skills lie in them, in the same order.
+    pub fn skill_dirs(&self) -> impl Iterator<Item = PathBuf> {
+        let skills = self.layers.iter().map(|layer| match layer.part {
+            Part::Config => layer.dir.join("skills"),
+            Part::Skills => layer.dir.clone(),
+        });
+        skills.filter(|dir| dir.is_dir())
+    }
+
     /// What a person reads before saying yes: every file, with what it can do.
     #[must_use]
     pub fn describe(&self) -> String {
         let mut lines = Vec::new();
         for layer in &self.layers {
             lines.push(layer.dir.display().to_string());
-            let effect = |file: &str| match file.split('/').next() {
-                Some("skills") if file.contains("/scripts/") => "a script that the model may run",
-                Some("prompts" | "skills") => "instructs the model",
+            let effect = |file: &str| match file.split('/').next().filter(|_| layer.part == Part::Config) {
+                None | Some("skills") if file.contains("/scripts/") => "a script that the model may run",
+                None | Some("prompts" | "skills") => "instructs the model",
                 Some("tools") => "a tool: may run commands",
                 Some("models") => "chooses a model and its options",
                 Some("agents") => "chooses prompts, tools and limits",
@@ -81,7 +123,7 @@ impl Brought {
 }
 
 impl ProjectLayer {
-    fn read(dir: PathBuf) -> Self {
+    fn read(dir: PathBuf, part: Part) -> Self {
         let mut files = BTreeSet::new();
         list(&dir, "", &mut files);
         let mut hasher = Sha256::new();
@@ -90,14 +132,16 @@ impl ProjectLayer {
             // Links count with their target's name, too: pointing elsewhere is another content.
             let link =
                 fs::read_link(&path).map(|target| target.to_string_lossy().into_owned()).unwrap_or_default();
-            let content = fs::read(&path).unwrap_or_default();
+            // What is no file (a pipe, a socket) would keep whoever reads it waiting.
+            let content = Some(&path).filter(|path| path.is_file()).and_then(|path| fs::read(path).ok());
+            let content = content.unwrap_or_default();
             for part in [file.as_bytes(), link.as_bytes(), &content] {
                 hasher.update((part.len() as u64).to_le_bytes());
                 hasher.update(part);
             }
         }
         let hash = hex(&hasher.finalize());
-        Self { dir, files, hash }
+        Self { part, dir, files, hash }
     }
 }
 
@@ -194,6 +238,35 @@ mod tests {
     use crate::workspace::Workspace;
 
     #[test]
+    fn skills_of_other_agents_are_part_of_what_is_asked_about() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let root = dir.path().canonicalize().expect("it exists");
+        for path in [".git", ".agents/skills/a/scripts", ".claude/skills", "sub/.claude/skills/b", "sub/.agent"] {
+            fs::create_dir_all(root.join(path)).expect("made");
+        }
+        for path in [".agents/skills/a/SKILL.md", ".agents/skills/a/scripts/x.sh", "sub/.claude/skills/b/SKILL.md"]
+        {
+            fs::write(root.join(path), "text").expect("written");
+        }
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("../.agents/skills", root.join("sub/.agents")).expect("a link");
+        let workspace = Workspace::open(&root.join("sub")).expect("a workspace");
+        let all = brought(&workspace, &[]).expect("three directories");
+        let dirs: Vec<_> = all.dirs().map(|dir| dir.strip_prefix(&root).expect("inside").to_path_buf()).collect();
+        assert_eq!(dirs, [".agents/skills", "sub/.claude/skills", "sub/.agent"].map(std::path::PathBuf::from));
+        assert!(all.describe().contains("a/scripts/x.sh: a script that the model may run"));
+        assert!(all.describe().contains("b/SKILL.md: instructs the model"), "{}", all.describe());
+        let own = brought(&workspace, &[root.join(".agents/skills")]).expect("two directories");
+        assert_eq!(own.dirs().count(), 2, "what is the user's own is not asked about");
+
+        let store = TrustStore::open(&root.join("data"));
+        store.remember(&all).expect("written");
+        assert!(store.trusts(&all));
+        fs::write(root.join(".agents/skills/a/SKILL.md"), "other text").expect("written");
+        assert!(!store.trusts(&brought(&workspace, &[]).expect("still there")));
+    }
+
+    #[test]
     fn a_yes_holds_for_that_content_alone() {
         let dir = tempfile::tempdir().expect("a directory");
         let inner = dir.path().join("inner");
@@ -205,14 +278,14 @@ mod tests {
         let workspace = Workspace::open(&inner).expect("a workspace");
         let store = TrustStore::open(&dir.path().join("data"));
 
-        let first = brought(&workspace).expect("two directories");
+        let first = brought(&workspace, &[]).expect("two directories");
         assert_eq!(first.dirs().count(), 2);
         assert!(first.describe().contains("skills/x/scripts/run.sh: a script that the model may run"));
         assert!(!store.trusts(&first));
         store.remember(&first).expect("written");
-        assert!(store.trusts(&brought(&workspace).expect("still there")));
+        assert!(store.trusts(&brought(&workspace, &[]).expect("still there")));
 
         fs::write(inner.join(".agent/skills/x/scripts/run.sh"), "rm -rf /").expect("written");
-        assert!(!store.trusts(&brought(&workspace).expect("still there")));
+        assert!(!store.trusts(&brought(&workspace, &[]).expect("still there")));
     }
 }

@@ -1,21 +1,23 @@
-//! What fills the window, by kind.
+//! What fills the window, by layer and kind.
 
 use crate::message::{AssistantMessage, Message, Origin};
 
 use super::budget::Budget;
+use super::layers::Layer;
 use super::skills::SKILL_TOOLS;
 
 /// The tokens of one kind of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
     pub name: &'static str,
+    pub layer: Layer,
     pub tokens: u64,
 }
 
 /// What fills the window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Usage {
-    /// Each kind, in the order in which they are sent; the reserve for the reply is not among them.
+    /// Each kind, layer by layer; the reserve for the reply is not among them.
     pub rows: Vec<Row>,
     pub used: u64,
     pub budget: Budget,
@@ -23,42 +25,87 @@ pub struct Usage {
     pub threshold: u64,
 }
 
+/// What stands beside the messages or in the system prompt, in tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Head {
+    /// The definitions of the tools.
+    pub tools: u64,
+    /// The part of the system prompt that lists skills and tools.
+    pub lists: u64,
+    /// The part of it that is the project's instructions.
+    pub instructions: u64,
+}
+
 /// The kinds.
-const KINDS: [&str; 9] = [
-    "system prompt",
-    "tool definitions",
-    "what you said",
-    "the model's words",
-    "its calls",
-    "files read",
-    "skills",
-    "other results",
-    "summaries and reminders",
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Rules,
+    Tools,
+    Lists,
+    Instructions,
+    Skills,
+    Said,
+    Words,
+    Calls,
+    Files,
+    Results,
+    Summaries,
+    Input,
+    Reminders,
+}
+
+const KINDS: [(Kind, &str, Layer); 13] = [
+    (Kind::Rules, "rules of the prompt", Layer::System),
+    (Kind::Tools, "tool definitions", Layer::Context),
+    (Kind::Lists, "lists in the prompt", Layer::Context),
+    (Kind::Instructions, "project instructions", Layer::Context),
+    (Kind::Skills, "loaded skills", Layer::Context),
+    (Kind::Said, "what you said before", Layer::History),
+    (Kind::Words, "the model's words", Layer::History),
+    (Kind::Calls, "its calls", Layer::History),
+    (Kind::Files, "files read", Layer::History),
+    (Kind::Results, "other results", Layer::History),
+    (Kind::Summaries, "summaries", Layer::History),
+    (Kind::Input, "your last message", Layer::Input),
+    (Kind::Reminders, "reminders", Layer::Reminders),
 ];
 
 impl Usage {
     /// Adds the parts up. `weights` are the tokens of `messages`, one for each.
     #[must_use]
-    pub fn new(messages: &[Message], weights: &[u64], tools: u64, budget: Budget, threshold: u64) -> Self {
+    pub fn new(messages: &[Message], weights: &[u64], head: Head, budget: Budget, threshold: u64) -> Self {
         let mut tokens = [0; KINDS.len()];
-        tokens[1] = tools;
-        for (message, weight) in messages.iter().zip(weights) {
-            match message {
-                Message::System { .. } => tokens[0] += weight,
-                Message::User { origin: Origin::Person, .. } => tokens[2] += weight,
-                Message::User { .. } => tokens[8] += weight,
+        let mut add = |kind: Kind, weight: u64| tokens[kind as usize] += weight;
+        add(Kind::Tools, head.tools);
+        let last = messages.iter().rposition(Message::is_from_person);
+        for (index, (message, weight)) in messages.iter().zip(weights).enumerate() {
+            let kind = match message {
+                Message::System { .. } => {
+                    let lists = head.lists.min(*weight);
+                    let instructions = head.instructions.min(weight - lists);
+                    add(Kind::Lists, lists);
+                    add(Kind::Instructions, instructions);
+                    add(Kind::Rules, weight - lists - instructions);
+                    continue;
+                }
+                Message::User { .. } if last == Some(index) => Kind::Input,
+                Message::User { origin: Origin::Person, .. } => Kind::Said,
+                Message::User { origin: Origin::Program, .. } => Kind::Reminders,
+                Message::User { origin: Origin::Summary, .. } => Kind::Summaries,
                 Message::Assistant(reply) => {
                     let calls = share_of_calls(reply, *weight);
-                    tokens[3] += weight - calls;
-                    tokens[4] += calls;
+                    add(Kind::Calls, calls);
+                    add(Kind::Words, weight - calls);
+                    continue;
                 }
-                Message::Tool(answer) if answer.name == "read_file" => tokens[5] += weight,
-                Message::Tool(answer) if SKILL_TOOLS.contains(&answer.name.as_str()) => tokens[6] += weight,
-                Message::Tool(_) => tokens[7] += weight,
-            }
+                Message::Tool(answer) if answer.name == "read_file" => Kind::Files,
+                Message::Tool(answer) if SKILL_TOOLS.contains(&answer.name.as_str()) => Kind::Skills,
+                Message::Tool(_) => Kind::Results,
+            };
+            add(kind, *weight);
         }
-        let rows = KINDS.iter().zip(tokens).map(|(name, tokens)| Row { name, tokens }).collect();
-        Self { rows, used: tokens.iter().sum(), budget, threshold }
+        let rows = KINDS.iter().zip(tokens).map(|((_, name, layer), tokens)| Row { name, layer: *layer, tokens });
+        Self { rows: rows.collect(), used: tokens.iter().sum(), budget, threshold }
     }
 
     /// The kinds that fill most, as one sentence: `tool definitions 1,240, files read 90,120`.

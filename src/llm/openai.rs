@@ -112,6 +112,7 @@ impl OpenAi {
             strict: can.strict_tools,
             messages: request.messages,
             vision: can.vision,
+            breakpoints: can.cache_breakpoints,
             tail,
             extra: &self.config.extra_body,
         }

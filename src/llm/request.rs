@@ -23,6 +23,9 @@ pub struct Body<'a> {
     pub messages: &'a [Message],
     /// Whether the model sees: pictures are sent, else only named.
     pub vision: bool,
+    /// Whether the ends of what may be cached are marked (`cache_control`, as Anthropic has it): the system prompt,
+    /// the person's last message and the last message of all.
+    pub breakpoints: bool,
     /// The fields that may differ from the request before.
     pub tail: Map<String, Value>,
     /// What the configuration adds or replaces.
@@ -60,7 +63,7 @@ impl Serialize for Body<'_> {
             body.serialize_entry("tools", &Tools { tools: self.tools, strict: self.strict })?;
         }
         if !self.is_replaced("messages") {
-            let messages = Messages { messages: self.messages, vision: self.vision };
+            let messages = Messages { all: self.messages, vision: self.vision, breakpoints: self.breakpoints };
             body.serialize_entry("messages", &messages)?;
         }
         for (key, value) in self.tail.iter().filter(|(key, _)| !self.is_replaced(key)) {
@@ -113,10 +116,21 @@ pub(super) fn allows_strict(schema: &Value) -> bool {
 }
 
 struct Messages<'a> {
-    messages: &'a [Message],
+    all: &'a [Message],
     vision: bool,
+    breakpoints: bool,
 }
-struct WireMessage<'a>(&'a Message);
+struct WireMessage<'a>(&'a Message, Form);
+
+/// How a content is written. Where breakpoints are used every content is a list of parts, so that a mark that moves on
+/// changes nothing but itself.
+#[derive(Clone, Copy)]
+enum Form {
+    Text,
+    Part,
+    Breakpoint,
+}
+struct Content<'a>(&'a str, Form);
 struct Pictures<'a> {
     answers: &'a [Message],
     vision: bool,
@@ -135,9 +149,17 @@ impl Serialize for Messages<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(None)?;
         let is_answer = |message: &Message| matches!(message, Message::Tool(_));
-        for step in self.messages.chunk_by(|a, b| is_answer(a) && is_answer(b)) {
+        let marks = if self.breakpoints { breakpoints(self.all) } else { Vec::new() };
+        let mut index = 0;
+        for step in self.all.chunk_by(|a, b| is_answer(a) && is_answer(b)) {
             for message in step {
-                list.serialize_element(&WireMessage(message))?;
+                let form = match marks.contains(&index) {
+                    true => Form::Breakpoint,
+                    false if self.breakpoints => Form::Part,
+                    false => Form::Text,
+                };
+                list.serialize_element(&WireMessage(message, form))?;
+                index += 1;
             }
             // Few servers take a picture in the answer to a call: it follows as if the person had sent it.
             if step.iter().any(|message| !message.images().is_empty()) {
@@ -148,17 +170,38 @@ impl Serialize for Messages<'_> {
     }
 }
 
+/// The messages at whose ends a cache may begin anew.
+fn breakpoints(messages: &[Message]) -> Vec<usize> {
+    let system = messages.iter().position(|message| matches!(message, Message::System { .. }));
+    let said = messages.iter().rposition(|message| matches!(message, Message::User { .. }));
+    // A reply of calls alone has no content that could carry a mark.
+    let last = messages.iter().rposition(|message| !message.content().is_empty());
+    system.into_iter().chain(said).chain(last).collect()
+}
+
+impl Serialize for Content<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut part = json!({"type": "text", "text": self.0});
+        match self.1 {
+            Form::Text => return serializer.serialize_str(self.0),
+            Form::Part => {}
+            Form::Breakpoint => part["cache_control"] = json!({"type": "ephemeral"}),
+        }
+        serializer.collect_seq([part])
+    }
+}
+
 impl Serialize for WireMessage<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut message = serializer.serialize_map(None)?;
         match self.0 {
             Message::System { content } => {
                 message.serialize_entry("role", "system")?;
-                message.serialize_entry("content", content)?;
+                message.serialize_entry("content", &Content(content, self.1))?;
             }
             Message::User { content, .. } => {
                 message.serialize_entry("role", "user")?;
-                message.serialize_entry("content", content)?;
+                message.serialize_entry("content", &Content(content, self.1))?;
             }
             // The reasoning stays here: servers refuse it, or pay for it twice.
             Message::Assistant(AssistantMessage { content, tool_calls, .. }) => {
@@ -166,7 +209,7 @@ impl Serialize for WireMessage<'_> {
                 if content.is_empty() && !tool_calls.is_empty() {
                     message.serialize_entry("content", &Value::Null)?;
                 } else {
-                    message.serialize_entry("content", content)?;
+                    message.serialize_entry("content", &Content(content, self.1))?;
                 }
                 if !tool_calls.is_empty() {
                     message.serialize_entry("tool_calls", &Calls(tool_calls))?;
@@ -175,7 +218,7 @@ impl Serialize for WireMessage<'_> {
             Message::Tool(answer) => {
                 message.serialize_entry("role", "tool")?;
                 message.serialize_entry("tool_call_id", &answer.call_id)?;
-                message.serialize_entry("content", &answer.content)?;
+                message.serialize_entry("content", &Content(&answer.content, self.1))?;
             }
         }
         message.end()
@@ -286,7 +329,7 @@ mod tests {
     fn body<'a>(messages: &'a [Message], tools: &'a [ToolDefinition], extra: &'a Map<String, Value>) -> Body<'a> {
         let head = json!({"model": "m", "stream": true, "stream_options": {"include_usage": true}});
         let Value::Object(head) = head else { unreachable!("an object") };
-        Body { head, tools, strict: true, messages, vision: true, tail: Map::new(), extra }
+        Body { head, tools, strict: true, messages, vision: true, breakpoints: false, tail: Map::new(), extra }
     }
 
     fn sent(body: &Body<'_>) -> String {
@@ -369,6 +412,28 @@ mod tests {
         assert!(seen.contains(picture), "{seen}");
         body.vision = false;
         assert!(sent(&body).contains("[Not shown, as you do not see pictures: what the call a of f returned."));
+    }
+
+    #[test]
+    fn the_ends_of_what_may_be_cached_are_marked_and_nothing_else_changes() {
+        let (messages, extra) = (conversation(), Map::new());
+        let marked = |end: usize| {
+            let mut body = body(&messages[..end], &[], &extra);
+            body.breakpoints = true;
+            sent(&body)
+        };
+        let mark = r#","cache_control":{"type":"ephemeral"}"#;
+        let whole = marked(messages.len());
+        assert!(
+            whole.contains(&format!(r#"{{"role":"system","content":[{{"type":"text","text":"s"{mark}}}]}}"#)),
+            "{whole}"
+        );
+        assert!(whole.ends_with(&format!(r#""content":[{{"type":"text","text":"done"{mark}}}]}}]}}"#)), "{whole}");
+        assert_eq!(whole.matches(mark).count(), 3);
+        for end in 1..messages.len() {
+            let (before, after) = (marked(end).replace(mark, ""), marked(end + 1).replace(mark, ""));
+            assert!(after.starts_with(before.strip_suffix("]}").expect("the list is last")), "{end}");
+        }
     }
 
     #[test]

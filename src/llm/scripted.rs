@@ -114,6 +114,7 @@ impl Scripted {
             strict: false,
             messages: request.messages,
             vision: self.info.capabilities.vision,
+            breakpoints: false,
             tail: Map::new(),
             extra: &self.extra,
         }

@@ -7,7 +7,7 @@ use crate::workspace::Workspace;
 
 use super::command::{Invocation, prove};
 use super::shell::{self, Script, Simple};
-use super::target::Target;
+use super::target::{Place, Target};
 
 /// One call, before it runs.
 #[derive(Debug, Clone)]
@@ -17,6 +17,8 @@ pub struct Call<'a> {
     /// Whoever configured the tool wants to be asked every time.
     pub requires_confirmation: bool,
     pub effects: &'a [Effect],
+    /// What it returns may come from the network.
+    pub has_network: bool,
     pub reads: Vec<Target>,
     pub writes: Vec<Target>,
     /// What it hands to the shell.
@@ -35,6 +37,21 @@ pub struct Line {
     pub(super) files: Vec<(Option<Target>, Opens)>,
     /// Words that may name paths, and whether their command is proven to only read.
     pub(super) named: Vec<(Target, bool)>,
+    /// It runs neither in the workspace nor in what the person installed.
+    starts_outside: bool,
+    /// It speaks of the home directory, which is only known when it runs.
+    names_home: bool,
+    /// The command is not the model's own: it wrote the arguments alone.
+    pub(super) configured: Option<Configured>,
+}
+
+/// The call of a tool whose command stands in the configuration.
+#[derive(Debug, Clone)]
+pub struct Configured {
+    /// What the model wrote: the same arguments make the same command.
+    pub arguments: String,
+    /// The command that they make, for a person.
+    pub shown: String,
 }
 
 /// What a redirection does with its file.
@@ -45,25 +62,43 @@ pub(super) enum Opens {
 }
 
 impl Line {
-    /// Reads a line and looks up what it names. `names_matter` says that rules speak of paths: words are looked up
-    /// only then.
+    /// Reads a line and looks up what it names. `readable` are the directories outside the workspace whose content the
+    /// person installed.
     #[must_use]
-    pub fn new(invocation: Invocation<'_>, workspace: &Workspace, names_matter: bool) -> Self {
+    pub fn new(
+        invocation: Invocation<'_>,
+        workspace: &Workspace,
+        readable: &[PathBuf],
+        configured: Option<Configured>,
+    ) -> Self {
         let script = shell::read(invocation.command);
         let proof = prove(&script, invocation, workspace);
         // After a `cd` that was not followed, a relative path could be anywhere.
         let moves = |command: &&Simple| matches!(command.program(), Some("cd" | "pushd" | "popd" | "chdir"));
         let moving = script.all().iter().filter(|command| moves(command)).count();
         let is_lost = moving > usize::from(proof.enters);
-        let find = |given: &str| Target::find(workspace, &proof.dir, given, &[]);
+        let find = |given: &str| Target::find(workspace, &proof.dir, given, readable);
         let files = script.all_files().into_iter().map(|file| {
             let target = file.target.text().filter(|path| !is_lost || path.starts_with('/')).map(find);
             (target, if file.writes { Opens::ToWrite } else { Opens::ToRead })
         });
         let files = files.collect();
-        let named = if names_matter { named(&script, &proof.reads, &find) } else { Vec::new() };
+        let named = named(&script, &proof.reads, &find);
         let is_inside = invocation.dir.starts_with(workspace.root());
-        Self { files, named, is_inside, proven: proof.reads, script }
+        let starts_outside = !Target::find(workspace, invocation.dir, ".", readable).is_free_to_read();
+        let names_home = ["~", "$HOME", "${HOME"].iter().any(|name| invocation.command.contains(name));
+        Self { files, named, is_inside, starts_outside, names_home, configured, proven: proof.reads, script }
+    }
+
+    /// Whether it names something outside the workspace that it could read. Devices hold no text of anybody's.
+    pub(super) fn reaches_outside(&self) -> bool {
+        let opened = self.files.iter().filter(|(_, opens)| *opens == Opens::ToRead);
+        let opened = opened.filter_map(|(target, _)| target.as_ref());
+        let mut reached = opened.chain(self.named.iter().map(|(target, _)| target));
+        let in_doubt = self.script.doubt().is_some();
+        (self.names_home && in_doubt)
+            || self.starts_outside
+            || reached.any(|target| target.place == Place::Outside && !target.path.starts_with("/dev/"))
     }
 
     /// Each simple command, and whether it is proven to only read.

@@ -2,7 +2,7 @@
 //!
 //! `expect` is `run`, `ask` or `deny`; `why` is a part of the reason; `always` is what a person may allow for the rest
 //! of the session (`none` where nothing is offered). Without a `tool` it is `run_command` with `command`; others get
-//! `path`. The workspace of every case is the one that [`workspace`] builds.
+//! `path`; what one that stands in the configuration makes of its arguments is in `makes`. The workspace of every case is the one that [`workspace`] builds.
 
 use std::fs;
 use std::path::Path;
@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::*;
 use crate::config::{Permission, PermissionRule};
+use crate::text;
 use crate::workspace::Workspace;
 
 #[derive(Debug, Deserialize)]
@@ -20,6 +21,9 @@ struct Case {
     tool: Option<String>,
     #[serde(default)]
     command: Option<String>,
+    /// The command of a configured tool: its words, or with one word alone a line for the shell.
+    #[serde(default)]
+    makes: Option<Vec<String>>,
     #[serde(default)]
     workdir: Option<String>,
     #[serde(default)]
@@ -28,6 +32,9 @@ struct Case {
     mode: ApprovalMode,
     #[serde(default)]
     rules: Vec<PermissionRule>,
+    /// What of the outside has entered the conversation.
+    #[serde(default)]
+    taint: Option<String>,
     expect: String,
     #[serde(default)]
     why: Option<String>,
@@ -67,19 +74,30 @@ fn verdict(case: &Case, workspace: &Workspace, env: &[(String, String)]) -> Verd
         permission: Permission::Read,
         requires_confirmation: false,
         effects: &[],
+        has_network: false,
         reads: Vec::new(),
         writes: Vec::new(),
         line: None,
     };
+    let dir = workspace.resolve(case.workdir.as_deref().unwrap_or(".")).path;
     match tool {
+        _ if let Some(makes) = &case.makes => {
+            let line = match makes.as_slice() {
+                [line] => line.clone(),
+                words => words.iter().map(|word| text::shell_quoted(word)).collect::<Vec<_>>().join(" "),
+            };
+            let configured = Configured { arguments: "{}".to_owned(), shown: makes.join(" ") };
+            (call.permission, call.effects) = (Permission::Write, &[Effect::Process]);
+            let invocation = Invocation { command: &line, dir: &dir, env };
+            call.line = Some(Line::new(invocation, workspace, &[], Some(configured)));
+        }
         "run_command" => {
-            let dir = workspace.resolve(case.workdir.as_deref().unwrap_or(".")).path;
             let command = case.command.as_deref().expect("a case of a command has one");
             let invocation = Invocation { command, dir: &dir, env };
             let reads = only_reads(invocation, workspace);
             (call.permission, call.effects) =
                 (if reads { Permission::Read } else { Permission::Write }, &[Effect::Process]);
-            call.line = Some(Line::new(invocation, workspace, rules.name_paths()));
+            call.line = Some(Line::new(invocation, workspace, &[], None));
         }
         "write_file" | "edit_file" => {
             (call.permission, call.effects, call.writes) = (Permission::Write, &[Effect::Files], paths);
@@ -87,7 +105,7 @@ fn verdict(case: &Case, workspace: &Workspace, env: &[(String, String)]) -> Verd
         "fetch_url" => call.effects = &[Effect::Network],
         _ => call.reads = paths,
     }
-    judge(case.mode, &rules, &call)
+    judge(case.mode, &rules, &call, case.taint.as_deref())
 }
 
 #[cfg(unix)]

@@ -5,8 +5,11 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use super::call::{Call, Line};
+use crate::text;
+
+use super::call::{Call, Configured, Line};
 use super::shell::Simple;
+use super::target::Target;
 
 /// What would be allowed from here on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +25,8 @@ enum Item {
     Command { tool: String, words: Vec<String>, is_open: bool },
     /// This path, and no other.
     Path { tool: String, path: String },
+    /// A tool with these arguments, and no others; shown as the command that they make.
+    Call { tool: String, arguments: String, shown: String },
 }
 
 /// Programs whose first word says what they do: the words after it may vary.
@@ -69,6 +74,13 @@ fn of_paths(call: &Call<'_>) -> Option<Vec<Item>> {
 }
 
 fn of_line(tool: &str, line: &Line) -> Option<Vec<Item>> {
+    if let Some(Configured { arguments, shown }) = &line.configured {
+        let writes_protected =
+            |(target, _): &(Option<Target>, _)| target.as_ref().is_none_or(|file| file.is_protected);
+        let (tool, arguments, shown) = (tool.to_owned(), arguments.clone(), shown.clone());
+        let granted = !line.files.iter().any(writes_protected);
+        return granted.then(|| vec![Item::Call { tool, arguments, shown }]);
+    }
     if !line.is_inside || line.script.doubt().is_some() {
         return None;
     }
@@ -118,21 +130,13 @@ impl fmt::Display for Grant {
             match item {
                 Item::Command { tool, words, is_open } => {
                     write!(f, "{tool} `")?;
-                    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+                    let words: Vec<String> = words.iter().map(|word| text::shell_word(word)).collect();
                     write!(f, "{}{}`", words.join(" "), if *is_open { " *" } else { "" })?;
                 }
                 Item::Path { tool, path } => write!(f, "{tool} `{path}`")?,
+                Item::Call { tool, shown, .. } => write!(f, "{tool} `{shown}`, with these arguments alone")?,
             }
         }
         Ok(())
-    }
-}
-
-/// A word as one would type it, so that a word with a blank is not taken for two, nor a `*` in it for any text.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./,:=+@%".contains(c);
-    match word {
-        word if !word.is_empty() && word.chars().all(is_plain) => word.to_owned(),
-        word => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }

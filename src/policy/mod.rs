@@ -3,7 +3,8 @@
 //!
 //! Reading inside the workspace runs. What writes or executes asks, unless the mode or a rule says otherwise. Rules
 //! beat modes: deny wins, then ask, then allow. A call outside of what is freed is asked about, never silently allowed;
-//! and what cannot be told before it runs is never taken for harmless.
+//! and what cannot be told before it runs is never taken for harmless. Once content from outside has entered the
+//! conversation, what writes or uses the network asks, whatever else would free it.
 
 mod call;
 mod command;
@@ -12,6 +13,7 @@ mod pattern;
 mod programs;
 mod rules;
 mod shell;
+mod taint;
 mod target;
 
 #[cfg(test)]
@@ -22,10 +24,11 @@ use crate::contract::{Effect, Permission};
 
 use rules::Objection;
 
-pub use call::{Call, Line, targets};
+pub use call::{Call, Configured, Line, targets};
 pub use command::{Invocation, only_reads};
 pub use grant::{Grant, Grants};
 pub use rules::Rules;
+pub use taint::brings_in;
 pub use target::{Place, Target};
 
 /// What may happen to a call.
@@ -52,15 +55,23 @@ pub enum Grounds {
     Rule,
 }
 
-/// Judges one call.
+/// Judges one call. `taint` is what of the outside has entered the conversation, as [`brings_in`] said it.
 #[must_use]
-pub fn judge(mode: ApprovalMode, rules: &Rules, call: &Call<'_>) -> Verdict {
-    let ask = |why: String, always| match mode {
-        ApprovalMode::Never => Verdict::Deny {
-            why: format!("{why}, and the approval mode `never` refuses whatever would have to ask"),
-            grounds: Grounds::Mode,
-        },
-        _ => Verdict::Ask { why, always },
+pub fn judge(mode: ApprovalMode, rules: &Rules, call: &Call<'_>, taint: Option<&str>) -> Verdict {
+    let could_do_harm = call.permission > Permission::Read || call.effects.contains(&Effect::Network);
+    let tainted = taint.filter(|_| could_do_harm).map(|source| format!("{source} has entered this conversation"));
+    let ask = |why: String, always| {
+        let why = match &tainted {
+            Some(tainted) if *tainted != why => format!("{why}, and {tainted}"),
+            _ => why,
+        };
+        match mode {
+            ApprovalMode::Never => Verdict::Deny {
+                why: format!("{why}, and the approval mode `never` refuses whatever would have to ask"),
+                grounds: Grounds::Mode,
+            },
+            _ => Verdict::Ask { why, always },
+        }
     };
     match rules.objection(call) {
         Some(Objection::Denied(why)) => return Verdict::Deny { why, grounds: Grounds::Rule },
@@ -71,11 +82,12 @@ pub fn judge(mode: ApprovalMode, rules: &Rules, call: &Call<'_>) -> Verdict {
     if call.requires_confirmation && mode != ApprovalMode::All {
         return ask("it is set to be asked about every time".to_owned(), None);
     }
-    match reason_to_ask(mode, call) {
+    match (reason_to_ask(mode, call), &tainted) {
         _ if mode == ApprovalMode::All => Verdict::Allow(Grounds::Mode),
-        None => Verdict::Allow(Grounds::Mode),
-        Some(_) if rules.allow(call, mode) => Verdict::Allow(Grounds::Rule),
-        Some(why) => ask(why, grant::offer(call)),
+        (None, None) => Verdict::Allow(Grounds::Mode),
+        (Some(_), None) if rules.allow(call, mode) => Verdict::Allow(Grounds::Rule),
+        (Some(why), _) => ask(why, grant::offer(call)),
+        (None, Some(tainted)) => ask(tainted.clone(), grant::offer(call)),
     }
 }
 
@@ -118,6 +130,7 @@ mod tests {
             permission: Permission::Read,
             requires_confirmation: false,
             effects: &[],
+            has_network: false,
             reads,
             writes: Vec::new(),
             line: None,
@@ -143,11 +156,12 @@ mod tests {
             ("an edit of what git runs", write(&[Effect::Files], vec![protected()]), "ask ask run deny"),
         ];
         for (what, call, expected) in table {
-            let verdicts = [Ask, Edits, All, Never].map(|mode| match judge(mode, &Rules::default(), &call) {
-                Verdict::Allow(_) => "run",
-                Verdict::Ask { .. } => "ask",
-                Verdict::Deny { .. } => "deny",
-            });
+            let verdicts =
+                [Ask, Edits, All, Never].map(|mode| match judge(mode, &Rules::default(), &call, None) {
+                    Verdict::Allow(_) => "run",
+                    Verdict::Ask { .. } => "ask",
+                    Verdict::Deny { .. } => "deny",
+                });
             assert_eq!(verdicts.join(" "), expected, "{what}");
         }
     }

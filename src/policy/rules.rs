@@ -1,7 +1,8 @@
 //! The rules of the configuration: deny wins, then ask, then allow.
 //!
 //! Denying and asking look for anything that a rule means, or could mean; allowing wants every part of the call to be
-//! meant. What a line redirects is judged as the `read_file` or `write_file` of its target.
+//! meant. What a line redirects is judged as the `read_file` or `write_file` of its target, and the command that a
+//! configured tool makes as one of `run_command`.
 
 use crate::config::{ApprovalMode, PermissionRule, RuleEffect};
 use crate::text::Glob;
@@ -10,6 +11,9 @@ use super::call::{Call, Line, Opens};
 use super::pattern::{CommandPattern, Match, PathPattern};
 use super::shell::Simple;
 use super::target::Target;
+
+/// The tool whose rules over commands hold for the commands of all tools.
+const COMMANDS: &str = "run_command";
 
 /// All rules that hold.
 #[derive(Debug, Clone, Default)]
@@ -45,12 +49,6 @@ impl Rules {
     /// What is wrong with a rule, which the configuration reports with its place.
     pub fn new(rules: &[PermissionRule]) -> Result<Self, String> {
         rules.iter().map(Rule::new).collect::<Result<_, _>>().map(Self)
-    }
-
-    /// Whether any of them speaks of paths.
-    #[must_use]
-    pub fn name_paths(&self) -> bool {
-        self.0.iter().any(|rule| matches!(rule.scope, Scope::Path(_)))
     }
 
     pub(super) fn objection(&self, call: &Call<'_>) -> Option<Objection> {
@@ -93,7 +91,10 @@ impl Rules {
         }
         line.is_inside
             && line.script.doubt().is_none()
-            && line.commands().all(|(command, is_proven)| is_proven || self.frees(tool, command))
+            // Whoever configured a tool said whether it only reads.
+            && line.commands().all(|(command, is_proven)| {
+                (is_proven && line.configured.is_none()) || self.frees(tool, command)
+            })
             && line
                 .files
                 .iter()
@@ -113,7 +114,7 @@ impl Rules {
 
     fn frees(&self, tool: &str, command: &Simple) -> bool {
         let patterns = || {
-            self.allowing(tool).filter_map(|rule| match &rule.scope {
+            self.allowing(tool).chain(self.allowing_commands(tool)).filter_map(|rule| match &rule.scope {
                 Scope::Command(pattern) => Some(pattern),
                 _ => None,
             })
@@ -148,6 +149,11 @@ impl Rules {
     fn allowing(&self, tool: &str) -> impl Iterator<Item = &Rule> {
         self.0.iter().filter(move |rule| rule.effect == RuleEffect::Allow && rule.tool.matches(tool))
     }
+
+    /// What is allowed of commands is allowed of those that a tool makes.
+    fn allowing_commands(&self, tool: &str) -> impl Iterator<Item = &Rule> {
+        self.allowing(COMMANDS).filter(move |rule| !rule.tool.matches(tool))
+    }
 }
 
 impl Rule {
@@ -180,6 +186,7 @@ impl Rule {
                 own.max(line).unwrap_or(Match::No)
             }
             Scope::Command(pattern) => {
+                let is_meant = is_meant || self.tool.matches(COMMANDS);
                 let Some(line) = call.line.as_ref().filter(|_| is_meant) else { return Match::No };
                 let all = line.script.all();
                 let most = all.iter().map(|command| pattern.matches(&command.argv, true)).max();

@@ -31,9 +31,31 @@ const MARKS: [(char, &[&str]); 2] = [
             "/tool_",
             "function_",
             "/function_",
+            "function=",
+            "/function>",
+            "invoke ",
+            "invoke>",
+            "/invoke>",
+            "think>",
+            "/think>",
+            "start_of_turn",
+            "end_of_turn",
+            // A bar of full width.
+            "\u{ff5c}",
         ],
     ),
-    ('[', &["inst]", "/inst]"]),
+    (
+        '[',
+        &[
+            "inst]",
+            "/inst]",
+            "tool_calls]",
+            "tool_results]",
+            "/tool_results]",
+            "available_tools]",
+            "/available_tools]",
+        ],
+    ),
 ];
 
 /// `text` with every mark broken.

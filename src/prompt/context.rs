@@ -58,6 +58,8 @@ pub struct AgentFacts {
     pub model: String,
     pub tools: Vec<ToolFacts>,
     pub skills: Vec<SkillFacts>,
+    /// Skills that there is no room to list.
+    pub skills_left_out: usize,
 }
 
 /// A tool that the model is shown.

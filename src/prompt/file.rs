@@ -23,6 +23,10 @@ pub struct Prompt {
     pub description: String,
     /// Names that must be defined, dotted ones (`vars.team`) included.
     pub required_vars: Vec<String>,
+    /// What its head forbids, as the names of tools or words of what they do, each with its line.
+    pub(super) forbidden: Vec<(String, usize)>,
+    /// The line of the file, 1-based, on which the body begins.
+    pub(super) body_line: usize,
     /// The first 12 hexadecimal digits of the SHA-256 of the file as it is.
     pub fingerprint: String,
     /// Where it comes from, for people: a path, or `built-in prompts/…`.
@@ -38,6 +42,7 @@ pub struct Prompt {
 struct Head {
     description: String,
     required_vars: Vec<String>,
+    forbidden: Vec<String>,
 }
 
 impl Prompt {
@@ -55,6 +60,8 @@ impl Prompt {
             version: Some(version),
             description: head.description,
             required_vars: head.required_vars,
+            forbidden: placed(head.forbidden, text),
+            body_line,
             fingerprint: fingerprint(text),
             origin: origin.to_owned(),
             body: body.to_owned(),
@@ -72,6 +79,8 @@ impl Prompt {
             version: None,
             description: String::new(),
             required_vars: Vec::new(),
+            forbidden: Vec::new(),
+            body_line: 1,
             fingerprint: fingerprint(text),
             origin: origin.to_owned(),
             body: text.to_owned(),
@@ -126,6 +135,18 @@ impl Prompt {
             ),
         )
     }
+}
+
+/// Each word with its line, looked for below the key.
+fn placed(words: Vec<String>, text: &str) -> Vec<(String, usize)> {
+    let key = text.lines().position(|line| line.starts_with("forbidden")).unwrap_or_default();
+    let line =
+        |word: &str| text.lines().skip(key).position(|line| line.contains(word)).unwrap_or_default() + key + 1;
+    words
+        .into_iter()
+        .map(|word| (word.trim().to_lowercase(), line(word.trim())))
+        .filter(|(word, _)| !word.is_empty())
+        .collect()
 }
 
 fn fingerprint(text: &str) -> String {

@@ -9,6 +9,8 @@ mod file;
 mod instructions;
 mod registry;
 mod version;
+mod ban;
+mod contradiction;
 
 pub use context::{
     AgentFacts, Ending, PromptContext, SessionFacts, SkillFacts, SummaryFacts, SummaryPart, ToolFacts,

@@ -22,6 +22,7 @@ pub enum Completes {
     Nothing,
     Commands,
     Models,
+    Skills,
 }
 
 /// What a command does.
@@ -30,6 +31,8 @@ pub enum Action {
     Help,
     Model,
     Tools,
+    Skill,
+    Unload,
     Skills,
     Context,
     Compact,
@@ -45,6 +48,14 @@ pub const COMMANDS: &[Command] = &[
     command(&["help"], "[COMMAND]", "what can be typed here", Completes::Commands, Action::Help),
     command(&["model"], "[NAME]", "show the models, or use another", Completes::Models, Action::Model),
     command(&["tools"], "", "what the model may call", Completes::Nothing, Action::Tools),
+    command(
+        &["skill"],
+        "NAME [TASK]",
+        "load a skill, for the task or the next message",
+        Completes::Skills,
+        Action::Skill,
+    ),
+    command(&["unload"], "SKILL", "take a skill out of what is sent", Completes::Skills, Action::Unload),
     command(&["skills"], "", "the skills, and which are loaded", Completes::Nothing, Action::Skills),
     command(&["context"], "", "what the next request holds", Completes::Nothing, Action::Context),
     command(
@@ -198,7 +209,10 @@ mod tests {
         let help = help("");
         for command in COMMANDS {
             for name in command.names {
-                assert_eq!(help.matches(&format!("/{name}")).count(), 1, "{name}");
+                let shown = help
+                    .split(|c: char| !c.is_alphanumeric() && c != '/')
+                    .filter(|word| word[..].strip_prefix('/') == Some(name));
+                assert_eq!(shown.count(), 1, "{name}");
             }
         }
         assert_eq!(super::help("/exit"), "/exit  leave (Ctrl-D does too); also /quit\n");

@@ -9,6 +9,7 @@ use crate::text;
 #[derive(Debug, Clone, Default)]
 pub struct Vocabulary {
     pub models: Vec<String>,
+    pub skills: Vec<String>,
     /// Where `@` paths begin.
     pub workspace: PathBuf,
 }
@@ -45,6 +46,7 @@ pub fn offers(line: &str, cursor: usize, vocabulary: &Vocabulary) -> (usize, Vec
             let words: Vec<&str> = match find(name).map(|command| command.completes) {
                 Some(Completes::Commands) => COMMANDS.iter().map(|command| command.names[0]).collect(),
                 Some(Completes::Models) => vocabulary.models.iter().map(String::as_str).collect(),
+                Some(Completes::Skills) => vocabulary.skills.iter().map(String::as_str).collect(),
                 Some(Completes::Nothing) | None => Vec::new(),
             };
             let offers = words.into_iter().filter(|word| word.starts_with(argument));
@@ -114,12 +116,15 @@ mod tests {
     #[test]
     fn commands_and_their_arguments_complete_at_the_start_of_a_line() {
         let models = vec!["default".to_owned(), "demo".to_owned(), "fast".to_owned()];
-        let vocabulary = Vocabulary { models, ..Vocabulary::default() };
+        let skills = vec!["brew".to_owned(), "bake".to_owned()];
+        let vocabulary = Vocabulary { models, skills, ..Vocabulary::default() };
         for (line, at, expected) in [
             ("/m", 0, vec!["/model "]),
             ("/c", 0, vec!["/context", "/compact ", "/clear"]),
             ("/model de", 7, vec!["default", "demo"]),
-            ("/help sk", 6, vec!["skills"]),
+            ("/help sk", 6, vec!["skill", "skills"]),
+            ("/skill b", 7, vec!["brew", "bake"]),
+            ("/skill brew x", 7, vec![]),
             ("/tools x", 7, vec![]),
             ("say /m", 6, vec![]),
         ] {

@@ -62,6 +62,12 @@ pub trait ChatHost: Send {
     /// What `/stats` prints, with its last line feed.
     fn stats_table(&self) -> String;
 
+    /// Loads a skill, whose instructions go along with the next message; what to tell the person, or why not.
+    fn take_skill(&mut self, name: &str) -> Result<String, String>;
+
+    /// Takes a skill out of what is sent; what to tell the person, or why not.
+    fn unload_skill(&mut self, name: &str) -> Result<String, String>;
+
     /// Begins a new conversation; what to tell the person, or why not.
     fn clear(&mut self) -> Result<String, String>;
 }
@@ -191,6 +197,13 @@ pub async fn chat<H: ChatHost, W: Write + Send>(
                 continue;
             }
             Input::Command { action: Action::Exit, .. } => return code,
+            Input::Command { action: Action::Skill, argument } => match take_skill(host, &argument) {
+                Ok(task) => task,
+                Err(told) => {
+                    tell(out, &told);
+                    continue;
+                }
+            },
             Input::Command { action, argument } => {
                 interrupts.forget();
                 let told = tokio::select! {
@@ -222,6 +235,19 @@ pub async fn chat<H: ChatHost, W: Write + Send>(
     }
 }
 
+/// Puts a skill aside for the next message; the task that is one, or else what to tell the person.
+fn take_skill<H: ChatHost>(host: &mut H, argument: &str) -> Result<String, String> {
+    let (name, task) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
+    if name.is_empty() {
+        return Err("which skill? /skills shows them".to_owned());
+    }
+    let told = host.take_skill(name).map_err(|why| format!("error: {why}"))?;
+    match task.trim() {
+        "" => Err(told),
+        task => Ok(task.to_owned()),
+    }
+}
+
 /// One turn, or what was left of it after Ctrl-C; `None` when a second Ctrl-C came before it was tidied up.
 async fn turn<H: ChatHost>(host: &mut H, input: TurnInput, interrupts: &mut Interrupts) -> Option<TurnEnd> {
     tokio::select! {
@@ -243,6 +269,8 @@ async fn run_command<H: ChatHost>(host: &mut H, action: Action, argument: &str) 
         Action::Model => host.switch_model(argument),
         Action::Tools => Ok(host.tools_table()),
         Action::Skills => Ok(host.skills_table()),
+        Action::Unload if argument.is_empty() => Err("which skill? /skills shows what is loaded".to_owned()),
+        Action::Unload => host.unload_skill(argument),
         Action::Context => Ok(host.context_table()),
         Action::Compact if argument == "--dry-run" => Ok(host.compaction_table()),
         Action::Compact => host.compact(argument).await,
@@ -250,7 +278,7 @@ async fn run_command<H: ChatHost>(host: &mut H, action: Action, argument: &str) 
         Action::Pin => host.pin(argument),
         Action::Stats => Ok(host.stats_table()),
         Action::Clear => host.clear(),
-        Action::Exit => Ok(String::new()),
+        Action::Exit | Action::Skill => Ok(String::new()),
     };
     told.unwrap_or_else(|why| format!("error: {why}"))
 }
@@ -367,6 +395,15 @@ mod tests {
             "stats\n".to_owned()
         }
 
+        fn take_skill(&mut self, name: &str) -> Result<String, String> {
+            self.log.push(format!("skill {name}"));
+            if name == "brew" { Ok("with brew".to_owned()) } else { Err(format!("no skill {name}")) }
+        }
+
+        fn unload_skill(&mut self, name: &str) -> Result<String, String> {
+            Err(format!("{name} is not loaded"))
+        }
+
         fn clear(&mut self) -> Result<String, String> {
             self.log.push("clear".to_owned());
             Ok("a new conversation".to_owned())
@@ -408,6 +445,14 @@ mod tests {
         let (code, log, out) = run(&lines.map(text), true);
         assert_eq!((code, log.join("; ").as_str()), (0, "turn hello []; clear; turn /x []; turn /help []"));
         assert_eq!(out, "* default\nnow fast\nerror: no model no\na new conversation\n");
+    }
+
+    #[test]
+    fn a_skill_goes_along_with_its_task_or_with_the_next_message() {
+        let lines = ["/skill", "/skill brew", "/skill brew make  coffee", "/skill bru x"].map(text);
+        let (_, log, out) = run(&lines, true);
+        assert_eq!(log.join("; "), "skill brew; skill brew; turn make  coffee []; skill bru");
+        assert_eq!(out, "which skill? /skills shows them\nwith brew\nerror: no skill bru\n");
     }
 
     #[test]

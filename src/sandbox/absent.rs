@@ -2,14 +2,16 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::Plan;
+use super::places::Places;
 
 /// There is none.
 pub(super) enum Walls {}
 
 impl Walls {
-    pub fn build(_plan: &Plan, _temp: &Path) -> Result<Self, String> {
+    pub fn build(_plan: &Plan, _temp: &Path, _places: &[Arc<Places>]) -> Result<Self, String> {
         Err("none is known on this system".to_owned())
     }
 

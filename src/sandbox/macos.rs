@@ -3,7 +3,9 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
+use super::places::Places;
 use super::{Plan, credentials, profile};
 
 const PROGRAM: &str = "/usr/bin/sandbox-exec";
@@ -15,12 +17,12 @@ pub(super) struct Walls {
 impl Walls {
     /// # Errors
     /// When the program is not there.
-    pub fn build(plan: &Plan, temp: &Path) -> Result<Self, String> {
+    pub fn build(plan: &Plan, temp: &Path, places: &[Arc<Places>]) -> Result<Self, String> {
         if !Path::new(PROGRAM).exists() {
             return Err(format!("{PROGRAM} does not exist"));
         }
         let superuser = nix::unistd::geteuid().is_root();
-        Ok(Self { profile: profile::write(plan, temp, &credentials::paths(plan, superuser)) })
+        Ok(Self { profile: profile::write(plan, temp, places, &credentials::paths(plan, superuser)) })
     }
 
     /// The profile names what it hides; nothing has to be listed.

@@ -12,6 +12,7 @@ mod credentials;
 mod denial;
 #[cfg(any(target_os = "macos", test))]
 mod profile;
+mod places;
 mod protected;
 
 #[cfg(target_os = "linux")]
@@ -32,6 +33,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use tempfile::TempDir;
+
+use places::Places;
 
 pub use denial::Denial;
 pub use protected::{Protection, Undone};
@@ -65,6 +68,7 @@ pub struct Plan {
 pub struct Sandbox {
     plan: Plan,
     temp: OnceLock<TempDir>,
+    places: OnceLock<Vec<Arc<Places>>>,
     walls: Mutex<Option<Walls>>,
 }
 
@@ -79,7 +83,7 @@ impl Sandbox {
     /// Only remembers the plan.
     #[must_use]
     pub fn new(plan: Plan) -> Self {
-        Self { plan, temp: OnceLock::new(), walls: Mutex::default() }
+        Self { plan, temp: OnceLock::new(), places: OnceLock::new(), walls: Mutex::default() }
     }
 
     #[must_use]
@@ -98,8 +102,9 @@ impl Sandbox {
             return Ok(walls.clone());
         }
         let temp = self.temp_dir()?;
-        let system = system::Walls::build(&self.plan, &temp).map_err(Unavailable)?;
-        let built = Walls { system: Arc::new(system), temp, undone: self.plan.undone.clone() };
+        let places = self.places.get_or_init(|| places::of(&self.plan)).clone();
+        let system = system::Walls::build(&self.plan, &temp, &places).map_err(Unavailable)?;
+        let built = Walls { system: Arc::new(system), temp, places, undone: self.plan.undone.clone() };
         // A kernel may know the calls and refuse them all the same (a container's own filter).
         built.inside(|| ()).map_err(|error| Unavailable(error.to_string()))?;
         Ok(walls.insert(built).clone())
@@ -124,6 +129,8 @@ impl Sandbox {
 pub struct Walls {
     system: Arc<system::Walls>,
     temp: PathBuf,
+    /// What commands must not change.
+    places: Vec<Arc<Places>>,
     undone: PathBuf,
 }
 

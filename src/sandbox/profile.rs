@@ -2,11 +2,13 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::{Plan, credentials, protected};
+use super::places::Places;
+use super::{Plan, credentials};
 
 /// The profile's text. `hidden` can neither be read nor written.
-pub(super) fn write(plan: &Plan, temp: &Path, hidden: &[PathBuf]) -> String {
+pub(super) fn write(plan: &Plan, temp: &Path, places: &[Arc<Places>], hidden: &[PathBuf]) -> String {
     let mut text = "(version 1)\n(allow default)\n(deny file-write*)\n".to_owned();
     let mut rule = |verdict: &str, path: &Path| {
         let _ = writeln!(text, "({verdict} (subpath {}))", quoted(path));
@@ -15,7 +17,9 @@ pub(super) fn write(plan: &Plan, temp: &Path, hidden: &[PathBuf]) -> String {
     for dir in [plan.workspace.as_path(), temp].into_iter().chain(written.iter().map(PathBuf::as_path)) {
         rule("allow file-write*", dir);
     }
-    for path in protected::FILES.iter().chain(protected::DIRS).filter(|path| **path != ".git") {
+    // `.git` itself may be a directory, most of which is written by every commit.
+    let watched = places.iter().flat_map(|places| places.files.iter().chain(&places.dirs));
+    for path in watched.filter(|path| *path != Path::new(".git")) {
         rule("deny file-write*", &plan.workspace.join(path));
     }
     for path in hidden {
@@ -39,6 +43,7 @@ fn quoted(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sandbox::places;
 
     #[test]
     fn what_is_refused_comes_last() {
@@ -51,7 +56,7 @@ mod tests {
             temp_base: "/tmp".into(),
             undone: "/undone".into(),
         };
-        let text = write(&plan, Path::new("/tmp/agent-1"), &["/Users/x/.ssh".into()]);
+        let text = write(&plan, Path::new("/tmp/agent-1"), &places::of(&plan), &["/Users/x/.ssh".into()]);
         let at = |line: &str| text.find(line).unwrap_or_else(|| panic!("{line} is missing in\n{text}"));
         assert!(at("(deny file-write*)\n") < at("(allow file-write* (subpath \"/Users/x/a \\\"project\\\"\"))"));
         assert!(at("(allow file-write* (subpath \"/Users/x/.cache/tool\"))") < at(".git/hooks\"))"));

@@ -13,47 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Walls;
-
-/// Single files, from the root of the workspace. `.git` is one in a linked work tree.
-pub(super) const FILES: &[&str] = &[
-    ".git",
-    ".git/config",
-    ".git/config.worktree",
-    ".mcp.json",
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".zlogout",
-    ".envrc",
-    ".gitlab-ci.yml",
-    ".travis.yml",
-    ".drone.yml",
-    ".woodpecker.yml",
-    ".appveyor.yml",
-    "appveyor.yml",
-    "azure-pipelines.yml",
-    "bitbucket-pipelines.yml",
-    "Jenkinsfile",
-];
-
-/// Directories with everything in them.
-pub(super) const DIRS: &[&str] = &[
-    ".git/hooks",
-    ".agent",
-    ".husky",
-    ".github/workflows",
-    ".github/actions",
-    ".circleci",
-    ".buildkite",
-    ".woodpecker",
-    ".config/fish",
-];
+use super::places::Places;
 
 const MOST_ENTRIES: usize = 1000;
 const MOST_DEPTH: usize = 4;
@@ -65,7 +25,8 @@ const MOST_BYTES: u64 = 16 << 20;
 pub struct Protection {
     walls: Walls,
     workspace: PathBuf,
-    before: Option<Snapshot>,
+    /// Of the workspace itself, and of the repositories in it.
+    before: Vec<(Arc<Places>, Snapshot)>,
 }
 
 /// What a command had changed, by paths from the workspace.
@@ -87,7 +48,9 @@ impl Protection {
     /// Remembers how the protected files are. Where the boundary itself guards them there is nothing to remember.
     #[must_use]
     pub fn begin(walls: &Walls, workspace: &Path) -> Self {
-        let before = cfg!(target_os = "linux").then(|| Snapshot::of(workspace, None));
+        let places = if cfg!(target_os = "linux") { walls.places.as_slice() } else { &[] };
+        let remembered = |places: &Arc<Places>| (Arc::clone(places), Snapshot::of(workspace, places, None));
+        let before = places.iter().map(remembered).collect();
         Self { walls: walls.clone(), workspace: workspace.to_path_buf(), before }
     }
 
@@ -98,14 +61,18 @@ impl Protection {
     }
 
     fn undo(&mut self) -> Undone {
-        let Some(before) = self.before.take() else { return Undone::default() };
-        let after = Snapshot::of(&self.workspace, Some(&before));
-        let changes = before.changes(&after, &self.workspace);
+        let mut changes = Vec::new();
+        for (places, before) in self.before.drain(..) {
+            let after = Snapshot::of(&self.workspace, &places, Some(&before));
+            let found = before.changes(&after, &places, &self.workspace);
+            for (path, _) in &found {
+                let below = path.strip_prefix("/").unwrap_or(path);
+                keep(after.entries.get(path), &self.walls.undone.join(below));
+            }
+            changes.extend(found);
+        }
         if changes.is_empty() {
             return Undone::default();
-        }
-        for (path, _) in &changes {
-            keep(after.entries.get(path), &self.walls.undone.join(path));
         }
         let root = &self.workspace;
         let put_back = |changes: Vec<(PathBuf, Option<Entry>)>| {
@@ -134,7 +101,8 @@ struct Snapshot {
     entries: BTreeMap<PathBuf, Entry>,
     /// False when there was more than is looked at.
     whole: bool,
-    has_git: bool,
+    /// Those of the repositories that are there.
+    repositories: Vec<PathBuf>,
     bytes: u64,
 }
 
@@ -172,18 +140,18 @@ impl PartialEq for Entry {
 
 impl Snapshot {
     /// `known` saves reading what has not been touched since.
-    fn of(root: &Path, known: Option<&Self>) -> Self {
-        let mut snapshot =
-            Self { entries: BTreeMap::new(), whole: true, has_git: root.join(".git").is_dir(), bytes: 0 };
-        for path in FILES {
-            snapshot.look(root, Path::new(path), known);
+    fn of(root: &Path, places: &Places, known: Option<&Self>) -> Self {
+        let repositories = places.repositories.iter().filter(|dir| root.join(dir).is_dir()).cloned().collect();
+        let mut snapshot = Self { entries: BTreeMap::new(), whole: true, repositories, bytes: 0 };
+        for path in &places.files {
+            snapshot.look(root, path, known);
         }
-        for dir in DIRS {
+        for dir in &places.dirs {
             // A link in place of the directory, or of one above it, counts as a change.
-            for dir in Path::new(dir).ancestors().filter(|dir| !dir.as_os_str().is_empty()) {
+            for dir in dir.ancestors().filter(|dir| !dir.as_os_str().is_empty()) {
                 snapshot.look(root, dir, known);
             }
-            snapshot.walk(root, Path::new(dir), known, MOST_DEPTH);
+            snapshot.walk(root, dir, known, MOST_DEPTH);
         }
         snapshot
     }
@@ -239,15 +207,19 @@ impl Snapshot {
 
     /// What has to be put back: what was there before, or that nothing was. New things come first, for one may be a
     /// link that stands in the way.
-    fn changes(&self, after: &Self, root: &Path) -> Vec<(PathBuf, Option<Entry>)> {
-        // A repository that is gone has nothing left that could run.
-        let lost_git = self.has_git && !root.join(".git").exists();
+    fn changes(&self, after: &Self, places: &Places, root: &Path) -> Vec<(PathBuf, Option<Entry>)> {
+        // A repository that is gone has nothing left that could run, nor has a pointer whose directory is.
+        let lost = |path: &Path| {
+            let in_lost = |dir: &&PathBuf| path.starts_with(dir) && !after.repositories.contains(dir);
+            let is_orphan = places.pointers.iter().any(|pointer| pointer == path)
+                && path.parent().is_some_and(|dir| !root.join(dir).exists());
+            is_orphan || self.repositories.iter().any(|dir| in_lost(&dir))
+        };
         let new = after.entries.iter().filter(|(path, entry)| {
             self.whole && !self.entries.contains_key(*path) && !(is_git_config(path) && self.is_fresh(entry))
         });
-        let changed = self.entries.iter().filter(|(path, entry)| {
-            after.entries.get(*path) != Some(*entry) && !(lost_git && path.starts_with(".git"))
-        });
+        let changed =
+            self.entries.iter().filter(|(path, entry)| after.entries.get(*path) != Some(*entry) && !lost(path));
         let changed = changed.map(|(path, entry)| (path.clone(), Some(entry.clone())));
         new.map(|(path, _)| (path.clone(), None)).chain(changed).collect()
     }
@@ -272,7 +244,7 @@ impl Snapshot {
             }
             None => matches!(line.trim(), "" | "[core]"),
         };
-        !self.has_git && text.lines().all(plain)
+        self.repositories.is_empty() && text.lines().all(plain)
     }
 }
 
@@ -282,7 +254,7 @@ fn is_git_config(path: &Path) -> bool {
 
 /// Git runs no hook of this name.
 fn is_sample(path: &Path) -> bool {
-    path.starts_with(".git/hooks") && path.extension().is_some_and(|end| end == "sample")
+    path.parent().is_some_and(|dir| dir.ends_with("hooks")) && path.extension().is_some_and(|end| end == "sample")
 }
 
 /// Keeps what is about to be undone: it may have been a person who changed it meanwhile. A copy that cannot be kept

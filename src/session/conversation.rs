@@ -36,6 +36,8 @@ pub(super) struct Conversation {
     noted: Option<(String, CallTelemetry)>,
     /// What tools keep beside the messages.
     pub state: Map<String, Value>,
+    /// What came in from outside first, if anything did.
+    pub taint: Option<String>,
 }
 
 impl Conversation {

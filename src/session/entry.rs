@@ -10,6 +10,7 @@
 //! {"type":"telemetry","call_id":…,"tool_name":…,…}      what the call cost whose answer follows
 //! {"type":"turn.completed","stop":…,"time":…}
 //! {"type":"state","changes":{"todo":[…]},"time":…}      keys of the session's state; null removes one
+//! {"type":"taint","source":"content from …","time":…}  what came in from outside; from here on more is asked
 //! {"type":"edited","time":…,"reason":{"compressed":{…}},"edits":[{"n":2,"message":{…}},{"n":3}]}   what is sent changes
 //! {"type":"restored","time":…}                         everything is sent again as it was said
 //! {"type":"pinned","numbers":[1,2],"time":…}           what no compression touches
@@ -100,6 +101,8 @@ pub(super) enum Entry<'a> {
     Switched { agent: &'a str, model: &'a str, time: &'a str },
     #[serde(rename = "state")]
     State { changes: &'a Map<String, Value>, time: &'a str },
+    #[serde(rename = "taint")]
+    Taint { source: &'a str, time: &'a str },
     #[serde(rename = "turn.completed")]
     TurnCompleted { stop: &'a str, time: &'a str },
 }
@@ -118,6 +121,7 @@ pub(super) enum Line {
     Switched(Answering),
     Telemetry(Box<CallCost>),
     State(Changes),
+    Taint(Tainted),
     /// Nothing that changes the conversation, or a type of a later version.
     Other,
 }
@@ -164,6 +168,12 @@ pub(super) struct CallCost {
     pub telemetry: CallTelemetry,
 }
 
+/// What came in from outside.
+#[derive(Debug, Deserialize)]
+pub(super) struct Tainted {
+    pub source: String,
+}
+
 /// What of the state changed.
 #[derive(Debug, Deserialize)]
 pub(super) struct Changes {
@@ -192,6 +202,7 @@ impl Line {
             "partial.void" => Self::PartialVoid,
             "switched" => Self::Switched(serde_json::from_slice(line)?),
             "state" => Self::State(serde_json::from_slice(line)?),
+            "taint" => Self::Taint(serde_json::from_slice(line)?),
             "turn.started" => Self::TurnStarted,
             // Figures of a later version are no reason to call the log damaged.
             "telemetry" => serde_json::from_slice(line).map_or(Self::Other, Self::Telemetry),

@@ -230,6 +230,24 @@ impl Session {
         self.conversation.update(changes);
     }
 
+    /// What of the outside has entered the conversation (`content from https://…`). It stays, whatever becomes of the
+    /// messages.
+    #[must_use]
+    pub fn taint(&self) -> Option<&str> {
+        self.conversation.taint.as_deref()
+    }
+
+    /// Notes that something of the outside enters the conversation; false where something did before. Secrets must be
+    /// out of the source. It belongs before the message that holds it, and reaches the disk with that.
+    pub fn mark_tainted(&mut self, source: &str, now: Timestamp) -> bool {
+        if self.conversation.taint.is_some() {
+            return false;
+        }
+        self.push(&Entry::Taint { source, time: &stamp(now) });
+        self.conversation.taint = Some(source.to_owned());
+        true
+    }
+
     /// The text and the reasoning of the reply that is streaming.
     #[must_use]
     pub fn partial(&self) -> (&str, &str) {
@@ -516,6 +534,18 @@ mod tests {
         assert_eq!(contents, ["rules", "hello", "a", "found", "b", "go on", "c"]);
         drop(session);
         assert_eq!(store.read(&id).expect("sound").0.messages().len(), 7, "and it stays restored");
+    }
+
+    #[test]
+    fn what_came_in_from_outside_stays_known_when_its_message_is_compressed() {
+        let (_dir, store, mut session) = begun();
+        assert!(session.mark_tainted("content of `/x`", NOON) && !session.mark_tainted("content of `/y`", NOON));
+        session.record(user("go on"), NOON).expect("written");
+        session.edit(&compression(), vec![Edit { number: 1, message: None }], NOON).expect("written");
+        let id = session.id().to_owned();
+        drop(session);
+        let (session, _) = store.open(&id, NOON).expect("a sound log");
+        assert_eq!(session.taint(), Some("content of `/x`"));
     }
 
     #[test]

@@ -118,6 +118,9 @@ impl Replayed {
             Line::PartialVoid => self.partial = Piece::default(),
             Line::Switched(now) => self.conversation.switch(&now.agent, &now.model),
             Line::State(state) => self.conversation.update(state.changes),
+            Line::Taint(taint) => {
+                self.conversation.taint.get_or_insert(taint.source);
+            }
             Line::TurnStarted => self.conversation.turns += 1,
             Line::Telemetry(cost) => self.conversation.note(&cost.call_id, cost.telemetry),
             Line::Other => {}

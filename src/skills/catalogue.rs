@@ -5,22 +5,28 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::builtin::{self, Dir};
+use crate::config::{SkillDir, SkillScope};
 use crate::frontmatter;
 use crate::text;
 
-use super::discover;
+use super::allowed::Allowed;
+use super::body::Body;
+use super::discover::{self, FILE};
 use super::error::{SkillError, SkillErrorKind};
-use super::folder::{Folder, Page, Window, and_more};
-use super::header;
+use super::folder::{Folder, LARGEST, Page, Window};
+use super::header::{self, DESCRIPTION_CHARS, Header, NAME_CHARS};
+use super::note::{self, Note};
+use super::rendering::{self, Subject, Variables};
 use super::unpack::unpack;
 
 /// All skills that can be loaded, by name.
 #[derive(Debug)]
 pub struct Catalogue {
     skills: BTreeMap<String, Skill>,
-    warnings: Vec<String>,
+    notes: Vec<Note>,
     /// Built-in skills are unpacked below it.
     cache: PathBuf,
+    around: Variables,
 }
 
 /// What is known of a skill before it is loaded.
@@ -29,8 +35,17 @@ pub struct Skill {
     pub name: String,
     /// On one line.
     pub description: String,
-    /// The `SKILL.md` of the skill of the same name from a lower directory, which is not used.
-    pub hides: Option<String>,
+    pub scope: SkillScope,
+    pub license: Option<String>,
+    pub compatibility: Option<String>,
+    /// What it asks to use without questions.
+    pub allowed_tools: Vec<Allowed>,
+    /// The model is not told of it; people load it.
+    pub is_hidden: bool,
+    /// Its body is rendered when it is loaded.
+    pub is_template: bool,
+    /// The `SKILL.md` of skills of the same name that are farther away and not used, nearest first.
+    pub hides: Vec<String>,
     pub(super) place: Place,
 }
 
@@ -46,75 +61,79 @@ pub(super) enum Place {
     },
 }
 
-/// A skill's instructions.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Body {
-    pub name: String,
-    /// `SKILL.md` without its head.
-    pub text: String,
-    /// The file that the text is from, for people.
-    pub path: String,
-    /// What relative paths in the text are relative to. `None` when a built-in skill could not be unpacked: its
-    /// files can be read as references all the same.
-    pub directory: Option<PathBuf>,
-    /// The files beside `SKILL.md`, relative to the directory, sorted.
-    pub files: Vec<String>,
-    /// How many more files there are than `files` names.
-    pub more_files: usize,
-}
-
-impl Body {
-    /// What it costs, as an estimate: bytes over four.
-    #[must_use]
-    pub fn tokens(&self) -> u64 {
-        self.text.len() as u64 / 4
-    }
-
-    /// Its files on one line; empty where there are none.
-    #[must_use]
-    pub fn listing(&self) -> String {
-        self.files.join(", ") + &and_more(self.more_files)
-    }
-}
-
 impl Skill {
+    pub(super) fn new(name: String, description: String, header: Header, scope: SkillScope, place: Place) -> Self {
+        Self {
+            name: text::one_line(&name, NAME_CHARS + 1),
+            description: text::one_line(&description, DESCRIPTION_CHARS + 1),
+            scope,
+            license: header.license,
+            compatibility: header.compatibility,
+            allowed_tools: header.allowed_tools.iter().map(|entry| Allowed::read(entry)).collect(),
+            is_hidden: header.is_hidden,
+            is_template: header.is_template,
+            hides: Vec::new(),
+            place,
+        }
+    }
+
     /// Its `SKILL.md`, for people.
     #[must_use]
     pub fn path(&self) -> String {
         match &self.place {
-            Place::Builtin(dir) => format!("built-in skills/{}/SKILL.md", dir.path().display()),
+            Place::Builtin(dir) => format!("built-in skills/{}/{FILE}", dir.path().display()),
             Place::Folder { file, .. } => file.display().to_string(),
         }
     }
 }
 
 impl Catalogue {
-    /// The built-in skills and those below `dirs`, lowest first: a later one hides an earlier one of its name.
-    /// `cache` is the directory of what can be made again.
+    /// The built-in skills and those of `dirs`, lowest first: a later one hides an earlier one of its name. `cache` is
+    /// the directory of what can be made again; `around` is what bodies that are templates may read.
     #[must_use]
-    pub fn discover(dirs: &[PathBuf], cache: &Path) -> Self {
+    pub fn discover(dirs: &[SkillDir], cache: &Path, around: Variables) -> Self {
         let cache = cache.join("skills").join(env!("CARGO_PKG_VERSION"));
-        let mut catalogue = Self { skills: BTreeMap::new(), warnings: Vec::new(), cache };
+        let mut catalogue = Self { skills: BTreeMap::new(), notes: Vec::new(), cache, around };
         for dir in builtin::SKILLS.dirs() {
             catalogue.add_builtin(dir);
         }
-        for dir in dirs {
-            let found = discover::skills(dir, &mut catalogue.warnings);
-            catalogue.add(found);
+        let roots: Vec<(&SkillDir, PathBuf)> =
+            dirs.iter().filter_map(|dir| Some((dir, discover::root(dir, &mut catalogue.notes)?))).collect();
+        let real: Vec<PathBuf> = roots.iter().map(|(_, root)| root.clone()).collect();
+        for (at, (dir, root)) in roots.iter().enumerate() {
+            // What is named twice is read once, where it is nearest.
+            if !real[at + 1..].contains(root) {
+                let found = discover::folders(dir, root, &real, &mut catalogue.notes);
+                let skills =
+                    found.iter().filter_map(|found| discover::skill(found, dir.scope, &mut catalogue.notes));
+                let skills = skills.collect();
+                catalogue.add(skills);
+            }
         }
         catalogue
     }
 
-    /// What was left out or overlooked while discovering: one sentence each. That one skill hides another is how
-    /// skills are replaced, and no warning ([`Skill::hides`]).
+    /// What is worth a line when a run begins.
     #[must_use]
-    pub fn warnings(&self) -> &[String] {
-        &self.warnings
+    pub fn warnings(&self) -> Vec<String> {
+        note::told(&self.notes)
+    }
+
+    /// Everything that was left out or overlooked. That one skill hides another is how skills are replaced, and not
+    /// among it ([`Skill::hides`]).
+    #[must_use]
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
     }
 
     /// Sorted by name.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Skill> {
         self.skills.values()
+    }
+
+    /// Those that the model may load, sorted by name.
+    pub fn offered(&self) -> impl Iterator<Item = &Skill> {
+        self.iter().filter(|skill| !skill.is_hidden)
     }
 
     /// Where the files of skills lie, unpacked ones included: what the model may read besides the workspace.
@@ -143,26 +162,27 @@ impl Catalogue {
     /// # Errors
     /// With the nearest names when there is none.
     pub fn get(&self, name: &str) -> Result<&Skill, SkillError> {
-        self.skills.get(name).ok_or_else(|| {
-            let names = || self.skills.keys().map(String::as_str);
-            let known = match text::nearest(name, names()).as_slice() {
-                [] if self.skills.is_empty() => "there are no skills".to_owned(),
-                [] => format!("known: {}", names().collect::<Vec<_>>().join(", ")),
-                near => format!("did you mean {}?", near.join(" or ")),
-            };
-            SkillError::new(SkillErrorKind::Unknown, format!("there is no skill `{name}`; {known}"))
-        })
+        self.skills.get(name).ok_or_else(|| unknown(name, self.skills.keys().map(String::as_str)))
     }
 
-    /// The instructions of a skill. A built-in one is unpacked, so that its files have paths.
+    /// The same for a model, which knows nothing of hidden ones.
     ///
     /// # Errors
-    /// When there is no such skill, or its `SKILL.md` can no longer be read.
-    pub fn load(&self, name: &str) -> Result<Body, SkillError> {
+    /// With the nearest names when there is none.
+    pub fn get_offered(&self, name: &str) -> Result<&Skill, SkillError> {
+        let skill = self.skills.get(name).filter(|skill| !skill.is_hidden);
+        skill.ok_or_else(|| unknown(name, self.offered().map(|skill| skill.name.as_str())))
+    }
+
+    /// The instructions of a skill; `arguments` are for a body that is a template. A built-in skill is unpacked, so
+    /// that its files have paths.
+    ///
+    /// # Errors
+    /// When there is no such skill, its `SKILL.md` can no longer be read, or cannot be rendered.
+    pub fn load(&self, name: &str, arguments: &str) -> Result<Body, SkillError> {
         let skill = self.get(name)?;
-        let unreadable = |why: String| {
-            SkillError::new(SkillErrorKind::Unreadable, format!("{} cannot be read: {why}", skill.path()))
-        };
+        let unusable = |why: String| SkillError::new(SkillErrorKind::Unreadable, why);
+        let unreadable = |why: String| unusable(format!("{} cannot be read: {why}", skill.path()));
         let unpacked = self.cache.join(name);
         let (source, folder, directory) = match &skill.place {
             Place::Builtin(dir) => {
@@ -170,18 +190,28 @@ impl Catalogue {
                 let directory = unpack(dir, &unpacked).ok().map(|()| unpacked.clone());
                 (text, Folder::Builtin(dir, &unpacked), directory)
             }
-            Place::Folder { dir, file } => {
-                let bytes = fs::read(file).map_err(|error| unreadable(error.to_string()))?;
-                let text = String::from_utf8_lossy(&bytes).into_owned();
-                (text, Folder::Disk(dir), Some(dir.clone()))
-            }
+            Place::Folder { dir, file } => (read(file).map_err(unreadable)?, Folder::Disk(dir), Some(dir.clone())),
         };
-        let body = frontmatter::split(&source).map_err(|error| unreadable(error.message))?.body;
+        let parts = frontmatter::split(&source).map_err(|error| unreadable(error.message))?;
+        let text = parts.body.trim();
+        let blank = parts.body.len() - parts.body.trim_start().len();
+        let first_line = parts.body_line + parts.body[..blank].matches('\n').count();
+        let (text, first_line) = if skill.is_template {
+            let subject = Subject { name, directory: directory.as_deref(), arguments };
+            let rendered = rendering::render(text, &subject, &self.around).map_err(|(line, why)| {
+                let line = line.map_or(String::new(), |line| format!(":{}", first_line + line - 1));
+                unusable(format!("{}{line}: the body cannot be rendered: {why}", skill.path()))
+            })?;
+            (rendered.trim().to_owned(), None)
+        } else {
+            (text.to_owned(), Some(first_line))
+        };
         let (files, more_files) = folder.files();
-        let path = directory.as_ref().map(|dir| dir.join("SKILL.md").display().to_string());
+        let path = directory.as_ref().map(|dir| dir.join(FILE).display().to_string());
         Ok(Body {
             name: name.to_owned(),
-            text: body.trim().to_owned(),
+            text,
+            first_line,
             path: match &skill.place {
                 Place::Builtin(_) => path.unwrap_or_else(|| skill.path()),
                 Place::Folder { .. } => skill.path(),
@@ -205,9 +235,11 @@ impl Catalogue {
     }
 
     fn add_builtin(&mut self, dir: &'static Dir<'static>) {
-        let Some(header) = builtin_text(dir).and_then(|text| header::read(text).ok()) else { return };
-        if let (Some(name), Some(description)) = (header.name, header.description) {
-            self.skills.insert(name.clone(), Skill { name, description, hides: None, place: Place::Builtin(dir) });
+        let head = builtin_text(dir).and_then(|text| frontmatter::split(text).ok()?.head);
+        let Some(mut header) = head.and_then(|head| header::read(head).ok()) else { return };
+        if let (Some(name), Some(description)) = (header.name.take(), header.description.take()) {
+            let skill = Skill::new(name, description, header, SkillScope::BuiltIn, Place::Builtin(dir));
+            self.skills.insert(skill.name.clone(), skill);
         }
     }
 
@@ -216,27 +248,49 @@ impl Catalogue {
     fn add(&mut self, found: Vec<Skill>) {
         let mut new: BTreeMap<String, Skill> = BTreeMap::new();
         for skill in found {
-            match new.get(&skill.name) {
-                Some(first) => self.warnings.push(format!(
-                    "{} is left out: {} has the same name `{}`",
-                    skill.path(),
-                    first.path(),
-                    skill.name
-                )),
-                None => {
-                    new.insert(skill.name.clone(), skill);
-                }
+            if let Some(first) = new.get(&skill.name) {
+                let message = format!("{} has the same name `{}`", first.path(), skill.name);
+                self.notes.push(Note { path: skill.path(), line: None, message, used: false });
+            } else {
+                new.insert(skill.name.clone(), skill);
             }
         }
-        for (name, skill) in new {
-            let hides = self.skills.get(&name).map(Skill::path);
-            self.skills.insert(name, Skill { hides, ..skill });
+        for (name, mut skill) in new {
+            if let Some(below) = self.skills.remove(&name) {
+                skill.hides = std::iter::once(below.path()).chain(below.hides).collect();
+            }
+            self.skills.insert(name, skill);
         }
     }
 }
 
+fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> SkillError {
+    const MOST: usize = 30;
+    let names: Vec<&str> = names.collect();
+    let known = match text::nearest(name, names.iter().copied()).as_slice() {
+        [] if names.is_empty() => "there are no skills".to_owned(),
+        [] if names.len() <= MOST => format!("known: {}", names.join(", ")),
+        [] => format!("known: {}, … and {} more", names[..MOST].join(", "), names.len() - MOST),
+        near => format!("did you mean {}?", near.join(" or ")),
+    };
+    let name = text::one_line(name, 80);
+    SkillError::new(SkillErrorKind::Unknown, format!("there is no skill `{name}`; {known}"))
+}
+
+/// A `SKILL.md` of a size that can be read.
+fn read(file: &Path) -> Result<String, String> {
+    let data = fs::metadata(file).map_err(|error| error.to_string())?;
+    if !data.is_file() {
+        return Err("it is no file".to_owned());
+    }
+    if data.len() > LARGEST {
+        return Err(format!("it is larger than {} MiB", LARGEST / 1024 / 1024));
+    }
+    fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).map_err(|error| error.to_string())
+}
+
 fn builtin_text(dir: &Dir<'static>) -> Option<&'static str> {
-    let file = dir.files().find(|file| file.path().ends_with("SKILL.md"))?;
+    let file = dir.files().find(|file| file.path().ends_with(FILE))?;
     std::str::from_utf8(file.contents()).ok()
 }
 
@@ -246,7 +300,8 @@ mod tests {
     use std::path::Path;
 
     use super::Catalogue;
-    use crate::skills::{Content, SkillErrorKind, Window};
+    use crate::config::{SkillDir, SkillScope};
+    use crate::skills::{Content, Note, SkillErrorKind, Variables, Window};
 
     const ALL: Window = Window { offset: 1, limit: usize::MAX, bytes: usize::MAX };
 
@@ -257,9 +312,10 @@ mod tests {
     }
 
     fn discover(root: &Path, dirs: &[&str]) -> Catalogue {
-        let dirs: Vec<_> = dirs.iter().map(|dir| root.join(dir)).collect();
-        let mut catalogue = Catalogue::discover(&dirs, &root.join("cache"));
-        catalogue.retain(|name| name != "workspace-tour");
+        let user = |dir: &&str| SkillDir::new(root.join(dir), SkillScope::User, None);
+        let dirs: Vec<_> = dirs.iter().map(user).collect();
+        let mut catalogue = Catalogue::discover(&dirs, &root.join("cache"), Variables::default());
+        catalogue.retain(|name| crate::builtin::SKILLS.get_dir(name).is_none());
         catalogue
     }
 
@@ -282,12 +338,13 @@ mod tests {
         let catalogue = discover(root, &["s", "absent"]);
         assert_eq!(names(&catalogue), ["Named-Otherwise", "a", "b"]);
         assert_eq!(catalogue.get("a").expect("there").description, "Two lines");
-        assert_eq!(catalogue.load("b").expect("there").text, "B");
-        let warnings = catalogue.warnings().join("\n");
+        assert_eq!(catalogue.load("b", "").expect("there").text, "B");
+        let warnings: Vec<String> = catalogue.notes().iter().map(Note::to_string).collect();
+        let warnings = warnings.join("\n");
         for expected in [
             "mute/SKILL.md is left out: it has no description",
-            "plain/SKILL.md is left out: it does not begin with",
-            "b/SKILL.md: its head is not YAML",
+            "plain/SKILL.md:1 is left out: it does not begin with",
+            "b/SKILL.md:3: its head is not YAML",
             "its name `Named-Otherwise` differs from its directory `other`",
             "should be lowercase",
         ] {
@@ -307,8 +364,9 @@ mod tests {
         let catalogue = discover(root, &["far", "near"]);
         let skill = catalogue.get("x").expect("there");
         assert_eq!(skill.description, "near");
-        assert!(skill.hides.as_ref().is_some_and(|path| path.ends_with("far/x/SKILL.md")), "{skill:?}");
-        let warnings = catalogue.warnings().join("\n");
+        assert!(skill.hides.len() == 1 && skill.hides[0].ends_with("far/x/SKILL.md"), "{skill:?}");
+        let warnings: Vec<String> = catalogue.notes().iter().map(Note::to_string).collect();
+        let warnings = warnings.join("\n");
         assert!(warnings.contains("has the same name `x`") && !warnings.contains("far"), "{warnings}");
     }
 
@@ -331,7 +389,7 @@ mod tests {
         }
         let catalogue = discover(root, &["s"]);
         assert_eq!(names(&catalogue), ["a"], "a link out of the directory is no skill");
-        assert_eq!(catalogue.load("a").expect("there").files, ["docs/x.md", "latin.txt", "logo.png"]);
+        assert_eq!(catalogue.load("a", "").expect("there").files, ["docs/x.md", "latin.txt", "logo.png"]);
 
         let absolute = root.join("s/a/docs/x.md");
         for path in ["docs/x.md", "./docs/../docs/x.md", absolute.to_str().expect("plain")] {
@@ -381,19 +439,19 @@ mod tests {
     #[test]
     fn a_built_in_skill_is_unpacked_once_and_repaired() {
         let root = tempfile::tempdir().expect("a directory");
-        let catalogue = Catalogue::discover(&[], root.path());
-        let body = catalogue.load("workspace-tour").expect("built in");
+        let catalogue = Catalogue::discover(&[], root.path(), Variables::default());
+        let body = catalogue.load("workspace-tour", "").expect("built in");
         let reference = body.directory.expect("unpacked").join("references/reading-order.md");
         let whole = fs::read(&reference).expect("unpacked");
         let untouched = fs::metadata(&reference).expect("a file").modified().expect("a time");
-        catalogue.load("workspace-tour").expect("again");
+        catalogue.load("workspace-tour", "").expect("again");
         assert_eq!(fs::metadata(&reference).expect("a file").modified().expect("a time"), untouched);
         fs::write(&reference, "broken").expect("a file");
-        catalogue.load("workspace-tour").expect("again");
+        catalogue.load("workspace-tour", "").expect("again");
         assert_eq!(fs::read(&reference).expect("repaired"), whole);
 
-        let nowhere = Catalogue::discover(&[], &reference);
-        assert_eq!(nowhere.load("workspace-tour").expect("without a place").directory, None);
+        let nowhere = Catalogue::discover(&[], &reference, Variables::default());
+        assert_eq!(nowhere.load("workspace-tour", "").expect("without a place").directory, None);
         assert!(nowhere.reference("workspace-tour", "references/reading-order.md", ALL).is_ok());
     }
 }

@@ -1,146 +1,212 @@
 //! Which folders below a directory are skills: those that hold a `SKILL.md`.
 //!
-//! A skill's own folder is not searched for more of them. The search is bounded, passes over `.git`,
-//! `node_modules` and hidden directories, and follows a link only to a place below the directory it began in.
+//! A skill's own folder is not searched for more of them. The search is bounded, passes over `.git`, `node_modules`,
+//! hidden and git-ignored directories, and follows a link only to a place below the directory it began in. Of each
+//! file the head is read, and nothing after it.
 
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use crate::config::{SkillDir, SkillScope};
 use crate::text;
 
 use super::catalogue::{Place, Skill};
-use super::header;
+use super::header::{self, DESCRIPTION_CHARS, NAME_CHARS, Remark};
+use super::ignored::Ignored;
+use super::note::Note;
 
+/// The file that makes a folder a skill.
+pub(super) const FILE: &str = "SKILL.md";
+/// What people write who do not know that case matters.
+pub(super) const FILE_IN_LOWERCASE: &str = "skill.md";
 /// How deep below the directory a skill may lie.
 const DEPTH: usize = 4;
 /// The most directories that are looked into.
-const MOST_DIRECTORIES: usize = 2000;
+const MOST_DIRECTORIES: usize = 4000;
 /// How much of a `SKILL.md` is read for the catalogue: the head has to end within it.
 const HEAD_BYTES: u64 = 64 * 1024;
-/// The longest name and description by the standard, in characters.
-const NAME_CHARS: usize = 64;
-const DESCRIPTION_CHARS: usize = 1024;
 
-/// The skills below `root`, in the order of their paths. What is not loaded, or only just, is told in `warnings`.
-pub(super) fn skills(root: &Path, warnings: &mut Vec<String>) -> Vec<Skill> {
-    match root.canonicalize() {
-        Ok(root) => Search { root, seen: HashSet::new(), skills: Vec::new(), warnings }.run(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => {
-            warnings.push(format!("skills in {} are left out: {error}", root.display()));
-            Vec::new()
+/// A folder that is a skill, and the file that makes it one.
+pub(super) type Found = (PathBuf, PathBuf);
+
+/// The folders below a directory whose real path is `root` that are skills, in the order of their paths. A link from
+/// it into one of the `others` leads to what is found there.
+pub(super) fn folders(dir: &SkillDir, root: &Path, others: &[PathBuf], notes: &mut Vec<Note>) -> Vec<Found> {
+    let ignored = dir.top.as_deref().map(|top| Ignored::above(top, root)).unwrap_or_default();
+    let mut search =
+        Search { root, others, ignored, seen: HashSet::from([root.to_path_buf()]), found: Vec::new(), notes };
+    search.descend(root, 0);
+    search.found
+}
+
+/// The skill of a folder, if its head can be understood.
+pub(super) fn skill((dir, file): &Found, scope: SkillScope, notes: &mut Vec<Note>) -> Option<Skill> {
+    let path = || file.display().to_string();
+    let mut leave_out = |line, message| {
+        notes.push(Note { path: path(), line, message, used: false });
+        None
+    };
+    let is_link = file.symlink_metadata().is_ok_and(|data| data.is_symlink());
+    if is_link && !file.canonicalize().is_ok_and(|real| real.starts_with(dir)) {
+        return leave_out(None, format!("it is a link out of {}", dir.display()));
+    }
+    if !file.is_file() {
+        return leave_out(None, "it is no file".to_owned());
+    }
+    let mut header = match read_head(file).and_then(|head| header::read(&head)) {
+        Ok(header) => header,
+        Err((line, why)) => return leave_out(line, why),
+    };
+    let Some(description) = header.description.take() else {
+        return leave_out(None, "it has no description".to_owned());
+    };
+    let folder = dir.file_name().unwrap_or_default().to_string_lossy();
+    let name = header.name.take().unwrap_or_else(|| folder.clone().into_owned());
+    header.remarks.extend(doubts(&name, &description, &folder));
+    let note = |(line, message)| Note { path: path(), line, message, used: true };
+    notes.extend(std::mem::take(&mut header.remarks).into_iter().map(note));
+    Some(Skill::new(name, description, header, scope, Place::Folder { dir: dir.clone(), file: file.clone() }))
+}
+
+/// The real path of a directory of skills; `None` where it does not exist, or cannot be used, which is noted.
+pub(super) fn root(dir: &SkillDir, notes: &mut Vec<Note>) -> Option<PathBuf> {
+    let missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    let message = match (dir.dir.canonicalize(), dir.top.as_deref()) {
+        (Ok(root), Some(top)) if !root.starts_with(top) => format!("it is a link out of {}", top.display()),
+        (Ok(root), _) => return Some(root),
+        (Err(error), _) if missing(&error) && dir.scope != SkillScope::Configured => return None,
+        (Err(error), _) => error.to_string(),
+    };
+    notes.push(Note { path: dir.dir.display().to_string(), line: None, message, used: false });
+    None
+}
+
+/// What stands between the dashes that a file opens with. Nothing after them is read.
+///
+/// # Errors
+/// Why there is no head, or it cannot be read.
+pub(super) fn read_head(file: &Path) -> Result<String, Remark> {
+    let unreadable = |error: io::Error| (None, error.to_string());
+    let mut reader = BufReader::with_capacity(4096, File::open(file).map_err(unreadable)?.take(HEAD_BYTES));
+    let (mut head, mut line) = (Vec::new(), Vec::new());
+    let mut is_open = false;
+    loop {
+        line.clear();
+        if reader.read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
+            let why = if is_open {
+                format!("its head is not closed by a line of three dashes within {} KiB", HEAD_BYTES / 1024)
+            } else {
+                "it is empty".to_owned()
+            };
+            return Err((Some(1), why));
+        }
+        let unmarked = line.strip_prefix("\u{feff}".as_bytes()).filter(|_| !is_open).unwrap_or(&line);
+        match (is_open, unmarked.trim_ascii_end() == b"---") {
+            (false, true) => is_open = true,
+            (false, false) => return Err((Some(1), "it does not begin with a line of three dashes".to_owned())),
+            (true, true) => return Ok(String::from_utf8_lossy(&head).into_owned()),
+            (true, false) => head.extend_from_slice(&line),
         }
     }
 }
 
 struct Search<'a> {
     /// Links followed.
-    root: PathBuf,
+    root: &'a Path,
+    others: &'a [PathBuf],
+    ignored: Ignored,
     seen: HashSet<PathBuf>,
-    skills: Vec<Skill>,
-    warnings: &'a mut Vec<String>,
+    found: Vec<Found>,
+    notes: &'a mut Vec<Note>,
 }
 
 impl Search<'_> {
-    fn run(mut self) -> Vec<Skill> {
-        self.descend(&self.root.clone(), 0);
-        self.skills
+    /// Looks into a directory that is no skill, or is only one by a name in lowercase.
+    fn descend(&mut self, dir: &Path, depth: usize) {
+        let mut entries: Vec<(OsString, fs::FileType)> = match fs::read_dir(dir) {
+            Ok(entries) => {
+                let entry = |entry: fs::DirEntry| Some((entry.file_name(), entry.file_type().ok()?));
+                entries.filter_map(|found| entry(found.ok()?)).collect()
+            }
+            Err(error) => return self.leave_out(dir, error.to_string()),
+        };
+        let named = |name: &str| entries.iter().any(|(file, kind)| file == name && !kind.is_dir());
+        if depth > 0 && named(FILE_IN_LOWERCASE) {
+            return self.found.push((dir.to_path_buf(), dir.join(FILE_IN_LOWERCASE)));
+        }
+        if depth == DEPTH {
+            return;
+        }
+        let has_ignore_file = named(".gitignore");
+        entries.retain(|(name, kind)| {
+            let name = name.as_encoded_bytes();
+            !kind.is_file() && !name.starts_with(b".") && name != b"node_modules"
+        });
+        entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        if has_ignore_file {
+            self.ignored.enter(dir);
+        }
+        for (name, kind) in entries {
+            let path = dir.join(name);
+            let real = if kind.is_symlink() { self.followed(&path) } else { Some(path) };
+            if let Some(real) = real.filter(|real| !self.ignored.has(real)) {
+                self.look(&real, depth + 1);
+            }
+        }
+        self.ignored.leave(dir);
     }
 
-    fn descend(&mut self, dir: &Path, depth: usize) {
+    /// Takes the directory as a skill, or looks into it.
+    fn look(&mut self, dir: &Path, depth: usize) {
         if !self.seen.insert(dir.to_path_buf()) {
             return;
         }
         if self.seen.len() > MOST_DIRECTORIES {
             if self.seen.len() == MOST_DIRECTORIES + 1 {
-                let root = self.root.display();
-                self.warnings.push(format!("skills in {root}: only {MOST_DIRECTORIES} directories were searched"));
+                let message = format!("more than {MOST_DIRECTORIES} directories: the rest was not searched");
+                self.leave_out(self.root, message);
             }
             return;
         }
-        let mut paths: Vec<PathBuf> = match fs::read_dir(dir) {
-            Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).collect(),
-            Err(error) => return self.warnings.push(format!("{} is left out: {error}", dir.display())),
-        };
-        paths.sort();
-        if depth > 0
-            && let Some(file) = skill_file(&paths)
-        {
-            return self.take(dir, file);
-        }
-        for path in paths {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if depth == DEPTH || name.starts_with('.') || name == "node_modules" || !path.is_dir() {
-                continue;
-            }
-            match self.inside(&path) {
-                Some(real) => self.descend(&real, depth + 1),
-                None => self.warnings.push(self.leads_out(&path)),
-            }
+        let file = dir.join(FILE);
+        match file.symlink_metadata() {
+            Ok(_) => self.found.push((dir.to_path_buf(), file)),
+            Err(_) => self.descend(dir, depth),
         }
     }
 
-    /// Adds the skill of this folder, if its head can be understood.
-    fn take(&mut self, dir: &Path, file: &Path) {
-        if self.inside(file).is_none_or(|real| !real.starts_with(dir)) {
-            return self.warnings.push(self.leads_out(file));
+    /// Where a link to a directory leads, if that is below the root.
+    fn followed(&mut self, link: &Path) -> Option<PathBuf> {
+        let real = link.canonicalize().ok().filter(|real| real.is_dir())?;
+        if real.starts_with(self.root) {
+            return Some(real);
         }
-        let shown = file.display();
-        let header = match read_head(file).and_then(|text| header::read(&text)) {
-            Ok(header) => header,
-            Err(why) => return self.warnings.push(format!("{shown} is left out: {why}")),
-        };
-        let Some(description) = header.description.filter(|description| !description.trim().is_empty()) else {
-            return self.warnings.push(format!("{shown} is left out: it has no description"));
-        };
-        let folder = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let name = header.name.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| folder.clone());
-        self.warnings.extend(header.warning.map(|warning| format!("{shown}: {warning}")));
-        self.warnings.extend(doubts(&name, &description, &folder).map(|doubt| format!("{shown}: {doubt}")));
-        self.skills.push(Skill {
-            name: text::one_line(&name, NAME_CHARS + 1),
-            description: text::one_line(&description, DESCRIPTION_CHARS + 1),
-            hides: None,
-            place: Place::Folder { dir: dir.to_path_buf(), file: file.to_path_buf() },
-        });
+        if !self.others.iter().any(|other| real.starts_with(other)) {
+            self.leave_out(link, format!("it is a link out of {}", self.root.display()));
+        }
+        None
     }
 
-    /// Where the path leads, if that is below the root.
-    fn inside(&self, path: &Path) -> Option<PathBuf> {
-        path.canonicalize().ok().filter(|real| real.starts_with(&self.root))
+    fn leave_out(&mut self, path: &Path, message: String) {
+        self.notes.push(Note { path: path.display().to_string(), line: None, message, used: false });
     }
-
-    fn leads_out(&self, path: &Path) -> String {
-        format!("{} is left out: it is a link out of {}", path.display(), self.root.display())
-    }
-}
-
-/// `SKILL.md`, or what people write who do not know that case matters.
-fn skill_file(paths: &[PathBuf]) -> Option<&Path> {
-    let named = |name: &str| paths.iter().find(|path| path.file_name().is_some_and(|file| file == name));
-    named("SKILL.md").or_else(|| named("skill.md")).map(PathBuf::as_path).filter(|path| path.is_file())
-}
-
-fn read_head(file: &Path) -> Result<String, String> {
-    let mut bytes = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut bytes));
-    read.map_err(|error| error.to_string())?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Where a skill departs from the standard and can be used all the same.
-fn doubts(name: &str, description: &str, folder: &str) -> impl Iterator<Item = String> {
+fn doubts(name: &str, description: &str, folder: &str) -> impl Iterator<Item = Remark> {
     let plain = name.chars().all(|c| c == '-' || (c.is_alphanumeric() && !c.is_uppercase()));
     let dashes = name.starts_with('-') || name.ends_with('-') || name.contains("--");
-    [
-        (name != folder).then(|| format!("its name `{name}` differs from its directory `{folder}`")),
+    let long = |text: &str, most| text.len() > most && text.chars().count() > most;
+    let doubts = [
+        (name != folder && text::nfkc(name) != text::nfkc(folder))
+            .then(|| format!("its name `{name}` differs from its directory `{folder}`")),
         (!plain || dashes).then(|| format!("its name `{name}` should be lowercase words joined by `-`")),
-        (name.chars().count() > NAME_CHARS).then(|| format!("its name is longer than {NAME_CHARS} characters")),
-        (description.chars().count() > DESCRIPTION_CHARS)
+        long(name, NAME_CHARS).then(|| format!("its name is longer than {NAME_CHARS} characters")),
+        long(description, DESCRIPTION_CHARS)
             .then(|| format!("its description is longer than {DESCRIPTION_CHARS} characters and is cut")),
-    ]
-    .into_iter()
-    .flatten()
+    ];
+    doubts.into_iter().flatten().map(|doubt| (None, doubt))
 }

@@ -17,7 +17,7 @@ const LISTED: usize = 50;
 const DEPTH: usize = 5;
 const MOST_FILES: usize = 2000;
 /// The largest file that is read; a larger one is described.
-const LARGEST: u64 = 4 * 1024 * 1024;
+pub(super) const LARGEST: u64 = 16 * 1024 * 1024;
 /// How much of a file is looked at to tell text from other bytes.
 const SNIFFED: usize = 8 * 1024;
 
@@ -66,6 +66,29 @@ pub enum Content {
     },
     /// Not shown; what it is instead: `binary`, `too large to page through`.
     Other(&'static str),
+}
+
+impl Window {
+    /// A page that is asked for, in about so many bytes with what stands around it.
+    #[must_use]
+    pub fn new(offset: Option<usize>, limit: Option<usize>, bytes: usize) -> Self {
+        const FRAME: usize = 256;
+        let bytes = bytes.saturating_sub(FRAME).max(FRAME);
+        Self { offset: offset.unwrap_or(1), limit: limit.unwrap_or(usize::MAX), bytes }
+    }
+}
+
+impl Page {
+    /// Its path, with its lines where it is not the whole file.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match &self.content {
+            Content::Lines { first, last, lines, .. } if *first > 1 || last < lines => {
+                format!("{}, lines {first} to {last}", self.path)
+            }
+            _ => self.path.clone(),
+        }
+    }
 }
 
 impl Folder<'_> {

@@ -1,86 +1,174 @@
-//! What the head of a `SKILL.md` says, read as people write it.
-//!
-//! Heads that are not quite YAML are common (`description: Use when: …`). They are read line by line: what follows
-//! `name:` and `description:`, indented lines included.
+//! What the head of a `SKILL.md` says, read as people write it: what can be understood is, and what had to be
+//! overlooked is noted with its line.
 
-use serde::Deserialize;
+use crate::yaml::{self, Node, Tree};
 
-use crate::frontmatter;
-use crate::yaml;
+use super::mend::mended;
 
-/// What the catalogue needs of a head. Other keys are left to whoever wants them.
-#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
+/// The longest by the standard, in characters.
+pub(super) const NAME_CHARS: usize = 64;
+pub(super) const DESCRIPTION_CHARS: usize = 1024;
+/// The keys of the standard.
+pub(super) const KEYS: [&str; 6] =
+    ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
+/// Hides a skill from the model.
+const HIDES: &str = "disable-model-invocation";
+/// Keys that other agents read and that change nothing here.
+const OF_OTHERS: [&str; 8] =
+    ["user-invocable", "argument-hint", "model", "context", "agent", "hooks", "paths", "version"];
+
+/// A remark, and the line of the file that it is about, where known.
+pub(super) type Remark = (Option<usize>, String);
+
+/// What is used of a head.
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Header {
     pub name: Option<String>,
     pub description: Option<String>,
-    /// What had to be overlooked.
-    #[serde(skip)]
-    pub warning: Option<String>,
+    pub license: Option<String>,
+    pub compatibility: Option<String>,
+    /// As they are written, one entry each.
+    pub allowed_tools: Vec<String>,
+    /// Only people load it.
+    pub is_hidden: bool,
+    /// The body is a template.
+    pub is_template: bool,
+    pub remarks: Vec<Remark>,
 }
 
+/// Reads what stands between the dashes. Its first line is the second of the file.
+///
 /// # Errors
-/// Why there is nothing to read, as a half sentence.
-pub(super) fn read(text: &str) -> Result<Header, String> {
-    let parts = frontmatter::split(text).map_err(|error| error.message)?;
-    let head = parts.head.ok_or("it does not begin with a line of three dashes")?;
-    if head.trim().is_empty() {
-        return Ok(Header::default());
-    }
-    yaml::parse(head).or_else(|error| {
-        let header = by_lines(head);
-        let warning = format!("its head is not YAML ({}): quote values that contain a colon", error.message);
-        Ok(Header { warning: Some(warning), ..header })
-    })
-}
-
-fn by_lines(head: &str) -> Header {
+/// Why there is nothing to read.
+pub(super) fn read(head: &str) -> Result<Header, Remark> {
+    // The line break stands for the opening dashes: places in the head are then places in the file.
+    let located = |head: &str| yaml::tree_of_firsts(&format!("\n{head}"), 0);
     let mut header = Header::default();
-    let mut lines = head.lines().peekable();
-    while let Some(line) = lines.next() {
-        let Some((key, first)) = line.split_once(':') else { continue };
-        let field = match key {
-            "name" => &mut header.name,
-            "description" => &mut header.description,
-            _ => continue,
-        };
-        let mut words: Vec<&str> = match first.trim() {
-            "|" | ">" | "|-" | ">-" => Vec::new(),
-            first => vec![first],
-        };
-        while let Some(more) = lines.next_if(|line| line.starts_with([' ', '\t'])) {
-            words.push(more.trim());
+    let (node, duplicates) = match located(head) {
+        Ok(read) => read,
+        Err(error) => {
+            let why = format!("its head is not YAML ({}): put quotes around values with a colon", error.message);
+            let read = located(&mended(head));
+            header.remarks.push((error.line, why));
+            read.map_err(|error| (error.line, format!("its head is not YAML: {}", error.message)))?
         }
-        *field = Some(unquoted(&words.join(" ")).to_owned());
+    };
+    header.remarks.extend(duplicates.into_iter().map(|error| (error.line, error.message)));
+    if !matches!(node.tree, Tree::Map(_)) && !node.is_blank() {
+        return Err((Some(node.place.line), "its head is not a mapping: `key: value` lines".to_owned()));
     }
-    header
+    for (key, value) in node.entries() {
+        header.take(&key.text, key.place.line, value);
+    }
+    Ok(header)
 }
 
-fn unquoted(text: &str) -> &str {
-    let text = text.trim();
-    ['"', '\''].iter().find_map(|quote| text.strip_prefix(*quote)?.strip_suffix(*quote)).unwrap_or(text)
+impl Header {
+    fn take(&mut self, key: &str, line: usize, value: &Node) {
+        let text = value.text().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        let field = match key {
+            "name" => &mut self.name,
+            "description" => &mut self.description,
+            "license" => &mut self.license,
+            "compatibility" => &mut self.compatibility,
+            "allowed-tools" => return self.allowed_tools = entries(value),
+            "metadata" => return self.take_metadata(value),
+            HIDES => {
+                self.is_hidden = text.is_some_and(|text| text.eq_ignore_ascii_case("true"));
+                return;
+            }
+            key if OF_OTHERS.contains(&key) => return,
+            _ => return self.remarks.push((Some(line), format!("the key `{key}` has no meaning"))),
+        };
+        if text.is_none() && !value.is_blank() && value.text().is_none() {
+            self.remarks.push((Some(line), format!("`{key}` is no text")));
+        }
+        *field = text;
+    }
+
+    fn take_metadata(&mut self, value: &Node) {
+        let Some(template) = value.get("template") else { return };
+        match template.text() {
+            Some("jinja") => self.is_template = true,
+            _ => {
+                let message = "`metadata.template` is not `jinja`: the body is not rendered".to_owned();
+                self.remarks.push((Some(template.place.line), message));
+            }
+        }
+    }
+}
+
+/// The entries of `allowed-tools`: apart by blanks or commas, but for those in brackets; or a list.
+fn entries(value: &Node) -> Vec<String> {
+    if let Some(items) = value.items() {
+        return items.iter().filter_map(Node::text).map(str::to_owned).collect();
+    }
+    let mut depth = 0_usize;
+    let split = |c: char| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && (c.is_whitespace() || c == ',')
+    };
+    let text = value.text().unwrap_or_default();
+    text.split(split).filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::{Header, read};
+
+    fn header(head: &str) -> Header {
+        read(head).expect("there is a head")
+    }
 
     #[test]
     fn heads_are_read_as_people_write_them() {
-        for (text, name, description, warned) in [
-            ("---\nname: a\ndescription: b\n---\n", Some("a"), Some("b"), false),
-            ("\u{feff}---\r\nname: a\r\ndescription: b\r\n---\r\n", Some("a"), Some("b"), false),
-            ("---\nname: a\ndescription: Use when: always\n---\n", Some("a"), Some("Use when: always"), true),
-            ("---\nname: \"a\"\ndescription: 'x: y: z'\nx: y: z\n---\n", Some("a"), Some("x: y: z"), true),
-            ("---\ndescription: >\n  one: two: 3\n  four\nx: {\n---\n", None, Some("one: two: 3 four"), true),
-            ("---\nname: a\nmetadata:\n  name: inner\n  k: [1]\n---\n", Some("a"), None, false),
-            ("---\n---\n", None, None, false),
+        for (head, name, description, line) in [
+            ("name: a\ndescription: b\n", Some("a"), Some("b"), None),
+            ("name: a\r\ndescription: b\r\n", Some("a"), Some("b"), None),
+            ("name: a\ndescription: Use when: always\n", Some("a"), Some("Use when: always"), Some(3)),
+            ("name: \"a\"\ndescription: 'x: y: z'\nx: y: z\n", Some("a"), Some("x: y: z"), Some(4)),
+            ("description: >\n  one: two: 3\n  four\nx: {\n", None, Some("one: two: 3 four"), Some(6)),
+            ("name: a\nmetadata:\n  name: inner\n  k: [1]\n", Some("a"), None, None),
+            ("name: 12\ndescription: true\n", Some("12"), Some("true"), None),
+            ("name:\ndescription:\n", None, None, None),
+            ("", None, None, None),
         ] {
-            let header = read(text).expect("there is a head");
-            assert_eq!((header.name.as_deref(), header.description.as_deref()), (name, description), "{text:?}");
-            assert_eq!(header.warning.is_some(), warned, "{text:?}: {:?}", header.warning);
+            let header = header(head);
+            assert_eq!((header.name.as_deref(), header.description.as_deref()), (name, description), "{head:?}");
+            assert_eq!(header.remarks.first().map(|(line, _)| *line), line.map(Some), "{head:?}: {header:?}");
         }
-        assert!(read("# no head\n").is_err());
-        assert!(read("---\nname: a\n").is_err());
+        for hopeless in ["- a\n- b\n", "just text\n", "name: a\n\tb\n  - c: [\n}"] {
+            assert!(read(hopeless).is_err(), "{hopeless:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_noted_with_its_line() {
+        let header = header("name: a\ndescription: b\ncolour: red\nmodel: x\nname: c\nlicense: [x]\n");
+        let remarks: Vec<String> = header.remarks.iter().map(|(line, why)| format!("{line:?} {why}")).collect();
+        assert_eq!(
+            remarks,
+            [
+                "Some(6) the key `name` stands twice (first in line 2)",
+                "Some(4) the key `colour` has no meaning",
+                "Some(7) `license` is no text"
+            ]
+        );
+    }
+
+    #[test]
+    fn switches_and_lists_are_read() {
+        let header = header(
+            "name: a\ndisable-model-invocation: true\nmetadata:\n  template: jinja\n\
+             allowed-tools: Bash(git diff:*) Read, Bash(jq:*)\n",
+        );
+        assert!(header.is_hidden && header.is_template);
+        assert_eq!(header.allowed_tools, ["Bash(git diff:*)", "Read", "Bash(jq:*)"]);
+        assert!(!self::header("disable-model-invocation: false\nmetadata: {template: none}\n").is_hidden);
+        assert_eq!(self::header("allowed-tools: [Read, Write]\n").allowed_tools, ["Read", "Write"]);
     }
 }

@@ -2,17 +2,33 @@
 //!
 //! First the catalogue: only names and descriptions, from a bounded read of each `SKILL.md`. Then the body, when a
 //! skill is loaded; then single files, when the body names them. What people write is read leniently and reported,
-//! never a reason to stop. Nothing outside a skill's own folder is ever read through it.
+//! never a reason to stop; [`check`] tells strictly what the standard says of it. Nothing outside a skill's own folder
+//! is ever read through it, and a body is rendered only where its author asked for that.
 
 mod catalogue;
 mod discover;
-mod error;
-mod folder;
+mod ignored;
 mod header;
-mod loaded;
+mod mend;
+mod note;
+mod body;
+mod rendering;
+mod folder;
 mod unpack;
+mod loaded;
+mod listing;
+mod check;
+mod standard;
+mod allowed;
+mod error;
 
-pub use catalogue::{Body, Catalogue, Skill};
+pub use allowed::Allowed;
+pub use body::Body;
+pub use catalogue::{Catalogue, Skill};
+pub use check::{Checked, Problem, check};
 pub use error::{SkillError, SkillErrorKind};
 pub use folder::{Content, Page, Window};
-pub use loaded::Loaded;
+pub use listing::{Listing, fit};
+pub use loaded::{Loaded, SECTION, discloses};
+pub use note::Note;
+pub use rendering::Variables;

@@ -174,9 +174,7 @@ impl ApplyPatch {
 
     /// The file in the plan, read when it is first named.
     fn find(&self, plan: &mut Plan, path: &str, workspace: &Workspace) -> Result<usize, String> {
-        if path.ends_with('/') {
-            return Err(format!("`{path}` names no file"));
-        }
+        files::names_a_file(workspace, path).map_err(|error| error.message)?;
         let resolved = workspace.resolve(path).path;
         if let Some(at) = plan.files.iter().position(|file| file.path == resolved) {
             return Ok(at);

@@ -3,6 +3,7 @@
 //! Its exit is a result, as for `run_command`; exit 75 (`EX_TEMPFAIL`) says that the same call may succeed later.
 //! What prints JSON gives its document as data.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::config::{Effect, OutputFormat, Permission, ToolConfig};
-use crate::contract::{CallContext, Tool, ToolDefinition};
+use crate::contract::{CallContext, ShellLine, Tool, ToolDefinition};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::present;
 use crate::process::Exit;
@@ -113,6 +114,32 @@ impl Command {
 impl Tool for Command {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
+    }
+
+    fn shell_line<'a>(&'a self, arguments: &'a Value) -> Option<ShellLine<'a>> {
+        let ready = command_line::render(&self.config, arguments).ok()?;
+        let mut shown = String::new();
+        for (name, value) in &ready.env {
+            let _ = write!(shown, "{name}={} ", text::shell_word(value));
+        }
+        shown += &ready.shown;
+        if let Some(dir) = &ready.workdir {
+            let _ = write!(shown, " (in {dir})");
+        }
+        Some(ShellLine {
+            env: self.env_with(&ready).into(),
+            line: ready.judged.into(),
+            workdir: ready.workdir.map(Cow::from),
+            configured: Some(shown),
+        })
+    }
+
+    /// Where nothing is said of its effects, what its command could do.
+    fn has_network(&self) -> bool {
+        match &self.config.effects {
+            Some(effects) => effects.contains(&Effect::Network),
+            None => self.sandbox.as_ref().is_none_or(|sandbox| sandbox.plan().network),
+        }
     }
 
     fn idempotent(&self) -> bool {

@@ -11,6 +11,7 @@ use crate::config::{CommandLine, ToolConfig};
 use crate::output::ToolError;
 use crate::process::SHELL;
 use crate::template::{self, Piece, PieceTemplate, TemplateError, Undefined};
+use crate::text;
 
 /// A command that is ready to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +20,9 @@ pub struct Ready {
     pub line: Vec<String>,
     /// The same for a person to read: the exact command, quoted as a shell would want it.
     pub shown: String,
+    /// The same for the policy: a line that a shell would take for this very command. Where that cannot be written,
+    /// the values are left open.
+    pub judged: String,
     pub workdir: Option<String>,
     pub env: Vec<(String, String)>,
 }
@@ -30,13 +34,16 @@ pub struct Ready {
 /// When a template cannot be rendered with these arguments.
 pub fn render(tool: &ToolConfig, arguments: &Value) -> Result<Ready, ToolError> {
     let given = Given::new(arguments);
-    let (line, shown) = match &tool.command {
+    let (line, shown, judged) = match &tool.command {
         Some(CommandLine::Arguments(parts)) => {
             let rendered: Result<Vec<Option<String>>, ToolError> =
                 parts.iter().map(|part| given.text(part)).collect();
             let line: Vec<String> = rendered?.into_iter().flatten().collect();
-            let shown = line.iter().map(|argument| quoted(argument)).collect::<Vec<_>>().join(" ");
-            (line, shown)
+            let joined = |quoted: fn(&str) -> String| {
+                line.iter().map(|argument| quoted(argument)).collect::<Vec<_>>().join(" ")
+            };
+            let (shown, judged) = (joined(text::shell_word), joined(text::shell_quoted));
+            (line, shown, judged)
         }
         Some(CommandLine::Shell(line)) => given.shell(line)?,
         None => return Err(ToolError::permanent("the tool has no command")),
@@ -51,7 +58,7 @@ pub fn render(tool: &ToolConfig, arguments: &Value) -> Result<Ready, ToolError> 
             env.push((name.clone(), value));
         }
     }
-    Ok(Ready { line, shown, workdir, env })
+    Ok(Ready { line, shown, judged, workdir, env })
 }
 
 /// The arguments of a call, as templates read them. One that is `null` was not given.
@@ -80,7 +87,7 @@ impl Given {
         }
     }
 
-    fn shell(&self, source: &str) -> Result<(Vec<String>, String), ToolError> {
+    fn shell(&self, source: &str) -> Result<(Vec<String>, String, String), ToolError> {
         if cfg!(not(unix)) {
             return Err(ToolError::permanent(
                 "a command with `shell: true` needs a POSIX shell, which is not here",
@@ -89,23 +96,32 @@ impl Given {
         let pieces = PieceTemplate::compile("command", source, Undefined::Empty)
             .and_then(|template| template.render(&self.0))
             .map_err(|error| refused(&error))?;
-        let (mut script, mut shown, mut values) = (String::new(), String::new(), Vec::new());
+        let (mut script, mut shown, mut judged, mut values) =
+            (String::new(), String::new(), String::new(), Vec::new());
+        // Among quotes, comments and here-documents a quoted value is not the word that the shell will make of it.
+        let is_plain = pieces.iter().all(|piece| match piece {
+            Piece::Literal(text) => !text.contains(['\'', '"', '\\', '`', '#']) && !text.contains("<<"),
+            Piece::Given(_) => true,
+        });
         for piece in pieces {
             match piece {
                 Piece::Literal(text) => {
                     script += &text;
                     shown += &text;
+                    judged += &text;
                 }
                 Piece::Given(value) => {
-                    shown += &quoted(&value);
+                    shown += &text::shell_word(&value);
+                    judged += &text::shell_quoted(&value);
                     values.push(value);
                     let _ = write!(script, "\"${{{}}}\"", values.len());
                 }
             }
         }
         let name = "sh".to_owned();
-        let line = [SHELL[0].to_owned(), SHELL[1].to_owned(), script, name].into_iter().chain(values).collect();
-        Ok((line, shown))
+        let line =
+            [SHELL[0].to_owned(), SHELL[1].to_owned(), script.clone(), name].into_iter().chain(values).collect();
+        Ok((line, shown, if is_plain { judged } else { script }))
     }
 }
 
@@ -119,15 +135,6 @@ impl Piece {
 
 fn refused(error: &TemplateError) -> ToolError {
     ToolError::parameter(format!("the command cannot be made from these arguments: {error}"))
-}
-
-/// An argument as a POSIX shell reads it back.
-fn quoted(argument: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
-    if !argument.is_empty() && argument.chars().all(plain) {
-        return argument.to_owned();
-    }
-    format!("'{}'", argument.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]
@@ -171,6 +178,20 @@ mod tests {
         let expected = ["/bin/sh", "-c", "grep \"${1}\" \"${2}\" | head ", "sh", "'; rm -rf $(x) #", "a b"];
         assert_eq!(ready.line, expected);
         assert_eq!(ready.shown, r"grep ''\''; rm -rf $(x) #' 'a b' | head ");
+        assert_eq!(ready.judged, r"grep ''\''; rm -rf $(x) #' 'a b' | head ");
+    }
+
+    #[test]
+    fn what_is_judged_is_the_very_command_or_leaves_the_values_open() {
+        for (yaml, expected) in [
+            ("command: [time, \"{{ v }}\"]", r"'time' ''\''$(x)'"),
+            ("shell: true\ncommand: \"a {{ v }}$(b {{ v }})\"", r"a ''\''$(x)'$(b ''\''$(x)')"),
+            ("shell: true\ncommand: \"a '{{ v }}'\"", r#"a '"${1}"'"#),
+            ("shell: true\ncommand: \"a <<E\\n{{ v }}\\nE\"", "a <<E\n\"${1}\"\nE"),
+        ] {
+            let ready = render(&tool(yaml), &json!({"v": "'$(x)"})).expect("renders");
+            assert_eq!(ready.judged, expected, "{yaml}");
+        }
     }
 
     #[test]

@@ -44,6 +44,11 @@ impl Confined {
         &self.env
     }
 
+    /// Whether commands reach the network: an open one, or no boundary at all.
+    pub fn has_network(&self) -> bool {
+        self.sandbox.as_ref().is_none_or(|sandbox| sandbox.plan().network)
+    }
+
     /// What the model is told of the boundary before it calls; a sentence with a blank before it, or nothing.
     pub fn described(&self) -> &'static str {
         match self.sandbox.as_ref().map(|sandbox| sandbox.plan()) {

@@ -59,6 +59,23 @@ pub fn find_dir(workspace: &Workspace, path: Option<&str>) -> Result<PathBuf, To
     Ok(found.path)
 }
 
+/// That a path which may not exist yet could name a file.
+///
+/// # Errors
+/// For one that names a directory, or somebody's home: no shell is there to look `~` up, and a directory of that name is
+/// a trap for whoever removes it.
+pub fn names_a_file(workspace: &Workspace, path: &str) -> Result<(), ToolError> {
+    if path.trim().is_empty() || path.ends_with('/') {
+        return Err(ToolError::parameter(format!("`{path}` names no file")));
+    }
+    let first = path.split('/').next().unwrap_or_default();
+    let is_home = first == "~" || (first.starts_with('~') && path.contains('/'));
+    if is_home && !workspace.root().join(first).exists() {
+        return Err(ToolError::parameter(format!("`{first}` is not looked up: write the whole path of {path}")));
+    }
+    Ok(())
+}
+
 /// # Errors
 /// For anything but files and directories.
 pub fn refuse_special(path: &str, metadata: &Metadata) -> Result<(), ToolError> {
@@ -108,7 +125,7 @@ fn missing(workspace: &Workspace, path: &str, resolved: &Path) -> ToolError {
         .unwrap_or_default();
     let near: Vec<String> = text::nearest(&name, names.iter().map(String::as_str))
         .into_iter()
-        .map(|name| workspace.display(&parent.join(name)))
+        .map(|name| text::name(&workspace.display(&parent.join(name))).into_owned())
         .collect();
     ToolError::permanent(if near.is_empty() {
         format!("{path} does not exist")

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
 use crate::output::{ToolError, ToolOutput};
+use crate::text;
 use crate::workspace::Workspace;
 
 use super::aside::{Abandoned, aside};
@@ -103,7 +104,7 @@ fn glob(
         names.push(name);
     }
     let truncated = names.len() < total;
-    let mut observation = names.join("\n");
+    let mut observation = names.iter().map(|name| text::name(name)).collect::<Vec<_>>().join("\n");
     if total == 0 {
         observation = format!("[no file matches {}; ignored files are not searched]", arguments.pattern);
     } else if truncated {

@@ -242,7 +242,7 @@ impl Found {
     fn output(self, workspace: &Workspace, pattern: &str, limit: usize, budget: usize) -> ToolOutput {
         let mut shown = Shown { limit, budget, ..Shown::default() };
         for (path, lines) in &self.files {
-            if !shown.file(&workspace.display(path), lines) {
+            if !shown.file(&text::name(&workspace.display(path)), lines) {
                 break;
             }
         }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
 use crate::output::{ToolError, ToolOutput};
+use crate::text;
 use crate::workspace::Workspace;
 
 use super::aside::{Abandoned, aside};
@@ -193,11 +194,11 @@ impl Listing<'_> {
 
 impl Entry {
     fn line(&self) -> String {
-        let name = &self.name;
+        let name = text::name(&self.name);
         let ignored = if self.ignored { " (ignored, not listed)" } else { "" };
         match self.kind {
             Kind::Dir => format!("{name}/{ignored}\n"),
-            Kind::Link => format!("{name} -> {}\n", self.target.as_deref().unwrap_or("?")),
+            Kind::Link => format!("{name} -> {}\n", text::name(self.target.as_deref().unwrap_or("?"))),
             Kind::File => format!("{name} {}\n", files::size(self.size.unwrap_or(0))),
             Kind::Other => format!("{name} (special)\n"),
         }

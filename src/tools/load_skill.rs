@@ -5,28 +5,35 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
+use crate::config::SkillDisclosure;
 use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
 use crate::event::EventKind;
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
-use crate::skills::{Body, Catalogue, Loaded, SkillError, SkillErrorKind};
+use crate::skills::{Body, Catalogue, Loaded, SECTION, SkillError, SkillErrorKind};
+use crate::text;
+
+use super::rank::rank;
 
 /// Up to this many names are spelled out in the schema, so that the model cannot miss.
 const MOST_NAMES: usize = 50;
+/// Bytes of a token, as an estimate.
+pub(super) const BYTES_PER_TOKEN: usize = 4;
 
 /// The tool. Offered only where there are skills.
 pub struct LoadSkill {
     definition: ToolDefinition,
     catalogue: Arc<Catalogue>,
     loaded: Arc<Loaded>,
+    disclosure: SkillDisclosure,
 }
 
 impl LoadSkill {
     /// Names the skills of `catalogue` in its definition, and marks in `loaded` what it loads.
     #[must_use]
-    pub fn new(catalogue: Arc<Catalogue>, loaded: Arc<Loaded>) -> Self {
+    pub fn new(catalogue: Arc<Catalogue>, loaded: Arc<Loaded>, disclosure: SkillDisclosure) -> Self {
         let mut name = json!({ "type": "string" });
-        if catalogue.iter().len() <= MOST_NAMES {
-            name["enum"] = catalogue.iter().map(|skill| skill.name.as_str()).collect();
+        if catalogue.offered().count() <= MOST_NAMES {
+            name["enum"] = catalogue.offered().map(|skill| skill.name.as_str()).collect();
         }
         let definition = ToolDefinition {
             name: "load_skill".to_owned(),
@@ -41,39 +48,74 @@ impl LoadSkill {
             effects: Vec::new(),
             default: true,
         };
-        Self { definition, catalogue, loaded }
+        Self { definition, catalogue, loaded, disclosure }
     }
 
     fn load(&self, name: &str, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
-        let body = self.catalogue.load(name).map_err(|error| refused(&error))?;
-        let tokens = body.tokens();
-        let mut result = json!({
-            "name": body.name,
-            "directory": body.directory,
-            "files": body.files,
-            "already_loaded": false,
-        });
-        if self.loaded.insert(name, &body.path) {
-            (context.notify)(EventKind::SkillLoaded { name: body.name.clone(), path: body.path.clone(), tokens });
-            return Ok(ToolOutput {
-                result,
-                observation: observation(&body),
-                summary: format!("{name}, about {tokens} tokens"),
-                truncated: false,
-                ..ToolOutput::default()
-            });
+        // What a person loaded by hand the model may ask for, too.
+        if !self.loaded.contains(name) {
+            self.catalogue.get_offered(name).map_err(|error| self.refused(name, &error))?;
         }
-        result["already_loaded"] = Value::Bool(true);
-        Ok(ToolOutput {
-            result,
-            observation: format!(
-                "Skill `{name}` is already loaded: its instructions stand earlier in this conversation."
-            ),
-            summary: format!("{name} is already loaded"),
-            truncated: false,
-            ..ToolOutput::default()
-        })
+        let body = match self.catalogue.load(name, "") {
+            Ok(body) => body,
+            Err(error) if self.loaded.contains(name) => {
+                return Ok(again(name, &format!(" What it came from has changed since: {}.", error.message)));
+            }
+            Err(error) => return Err(refused(&error)),
+        };
+        if !self.loaded.insert(name, &body.path, Some(body.fingerprint())) {
+            return Ok(again(name, ""));
+        }
+        let tokens = body.tokens();
+        (context.notify)(EventKind::SkillLoaded { name: body.name.clone(), path: body.path.clone(), tokens });
+        let instructions = body.instructions(context.max_tokens.saturating_mul(BYTES_PER_TOKEN));
+        let mut result = described(&body);
+        let observation = match self.disclosure {
+            SkillDisclosure::Message => {
+                result["instructions"] = instructions.as_str().into();
+                instructions
+            }
+            SkillDisclosure::System => {
+                self.loaded.show(name, instructions);
+                format!("Skill `{name}` is loaded: see \"{SECTION}\" in the system prompt.")
+            }
+        };
+        let summary = format!("{name}, about {tokens} tokens");
+        Ok(ToolOutput { result, observation, summary, ..ToolOutput::default() })
     }
+
+    /// Where not all names are in the schema, a name that does not exist is a search.
+    fn refused(&self, name: &str, error: &SkillError) -> ToolError {
+        const MOST: usize = 10;
+        let skills: Vec<(&str, &str)> =
+            self.catalogue.offered().map(|skill| (skill.name.as_str(), skill.description.as_str())).collect();
+        let texts: Vec<String> =
+            skills.iter().map(|(name, description)| format!("{name} {description}")).collect();
+        let line = |at: usize| format!("\n- {}: {}", skills[at].0, text::cut(skills[at].1, 120));
+        let found: String = rank(name, &texts).into_iter().take(MOST).map(line).collect();
+        match found.as_str() {
+            "" => refused(error),
+            found => ToolError::parameter(format!("{}. Skills with these words:{found}", error.message)),
+        }
+    }
+}
+
+fn again(name: &str, note: &str) -> ToolOutput {
+    ToolOutput {
+        result: json!({ "name": name, "already_loaded": true }),
+        observation: format!("Skill `{name}` is already loaded: you have its instructions.{note}"),
+        summary: format!("{name} is already loaded"),
+        ..ToolOutput::default()
+    }
+}
+
+fn described(body: &Body) -> Value {
+    json!({
+        "name": body.name,
+        "directory": body.directory,
+        "files": body.files,
+        "already_loaded": false,
+    })
 }
 
 impl Tool for LoadSkill {
@@ -111,20 +153,6 @@ pub(super) fn refused(error: &SkillError) -> ToolError {
     ToolError::new(kind, error.message.clone())
 }
 
-fn observation(body: &Body) -> String {
-    let place = match &body.directory {
-        Some(directory) => {
-            format!("Skill directory: {}\nRelative paths above are relative to it.", directory.display())
-        }
-        None => "This skill has no directory on disk; load_skill_reference reads its files.".to_owned(),
-    };
-    let files = match body.listing() {
-        listing if listing.is_empty() => String::new(),
-        listing => format!("\nFiles (load_skill_reference reads them): {listing}"),
-    };
-    format!("<skill name=\"{}\">\n{}\n</skill>\n{place}{files}", body.name, body.text)
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Mutex};
@@ -134,10 +162,11 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::LoadSkill;
+    use crate::config::SkillDisclosure;
     use crate::contract::{CallContext, Tool};
     use crate::event::EventKind;
     use crate::output::{ToolError, ToolOutput};
-    use crate::skills::{Catalogue, Loaded};
+    use crate::skills::{Catalogue, Loaded, Variables};
     use crate::tools::load_skill_reference::LoadSkillReference;
     use crate::workspace::Workspace;
 
@@ -151,9 +180,11 @@ mod tests {
     impl Bench {
         fn new() -> Self {
             let dir = tempfile::tempdir().expect("a directory");
-            let catalogue = Arc::new(Catalogue::discover(&[], dir.path()));
-            let load = LoadSkill::new(catalogue.clone(), Arc::new(Loaded::default()));
-            Self { dir, load, reference: LoadSkillReference::new(catalogue), events: Mutex::default() }
+            let catalogue = Arc::new(Catalogue::discover(&[], dir.path(), Variables::default()));
+            let (loaded, disclosure) = (Arc::new(Loaded::default()), SkillDisclosure::Message);
+            let load = LoadSkill::new(catalogue.clone(), loaded.clone(), disclosure);
+            let reference = LoadSkillReference::new(catalogue, loaded, disclosure);
+            Self { dir, load, reference, events: Mutex::default() }
         }
 
         fn call(&self, tool: &dyn Tool, arguments: Value) -> Result<ToolOutput, ToolError> {
@@ -216,13 +247,17 @@ mod tests {
         let bytes: usize = [bench.load.definition(), bench.reference.definition()]
             .iter()
             .map(|tool| {
+                let mut parameters = tool.parameters.clone();
+                // The names are the skills' own, and counted with the whole request.
+                parameters["properties"]["name"] = json!({ "type": "string" });
                 let function = json!({
-                    "name": tool.name, "description": tool.description, "parameters": tool.parameters
+                    "name": tool.name, "description": tool.description, "parameters": parameters
                 });
                 json!({"type": "function", "function": function}).to_string().len()
             })
             .sum();
-        assert!(bytes <= 160 * 4, "{bytes} bytes: at most 160 tokens of four bytes");
-        assert!(bench.load.definition().parameters["properties"]["name"]["enum"][0] == "workspace-tour");
+        assert!(bytes <= 155 * 4, "{bytes} bytes: at most 155 tokens of four bytes");
+        let names = &bench.load.definition().parameters["properties"]["name"]["enum"];
+        assert!(names.as_array().is_some_and(|names| names.contains(&json!("workspace-tour"))), "{names}");
     }
 }

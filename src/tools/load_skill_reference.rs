@@ -6,17 +6,21 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::config::SkillDisclosure;
 use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
 use crate::event::EventKind;
 use crate::output::{ToolError, ToolOutput};
-use crate::skills::{Catalogue, Content, Page, Window};
+use crate::present;
+use crate::skills::{Catalogue, Content, Loaded, Page, SECTION, Window};
 
-use super::load_skill::refused;
+use super::load_skill::{BYTES_PER_TOKEN, refused};
 
 /// The tool. Offered only where there are skills.
 pub struct LoadSkillReference {
     definition: ToolDefinition,
     catalogue: Arc<Catalogue>,
+    loaded: Arc<Loaded>,
+    disclosure: SkillDisclosure,
 }
 
 #[derive(Deserialize)]
@@ -28,9 +32,9 @@ struct Arguments {
 }
 
 impl LoadSkillReference {
-    /// Names the skills of `catalogue` in its definition.
+    /// Reads the files of the skills of `catalogue`; `loaded` says which of them the system prompt may show.
     #[must_use]
-    pub fn new(catalogue: Arc<Catalogue>) -> Self {
+    pub fn new(catalogue: Arc<Catalogue>, loaded: Arc<Loaded>, disclosure: SkillDisclosure) -> Self {
         let definition = ToolDefinition {
             name: "load_skill_reference".to_owned(),
             description: "Reads a text file in a skill's directory. offset and limit are lines.".to_owned(),
@@ -49,20 +53,25 @@ impl LoadSkillReference {
             effects: Vec::new(),
             default: true,
         };
-        Self { definition, catalogue }
+        Self { definition, catalogue, loaded, disclosure }
     }
 
     fn read(&self, arguments: &Arguments, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
-        /// What the lines around a page may take of the room for the observation.
-        const FRAME: usize = 256;
-        let window = Window {
-            offset: arguments.offset.unwrap_or(1),
-            limit: arguments.limit.unwrap_or(usize::MAX),
-            bytes: (context.max_tokens * 4).saturating_sub(FRAME).max(FRAME),
-        };
-        let page =
-            self.catalogue.reference(&arguments.name, &arguments.path, window).map_err(|error| refused(&error))?;
-        let output = shown(&arguments.name, &page);
+        let Arguments { name, path, offset, limit } = arguments;
+        if !self.loaded.contains(name) {
+            self.catalogue.get_offered(name).map_err(|error| refused(&error))?;
+        }
+        let window = Window::new(*offset, *limit, context.max_tokens.saturating_mul(BYTES_PER_TOKEN));
+        let page = self.catalogue.reference(name, path, window).map_err(|error| refused(&error))?;
+        let mut output = shown(name, &page);
+        let is_text = matches!(page.content, Content::Lines { .. });
+        if self.disclosure == SkillDisclosure::System
+            && is_text
+            && self.loaded.show_reference(name, &page.title(), &output.observation)
+        {
+            output.observation =
+                format!("`{}` of skill `{name}`: see \"{SECTION}\" in the system prompt.", page.title());
+        }
         (context.notify)(EventKind::SkillReferenced {
             name: arguments.name.clone(),
             path: page.path,
@@ -114,12 +123,12 @@ fn shown(skill: &str, page: &Page) -> ToolOutput {
         }
     };
     let truncated = cut || last < lines;
-    let mut observation = text.clone();
+    let mut observation = present::neutralise(text).into_owned();
     if truncated || first > 1 {
         let separator = if text.ends_with('\n') { "" } else { "\n" };
         let cut = if cut { "; the line is too long and was cut" } else { "" };
         let rest = if last < lines { format!("; the rest from offset {}", last + 1) } else { String::new() };
-        observation = format!("{text}{separator}[lines {first} to {last} of {lines}{cut}{rest}]");
+        observation = format!("{observation}{separator}[lines {first} to {last} of {lines}{cut}{rest}]");
     }
     ToolOutput {
         result: json!({

@@ -3,6 +3,7 @@
 //! The model reads how it ended first, then what it wrote: all of it, or head and tail (mostly tail where it failed)
 //! with an exact count of the rest. An exit other than 0 is a result, not an error.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
@@ -76,7 +77,16 @@ impl Tool for RunCommand {
 
     fn shell_line<'a>(&'a self, arguments: &'a Value) -> Option<ShellLine<'a>> {
         let line = text_of(arguments, "command")?;
-        Some(ShellLine { line, workdir: text_of(arguments, "workdir"), env: self.confined.env() })
+        Some(ShellLine {
+            line: line.into(),
+            workdir: text_of(arguments, "workdir").map(Cow::from),
+            env: self.confined.env().into(),
+            configured: None,
+        })
+    }
+
+    fn has_network(&self) -> bool {
+        self.confined.has_network()
     }
 
     fn subject(&self, arguments: &Value) -> String {

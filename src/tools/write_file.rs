@@ -137,9 +137,7 @@ impl WriteFile {
 
 /// What the file holds now; `None` where there is none.
 fn existing(workspace: &Workspace, path: &str) -> Result<Option<Vec<u8>>, ToolError> {
-    if path.trim().is_empty() || path.ends_with('/') {
-        return Err(ToolError::parameter(format!("`{path}` names no file")));
-    }
+    files::names_a_file(workspace, path)?;
     if let Err(error) = std::fs::metadata(workspace.resolve(path).path)
         && error.kind() == std::io::ErrorKind::NotFound
     {

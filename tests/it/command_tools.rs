@@ -84,6 +84,60 @@ fn a_command_asks_unless_it_only_reads_and_confirmation_always_asks() {
     assert!(!output.success().place.exists("made.txt"));
 }
 
+/// Touches what it is told to; in both ways that a tool may be written.
+const TOUCH: [&str; 2] = [
+    "description: Touches.\ncommand: [touch, \"--\", \"{{ path }}\"]\n\
+     parameters: { required: [path], properties: { path: { type: string } } }\n",
+    "description: Touches.\nshell: true\ncommand: \"touch -- {{ path }} && echo it is there\"\n\
+     parameters: { required: [path], properties: { path: { type: string } } }\n",
+];
+
+#[test]
+fn rules_over_commands_look_into_what_it_would_run() {
+    #[rustfmt::skip]
+    let table = [
+        ("{ deny: run_command, command: [touch, \"*\"] }",           "all", "made.txt",   "denied", 0),
+        ("{ deny: run_command, command: [touch, \"*\", no.txt] }",   "all", "no.txt",     "denied", 0),
+        ("{ deny: run_command, command: [touch, \"*\", no.txt] }",   "all", "made.txt",   "ok",     0),
+        ("{ deny: \"*\", path: \"secrets/**\" }",                    "all", "secrets/x",  "denied", 0),
+        ("{ ask: run_command, command: [touch, \"*\"] }",            "all", "made.txt",   "denied", 7),
+        ("{ allow: run_command, command: [\"*\"] }",                 "ask", "made.txt",   "ok",     0),
+        ("{ allow: run_command, command: [touch, \"--\", \"m*\"] }", "ask", "other.txt",  "denied", 7),
+        ("{ allow: run_command }",                                  "ask", "made.txt",   "denied", 7),
+        ("{ allow: make }",                                         "ask", "made.txt",   "ok",     0),
+    ];
+    for tool in TOUCH {
+        for (rule, mode, path, status, code) in table {
+            let settings = format!("permissions:\n  rules:\n    - {rule}\n");
+            let files = [("tools/make.yaml", tool), ("agent.yaml", settings.as_str())];
+            let (output, _) = called(&files, &["--approve", mode], "make", &json!({ "path": path }));
+            let finished = output.events().one("tool.finished").clone();
+            assert_eq!(finished["status"], status, "{rule} {path} {tool}\n{}", output.shown());
+            assert_eq!(output.code, code, "{rule} {path} {tool}");
+        }
+    }
+}
+
+#[test]
+fn always_means_these_arguments_alone() {
+    for tool in TOUCH {
+        let make = |path: &str| Reply::call("make", &json!({ "path": path }));
+        let replies = [make("a b"), make("a b"), make("c"), Reply::text("Done.")];
+        let server = Server::start(replies);
+        let run = Run::new().server(&server).config("tools/make.yaml", tool);
+        let mut terminal = Terminal::start(&run);
+        terminal.line("go");
+        terminal.wait_for("a = always in this session: make `touch -- 'a b'");
+        terminal.wait_for("with these arguments alone");
+        terminal.wait_for("[a]lways");
+        terminal.line("a");
+        terminal.wait_until("the second question", |screen| screen.matches("[a]lways").count() == 2);
+        terminal.line("n");
+        terminal.wait_for("Done.");
+        assert!(terminal.place.exists("a b") && !terminal.place.exists("c"));
+    }
+}
+
 #[test]
 fn a_line_for_the_shell_never_holds_a_value() {
     let tool = "description: Counts.\nshell: true\npermission: read\n\

@@ -255,10 +255,34 @@ fn a_request_that_the_server_finds_too_long_is_made_to_fit_and_sent_again() {
 #[test]
 fn what_cannot_be_made_to_fit_ends_with_9_and_says_what_fills_the_window() {
     let server = Server::always(Reply::text("no"));
-    let task = "one two three four five six ".repeat(3000);
+    let task = "one two three four five six ".repeat(2200);
+    let output = run(&server, &task).args(["--set", "context.layers.input=1"]).run().exits(9).stdout_is("");
+    output
+        .stderr_has("cannot be made to fit")
+        .stderr_has("your last message 14")
+        .stderr_has("rules of the prompt");
     let output = run(&server, &task).run().exits(9).stdout_is("");
-    output.stderr_has("cannot be made to fit").stderr_has("what you said").stderr_has("system prompt");
+    output.reason_has("the layer `input` has 15").reason_has("context.layers.input gives it of a budget of 16000");
     assert!(server.requests().is_empty(), "nothing is sent that cannot be taken");
+}
+
+#[test]
+fn a_layer_over_its_limit_is_a_mistake_in_the_configuration() {
+    let server = Server::always(Reply::text("no"));
+    for (set, layer) in [
+        ("context.layers.context=0.05", "the layer `context` has"),
+        ("context.layers.system=0.02", "the layer `system` has"),
+        ("context.layers.reminders=0.001", "the layer `reminders` has"),
+        ("context.layers.input=0", "`input` must be a share of the budget"),
+        ("context.compress_to=0.9", "`compress_to` must be a share of the budget, smaller than compress_at"),
+    ] {
+        let run = |args: &[&str]| {
+            with_files(Run::new().server(&server)).args(["--set", set]).args(args.iter().copied()).run()
+        };
+        run(&["run", "task"]).exits(3).stderr_has(layer);
+        run(&["config", "check"]).exits(3).stderr_has(layer);
+    }
+    assert!(server.requests().is_empty());
 }
 
 #[test]
@@ -332,14 +356,26 @@ fn every_strategy_can_be_used_alone() {
 }
 
 #[test]
-fn what_breaks_the_prefix_is_named() {
-    let server = Server::start([Reply::text("One."), Reply::text("Two.")]);
-    let first = Run::task(&server, "one").run().success();
-    let second = Run::at(&first.place)
-        .config("agents/default.yaml", "system_prompt: \"Another prompt.\"\n")
-        .args(["run", "--continue", "two"])
-        .server(&server);
-    // A prompt that was rendered once stays for the session, whatever becomes of its file.
-    second.run().success().stderr_lacks("cache");
-    assert_append_only(&server.requests());
+fn plan_project_instructions_and_loaded_skills_are_still_there_after_a_summary() {
+    let server = Server::answering(|request, index| match index {
+        0 => Reply::call("todo", &json!({"items": [{"text": "read the third part", "status": "doing"}]})),
+        1 => Reply::call("load_skill", &json!({"name": "workspace-tour"})),
+        _ if wants_summary(request) => Reply::text(&summary("short")),
+        2..=11 => {
+            let words = "I consider what this line may mean here. ".repeat(120);
+            Reply::text_and_calls(&words, &[("list_dir", json!({"path": ".", "depth": index}).to_string())])
+        }
+        _ => Reply::text("Fini."),
+    });
+    let output =
+        run(&server, TASK).file("AGENTS.md", "Tabs, never spaces.\n").args(["-o", "jsonl"]).run().success();
+    assert!(!compressions(&output).is_empty());
+    let last = server.requests().pop().expect("requests");
+    assert!(last.system().contains("Tabs, never spaces."));
+    let standing =
+        last.messages().iter().filter_map(|m| m["content"].as_str()).find(|text| text.contains("## Goal"));
+    assert!(standing.expect("a summary").contains("## Plan\n- [doing] read the third part\n"), "{}", last.raw);
+    let skill = last.tool_results().into_iter().find(|(_, text)| text.contains("<skill name=\"workspace-tour\">"));
+    assert!(skill.is_some(), "the skill of this turn stays: {}", last.raw);
+    assert_answered_once(&last);
 }

@@ -111,3 +111,49 @@ fn a_prompt_that_runs_for_ever_is_stopped() {
         .stdout_is("");
     assert!(server.requests().is_empty());
 }
+
+/// The warnings of a run of `agent run`, in order.
+fn warnings(run: impl FnOnce(Run) -> Run) -> Vec<String> {
+    let server = Server::start([Reply::text("done")]);
+    let output = run(Run::task(&server, "task").args(["-o", "jsonl"])).run().success();
+    let events = output.events();
+    events.of("warning").iter().map(|event| event["message"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn a_prompt_that_forbids_what_a_tool_is_there_for_is_told_with_both_texts() {
+    let text = "---\nforbidden: [wholly replaces]\n---\nYou help.\n{% if vars.careful is defined %}\n\
+                - **Never** use `run_command`.\n{% endif %}\nDo not guess; use `read_file`.\n";
+    let prompt = |run: Run| {
+        run.config("prompts/careful/v1.0.md", text)
+            .config("prompts/release.yaml", "careful: { production: v1.0 }\n")
+            .file("AGENTS.md", "Never use `grep`.\n")
+            .args(["--prompt", "careful"])
+    };
+    let said = warnings(|run| prompt(run).args(["--var", "careful=yes"]));
+    let [head, line] = said.as_slice() else { panic!("{said:?}") };
+    assert!(
+        head.contains("careful/v1.0.md:2 forbids `wholly replaces`, but the tool `write_file` is on (\""),
+        "{head}"
+    );
+    assert!(line.contains("careful/v1.0.md:6 says \"- **Never** use `run_command`.\""), "{line}");
+    assert!(line.contains("the tool `run_command` is on (\"Runs a shell command.\")"), "{line}");
+    // What is not part of the prompt as it was rendered forbids nothing, nor does a tool that is off contradict.
+    assert_eq!(warnings(prompt).len(), 1);
+    let without = "tools: [\"*\", \"!run_command\", \"!write_file\"]\n";
+    let off = |run| prompt(run).args(["--var", "careful=yes"]).config("agents/default.yaml", without);
+    assert_eq!(warnings(off), [""; 0]);
+    let inline = "system_prompt: |\n  You help.\n  不要使用 `write_file`。\n";
+    let said = warnings(|run| run.config("agents/default.yaml", inline));
+    assert!(said[0].contains("system_prompt, line 2 says") && said.len() == 1, "{said:?}");
+    assert_eq!(warnings(|run| run), [""; 0], "the built-in prompt contradicts nothing");
+}
+
+#[test]
+fn a_contradiction_is_told_once_a_session() {
+    let server = Server::start([Reply::text("One."), Reply::text("Two.")]);
+    let prompt = "system_prompt: Never use `run_command`.\n";
+    let output = Run::task(&server, "task").config("agents/default.yaml", prompt).run().success();
+    assert!(output.stderr.contains("run_command"), "{}", output.stderr);
+    Run::at(&output.place).args(["run", "--continue", "on"]).server(&server).run().success().stderr_lacks("Never");
+}

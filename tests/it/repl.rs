@@ -159,8 +159,8 @@ fn commands_come_from_one_table() {
     terminal.wait_for("edit_file");
     terminal.line("/no-such-command");
     terminal.wait_for("no-such-command");
-    terminal.keys("/ski\t");
-    terminal.wait_for("/skills");
+    terminal.keys("/cont\t");
+    terminal.wait_for("> /context");
     assert!(server.requests().is_empty(), "a command is not a message");
 }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -20,7 +20,7 @@ use crate::run::{Place, Run};
 use crate::server::{Server, between_tags};
 
 /// The output and what the model read of each command, run one after the other; `None` where there is no Landlock.
-fn tried(prepare: impl FnOnce(Run) -> Run, commands: &[&str]) -> Option<(Output, Vec<String>)> {
+pub fn tried(prepare: impl FnOnce(Run) -> Run, commands: &[&str]) -> Option<(Output, Vec<String>)> {
     let calls = commands.iter().map(|command| Reply::call("run_command", &json!({"command": command})));
     let server = Server::start(calls.chain([Reply::text("done")]));
     let run = Run::task(&server, "task").args(["--approve", "all"]);
@@ -36,7 +36,7 @@ fn tried(prepare: impl FnOnce(Run) -> Run, commands: &[&str]) -> Option<(Output,
 }
 
 /// Asks the kernel for what is demanded at least.
-fn has_landlock() -> bool {
+pub fn has_landlock() -> bool {
     use landlock::{ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
     let asked = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     asked.handle_access(AccessFs::from_all(ABI::V2)).is_ok_and(|asked| asked.create().is_ok())
@@ -207,39 +207,6 @@ fn new_file_systems_namespaces_and_devices_are_refused() {
     for (command, result) in commands.iter().zip(&results) {
         assert!(!result.starts_with("exit 0"), "{command}: {result}");
     }
-}
-
-#[test]
-fn protected_files_are_put_back_and_named() {
-    let commands = [
-        "echo '[core] fsmonitor = evil' >> .git/config; echo evil > .git/hooks/pre-commit; rm .github/workflows/ci.yml; echo ok",
-        "mkdir -p .agent && echo x > .agent/agent.yaml; rm -r .git/hooks && ln -s ../elsewhere .git/hooks; echo evil > elsewhere/pre-push",
-        "chmod 755 .git/config; touch src.txt",
-        "mv .github .github2; mkdir .github; echo 'on: push' > .github/workflows",
-    ];
-    let prepare = |run: Run| {
-        run.file(".git/config", "[core]\n")
-            .file(".git/HEAD", "ref: refs/heads/main\n")
-            .file(".git/hooks/post-commit", "mine\n")
-            .file(".github/workflows/ci.yml", "on: push\n")
-            .file("elsewhere/x", "")
-    };
-    let Some((output, results)) = tried(prepare, &commands) else { return };
-    let place = &output.place;
-    for name in [".git/config", ".git/hooks/pre-commit", ".github/workflows/ci.yml"] {
-        assert!(results[0].contains(name), "{name} is not reported: {}", results[0]);
-    }
-    assert_eq!(place.read(".git/config"), "[core]\n");
-    assert_eq!(place.read(".github/workflows/ci.yml"), "on: push\n");
-    assert_eq!(place.read(".git/hooks/post-commit"), "mine\n");
-    assert!(!place.exists(".git/hooks/pre-commit") && !place.exists(".git/hooks/pre-push"));
-    assert!(!place.exists(".agent/agent.yaml"));
-    assert!(results[1].contains("put back"), "{}", results[1]);
-    let mode = fs::metadata(place.workspace().join(".git/config")).expect("it is there").permissions().mode();
-    assert_eq!(mode & 0o777, 0o644, "{}", results[2]);
-    assert!(place.exists("src.txt"));
-    let kept = place.home().join(".local/state/agent/undone/.git/hooks/pre-commit");
-    assert_eq!(fs::read_to_string(kept).expect("what was undone is kept"), "evil\n");
 }
 
 #[test]

@@ -28,10 +28,10 @@ fn control_d_and_tab_typed_while_the_answer_streams_mean_what_they_mean_at_the_p
     let mut terminal = chat(&server);
     terminal.line("one");
     gate.reached();
-    terminal.keys("/ski\t\r\x04");
+    terminal.keys("/too\t\r\x04");
     gate.open();
     assert_eq!(terminal.exit_code(), 0);
-    assert!(terminal.screen().contains("> /skills"), "{}", terminal.screen());
+    assert!(terminal.screen().contains("> /tools"), "{}", terminal.screen());
     assert_eq!(server.requests().len(), 1);
 }
 

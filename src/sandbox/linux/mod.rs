@@ -8,11 +8,13 @@ mod powers;
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use landlock::{RulesetCreated, RulesetStatus};
 use seccompiler::BpfProgram;
 
 use crate::sandbox::Plan;
+use crate::sandbox::places::Places;
 use files::Ground;
 
 pub(in crate::sandbox) use flood::Watch;
@@ -27,7 +29,7 @@ pub(super) struct Walls {
 impl Walls {
     /// # Errors
     /// What the kernel lacks.
-    pub fn build(plan: &Plan, temp: &Path) -> Result<Self, String> {
+    pub fn build(plan: &Plan, temp: &Path, _places: &[Arc<Places>]) -> Result<Self, String> {
         let knows_truncate = files::supports_truncate();
         let (files, ground) = files::build(plan, temp)?;
         let calls = calls::filter(plan.network, !knows_truncate)?;

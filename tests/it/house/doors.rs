@@ -37,10 +37,12 @@ const DOORS: &[(&str, &[&str])] = &[
     // files and search
     ("brush_parser", &["src/policy/shell/grammar.rs"]),
     ("globset", &["src/tools/", "src/policy/", "src/text.rs"]),
+    ("icu_normalizer", &["src/text.rs"]),
+    ("icu_properties", &["src/text.rs"]),
     ("grep_matcher", &["src/tools/"]),
     ("grep_regex", &["src/tools/"]),
     ("grep_searcher", &["src/tools/"]),
-    ("ignore", &["src/tools/"]),
+    ("ignore", &["src/tools/", "src/skills/ignored.rs"]),
     ("similar", &["src/tools/"]),
     ("strsim", &["src/text.rs"]),
     // operating system

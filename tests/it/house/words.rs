@@ -164,7 +164,7 @@ fn nothing_strays_among_what_is_compiled_in() {
     const KINDS: &[(&str, &[&str])] = &[
         ("configs", &["yaml", "j2"]),
         ("prompts", &["md", "yaml"]),
-        ("skills", &["md", "yaml", "txt", "sh", "py"]),
+        ("skills", &["md", "yaml", "txt", "sh", "py", "csv"]),
     ];
     let mut stray = Vec::new();
     for (dir, ends) in KINDS {

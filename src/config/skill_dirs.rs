@@ -1,0 +1,70 @@
+//! Where skills are looked for: the user's own places and those of other agents, what is configured, what a trusted
+//! workspace brings along.
+
+use std::path::{Path, PathBuf};
+
+use super::env::Dirs;
+use super::settings::SkillSettings;
+use super::trust::SHARED_SKILLS;
+
+/// How near a skill is: a nearer one hides another of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SkillScope {
+    BuiltIn,
+    User,
+    Project,
+    /// `--config DIR`, or `skills.dirs`.
+    Configured,
+}
+
+impl SkillScope {
+    /// How people call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BuiltIn => "built in",
+            Self::User => "user",
+            Self::Project => "project",
+            Self::Configured => "configured",
+        }
+    }
+}
+
+/// A directory that holds folders of skills.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkillDir {
+    pub dir: PathBuf,
+    pub scope: SkillScope,
+    /// Of a project: its topmost directory, which nothing may lead out of, and whose ignore files count.
+    pub top: Option<PathBuf>,
+}
+
+impl SkillDir {
+    /// A directory of this scope.
+    #[must_use]
+    pub fn new(dir: PathBuf, scope: SkillScope, top: Option<&Path>) -> Self {
+        Self { dir, scope, top: top.map(Path::to_path_buf) }
+    }
+}
+
+/// Lowest first: what other agents read as well, then what is this program's own.
+pub(super) fn of_user(dirs: &Dirs) -> Vec<SkillDir> {
+    let shared = SHARED_SKILLS.map(|folder| dirs.home.join(folder));
+    existing(shared.into_iter().chain([dirs.config.join("skills")]), SkillScope::User)
+}
+
+/// Of a config directory that stands in for user and project: what lies beside it, then what lies in it.
+pub(super) fn of_directory(dir: &Path) -> Vec<SkillDir> {
+    let beside = dir.parent().map(|parent| parent.join("skills"));
+    existing(beside.into_iter().chain([dir.join("skills")]), SkillScope::Configured)
+}
+
+/// One that does not exist is kept: whoever named it wants to know.
+pub(super) fn configured(settings: &SkillSettings, home: &Path) -> Vec<SkillDir> {
+    let dir = |dir: &String| dir.strip_prefix("~/").map_or_else(|| PathBuf::from(dir), |rest| home.join(rest));
+    settings.dirs.iter().map(|path| SkillDir::new(dir(path), SkillScope::Configured, None)).collect()
+}
+
+fn existing(dirs: impl Iterator<Item = PathBuf>, scope: SkillScope) -> Vec<SkillDir> {
+    dirs.filter(|dir| dir.is_dir()).map(|dir| SkillDir::new(dir, scope, None)).collect()
+}

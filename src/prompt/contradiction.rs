@@ -1,0 +1,111 @@
+//! A prompt that forbids what its agent's tools are there to do: the model would be told both.
+//!
+//! Two lists are held against the tools: `forbidden` in the prompt's head (names of tools, or words such as `delete`
+//! that may stand in what a tool says of itself), and what the rendered text forbids outright (`ban`).
+
+use crate::text::Glob;
+
+use super::ban::{Ban, bans};
+use super::file::Prompt;
+
+impl Prompt {
+    /// One sentence for each contradiction between this prompt, as it was rendered, and the tools that are on (name
+    /// and description). Lines of `instructions`, which the workspace brings along, are not the prompt's own.
+    #[must_use]
+    pub fn contradictions(&self, rendered: &str, instructions: &str, tools: &[(&str, &str)]) -> Vec<String> {
+        let names: Vec<&str> = tools.iter().map(|(name, _)| *name).collect();
+        let described = |name: &str| {
+            let description =
+                tools.iter().find(|(tool, _)| *tool == name).map_or("", |(_, description)| *description);
+            sentences(description).next().unwrap_or_default()
+        };
+        let of_head = self.forbidden.iter().flat_map(|(word, line)| {
+            let place = self.place(Some(*line));
+            tools.iter().filter_map(move |(name, description)| {
+                let sentence = offends(word, name, description)?;
+                Some(told(&place, &format!("forbids `{word}`"), name, sentence))
+            })
+        });
+        let of_text = bans(rendered, &names).into_iter().filter_map(|Ban { tool, line }| {
+            let at = self.body.lines().position(|own| own.trim() == line);
+            if at.is_none() && instructions.lines().any(|other| other.trim() == line) {
+                return None;
+            }
+            let place = self.place(at.map(|at| at + self.body_line));
+            Some(told(&place, &format!("says \"{line}\""), tool, described(tool)))
+        });
+        of_head.chain(of_text).collect()
+    }
+
+    fn place(&self, line: Option<usize>) -> String {
+        match line {
+            Some(line) if self.version.is_some() => format!("{}:{line}", self.origin),
+            Some(line) => format!("{}, line {line}", self.origin),
+            None => self.origin.clone(),
+        }
+    }
+}
+
+fn told(place: &str, says: &str, tool: &str, sentence: &str) -> String {
+    format!(
+        "{place} {says}, but the tool `{tool}` is on (\"{sentence}\"): take one of them out, for the model is told both"
+    )
+}
+
+/// The sentence of a tool with which it is what the word forbids.
+fn offends<'a>(word: &str, name: &str, description: &'a str) -> Option<&'a str> {
+    let is_named = Glob::word(word).is_ok_and(|glob| glob.matches(name));
+    let mut sentences = sentences(description);
+    if is_named {
+        return Some(sentences.next().unwrap_or_default());
+    }
+    sentences.find(|sentence| does(&sentence.to_lowercase(), word))
+}
+
+/// Whether a sentence says that the tool does this: `delete` in `Deletes records`, not in `Does not delete`.
+fn does(sentence: &str, word: &str) -> bool {
+    let denies = ["not ", "never ", "n't ", "without ", "不", "无"].iter().any(|denial| sentence.contains(denial));
+    let mut at_word = sentence.match_indices(word).filter(|(at, _)| {
+        let before = sentence[..*at].chars().next_back();
+        !word.is_ascii() || before.is_none_or(|before| !before.is_ascii_alphanumeric() && before != '_')
+    });
+    !denies && at_word.next().is_some()
+}
+
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive(". ").flat_map(str::lines).map(str::trim).filter(|sentence| !sentence.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_the_head_are_held_against_names_and_descriptions() {
+        let tools = [
+            ("purge", "Deletes the records that match. Returns how many."),
+            ("find_records", "Finds records; does not delete any."),
+            ("undelete", "Brings records back."),
+            ("清理", "删除记录。"),
+        ];
+        for (words, expected) in [
+            ("delete", "purge"),
+            ("find_*", "find_records"),
+            ("records that", "purge"),
+            ("删除", "清理"),
+            ("elete", ""),
+        ] {
+            let text = format!("---\ndescription: d\nforbidden:\n  - {words}\n---\nYou help.\n");
+            let prompt =
+                Prompt::parse("p", "v1.0".parse().expect("a version"), "p/v1.0.md", &text).expect("sound");
+            let told = prompt.contradictions("You help.", "", &tools);
+            assert_eq!(told.len(), usize::from(!expected.is_empty()), "{words}: {told:?}");
+            if let Some(told) = told.first() {
+                assert!(
+                    told.starts_with("p/v1.0.md:4 forbids") && told.contains(&format!("`{expected}` is on")),
+                    "{told}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Where in a workspace files lie that decide what runs later: at fixed places from its root, and where the
+//! repositories in it keep theirs: nested ones, submodules, linked work trees.
+//!
+//! Repositories are looked for once, before the first command, and not for ever: the nearest first, few levels down,
+//! and neither in what package managers fill nor behind links. One that commands make later is their own.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Plan;
+
+/// Single files, from the root of the workspace. `.git` is one in a linked work tree.
+const FILES: &[&str] = &[
+    ".git",
+    ".git/config",
+    ".git/config.worktree",
+    ".mcp.json",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".envrc",
+    ".gitlab-ci.yml",
+    ".travis.yml",
+    ".drone.yml",
+    ".woodpecker.yml",
+    ".appveyor.yml",
+    "appveyor.yml",
+    "azure-pipelines.yml",
+    "bitbucket-pipelines.yml",
+    "Jenkinsfile",
+];
+
+/// Directories with everything in them.
+const DIRS: &[&str] = &[
+    ".git/hooks",
+    ".agent",
+    ".agents/skills",
+    ".claude/skills",
+    ".husky",
+    ".github/workflows",
+    ".github/actions",
+    ".circleci",
+    ".buildkite",
+    ".woodpecker",
+    ".config/fish",
+];
+
+/// What a repository may hold, from its git directory.
+const OF_REPOSITORIES: [&str; 3] = ["config", "config.worktree", "commondir"];
+const HOOKS: &str = "hooks";
+
+/// Directories that are not searched.
+const PASSED_OVER: [&str; 6] = ["node_modules", "target", "__pycache__", ".venv", "venv", ".git"];
+const MOST_LEVELS: usize = 4;
+const MOST_DIRS: usize = 1000;
+const MOST_REPOSITORIES: usize = 64;
+/// A file that points to a git directory is short.
+const LONGEST_POINTER: u64 = 4096;
+
+/// Places that are watched over: from the root of the workspace, or absolute where they lie outside.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    pub files: Vec<PathBuf>,
+    pub dirs: Vec<PathBuf>,
+    /// The git directories among what is watched.
+    pub repositories: Vec<PathBuf>,
+    /// Those of the files that stand for a git directory elsewhere.
+    pub pointers: Vec<PathBuf>,
+}
+
+/// The places of a workspace, and those of the repositories in what its commands may write.
+pub(super) fn of(plan: &Plan) -> Vec<Arc<Places>> {
+    let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect();
+    let own =
+        Places { files: paths(FILES), dirs: paths(DIRS), repositories: paths(&[".git"]), pointers: Vec::new() };
+    let nested = Search::through(plan);
+    let places = [own, nested].into_iter().filter(|places| !places.files.is_empty());
+    places.map(Arc::new).collect()
+}
+
+struct Search<'a> {
+    workspace: &'a Path,
+    /// What else commands may write, links followed.
+    written: Vec<PathBuf>,
+    places: Places,
+}
+
+impl<'a> Search<'a> {
+    fn through(plan: &'a Plan) -> Places {
+        let written: Vec<PathBuf> = plan.write.iter().filter_map(|dir| dir.canonicalize().ok()).collect();
+        let mut search = Self { workspace: &plan.workspace, written: written.clone(), places: Places::default() };
+        search.entry(&plan.workspace.join(".git"));
+        for dir in &written {
+            search.entry(&dir.join(".git"));
+            search.git_dir(dir);
+        }
+        let (mut queue, mut seen) = (VecDeque::from([(plan.workspace.clone(), 0)]), 0);
+        while let Some((dir, level)) = queue.pop_front() {
+            seen += 1;
+            if seen > MOST_DIRS || search.places.repositories.len() >= MOST_REPOSITORIES {
+                break;
+            }
+            for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+                let name = entry.file_name();
+                let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                if name.eq_ignore_ascii_case(".git") {
+                    search.entry(&entry.path());
+                } else if is_dir && level < MOST_LEVELS && !PASSED_OVER.iter().any(|other| name == *other) {
+                    queue.push_back((entry.path(), level + 1));
+                }
+            }
+        }
+        search.places
+    }
+
+    /// A `.git`: the git directory itself, a link to it, or a file that names it.
+    fn entry(&mut self, path: &Path) {
+        let Ok(metadata) = fs::symlink_metadata(path) else { return };
+        if metadata.is_dir() {
+            self.git_dir(path);
+            return;
+        }
+        if let Some(pointer) = self.watched(path) {
+            self.places.files.push(pointer.clone());
+            self.places.pointers.push(pointer);
+        }
+        let named = if metadata.is_file() { named_in(path, "gitdir:") } else { path.canonicalize().ok() };
+        if let Some(dir) = named {
+            self.git_dir(&dir);
+            // A linked work tree shares hooks and configuration with the others.
+            if let Some(common) = named_in(&dir.join("commondir"), "") {
+                self.git_dir(&common);
+            }
+        }
+    }
+
+    /// A git directory, and those that it holds for submodules and linked work trees.
+    fn git_dir(&mut self, dir: &Path) {
+        let mut queue = VecDeque::from([(dir.to_path_buf(), 0)]);
+        while let Some((dir, level)) = queue.pop_front() {
+            let is_repository = dir.join("HEAD").exists() || dir.file_name().is_some_and(|name| name == ".git");
+            if is_repository {
+                self.add(&dir);
+            } else if level == 0 {
+                return;
+            }
+            // Submodules may be called `a/b`.
+            let below: &[&str] = if is_repository { &["modules", "worktrees"] } else { &["."] };
+            for entry in below.iter().filter_map(|name| fs::read_dir(dir.join(name)).ok()).flatten().flatten() {
+                if level < MOST_LEVELS && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    queue.push_back((entry.path(), level + 1));
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, dir: &Path) {
+        let Some(dir) = self.watched(dir) else { return };
+        let is_root = dir == Path::new(".git");
+        if is_root
+            || self.places.repositories.contains(&dir)
+            || self.places.repositories.len() >= MOST_REPOSITORIES
+        {
+            return;
+        }
+        self.places.files.extend(OF_REPOSITORIES.map(|name| dir.join(name)));
+        self.places.dirs.push(dir.join(HOOKS));
+        self.places.repositories.push(dir);
+    }
+
+    /// How a path is named, where commands may write it at all.
+    fn watched(&self, path: &Path) -> Option<PathBuf> {
+        match path.strip_prefix(self.workspace) {
+            Ok(inside) => Some(inside.to_path_buf()),
+            Err(_) => self.written.iter().any(|dir| path.starts_with(dir)).then(|| path.to_path_buf()),
+        }
+    }
+}
+
+/// The directory that a file names after `key`, told from where it lies.
+fn named_in(file: &Path, key: &str) -> Option<PathBuf> {
+    let is_short = fs::symlink_metadata(file).is_ok_and(|file| file.is_file() && file.len() <= LONGEST_POINTER);
+    let text = if is_short { fs::read_to_string(file).ok()? } else { return None };
+    let named = text.strip_prefix(key)?.trim();
+    file.parent()?.join(named).canonicalize().ok()
+}

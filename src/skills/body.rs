@@ -1,0 +1,111 @@
+//! The instructions of a skill that was loaded, as a model reads them.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
+
+use crate::present;
+use crate::text;
+
+use super::folder::and_more;
+
+/// What the lines behind the instructions begin with.
+const DIRECTORY: &str = "Skill directory: ";
+const RELATIVE: &str = "Relative paths above are relative to it.";
+const NOWHERE: &str = "This skill has no directory on disk; load_skill_reference reads its files.";
+const FILES: &str = "Files (load_skill_reference reads them): ";
+
+/// A skill's instructions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Body {
+    pub name: String,
+    /// `SKILL.md` without its head; rendered where its author asked for that.
+    pub text: String,
+    /// The line of `SKILL.md`, 1-based, that the text begins on; `None` where it was rendered.
+    pub first_line: Option<usize>,
+    /// The file that the text is from, for people.
+    pub path: String,
+    /// What relative paths in the text are relative to. `None` when a built-in skill could not be unpacked: its
+    /// files can be read as references all the same.
+    pub directory: Option<PathBuf>,
+    /// The files beside `SKILL.md`, relative to the directory, sorted.
+    pub files: Vec<String>,
+    /// How many more files there are than `files` names.
+    pub more_files: usize,
+}
+
+impl Body {
+    /// What it costs, as an estimate: bytes over four.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        self.text.len() as u64 / 4
+    }
+
+    /// Its files on one line; empty where there are none.
+    #[must_use]
+    pub fn listing(&self) -> String {
+        self.files.join(", ") + &and_more(self.more_files)
+    }
+
+    /// Tells this text from another one, in this process.
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.text.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// The instructions with what is needed to follow them, in about `most` bytes: what does not fit is left to be
+    /// read by lines. Marks in them that could be taken for the frame are broken.
+    #[must_use]
+    pub fn instructions(&self, most: usize) -> String {
+        let place = match &self.directory {
+            Some(directory) => format!("{DIRECTORY}{}\n{RELATIVE}", directory.display()),
+            None => NOWHERE.to_owned(),
+        };
+        let files = match self.listing() {
+            listing if listing.is_empty() => String::new(),
+            listing => format!("\n{FILES}{listing}"),
+        };
+        let name = self.name.replace('"', "'");
+        let room = most.saturating_sub(place.len() + files.len() + 2 * name.len() + 256).max(256);
+        let (text, rest) = self.cut(room);
+        let text = present::neutralise(text);
+        format!("<skill name=\"{name}\">\n{text}{rest}\n</skill>\n{place}{files}")
+    }
+
+    /// A text without the instructions of a skill that stand in it behind a blank line.
+    #[must_use]
+    pub fn take_out(text: &str, name: &str) -> String {
+        let opening = format!("\n\n<skill name=\"{}\">\n", name.replace('"', "'"));
+        let Some((before, rest)) = text.split_once(&opening) else { return text.to_owned() };
+        let Some((_, mut after)) = rest.split_once("\n</skill>\n") else { return before.to_owned() };
+        while [DIRECTORY, RELATIVE, NOWHERE, FILES].iter().any(|line| after.starts_with(line)) {
+            match after.find('\n') {
+                Some(end) => after = &after[end + 1..],
+                None => after = "",
+            }
+        }
+        // The line feed before what follows was taken with the last line.
+        if after.is_empty() { before.to_owned() } else { format!("{before}\n{after}") }
+    }
+
+    /// The beginning that fits, by lines where a line fits, and how to read the rest.
+    fn cut(&self, room: usize) -> (&str, String) {
+        if self.text.len() <= room {
+            return (&self.text, String::new());
+        }
+        let head = text::head(&self.text, room);
+        let head = head.rfind('\n').map_or(head, |end| &head[..end]);
+        let taken = head.lines().count();
+        let rest = match self.first_line {
+            Some(first) => format!(
+                "the rest: load_skill_reference with name {}, path SKILL.md, offset {}",
+                self.name,
+                first + taken
+            ),
+            None => "what it was rendered to is too long".to_owned(),
+        };
+        let lines = self.text.lines().count();
+        (head, format!("\n[the first {taken} of {lines} lines; {rest}]"))
+    }
+}

@@ -1,0 +1,108 @@
+//! Whether skills are what the standard wants: every problem, with its line.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::config::{SkillDir, SkillScope};
+use crate::frontmatter;
+
+use super::discover::{self, FILE, FILE_IN_LOWERCASE};
+use super::folder::LARGEST;
+use super::header;
+use super::note::Note;
+use super::rendering;
+use super::standard;
+
+/// What was found out about one skill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Checked {
+    /// Its file, or its directory where there is none.
+    pub path: String,
+    /// Empty where it is valid.
+    pub problems: Vec<Problem>,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// 1-based, where known.
+    pub line: Option<usize>,
+    pub message: String,
+}
+
+impl Problem {
+    pub(super) fn at(line: usize, message: impl Into<String>) -> Self {
+        Self { line: Some(line), message: message.into() }
+    }
+
+    fn of_file(message: impl Into<String>) -> Self {
+        Self { line: None, message: message.into() }
+    }
+}
+
+/// Checks the skill in `dir`, or every skill below it. What keeps a template from being one is a problem as well.
+///
+/// # Errors
+/// Why there is nothing to check.
+pub fn check(dir: &Path) -> Result<Vec<Checked>, String> {
+    let root = dir.canonicalize().map_err(|error| format!("{}: {error}", dir.display()))?;
+    if !root.is_dir() {
+        return Err(format!("{} is no directory; name that of a skill, or one of skills", dir.display()));
+    }
+    let own = [FILE, FILE_IN_LOWERCASE].into_iter().map(|name| root.join(name)).find(|file| file.exists());
+    if let Some(file) = own {
+        return Ok(vec![one(&root, &file)]);
+    }
+    let mut notes = Vec::new();
+    let from = SkillDir::new(dir.to_path_buf(), SkillScope::Configured, None);
+    let found = discover::folders(&from, &root, &[], &mut notes);
+    if found.is_empty() && notes.is_empty() {
+        return Err(format!("{} holds no {FILE}, and no folder in it does", dir.display()));
+    }
+    let mut checked: Vec<Checked> = found.iter().map(|(dir, file)| one(dir, file)).collect();
+    checked.extend(notes.into_iter().map(left_out));
+    Ok(checked)
+}
+
+fn left_out(note: Note) -> Checked {
+    Checked { path: note.path, problems: vec![Problem { line: note.line, message: note.message }] }
+}
+
+fn one(dir: &Path, file: &Path) -> Checked {
+    let folder = dir.file_name().unwrap_or_default().to_string_lossy();
+    let problems = match content(dir, file) {
+        Ok(content) => {
+            let mut problems = standard::problems(&content, &folder);
+            problems.extend(broken_template(&content));
+            problems
+        }
+        Err(why) => vec![Problem::of_file(why)],
+    };
+    Checked { path: file.display().to_string(), problems }
+}
+
+fn content(dir: &Path, file: &Path) -> Result<String, String> {
+    let real: PathBuf = file.canonicalize().map_err(|error| error.to_string())?;
+    if !real.starts_with(dir) {
+        return Err(format!("it is a link out of {}", dir.display()));
+    }
+    let data = real.metadata().map_err(|error| error.to_string())?;
+    if !data.is_file() {
+        return Err("it is no file".to_owned());
+    }
+    if data.len() > LARGEST {
+        return Err(format!("it is larger than {} MiB", LARGEST / 1024 / 1024));
+    }
+    let bytes = fs::read(&real).map_err(|error| error.to_string())?;
+    String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
+}
+
+fn broken_template(content: &str) -> Option<Problem> {
+    let parts = frontmatter::split(content).ok()?;
+    header::read(parts.head?).ok().filter(|header| header.is_template)?;
+    let (line, why) = rendering::mistake(parts.body)?;
+    let line = line.map(|line| parts.body_line + line - 1);
+    Some(Problem { line, message: format!("the body cannot be rendered: {why}") })
+}

@@ -1,0 +1,53 @@
+//! What was overlooked or left out while skills were discovered.
+
+use std::fmt;
+
+/// One remark on one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// The file or directory, for people.
+    pub path: String,
+    /// 1-based, where known.
+    pub line: Option<usize>,
+    pub message: String,
+    /// Whether the skill is used all the same.
+    pub used: bool,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, line, message, used } = self;
+        f.write_str(path)?;
+        if let Some(line) = line {
+            write!(f, ":{line}")?;
+        }
+        f.write_str(if *used { ": " } else { " is left out: " })?;
+        f.write_str(message)
+    }
+}
+
+/// What is said when a run begins: of what is left out a few, of what is used all the same one line.
+pub(super) fn told(notes: &[Note]) -> Vec<String> {
+    const MOST: usize = 5;
+    const HOW: &str = "`agent skill check` tells all";
+    let left_out: Vec<&Note> = notes.iter().filter(|note| !note.used).collect();
+    let mut told: Vec<String> = left_out.iter().take(MOST).map(ToString::to_string).collect();
+    if left_out.len() > MOST {
+        told.push(format!("{} more skills or directories of skills are left out ({HOW})", left_out.len() - MOST));
+    }
+    let mut paths: Vec<&str> = notes.iter().filter(|note| note.used).map(|note| note.path.as_str()).collect();
+    let count = paths.len();
+    paths.dedup();
+    match (count, paths.as_slice()) {
+        (0, _) | (_, []) => {}
+        (1, _) => told.extend(notes.iter().find(|note| note.used).map(ToString::to_string)),
+        (_, [path]) => told.push(format!("{path} departs from the standard in {count} ways and is used ({HOW})")),
+        (_, [path, ..]) => {
+            told.push(format!(
+                "{} skills, {path} first, depart from the standard and are used ({HOW})",
+                paths.len()
+            ));
+        }
+    }
+    told
+}

@@ -1,0 +1,61 @@
+//! Bodies that are templates, because their author said so (`metadata: { template: jinja }`). They read the variables
+//! that are listed here and nothing else: no environment, no state, no file.
+
+use std::path::Path;
+
+use jiff::Zoned;
+use serde_json::{Map, Value, json};
+
+use crate::template::{self, Template, Undefined};
+
+/// What a template may know of the run.
+#[derive(Debug, Clone, Default)]
+pub struct Variables {
+    /// The workspace, absolute.
+    pub dir: String,
+    pub git_branch: Option<String>,
+    pub os: String,
+    pub shell: String,
+    pub user_id: String,
+    /// `--var NAME=VALUE`.
+    pub vars: Map<String, Value>,
+}
+
+/// What a template may know of its skill.
+pub(super) struct Subject<'a> {
+    pub name: &'a str,
+    pub directory: Option<&'a Path>,
+    /// What a person wrote behind `/skill NAME`.
+    pub arguments: &'a str,
+}
+
+/// Renders a body.
+///
+/// # Errors
+/// What is wrong with it, and its line in the body where that is known.
+pub(super) fn render(
+    text: &str,
+    subject: &Subject<'_>,
+    around: &Variables,
+) -> Result<String, (Option<usize>, String)> {
+    let workspace = json!({
+        "dir": around.dir, "git_branch": around.git_branch, "os": around.os, "shell": around.shell,
+    });
+    let skill = json!({ "name": subject.name, "directory": subject.directory, "arguments": subject.arguments });
+    let context = template::object([
+        ("skill", template::value(&skill)),
+        ("arguments", subject.arguments.into()),
+        ("workspace", template::value(&workspace)),
+        ("work_dir", around.dir.as_str().into()),
+        ("user_id", around.user_id.as_str().into()),
+        ("vars", template::value(&around.vars)),
+        ("datetime", template::clock(Zoned::now())),
+    ]);
+    let compiled = Template::compile("SKILL.md", text, Undefined::Error);
+    compiled.and_then(|template| template.render(&context)).map_err(|error| (error.line, error.message))
+}
+
+/// What keeps a body from being a template at all, with its line.
+pub(super) fn mistake(text: &str) -> Option<(Option<usize>, String)> {
+    Template::compile("SKILL.md", text, Undefined::Error).err().map(|error| (error.line, error.message))
+}

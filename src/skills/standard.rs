@@ -1,0 +1,216 @@
+//! What the standard (agentskills.io) says of a `SKILL.md`, as its reference validator judges: strictly, and with its
+//! ways. The head ends at the next three dashes, wherever they stand; YAML is a subset without flow style, anchors and
+//! tags; letters of every script are letters.
+
+use crate::text;
+use crate::yaml::{self, Node, Tree};
+
+use super::check::Problem;
+use super::header::{DESCRIPTION_CHARS, KEYS, NAME_CHARS};
+
+const COMPATIBILITY_CHARS: usize = 500;
+const DASHES: &str = "---";
+
+/// What is wrong with a file in a directory of this name; nothing where it is valid.
+pub(super) fn problems(content: &str, folder: &str) -> Vec<Problem> {
+    let Some(rest) = content.strip_prefix(DASHES) else {
+        let why = if content.starts_with('\u{feff}') {
+            "it begins with a byte-order mark, where the three dashes of its head belong"
+        } else {
+            "it does not begin with three dashes"
+        };
+        return vec![Problem::at(1, why)];
+    };
+    let Some(end) = rest.find(DASHES) else {
+        return vec![Problem::at(1, "its head is not closed by three dashes")];
+    };
+    // The first line is that of the dashes: places are places in the file.
+    let head = &rest[..end];
+    let (node, duplicates) = match yaml::tree_of_firsts(head, 0) {
+        Ok(read) => read,
+        Err(error) => return vec![Problem { line: error.line.or(Some(1)), message: error.message }],
+    };
+    let mut problems: Vec<Problem> =
+        duplicates.into_iter().map(|error| Problem { line: error.line, message: error.message }).collect();
+    outside_the_subset(&node, head, &mut problems);
+    // What cannot be read at all is not judged further.
+    if !problems.is_empty() {
+        return problems;
+    }
+    if !matches!(node.tree, Tree::Map(_)) || node.entries().is_empty() {
+        return vec![Problem::at(node.place.line.max(1), "its head is not a mapping: `key: value` lines")];
+    }
+    for (key, _) in node.entries().iter().filter(|(key, _)| !KEYS.contains(&key.text.as_str())) {
+        let message = format!("the standard has no key `{}`; it has {}", key.text, KEYS.join(", "));
+        problems.push(Problem::at(key.place.line, message));
+    }
+    match field(&node, "name") {
+        Ok((line, name)) => check_name(name, folder, line, &mut problems),
+        Err(problem) => problems.push(problem),
+    }
+    match field(&node, "description") {
+        Ok((line, description)) => {
+            check_length("description", description, DESCRIPTION_CHARS, line, &mut problems);
+        }
+        Err(problem) => problems.push(problem),
+    }
+    if let Some(value) = node.get("compatibility") {
+        match value.text() {
+            Some(text) => {
+                check_length("compatibility", text, COMPATIBILITY_CHARS, value.place.line, &mut problems);
+            }
+            None => problems.push(Problem::at(value.place.line, "`compatibility` must be a text")),
+        }
+    }
+    problems
+}
+
+/// Line and text of a field that must be there.
+fn field<'n>(node: &'n Node, key: &str) -> Result<(usize, &'n str), Problem> {
+    let Some(value) = node.get(key) else {
+        return Err(Problem { line: Some(1), message: format!("the key `{key}` is missing") });
+    };
+    let line = node.entries().iter().find(|(k, _)| k.text == key).map_or(value.place.line, |(k, _)| k.place.line);
+    match value.text().filter(|text| !text.trim().is_empty()) {
+        Some(text) => Ok((line, text)),
+        None => Err(Problem { line: Some(line), message: format!("`{key}` must be a text that is not empty") }),
+    }
+}
+
+fn check_name(name: &str, folder: &str, line: usize, problems: &mut Vec<Problem>) {
+    let name = text::nfkc(name.trim());
+    check_length("name", &name, NAME_CHARS, line, problems);
+    let mut rule = |holds: bool, message: &str| {
+        if !holds {
+            problems.push(Problem::at(line, format!("the name `{name}` {message}")));
+        }
+    };
+    rule(*name == name.to_lowercase(), "must be in lowercase");
+    rule(!name.starts_with('-') && !name.ends_with('-'), "must not begin or end with `-`");
+    rule(!name.contains("--"), "must not have two `-` in a row");
+    rule(
+        name.chars().all(|c| c == '-' || text::is_letter_or_number(c)),
+        "must be of letters, numbers and `-` alone",
+    );
+    rule(text::nfkc(folder) == name, &format!("must be that of its directory, `{folder}`"));
+}
+
+fn check_length(key: &str, text: &str, most: usize, line: usize, problems: &mut Vec<Problem>) {
+    let count = text.chars().count();
+    if count > most {
+        problems.push(Problem::at(line, format!("`{key}` has {count} characters, more than {most}")));
+    }
+}
+
+/// Flow style, anchors, aliases and tags.
+fn outside_the_subset(node: &Node, head: &str, problems: &mut Vec<Problem>) {
+    let lines: Vec<&str> = head.lines().collect();
+    walk(node, &mut |node| {
+        let line = lines.get(node.place.line.wrapping_sub(1)).copied().unwrap_or_default();
+        let first = line.chars().nth(node.place.column.wrapping_sub(1));
+        let flow = matches!(node.tree, Tree::List(_) | Tree::Map(_)) && matches!(first, Some('[' | '{'));
+        let plain = matches!(&node.tree, Tree::Scalar(scalar) if scalar.form == yaml::Form::Plain);
+        // An anchor stands before what it names, or what it names stands elsewhere.
+        let value = line.trim_start().trim_start_matches("- ");
+        let value = value.split_once(": ").map_or(value, |(_, value)| value).trim_start();
+        if flow {
+            problems.push(Problem::at(
+                node.place.line,
+                "the standard has no flow style: `[…]` and `{…}` are not read",
+            ));
+        } else if plain && value.starts_with(['&', '*', '!']) {
+            problems.push(Problem::at(node.place.line, "the standard has no anchors, aliases and tags"));
+        }
+    });
+}
+
+fn walk(node: &Node, look: &mut dyn FnMut(&Node)) {
+    look(node);
+    match &node.tree {
+        Tree::Scalar(_) => {}
+        Tree::List(items) => items.iter().for_each(|item| walk(item, look)),
+        Tree::Map(entries) => entries.iter().for_each(|(_, value)| walk(value, look)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::problems;
+
+    /// The verdicts of the reference validator on files in a directory `my-skill`.
+    #[test]
+    fn verdicts_are_those_of_the_standard() {
+        let long = |chars: usize| "x".repeat(chars);
+        let fields = "name: my-skill\ndescription: Does it.\n";
+        let valid = [
+            fields.to_owned(),
+            format!(
+                "{fields}license: MIT\ncompatibility: Needs git\nmetadata:\n  author: x\n  version: 1.0\nallowed-tools: Bash(jq:*) Read\n"
+            ),
+            format!("name: my-skill\ndescription: {}\n", long(1024)),
+            format!("{fields}compatibility: {}\n", long(500)),
+            "name: \"my-skill\"\ndescription: |\n  Two\n  lines\n".to_owned(),
+            "name: my-skill\ndescription: cut --- here\nlicence: never seen\n".to_owned(),
+            "name: my-skill\ndescription: 12\nmetadata: anything\n".to_owned(),
+        ];
+        for head in valid {
+            assert_eq!(problems(&format!("---\n{head}---\nbody"), "my-skill"), [], "{head}");
+        }
+        let invalid: [(&str, usize, &str); 22] = [
+            ("# no head", 1, "does not begin with three dashes"),
+            ("\u{feff}---\nname: my-skill\ndescription: d\n---\n", 1, "byte-order mark"),
+            ("---\nname: my-skill\n", 1, "not closed"),
+            ("---\nname: [a\n---\n", 3, ""),
+            ("---\n- a\n---\n", 2, "not a mapping"),
+            ("---\n---\n", 2, "not a mapping"),
+            ("---\nname: my-skill\ndescription: Use: when\n---\n", 3, "mapping values"),
+            ("---\ndescription: d\n---\n", 1, "`name` is missing"),
+            ("---\nname: my-skill\n---\n", 1, "`description` is missing"),
+            ("---\nname:\ndescription: d\n---\n", 2, "`name` must be a text"),
+            ("---\nname: my-skill\ndescription: ''\n---\n", 3, "`description` must be a text"),
+            ("---\nname: MySkill\ndescription: d\n---\n", 2, "lowercase"),
+            ("---\nname: -my-skill\ndescription: d\n---\n", 2, "begin or end"),
+            ("---\nname: my--skill\ndescription: d\n---\n", 2, "two `-`"),
+            ("---\nname: my_skill\ndescription: d\n---\n", 2, "letters, numbers"),
+            ("---\nname: other\ndescription: d\n---\n", 2, "that of its directory"),
+            ("---\nname: my-skill\ndescription: d\ncolour: red\n---\n", 4, "no key `colour`"),
+            ("---\nname: my-skill\ndescription: d\nname: my-skill\n---\n", 4, "stands twice"),
+            ("---\nname: my-skill\ndescription: d\nmetadata: {a: b}\n---\n", 4, "flow style"),
+            ("---\nname: my-skill\ndescription: &x d\n---\n", 3, "anchors"),
+            ("---\nname: my-skill\ndescription: d\ncompatibility:\n  - a\n---\n", 5, "`compatibility` must be"),
+            ("---\nname: my-skill\ndescription: ends --- name: x\n", 0, ""),
+        ];
+        for (content, line, message) in invalid {
+            let found = problems(content, "my-skill");
+            if line == 0 {
+                assert_eq!(found, [], "dashes inside a value close the head for the standard: {content}");
+                continue;
+            }
+            assert!(
+                found.iter().any(|p| p.line == Some(line) && p.message.contains(message)),
+                "{content}: {found:?}"
+            );
+        }
+        let too_long =
+            format!("---\nname: my-skill\ndescription: {}\ncompatibility: {}\n---\n", long(1025), long(501));
+        assert_eq!(problems(&too_long, "my-skill").len(), 2);
+        let name = long(65);
+        assert_eq!(problems(&format!("---\nname: {name}\ndescription: d\n---\n"), &name).len(), 1);
+    }
+
+    #[test]
+    fn names_of_every_script_are_compared_in_one_form() {
+        for (name, folder, is_valid) in [
+            ("技能", "技能", true),
+            ("навык-один", "навык-один", true),
+            ("cafe\u{301}", "caf\u{e9}", true),
+            ("ｗｉｄｅ", "wide", true),
+            ("НАВЫК", "НАВЫК", false),
+            ("हिन्दी", "हिन्दी", false),
+            ("a😀", "a😀", false),
+        ] {
+            let found = problems(&format!("---\nname: {name}\ndescription: d\n---\n"), folder);
+            assert_eq!(found.is_empty(), is_valid, "{name}: {found:?}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Files that decide what runs later: what a command changed of them is put back, whichever repository they are of.
+
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::run::Run;
+use crate::sandbox::tried;
+
+#[test]
+fn protected_files_are_put_back_and_named() {
+    let commands = [
+        "echo '[core] fsmonitor = evil' >> .git/config; echo evil > .git/hooks/pre-commit; rm .github/workflows/ci.yml; echo ok",
+        "mkdir -p .agent && echo x > .agent/agent.yaml; rm -r .git/hooks && ln -s ../elsewhere .git/hooks; echo evil > elsewhere/pre-push",
+        "chmod 755 .git/config; touch src.txt",
+        "mv .github .github2; mkdir .github; echo 'on: push' > .github/workflows",
+    ];
+    let prepare = |run: Run| {
+        run.file(".git/config", "[core]\n")
+            .file(".git/HEAD", "ref: refs/heads/main\n")
+            .file(".git/hooks/post-commit", "mine\n")
+            .file(".github/workflows/ci.yml", "on: push\n")
+            .file("elsewhere/x", "")
+    };
+    let Some((output, results)) = tried(prepare, &commands) else { return };
+    let place = &output.place;
+    for name in [".git/config", ".git/hooks/pre-commit", ".github/workflows/ci.yml"] {
+        assert!(results[0].contains(name), "{name} is not reported: {}", results[0]);
+    }
+    assert_eq!(place.read(".git/config"), "[core]\n");
+    assert_eq!(place.read(".github/workflows/ci.yml"), "on: push\n");
+    assert_eq!(place.read(".git/hooks/post-commit"), "mine\n");
+    assert!(!place.exists(".git/hooks/pre-commit") && !place.exists(".git/hooks/pre-push"));
+    assert!(!place.exists(".agent/agent.yaml"));
+    assert!(results[1].contains("put back"), "{}", results[1]);
+    let mode = fs::metadata(place.workspace().join(".git/config")).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o644, "{}", results[2]);
+    assert!(place.exists("src.txt"));
+    let kept = place.home().join(".local/state/agent/undone/.git/hooks/pre-commit");
+    assert_eq!(fs::read_to_string(kept).expect("what was undone is kept"), "evil\n");
+}
+
+#[test]
+fn repositories_in_the_workspace_are_protected_as_its_own_is() {
+    let commands = [
+        // One by one: a nested repository, a submodule's, a linked work tree's.
+        "echo evil >> libs/a/.git/config; echo evil > libs/a/.git/hooks/pre-commit; echo fine > libs/a/.git/index",
+        "echo evil >> .git/modules/b/config; echo evil > .git/modules/b/hooks/post-checkout",
+        "echo evil > .git/worktrees/w/config.worktree; echo ../../../elsewhere > .git/worktrees/w/commondir",
+        // What points to a repository decides as much as what is in it.
+        "echo 'gitdir: ../elsewhere' > b/.git; mv libs/a/.git libs/a/x && mkdir libs/a/.git && echo evil > libs/a/.git/config",
+        // A repository that goes is gone, with its pointer; one that comes is the command's own.
+        "rm -rf libs/gone b && mkdir -p made/.git/hooks && echo mine > made/.git/config && echo x > made/.git/hooks/x",
+    ];
+    let nested = |run: Run, dir: &str| {
+        run.file(&format!("{dir}/HEAD"), "ref: refs/heads/main\n").file(&format!("{dir}/config"), "[core]\n")
+    };
+    let prepare = |run: Run| {
+        let run = [".git", "libs/a/.git", "libs/gone/.git", ".git/modules/b"].into_iter().fold(run, nested);
+        run.file("b/.git", "gitdir: ../.git/modules/b\n")
+            .file("w/.git", "gitdir: ../.git/worktrees/w\n")
+            .file(".git/modules/b/hooks/x", "")
+            .file("libs/a/.git/hooks/post-commit", "mine\n")
+            .file(".git/worktrees/w/HEAD", "ref: refs/heads/w\n")
+            .file(".git/worktrees/w/commondir", "../..\n")
+    };
+    let Some((output, results)) = tried(prepare, &commands) else { return };
+    let place = &output.place;
+    let named = [
+        (0, "libs/a/.git/hooks/pre-commit"),
+        (0, "libs/a/.git/config"),
+        (1, ".git/modules/b/config"),
+        (1, ".git/modules/b/hooks/post-checkout"),
+        (2, ".git/worktrees/w/config.worktree"),
+        (2, ".git/worktrees/w/commondir"),
+        (3, "b/.git"),
+        (3, "libs/a/.git/config"),
+    ];
+    for (at, name) in named {
+        assert!(results[at].contains(name), "{name} is not reported: {}", results[at]);
+    }
+    assert_eq!(place.read("libs/a/.git/config"), "[core]\n");
+    assert_eq!(place.read("libs/a/.git/hooks/post-commit"), "mine\n");
+    assert_eq!(place.read(".git/worktrees/w/commondir"), "../..\n");
+    for gone in ["libs/a/.git/hooks/pre-commit", ".git/modules/b/hooks/post-checkout", "libs/gone", "b"] {
+        assert!(!place.exists(gone), "{gone} is there");
+    }
+    assert_eq!(place.read("made/.git/hooks/x"), "x\n");
+    assert!(!results[4].contains("put back"), "{}", results[4]);
+}
+
+#[test]
+fn a_repository_that_the_settings_open_is_protected_where_it_lies() {
+    let commands = ["echo evil >> ../main/.git/config; echo x > ../main/.git/worktrees/w/index; echo tried"];
+    let prepare = |run: Run| {
+        run.file(".git", "gitdir: ../main/.git/worktrees/w\n")
+            .file("../main/.git/worktrees/w/commondir", "../..\n")
+            .file("../main/.git/worktrees/w/HEAD", "ref: refs/heads/w\n")
+            .file("../main/.git/HEAD", "ref: refs/heads/main\n")
+            .file("../main/.git/config", "[core]\n")
+            .config("agent.yaml", "sandbox: { write: [\"../main\"] }\n")
+    };
+    let Some((output, results)) = tried(prepare, &commands) else { return };
+    assert!(
+        results[0].contains("put back as before") && results[0].contains("main/.git/config"),
+        "{}",
+        results[0]
+    );
+    assert_eq!(output.place.read("../main/.git/config"), "[core]\n");
+    assert_eq!(output.place.read("../main/.git/worktrees/w/index"), "x\n");
+}
