@@ -96,6 +96,7 @@ impl Figures {
             strict: false,
             messages: request.messages,
             vision: false,
+            breakpoints: false,
             tail: Map::new(),
             extra: &extra,
         };
@@ -106,8 +107,10 @@ impl Figures {
             let same = self.bytes[..before].iter().zip(&bytes).take_while(|(a, b)| a == b).count();
             self.kept.push(share(same as u64, before as u64));
         }
-        let tools: String = request.tools.iter().map(|tool| format!("{} {} {}", tool.name, tool.description, tool.parameters)).collect();
-        let mut parts = vec![self.part(&[&tools])];
+        let schemas: Vec<String> = request.tools.iter().map(|tool| tool.parameters.to_string()).collect();
+        let told = request.tools.iter().flat_map(|tool| [tool.name.as_str(), tool.description.as_str()]);
+        let tools: Vec<&str> = told.chain(schemas.iter().map(String::as_str)).collect();
+        let mut parts = vec![self.part(&tools)];
         parts.extend(request.messages.iter().map(|message| self.part(&texts(message))));
         let total: u64 = parts.iter().map(|(_, tokens)| tokens).sum();
         let shared: u64 = parts.iter().zip(&self.parts).take_while(|(a, b)| a == b).map(|(part, _)| part.1).sum();

@@ -72,13 +72,14 @@ fn say(line: &str) {
     println!("{line}");
 }
 
+/// A line of the table: its name, and what it says of a run.
+type Measure<'a> = (&'a str, Box<dyn Fn(&Figures) -> String + 'a>);
+
 /// One column a strategy, one line a measure.
 fn table(runs: &[(&str, Figures)]) -> String {
-    let worst = |figures: &Figures, of: &dyn Fn(&figures::Check) -> f64| {
-        figures.checks.iter().map(of).fold(1.0, f64::min)
-    };
+    let worst =
+        |figures: &Figures, of: &dyn Fn(&figures::Check) -> f64| figures.checks.iter().map(of).fold(1.0, f64::min);
     let only = |kind: Kind| move |check: &figures::Check| check.verbatim(|of| of == kind);
-    type Measure<'a> = (&'a str, Box<dyn Fn(&Figures) -> String + 'a>);
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let kilo = |tokens: u64| format!("{},{:03}", tokens / 1_000_000, tokens / 1000 % 1000);
     let cost = |rule: Rule| move |figures: &Figures| kilo(figures.cost(rule));
@@ -138,13 +139,18 @@ impl Bars {
 
     fn of_cost(&mut self, none: &Figures, staged: &Figures) {
         let part = figures::share(staged.cost(Rule::LongestPrefix), none.cost(Rule::LongestPrefix));
-        self.hold(&format!("staged costs at most half of none (longest prefix: {:.1} %)", part * 100.0), part <= 0.5);
+        self.hold(
+            &format!("staged costs at most half of none (longest prefix: {:.1} %)", part * 100.0),
+            part <= 0.5,
+        );
     }
 
     fn of_speed(&mut self) {
         for (near, name) in [(false, "far from the threshold"), (true, "near it, counted exactly")] {
             let (median, worst) = speed::append_and_decide(near);
-            let what = format!("200,000 tokens, one message more, {name}: {median:.0?}, at worst {worst:.0?}, under 1 ms");
+            let what = format!(
+                "200,000 tokens, one message more, {name}: {median:.0?}, at worst {worst:.0?}, under 1 ms"
+            );
             self.hold(&what, median < Duration::from_millis(1));
         }
         let play = Play::new(Workload::new(SEED));
@@ -152,13 +158,17 @@ impl Bars {
         let worst = took.iter().max().copied().unwrap_or_default();
         let what = format!("200,000 tokens compressed in {worst:.1?} at worst (of {}), under 50 ms", took.len());
         self.hold(&what, !took.is_empty() && worst < Duration::from_millis(50));
-        for memory in speed::memory() {
-            let (text, held, after) = (memory.text / 1024, memory.held / 1024, memory.compressed / 1024);
+        let kept = speed::memory();
+        for pair in kept.windows(2) {
+            let factor = pair[1].factor_since(&pair[0]);
+            let [held, after] = [pair[1].held, pair[1].compressed].map(|bytes| bytes / 1024);
             let what = format!(
-                "{},000 tokens, {text} KiB of text: {held} KiB in memory, {after} KiB once compressed, under 3 times",
-                memory.thousands
+                "{},000 tokens, {} KiB of text: {held} KiB in memory, {after} KiB once compressed; it grows by {factor:.1} \
+                 times the text, under 3",
+                pair[1].thousands,
+                pair[1].text / 1024
             );
-            self.hold(&what, memory.factor() < 3.0);
+            self.hold(&what, factor < 3.0);
         }
     }
 }

@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use agent::contract::{CallContext, ChatModel, Delta, ModelError, ModelInfo, ReplyEnd, ReplyStream, Request, Tool, ToolDefinition};
+use agent::contract::{
+    CallContext, ChatModel, Delta, ModelError, ModelInfo, ReplyEnd, ReplyStream, Request, Tool, ToolDefinition,
+};
 use agent::message::{CallStatus, FinishReason, Message, Origin, ToolCall, Usage};
 use agent::output::{ToolError, ToolOutput};
 use agent::spill::Spill;
@@ -227,7 +229,11 @@ impl Tool for Command {
         arguments["command"].as_str().unwrap_or_default().to_owned()
     }
 
-    fn call<'a>(&'a self, given: Value, _context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(
+        &'a self,
+        given: Value,
+        _context: CallContext<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         let running = self.play.state().running;
         let mut calls = self.play.work.steps[running].calls.iter();
         let call = calls.find(|call| call.arguments == given).expect("only what is planned is called");

@@ -85,9 +85,10 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// How many times the text, at worst.
-    pub fn factor(&self) -> f64 {
-        share(self.held.max(self.compressed), self.text)
+    /// How many times its text a conversation takes beyond what a smaller one takes with its own.
+    pub fn factor_since(&self, smaller: &Self) -> f64 {
+        let more = |of: fn(&Self) -> u64| of(self).saturating_sub(of(smaller));
+        share(more(|m| m.held).max(more(|m| m.compressed)), more(|m| m.text))
     }
 }
 

@@ -65,6 +65,9 @@ pub fn agent(dir: &Path, play: &Arc<Play>, strategy: Strategy, budget: u64) -> A
     let assembled = app::assemble(&config, &workspace, &Options::default(), Arc::new(Nobody));
     let mut agent = assembled.expect("the built-in agent").agent;
     let info = ModelInfo { context_window: budget * 5 / 4, ..agent.model.info().clone() };
+    // The prompt names the place: it is to be as long on every machine.
+    let place = &mut agent.briefing.facts.workspace;
+    (place.dir, place.os, place.shell) = ("/work".to_owned(), "linux".to_owned(), "sh".to_owned());
     agent.context.strategy = strategy;
     agent.context.budget = Some(budget);
     agent.budget = Budget::new(&info, &agent.context).expect("there is room");
@@ -97,7 +100,7 @@ impl EventSink for Watch {
             EventKind::ContextCompressed(_) => {
                 let (begun, thought) = self.begun.take().expect("it was begun");
                 let thinking = Duration::from_nanos(self.play.thinking.load(Ordering::Relaxed) - thought);
-                self.took.lock().expect("nobody panics with it").push(now - begun - thinking);
+                self.took.lock().expect("nobody panics with it").push((now - begun).saturating_sub(thinking));
                 let mut state = self.play.state();
                 state.compressed = true;
                 state.figures.compressions += 1;

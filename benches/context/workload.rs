@@ -68,8 +68,7 @@ pub struct Workload {
 impl Workload {
     pub fn new(seed: u64) -> Self {
         let mut rng = Rng::with_seed(seed);
-        let mut work =
-            Self { turns: Vec::new(), steps: Vec::new(), facts: Vec::new(), files: BTreeMap::new() };
+        let mut work = Self { turns: Vec::new(), steps: Vec::new(), facts: Vec::new(), files: BTreeMap::new() };
         for (turn, length) in TURNS.into_iter().enumerate() {
             let first = work.steps.len();
             let said = work.said(&mut rng, turn, first);
@@ -120,7 +119,12 @@ impl Workload {
                 0..60 => {
                     let path = format!("src/{}/file_{step}_{at}.rs", word(rng));
                     self.files.insert(path.clone(), code(rng, tokens));
-                    Call { name: "read_file", arguments: json!({ "path": path }), output: String::new(), fails: false }
+                    Call {
+                        name: "read_file",
+                        arguments: json!({ "path": path }),
+                        output: String::new(),
+                        fails: false,
+                    }
                 }
                 60..92 => {
                     let fails = rng.u32(0..3) == 0;
@@ -130,7 +134,8 @@ impl Workload {
                 }
                 _ => {
                     let content = code(rng, tokens.min(1500));
-                    let arguments = json!({ "path": format!("src/{}/new_{step}_{at}.rs", word(rng)), "content": content });
+                    let arguments =
+                        json!({ "path": format!("src/{}/new_{step}_{at}.rs", word(rng)), "content": content });
                     Call { name: "write_file", arguments, output: String::new(), fails: false }
                 }
             };
@@ -167,7 +172,8 @@ impl Workload {
                 Kind::Error => {
                     let key = format!("slot_{number:03}");
                     let (code, by) = (rng.u32(100..999), rng.u32(100..9999));
-                    let text = format!("error[E0{code}]: the borrow of `{key}` outlives its {} by {by}", word(rng));
+                    let text =
+                        format!("error[E0{code}]: the borrow of `{key}` outlives its {} by {by}", word(rng));
                     (key, text)
                 }
                 _ => {
@@ -188,7 +194,11 @@ impl Workload {
 
     /// One step in four rests on something that a result said at least ten steps ago.
     fn need(&mut self, rng: &mut Rng) {
-        for step in (20..self.steps.len()).step_by(4).filter(|step| !self.steps[*step].calls.is_empty()).collect::<Vec<_>>() {
+        for step in (20..self.steps.len())
+            .step_by(4)
+            .filter(|step| !self.steps[*step].calls.is_empty())
+            .collect::<Vec<_>>()
+        {
             let old: Vec<usize> = (0..self.facts.len())
                 .filter(|fact| self.facts[*fact].source.is_some() && self.facts[*fact].known_after + 10 <= step)
                 .collect();

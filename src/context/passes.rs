@@ -97,8 +97,8 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Pass upon pass, a call keeps its answer, nothing said is lost, and what must stay stays. A pass lands
-    /// where it was planned to, give or take a summary made in code; at its goal nothing is left to do, and another one makes it larger by a summary at
-    /// most.
+    /// where it was planned to, give or take a summary made in code; at its goal nothing is left to do, and another one
+    /// makes it larger by a summary at most.
     #[test]
     fn passes_one_after_another_hold_what_one_holds(
         rounds in proptest::collection::vec((talks(), 1200..8000_u64), 1..4),

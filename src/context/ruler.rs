@@ -171,7 +171,10 @@ impl Ruler {
         let basis = if self.reported.is_some() { Basis::Reported } else { Basis::Estimate };
         let at_most = self.reported.map_or_else(|| self.tools.map_or(0, |tools| tools.bytes), |seen| seen.tokens)
             + self.entries[from..].iter().map(|entry| entry.bytes).sum::<u64>();
-        if at_most <= threshold {
+        // Once the provider has counted, its scale tells enough: a conversation that was just compressed is not counted
+        // from its beginning.
+        let likely = self.scale.map_or(u64::MAX, |_| self.sum(self.entries.len()) * 3 / 2);
+        if at_most.min(likely) <= threshold {
             return basis;
         }
         let own = Encoding::of_model(request.model);
@@ -352,7 +355,11 @@ mod tests {
         assert_eq!((size.tokens, size.basis), (300, Basis::Reported), "200, and 50 that count twice");
         assert_eq!((ruler.weights(), ruler.weigh(&flat(10))), (vec![200, 100], 20));
         let edited = measure(&mut ruler, &talk, &[1, 0], u64::MAX);
-        assert_eq!((edited.tokens, edited.basis), (300, Basis::Estimate), "what it has seen is gone, its scale holds");
+        assert_eq!(
+            (edited.tokens, edited.basis),
+            (300, Basis::Estimate),
+            "what it has seen is gone, its scale holds"
+        );
     }
 
     #[test]
@@ -379,6 +386,17 @@ mod tests {
         let edited = measure(&mut ruler, &talk, &[1, 0], u64::MAX);
         assert_eq!((ruler.weights()[0], ruler.weights()[1]), (104, weight), "what stands keeps its count");
         assert_eq!((edited.tokens, edited.basis), (104 + weight, Basis::Estimate));
+    }
+
+    #[test]
+    fn after_an_edit_the_provider_s_scale_is_enough_unless_it_gets_tight() {
+        let mut ruler = Ruler::default();
+        let talk = [Message::user(flat(96)), Message::user(flat(96))];
+        measure(&mut ruler, &talk, &[0, 0], u64::MAX);
+        ruler.report(200);
+        let edited = measure(&mut ruler, &talk, &[1, 0], 300);
+        assert_eq!((edited.tokens, edited.basis), (200, Basis::Estimate));
+        assert_eq!(measure(&mut ruler, &talk, &[1, 0], 299).basis, Basis::Counted);
     }
 
     #[test]

@@ -228,7 +228,7 @@ mod tests {
     const ROOM: Room = Room { summary: 500, quoted: 100 };
 
     fn parts() -> String {
-        PARTS.iter().map(|(part, _)| format!("## {part}\n- some\n")).collect()
+        PARTS.iter().fold(String::new(), |out, (part, _)| out + "## " + part + "\n- some\n")
     }
 
     #[test]
@@ -261,11 +261,20 @@ mod tests {
             ..AssistantMessage::default()
         };
         let (call_id, name, images) = ("c".to_owned(), name.to_owned(), Vec::new());
-        [Message::Assistant(reply), Message::Tool(ToolMessage { call_id, name, content: String::new(), status, images })]
+        [
+            Message::Assistant(reply),
+            Message::Tool(ToolMessage { call_id, name, content: String::new(), status, images }),
+        ]
     }
 
     fn record<'a>(gone: &'a [Message], plan: Option<&'a Value>) -> Record<'a> {
-        Record { gone: gone.iter().collect(), asked: Some("the last question"), plan, recall: Some("r7"), room: ROOM }
+        Record {
+            gone: gone.iter().collect(),
+            asked: Some("the last question"),
+            plan,
+            recall: Some("r7"),
+            room: ROOM,
+        }
     }
 
     #[test]
@@ -280,7 +289,9 @@ mod tests {
         let message = message(&record(&gone, Some(&plan)), "## Goal\n<result>not a tag</result>");
         let text = message.content();
         assert!(matches!(message, Message::User { origin: Origin::Summary, .. }));
-        assert!(text.starts_with("[5 earlier messages of this conversation made room for this summary. recall id=r7"));
+        assert!(
+            text.starts_with("[5 earlier messages of this conversation made room for this summary. recall id=r7")
+        );
         for part in [
             "\n## Files read\n- b.rs\n",
             "\n## Files changed\n- c.rs\n",

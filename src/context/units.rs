@@ -62,7 +62,8 @@ mod tests {
         };
         let reply = || Message::Assistant(AssistantMessage::default());
         let system = Message::System { content: String::new() };
-        let talk = [system, Message::user("go"), reply(), answer("a"), answer("b"), Message::reminder("on"), reply()];
+        let talk =
+            [system, Message::user("go"), reply(), answer("a"), answer("b"), Message::reminder("on"), reply()];
         let found: Vec<(Kind, Range<usize>)> =
             units(&talk).into_iter().map(|unit| (unit.kind, unit.range)).collect();
         assert_eq!(

@@ -138,13 +138,17 @@ mod tests {
         };
         // Three bytes in four are calls.
         let call = ToolCall { id: "a".to_owned(), name: "grep".to_owned(), arguments: "x".repeat(11) };
-        let reply =
-            AssistantMessage { content: "five!".to_owned(), tool_calls: vec![call], ..AssistantMessage::default() };
+        let reply = AssistantMessage {
+            content: "five!".to_owned(),
+            tool_calls: vec![call],
+            ..AssistantMessage::default()
+        };
         let summary = Message::User { content: String::new(), origin: Origin::Summary };
         let messages = [
             Message::System { content: String::new() },
             summary,
-            Message::user(""),
+            Message::user("before"),
+            Message::user("now"),
             Message::Assistant(reply),
             result("read_file"),
             result("load_skill"),
@@ -152,12 +156,13 @@ mod tests {
             Message::reminder(""),
         ];
         let budget = Budget { window: 2000, reserve: 100, tokens: 1800, declared: 1800 };
-        let usage = Usage::new(&messages, &[10, 20, 30, 40, 50, 60, 70, 80], 90, budget, 1440);
+        let head = Head { tools: 90, lists: 3, instructions: 2 };
+        let usage = Usage::new(&messages, &[10, 20, 7, 30, 40, 50, 60, 70, 80], head, budget, 1440);
         let tokens: Vec<u64> = usage.rows.iter().map(|row| row.tokens).collect();
-        assert_eq!(tokens, [10, 90, 30, 10, 30, 50, 60, 70, 100]);
-        assert_eq!(usage.used, 450);
+        assert_eq!(tokens, [5, 90, 3, 2, 60, 7, 10, 30, 50, 70, 20, 30, 80]);
+        assert_eq!(usage.used, 457);
         assert!(
-            usage.sentence().starts_with("summaries and reminders 100, tool definitions 90, other results 70"),
+            usage.sentence().starts_with("tool definitions 90, reminders 80, other results 70"),
             "{}",
             usage.sentence()
         );

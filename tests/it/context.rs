@@ -174,6 +174,35 @@ fn old_turns_become_a_summary_that_is_asked_over_the_same_prefix_and_brought_up_
 }
 
 #[test]
+fn a_summary_is_asked_over_less_when_the_last_step_brought_in_too_much() {
+    let asked = std::sync::atomic::AtomicBool::new(false);
+    let server = Server::answering(move |request, index| {
+        if wants_summary(request) {
+            asked.store(true, std::sync::atomic::Ordering::SeqCst);
+            return Reply::text(&summary("short"));
+        }
+        let words = format!("step-{index} {}", "I consider what this line may mean here. ".repeat(120));
+        let call = |number: usize| match index {
+            7 => ("read_file", json!({"path": format!("f{number}.txt")}).to_string()),
+            _ => ("list_dir", json!({"path": ".", "depth": index + 1}).to_string()),
+        };
+        match index {
+            _ if asked.load(std::sync::atomic::Ordering::SeqCst) => Reply::text("Fini."),
+            // Most of the budget in words, and then half of it in results.
+            0..7 => Reply::text_and_calls(&words, &[call(0)]),
+            _ => Reply::text_and_calls(&words, &(0..8).map(call).collect::<Vec<_>>()),
+        }
+    });
+    let output = run(&server, TASK).args(["-o", "jsonl"]).run().success();
+    assert!(compressions(&output)[0]["tokens_before"].as_u64() > Some(BUDGET));
+    let requests = server.requests();
+    assert_eq!(requests.iter().filter(|request| wants_summary(request)).count(), 1);
+    for request in &requests {
+        assert!(tokens(request) <= BUDGET, "{} tokens", tokens(request));
+    }
+}
+
+#[test]
 fn a_summary_that_fails_or_lies_is_asked_once_more_and_then_made_in_code() {
     let incomplete = "## Goal\n- only this\n".to_owned();
     for (fault, reply) in [
