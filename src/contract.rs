@@ -64,6 +64,23 @@ pub struct ReplyEnd {
     pub usage: Usage,
 }
 
+/// Makes vectors of texts, such that what means the same lies close together.
+pub trait Embedder: Send + Sync {
+    /// One vector a text, in their order. One call is one attempt.
+    ///
+    /// # Errors
+    /// Whatever kept them from coming, by kind.
+    fn embed<'a>(&'a self, texts: &'a [String]) -> BoxFuture<'a, Result<Embedded, ModelError>>;
+}
+
+/// Texts as vectors.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Embedded {
+    pub vectors: Vec<Vec<f32>>,
+    /// What they cost.
+    pub tokens: u64,
+}
+
 /// One request, borrowed from the conversation.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
@@ -224,6 +241,11 @@ pub trait Tool: Send + Sync {
         self.definition().permission == Permission::Read
     }
 
+    /// How long this call may take, where its arguments say.
+    fn time_asked(&self, _arguments: &Value) -> Option<Duration> {
+        None
+    }
+
     /// One short line for a person: what the call is about, without the tool's name (`src/main.rs`, `cargo test`).
     fn subject(&self, arguments: &Value) -> String;
 
@@ -287,12 +309,25 @@ pub struct Keep<'a> {
     pub redactor: &'a Redactor,
 }
 
+/// What else may end a call that takes long.
+#[derive(Debug, Clone, Copy)]
+pub struct Clocks {
+    /// The most that a call may ask for.
+    pub most: Duration,
+    /// How long a command may be silent.
+    pub idle: Option<Duration>,
+    /// What is left of the run's own time for calls; a call that goes on longer is dropped, and tells nothing.
+    pub run: Option<Duration>,
+}
+
 /// What a call may use of the run it belongs to.
 #[derive(Clone, Copy)]
 pub struct CallContext<'a> {
     pub workspace: &'a Workspace,
     /// The longest that this call may take.
     pub timeout: Duration,
+    /// The clocks beside that one.
+    pub clocks: Clocks,
     /// The most tokens that the observation may have; a tool that shapes its own output keeps below it.
     pub max_tokens: usize,
     /// Live output of a running command, for whoever watches.
@@ -303,6 +338,8 @@ pub struct CallContext<'a> {
     pub unconfined: bool,
     /// Says that the sandbox may have kept the call from working: a person may then let it run outside.
     pub refused: &'a (dyn Fn() + Send + Sync),
+    /// Tokens that the call spent on asking the model: they count as the run's own.
+    pub spent: &'a (dyn Fn(Usage) + Send + Sync),
     /// A fact for whoever watches (a skill was loaded).
     pub notify: &'a (dyn Fn(crate::event::EventKind) + Send + Sync),
 }

@@ -7,7 +7,8 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 /// The most that one result may keep, in bytes.
@@ -30,7 +31,8 @@ struct State {
     place: Place,
     /// Known once the directory was looked at.
     next: Option<u32>,
-    bytes: u64,
+    /// Of all texts, those included that are still written.
+    bytes: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Default)]
@@ -48,7 +50,7 @@ pub struct Writer {
     id: String,
     file: File,
     written: u64,
-    most: u64,
+    of_all: Arc<AtomicU64>,
 }
 
 /// Lines of a spilled text.
@@ -83,7 +85,7 @@ impl Spill {
     pub fn keep(&self, text: &str) -> io::Result<String> {
         let mut writer = self.begin()?;
         writer.write(text.as_bytes())?;
-        Ok(self.finish(writer))
+        Ok(writer.finish())
     }
 
     /// Begins a text that is written piece by piece.
@@ -95,7 +97,7 @@ impl Spill {
             None => {
                 forget_old(&dir);
                 let (highest, bytes) = measure(&dir)?;
-                state.bytes = bytes;
+                state.bytes.store(bytes, Ordering::Relaxed);
                 highest + 1
             }
         };
@@ -106,21 +108,7 @@ impl Spill {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(dir.join(&id))?;
-        Ok(Writer { id, file, written: 0, most: MOST_OF_ONE.min(MOST_OF_ALL.saturating_sub(state.bytes)) })
-    }
-
-    /// Ends a text; its id reads it from now on.
-    pub fn finish(&self, writer: Writer) -> String {
-        self.lock().bytes += writer.written;
-        writer.id
-    }
-
-    /// Takes a text back that turned out not to be needed.
-    pub fn discard(&self, writer: Writer) {
-        if let Ok(dir) = self.lock().place.dir() {
-            // A file that stays costs only its space.
-            let _ = fs::remove_file(dir.join(&writer.id));
-        }
+        Ok(Writer { id, file, written: 0, of_all: Arc::clone(&state.bytes) })
     }
 
     /// Lines of a text, from `first` (1-based), at most `limit` of them and `bytes` bytes.
@@ -218,13 +206,37 @@ impl Place {
 }
 
 impl Writer {
-    /// Appends; what is beyond the limit is dropped.
+    /// What `recall` reads the text by, from the first write on.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Whether more is kept.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.room() == 0
+    }
+
+    /// Appends; what is beyond the limits is dropped.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let room = usize::try_from(self.most - self.written).unwrap_or(usize::MAX);
+        let room = usize::try_from(self.room()).unwrap_or(usize::MAX);
         let taken = &bytes[..bytes.len().min(room)];
         self.file.write_all(taken)?;
         self.written += taken.len() as u64;
+        self.of_all.fetch_add(taken.len() as u64, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Ends the text and gives its id.
+    #[must_use]
+    pub fn finish(self) -> String {
+        self.id
+    }
+
+    fn room(&self) -> u64 {
+        let of_all = MOST_OF_ALL.saturating_sub(self.of_all.load(Ordering::Relaxed));
+        (MOST_OF_ONE - self.written).min(of_all)
     }
 }
 

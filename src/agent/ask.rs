@@ -11,7 +11,7 @@ use crate::config::{SkillDisclosure, format_duration};
 use crate::context::{Break, Size};
 use crate::contract::{Delta, ModelErrorKind, ReplyEnd, Request, ToolChoice, ToolDefinition};
 use crate::event::EventKind;
-use crate::message::{AssistantMessage, FinishReason, Message};
+use crate::message::{AssistantMessage, FinishReason, Message, Usage};
 
 use super::schema::AnswerSchema;
 use super::turn::{Stop, Turn};
@@ -143,19 +143,26 @@ impl Turn<'_> {
         end.finish == FinishReason::Stop && end.tool_calls.is_empty() && text.trim().is_empty()
     }
 
-    /// Counts the reply and puts it together from what was streamed.
-    fn whole(&mut self, end: ReplyEnd) -> AssistantMessage {
+    /// Counts what was asked of the model, whoever asked; what it cost, if prices are known.
+    pub(super) fn spend(&mut self, usage: Usage) -> Option<f64> {
         let prices = self.agent.model.info().prices;
-        let cost = prices.map(|prices| limits::cost_usd(&end.usage, &prices));
-        self.meter.add(end.usage, cost);
-        if !end.usage.estimated {
-            self.run.ruler.report(end.usage.input_tokens);
-        }
+        let cost = prices.map(|prices| limits::cost_usd(&usage, &prices));
+        self.meter.add(usage, cost);
         let totals = &mut self.run.totals;
-        totals.steps += 1;
-        totals.usage += end.usage;
+        totals.usage += usage;
         if let Some(cost) = cost {
             totals.cost_usd = Some(totals.cost_usd.unwrap_or(0.0) + cost);
+        }
+        cost
+    }
+
+    /// Counts the reply and puts it together from what was streamed.
+    fn whole(&mut self, end: ReplyEnd) -> AssistantMessage {
+        self.meter.steps += 1;
+        self.run.totals.steps += 1;
+        let cost = self.spend(end.usage);
+        if !end.usage.estimated {
+            self.run.ruler.report(end.usage.input_tokens);
         }
         let (content, reasoning) = self.session.partial();
         let (content, reasoning) = (content.to_owned(), reasoning.to_owned());

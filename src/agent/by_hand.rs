@@ -31,6 +31,7 @@ pub async fn call_by_hand(
     (name, arguments): (&str, &Value),
     cancel: &Cancel,
 ) -> Result<Called, Stop> {
+    agent.jobs.close("background: true needs a run that goes on, and this one ends with its call.");
     let call = ToolCall { id: "by_hand".to_owned(), name: name.to_owned(), arguments: arguments.to_string() };
     let reply = AssistantMessage {
         tool_calls: vec![call],

@@ -71,9 +71,23 @@ pub fn working_time(max_time: Duration) -> Duration {
     max_time.saturating_sub((max_time / 10).min(MOST_FOR_CLOSING))
 }
 
+/// When calls end that still run: a little before work does, so that what they wrote until then is told.
+#[must_use]
+pub fn calling_time(max_time: Duration) -> Duration {
+    const MOST_FOR_ENDING: Duration = Duration::from_secs(3);
+    let working = working_time(max_time);
+    working.saturating_sub((working / 5).min(MOST_FOR_ENDING))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn calls_end_before_work_does() {
+        assert_eq!(calling_time(Duration::from_secs(100)), Duration::from_secs(87));
+        assert_eq!(calling_time(Duration::from_secs(1)), Duration::from_millis(720));
+    }
 
     #[test]
     fn the_closing_answer_gets_a_tenth_but_no_more_than_thirty_seconds() {

@@ -60,6 +60,9 @@ pub fn preview(agent: &Agent, session: &mut Session, run: &mut Run) -> Preview {
     let before = turn.measure().tokens;
     let goal = turn.goal(CompressionReason::Manual, before);
     let plan = turn.plan(goal);
+    if plan.tokens >= before {
+        return Preview { changes: Vec::new(), before, after: before };
+    }
     let weights = turn.run.ruler.weights();
     let summarises = matches!(agent.context.strategy, Strategy::Staged | Strategy::Summary);
     let parts = plan.fates.iter().zip(turn.session.messages()).zip(weights);

@@ -12,16 +12,16 @@ use serde_json::Value;
 use crate::config::{ApprovalMode, Redactor, ToolOutputSettings};
 use crate::contract::{CallRecord, Tool};
 use crate::event::EventKind;
-use crate::message::{AssistantMessage, CallStatus, Message, ToolMessage};
+use crate::message::{AssistantMessage, CallStatus, Message, ToolMessage, Usage};
 use crate::policy::Verdict;
 use crate::present::{self, Occasion, Source};
 use crate::text;
 
-use super::execute::{Finished, announce};
+use super::execute::{Finished, Place, announce};
 use super::prepare::{Plan, Prepared, prepare};
 use super::repeat::Repetition;
 use super::turn::{Stop, Turn};
-use super::{Limit, Terms};
+use super::{Emitter, Limit, Terms};
 
 impl Turn<'_> {
     /// Runs all calls of a reply and records their answers.
@@ -54,7 +54,8 @@ impl Turn<'_> {
 
     async fn run_side_by_side(&mut self, group: Vec<Prepared<'_>>) -> Result<(), Stop> {
         let (agent, emitter) = (self.agent, Arc::clone(&self.run.emitter));
-        let calls: Vec<_> = group.into_iter().map(|prepared| prepared.run(agent, &emitter).boxed()).collect();
+        let place = Place { agent, emitter: &emitter, clock: self.clock };
+        let calls: Vec<_> = group.into_iter().map(|prepared| prepared.run(place).boxed()).collect();
         let mut answers = futures_util::stream::iter(calls).buffered(agent.limits.max_parallel.max(1));
         while let Some(finished) = answers.next().await {
             self.answer_call(finished)?;
@@ -67,8 +68,9 @@ impl Turn<'_> {
     where
         Self: 'c,
     {
+        let emitter = Arc::clone(&self.run.emitter);
         let Plan::Run { tool, terms, arguments, verdict, .. } = &prepared.plan else {
-            return Ok(prepared.run(self.agent, &self.run.emitter).await);
+            return Ok(prepared.run(self.place(&emitter)).await);
         };
         if let Some((status, why)) = self.denial(&prepared.call, *tool, arguments, verdict).await? {
             announce(&self.run.emitter, &prepared.call, *tool, arguments);
@@ -78,7 +80,7 @@ impl Turn<'_> {
         }
         let (tool, terms) = (*tool, *terms);
         let _pause = tool.waits_for_person().then(|| self.clock.pause());
-        let finished = prepared.run(self.agent, &self.run.emitter).await;
+        let finished = prepared.run(self.place(&emitter)).await;
         self.offer_outside(finished, (tool, terms)).await
     }
 
@@ -96,12 +98,19 @@ impl Turn<'_> {
         let why = "once more and outside of the sandbox, which may be why it did not work".to_owned();
         let verdict = Verdict::Ask { why, always: None };
         match self.denial(&finished.call, tool, &finished.arguments, &verdict).await? {
-            None => Ok(finished.again_outside(self.agent, &self.run.emitter, (tool, terms)).await),
+            None => Ok(finished.again_outside(self.place(&self.run.emitter), (tool, terms)).await),
             Some((_, denial)) => {
                 let _ = write!(finished.output.observation, "\n[Outside of the sandbox it was not run. {denial}]");
                 Ok(finished)
             }
         }
+    }
+
+    fn place<'c>(&self, emitter: &'c Emitter) -> Place<'c>
+    where
+        Self: 'c,
+    {
+        Place { agent: self.agent, emitter, clock: self.clock }
     }
 
     /// Keeps a text that is too long for the conversation, where the model has the tool to read it.
@@ -119,8 +128,12 @@ impl Turn<'_> {
 
     /// Records the one answer of a call, after looking for a loop.
     fn answer_call(&mut self, finished: Finished<'_>) -> Result<(), Stop> {
-        let Finished { call, trusted, arguments, status, mut output, measured, brings, unavailable, .. } =
-            finished;
+        let Finished {
+            call, trusted, arguments, status, mut output, measured, spent, brings, unavailable, ..
+        } = finished;
+        if spent != Usage::default() {
+            self.spend(spent);
+        }
         let found = self.agent.tools.get(&call.name);
         let unknown = Terms::default();
         let terms = found.map_or(&unknown, |found| found.terms);
@@ -139,6 +152,9 @@ impl Turn<'_> {
         let repetition = self.repeats.observe(&call.name, &arguments.to_string(), &output.observation);
         if let Repetition::Hint { times } = repetition {
             output.observation.push_str(&hint(times));
+        }
+        for news in self.agent.jobs.news() {
+            let _ = write!(output.observation, "\n[{news}]");
         }
         let latency = measured.latency.unwrap_or_default();
         let duration_ms = u64::try_from(latency.as_millis()).unwrap_or(u64::MAX);

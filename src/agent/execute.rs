@@ -8,16 +8,25 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::config::Redacting;
-use crate::contract::{CallContext, Keep, Tool};
+use crate::contract::{CallContext, Clocks, Keep, Permission, Tool};
 use crate::event::EventKind;
-use crate::message::{CallStatus, ToolCall, ToolMessage};
+use crate::message::{CallStatus, ToolCall, ToolMessage, Usage};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::present;
 use crate::text;
 
+use super::clock::{Clock, calling_time};
 use super::measure::{self, Measured, Moment, Stopwatch};
 use super::prepare::{Plan, Prepared};
 use super::{Agent, Emitter, Terms, retry};
+
+/// What every call of a turn runs in.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub agent: &'a Agent,
+    pub emitter: &'a Emitter,
+    pub clock: &'a Clock,
+}
 
 /// A call that ended, whichever way.
 pub(super) struct Finished<'a> {
@@ -28,6 +37,8 @@ pub(super) struct Finished<'a> {
     pub status: CallStatus,
     pub output: ToolOutput,
     pub measured: Measured,
+    /// Tokens that it spent on asking the model.
+    pub spent: Usage,
     /// The sandbox may have kept it from working.
     pub refused: bool,
     /// What of the outside its result brings in.
@@ -38,27 +49,27 @@ pub(super) struct Finished<'a> {
 
 impl<'a> Prepared<'a> {
     /// Runs the call without asking any more.
-    pub(super) async fn run(self, agent: &'a Agent, emitter: &Emitter) -> Finished<'a> {
+    pub(super) async fn run(self, place: Place<'_>) -> Finished<'a> {
         let Self { call, taken_up, plan } = self;
         let (tool, terms, arguments, brings) = match plan {
             Plan::Run { tool, terms, arguments, brings, .. } => (tool, terms, arguments, brings),
             Plan::Refuse { arguments, why } => {
-                emitter.notify(started(&call, String::new(), arguments.clone()));
+                place.emitter.notify(started(&call, String::new(), arguments.clone()));
                 return Finished::failed(call, taken_up, arguments, CallStatus::Error, why);
             }
         };
-        announce(emitter, &call, tool, &arguments);
-        execute(agent, emitter, (call, taken_up), (tool, terms), arguments, (brings, false)).await
+        announce(place.emitter, &call, tool, &arguments);
+        execute(place, (call, taken_up), (tool, terms), arguments, (brings, false)).await
     }
 }
 
 impl<'a> Finished<'a> {
     /// Runs the call once more, outside of the sandbox, as a person allowed.
-    pub(super) async fn again_outside(self, agent: &Agent, emitter: &Emitter, tool: (&dyn Tool, &Terms)) -> Self {
+    pub(super) async fn again_outside(self, place: Place<'_>, tool: (&dyn Tool, &Terms)) -> Self {
         let (name, subject) = (&self.call.name, text::one_line(&tool.0.subject(&self.arguments), 80));
         let brings = format!("the output of {name} `{subject}`, which ran outside of the sandbox,");
         let outside = (Some(brings), true);
-        execute(agent, emitter, (self.call, Moment::now()), tool, self.arguments, outside).await
+        execute(place, (self.call, Moment::now()), tool, self.arguments, outside).await
     }
 
     /// A call that gave nothing but a reason, in our own words.
@@ -85,6 +96,7 @@ impl<'a> Finished<'a> {
             status,
             output,
             measured,
+            spent: Usage::default(),
             refused: false,
             brings: None,
             unavailable: None,
@@ -93,8 +105,7 @@ impl<'a> Finished<'a> {
 }
 
 async fn execute<'a>(
-    agent: &Agent,
-    emitter: &Emitter,
+    Place { agent, emitter, clock }: Place<'_>,
     (call, taken_up): (Cow<'a, ToolCall>, Moment),
     (tool, terms): (&dyn Tool, &Terms),
     arguments: Value,
@@ -109,22 +120,34 @@ async fn execute<'a>(
     };
     let notify = |kind: EventKind| emitter.notify(kind);
     let refused = AtomicBool::new(false);
+    let spent = Mutex::new(Usage::default());
     let context = CallContext {
         workspace: &agent.workspace,
-        timeout: terms.timeout.unwrap_or(agent.limits.tool_timeout),
+        timeout: tool.time_asked(&arguments).or(terms.timeout).unwrap_or(agent.limits.tool_timeout),
+        clocks: Clocks {
+            most: agent.limits.max_tool_timeout,
+            idle: agent.limits.tool_idle_timeout,
+            run: agent.limits.max_time.map(|most| calling_time(most).saturating_sub(clock.elapsed())),
+        },
         max_tokens: terms.max_tokens.unwrap_or(agent.context.tool_result_max_tokens),
         live: &live,
         keep: agent.tools.find("recall").ok().map(|_| Keep { spill: &agent.spill, redactor: &agent.redactor }),
         unconfined,
         refused: &|| refused.store(true, Ordering::Relaxed),
+        spent: &|usage| *spent.lock().expect("adding never panics") += usage,
         notify: &notify,
     };
     let stopwatch = Stopwatch::start(tool);
-    let (outcome, retries) = persistent(tool, &arguments, context).await;
+    let may_change = tool.permission(&arguments, &agent.workspace) != Permission::Read;
+    let (outcome, retries) = {
+        let _paused = may_change.then(|| agent.jobs.pause_guard());
+        persistent(tool, &arguments, context).await
+    };
     let failure = outcome.as_ref().err().map(|error| error.kind);
     let mut measured = Measured::ran(taken_up, stopwatch, failure);
     measured.retries = retries;
     let refused = refused.into_inner();
+    let spent = spent.into_inner().expect("adding never panics");
     // A call that was refused for its arguments tells nothing but our own words.
     let ran = !matches!(failure, Some(ToolErrorKind::Parameter | ToolErrorKind::Unavailable));
     let brings = brings.filter(|_| ran);
@@ -145,7 +168,7 @@ async fn execute<'a>(
             Finished { unavailable, ..ended }
         }
     };
-    Finished { trusted, measured, refused, brings, ..finished }
+    Finished { trusted, measured, spent, refused, brings, ..finished }
 }
 
 /// What the model reads of a failure.

@@ -34,14 +34,8 @@ pub enum Limit {
 }
 
 impl Meter {
-    /// A step was taken.
+    /// A request was made, by a step or beside one.
     pub fn add(&mut self, usage: Usage, cost_usd: Option<f64>) {
-        self.steps += 1;
-        self.spend(usage, cost_usd);
-    }
-
-    /// A request was made that is no step: for a summary.
-    pub fn spend(&mut self, usage: Usage, cost_usd: Option<f64>) {
         self.usage += usage;
         self.cost_usd += cost_usd.unwrap_or(0.0);
     }

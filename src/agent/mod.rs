@@ -38,6 +38,7 @@ use crate::message::Usage;
 use crate::policy::{Grants, Rules};
 use crate::session::Session;
 use crate::spill::Spill;
+use crate::tools::Jobs;
 use crate::workspace::Workspace;
 
 pub use briefing::Briefing;
@@ -71,7 +72,9 @@ pub struct Agent {
     pub approver: Arc<dyn Approver>,
     /// Where what does not fit into the conversation goes.
     pub spill: Arc<Spill>,
-    pub redactor: Redactor,
+    /// What goes on in the background.
+    pub jobs: Arc<Jobs>,
+    pub redactor: Arc<Redactor>,
     /// What the final answer must match.
     pub schema: Option<AnswerSchema>,
 }

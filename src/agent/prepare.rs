@@ -2,6 +2,7 @@
 //! says what may happen to it.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -92,10 +93,24 @@ fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool, taint: Option<&str>) -
     let mut arguments = arguments::read(&call.arguments, &found.tool.definition().parameters)?;
     restore(&mut arguments);
     found.validator().check("The arguments do", &arguments)?;
+    check_time(found.tool, &arguments, agent.limits.max_tool_timeout)?;
     let (permission, verdict, brings) = judge(agent, found, &arguments, taint);
     let reads =
         permission == Permission::Read && matches!(verdict, Verdict::Allow(_)) && !found.tool.waits_for_person();
     Ok(Plan::Run { tool: found.tool, terms: found.terms, arguments, verdict, reads, brings })
+}
+
+/// What cannot be granted is refused before it runs: work that is ended half done is worse than none.
+fn check_time(tool: &dyn Tool, arguments: &Value, most: Duration) -> Result<(), String> {
+    let Some(asked) = tool.time_asked(arguments).filter(|asked| *asked > most) else { return Ok(()) };
+    let (asked, most) = (asked.as_secs_f64(), most.as_secs_f64());
+    let hint = match tool.definition().parameters["properties"].get("background") {
+        Some(_) => " What takes longer can run in the background.",
+        None => "",
+    };
+    Err(format!(
+        "Not run: a call may take up to {most} s (limits.max_tool_timeout), and this one asks for {asked} s.{hint}"
+    ))
 }
 
 fn judge(

@@ -6,7 +6,6 @@ use crate::contract::{Delta, ReplyEnd, Request, ToolChoice, ToolDefinition};
 use crate::event::{Compressed, CompressionReason, EventKind};
 use crate::message::{FinishReason, Message, Origin};
 
-use super::limits;
 use super::turn::{Stop, Turn};
 
 impl Turn<'_> {
@@ -39,7 +38,7 @@ impl Turn<'_> {
             messages.push(prompt.clone());
             match self.ask_aside(&messages, tools).await {
                 Ok((text, end)) => {
-                    self.spend(&end, done);
+                    self.count(&end, done);
                     match mistake_in(&text, &end, room) {
                         None => return Ok(Some(self.agent.redactor.redact(&text).into_owned())),
                         Some(mistake) => why = mistake,
@@ -80,14 +79,9 @@ impl Turn<'_> {
         }
     }
 
-    fn spend(&mut self, end: &ReplyEnd, done: &mut Compressed) {
-        let prices = self.agent.model.info().prices;
-        let cost = prices.map(|prices| limits::cost_usd(&end.usage, &prices));
-        self.meter.spend(end.usage, cost);
-        self.run.totals.usage += end.usage;
+    fn count(&mut self, end: &ReplyEnd, done: &mut Compressed) {
         done.usage += end.usage;
-        if let Some(cost) = cost {
-            *self.run.totals.cost_usd.get_or_insert(0.0) += cost;
+        if let Some(cost) = self.spend(end.usage) {
             *done.cost_usd.get_or_insert(0.0) += cost;
         }
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::contract::{Permission, Tool, ToolDefinition};
 use crate::output::{Encoding, ResponseFormat};
 use crate::text;
-use crate::tools::{self, CALL_TOOL, Choice, FIND_TOOLS, FindTools};
+use crate::tools::{self, CALL_TOOL, Choice, FIND_TOOLS, FindTools, Judge};
 use crate::validator::Validator;
 
 /// More definitions than these are not all sent.
@@ -22,6 +22,8 @@ pub const MOST_SENT: usize = 20;
 pub struct Toolbox {
     /// Sorted by name.
     tools: Vec<Entry>,
+    /// Who finds those that are not sent.
+    judge: Judge,
     /// Made when it is first asked for, anew after a change.
     sent: OnceLock<Sent>,
 }
@@ -81,6 +83,12 @@ impl Toolbox {
             Ok(at) => self.tools[at] = entry,
             Err(at) => self.tools.insert(at, entry),
         }
+        self.sent = OnceLock::new();
+    }
+
+    /// Says who finds tools that are not sent.
+    pub fn find_by(&mut self, judge: Judge) {
+        self.judge = judge;
         self.sent = OnceLock::new();
     }
 
@@ -154,7 +162,9 @@ impl Toolbox {
         name == CALL_TOOL && self.in_two_stages()
     }
 
-    fn in_two_stages(&self) -> bool {
+    /// Whether not all definitions are sent.
+    #[must_use]
+    pub fn in_two_stages(&self) -> bool {
         self.sent().find_tools.is_some()
     }
 
@@ -184,7 +194,7 @@ impl Toolbox {
                 return Sent { definitions: self.all().cloned().collect(), find_tools: None };
             }
             let definition = |entry: &&Entry| entry.tool.definition().clone();
-            let find_tools = FindTools::new(further.iter().map(definition).collect());
+            let find_tools = FindTools::new(further.iter().map(definition).collect(), self.judge.clone());
             let mut definitions: Vec<ToolDefinition> = built_in.iter().map(definition).collect();
             definitions.extend([find_tools.definition().clone(), tools::call_tool()]);
             definitions.sort_by(|a, b| a.name.cmp(&b.name));

@@ -1,5 +1,7 @@
 //! One turn: from a user's input to the answer that stands, or to the reason why none does.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use crate::context::Layer;
@@ -8,7 +10,7 @@ use crate::event::EventKind;
 use crate::message::{AssistantMessage, FinishReason, Message};
 use crate::session::Session;
 
-use super::clock::{Clock, working_time};
+use super::clock::{Clock, calling_time, working_time};
 use super::emitter::SinkClosed;
 use super::limits::{Limit, Meter};
 use super::repeat::RepeatDetector;
@@ -122,7 +124,7 @@ impl Turn<'_> {
             return Err(Stop::ContextFull(why));
         }
         loop {
-            if let Some(limit) = self.meter.reached(&self.agent.limits) {
+            if let Some(limit) = self.meter.reached(&self.agent.limits).or_else(|| self.out_of_time()) {
                 return Err(Stop::Limit(limit));
             }
             let reply = self.step(ToolChoice::Auto).await?;
@@ -139,6 +141,12 @@ impl Turn<'_> {
                 _ => self.answer(reply.content).await,
             };
         }
+    }
+
+    /// Whether what is left of the time is for the closing answer.
+    fn out_of_time(&self) -> Option<Limit> {
+        let over = |max_time: &Duration| self.clock.elapsed() >= calling_time(*max_time);
+        self.agent.limits.max_time.filter(over).map(Limit::Time)
     }
 
     /// One step: asks the model and keeps its reply.

@@ -17,6 +17,7 @@ pub fn check(config: &Config) -> Vec<Mistake> {
         if let Ok(registry) = &registry {
             prompts(config, agent, registry, &mut mistakes);
         }
+        mistakes.extend(toolbox::too_slow(config, agent));
         let mut wrong = |key: &str, why: &str| {
             mistakes.push(config.mistake(&format!("agents.{}.{key}", agent.name), why));
         };

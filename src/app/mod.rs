@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::agent::{Agent, AnswerSchema, Briefing, Toolbox};
 use crate::config::{
     AgentConfig, ApprovalMode, Config, Limits, ModelConfig, PromptRef, PromptSource, Provider, Redactor, Secret,
+    SelectBy, ToolsSettings,
 };
 use crate::context::Budget;
 use crate::contract::{Approver, ChatModel};
@@ -27,7 +28,7 @@ use crate::prompt::Registry;
 use crate::sink::Collector;
 use crate::skills::{Catalogue, Loaded, Variables};
 use crate::spill::Spill;
-use crate::tools::{self, Choice, Kit};
+use crate::tools::{self, Choice, Jobs, Judge, Kit};
 use crate::workspace::{Ledger, Workspace};
 
 pub use check::check;
@@ -70,7 +71,7 @@ pub fn assemble(
     approver: Arc<dyn Approver>,
 ) -> Result<Services, SetupError> {
     let settings = config.agent(options.agent.as_deref()).map_err(SetupError::usage)?;
-    let redactor = Redactor::new(&config.env, config);
+    let redactor = Arc::new(Redactor::new(&config.env, config));
     let net = Arc::new(Net::new(config.env.get("SSL_CERT_FILE").map(Into::into)));
     let model = model(config, settings, options, &net)?;
     let limits = limits(settings, options, model.as_ref())?;
@@ -93,13 +94,15 @@ pub fn assemble(
     let catalogue = Arc::new(catalogue);
     let loaded = Arc::new(Loaded::default());
     let spill = Arc::new(Spill::default());
-    let toolbox = if model.info().capabilities.tools {
+    let jobs = Arc::new(Jobs::new(Arc::clone(&spill), Arc::clone(&redactor)));
+    let mut toolbox = if model.info().capabilities.tools {
         let kit = Kit {
             ledger: Arc::new(Ledger::default()),
             child_env: config.env.for_children(),
             spill: Arc::clone(&spill),
+            jobs: Arc::clone(&jobs),
             sandbox: boundary::sandbox(config, settings, workspace),
-            net,
+            net: Arc::clone(&net),
             vision: model.info().capabilities.vision,
             fetch_allow: config.settings.fetch.allow.clone(),
             person: Some(&approver).filter(|approver| approver.present()).cloned(),
@@ -108,6 +111,7 @@ pub fn assemble(
     } else {
         Toolbox::default()
     };
+    let unfound = judge(config, settings, options, &model, &net).map(|judge| toolbox.find_by(judge)).err();
     let budget = Budget::new(model.info(), &settings.context).map_err(SetupError::configuration)?;
     let schema = options
         .schema
@@ -124,6 +128,7 @@ pub fn assemble(
         .chain(catalogue.warnings())
         .chain(notes)
         .chain(boundary::absence(settings))
+        .chain(unfound.filter(|_| toolbox.in_two_stages()))
         .collect();
     let agent = Agent {
         name: settings.name.clone(),
@@ -148,6 +153,7 @@ pub fn assemble(
         readable: catalogue.directories(),
         approver,
         spill,
+        jobs,
         redactor,
         schema,
     };
@@ -178,6 +184,28 @@ pub fn collector(config: &Config) -> Option<Collector> {
     })
 }
 
+/// Who finds the tools that are not sent.
+fn judge(
+    config: &Config,
+    agent: &AgentConfig,
+    options: &Options,
+    model: &Arc<dyn ChatModel>,
+    net: &Arc<Net>,
+) -> Result<Judge, String> {
+    let ToolsSettings { selection, embedding_model } = &config.settings.tools;
+    Ok(match selection {
+        SelectBy::Bm25 => Judge::Words,
+        SelectBy::Model => Judge::Model(Arc::clone(model)),
+        SelectBy::Embedding => {
+            let chosen = chosen_model(config, agent, options).map_err(|error| error.to_string())?;
+            let around = Surroundings { net: Arc::clone(net), user_id: config.env.user().to_owned() };
+            let embedder = llm::embedder(&chosen, embedding_model, &around);
+            let alone = |error| format!("tools are found by their words alone (tools.selection): {error}");
+            Judge::Embedding(embedder.map_err(alone)?)
+        }
+    })
+}
+
 /// `--model` is a configured model, else the provider's name for one at the agent's own provider.
 fn model(
     config: &Config,
@@ -185,8 +213,14 @@ fn model(
     options: &Options,
     net: &Arc<Net>,
 ) -> Result<Arc<dyn ChatModel>, SetupError> {
+    let chosen = chosen_model(config, agent, options)?;
+    let around = Surroundings { net: Arc::clone(net), user_id: config.env.user().to_owned() };
+    llm::connect(&chosen, &around).map_err(SetupError::configuration)
+}
+
+fn chosen_model(config: &Config, agent: &AgentConfig, options: &Options) -> Result<ModelConfig, SetupError> {
     let configured = |name: &str| config.models.get(name).cloned();
-    let chosen: ModelConfig = match &options.model {
+    Ok(match &options.model {
         None => config.model(&agent.model).cloned().map_err(SetupError::configuration)?,
         Some(name) => match configured(name) {
             Some(model) => model,
@@ -195,9 +229,7 @@ fn model(
                 with_id(base, name)?
             }
         },
-    };
-    let around = Surroundings { net: Arc::clone(net), user_id: config.env.user().to_owned() };
-    llm::connect(&chosen, &around).map_err(SetupError::configuration)
+    })
 }
 
 fn net(config: &Config) -> Arc<Net> {

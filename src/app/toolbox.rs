@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use crate::agent::{Terms, Toolbox};
-use crate::config::{AgentConfig, Config, Mistake, ToolConfig};
+use crate::config::{AgentConfig, Config, Mistake, ToolConfig, format_duration};
 use crate::contract::{Tool, ToolDefinition};
 use crate::skills::{Catalogue, Loaded};
 use crate::text;
-use crate::tools::{self, Choice, Command, Kit, LoadSkill, LoadSkillReference};
+use crate::tools::{self, BACKGROUND, Choice, Command, Kit, LoadSkill, LoadSkillReference, RUN_COMMAND};
 
 use super::SetupError;
 
@@ -20,11 +20,11 @@ pub(super) fn assemble(
     loaded: &Arc<Loaded>,
     kit: Kit,
 ) -> Result<Toolbox, SetupError> {
-    if let Some(mistake) = misnamed(config).into_iter().next() {
+    if let Some(mistake) = misnamed(config).into_iter().chain(too_slow(config, agent)).next() {
         return Err(SetupError::configuration(mistake));
     }
     let mut toolbox = Toolbox::default();
-    let (child_env, sandbox) = (kit.child_env.clone(), kit.sandbox.clone());
+    let (child_env, sandbox, jobs) = (kit.child_env.clone(), kit.sandbox.clone(), Arc::clone(&kit.jobs));
     for tool in tools::builtin(kit) {
         register(&mut toolbox, config, tool);
     }
@@ -53,6 +53,12 @@ pub(super) fn assemble(
     for name in hidden {
         toolbox.unregister(&name);
     }
+    // Neither is of use without the other.
+    if toolbox.get(BACKGROUND).is_none() {
+        jobs.close("No command can go on in the background here, as the tool `background` is switched off.");
+    } else if toolbox.get(RUN_COMMAND).is_none() {
+        toolbox.unregister(BACKGROUND);
+    }
     Ok(toolbox)
 }
 
@@ -73,6 +79,22 @@ pub(super) fn misnamed(config: &Config) -> Vec<Mistake> {
             _ => return None,
         };
         Some(config.mistake(&format!("tools.{name}"), &why))
+    };
+    config.tools.iter().filter_map(mistake).collect()
+}
+
+/// No tool takes longer than the agent lets any call take.
+pub(super) fn too_slow(config: &Config, agent: &AgentConfig) -> Vec<Mistake> {
+    let most = agent.limits.max_tool_timeout;
+    let mistake = |(name, tool): (&String, &ToolConfig)| {
+        let timeout = tool.timeout.filter(|timeout| *timeout > most)?;
+        let (timeout, most) = (format_duration(timeout), format_duration(most));
+        let why = format!(
+            "`timeout` is {timeout}, and no call of the agent `{}` may take longer than {most}: raise \
+             limits.max_tool_timeout",
+            agent.name
+        );
+        Some(config.mistake(&format!("tools.{name}.timeout"), &why))
     };
     config.tools.iter().filter_map(mistake).collect()
 }

@@ -16,7 +16,7 @@ use crate::repl::{self, ChatHost, Interrupter, Lines, TurnEnd, TurnInput, Vocabu
 use crate::session::Session;
 use crate::sink::{Facts, Nobody, Person, Screen, Spinner};
 use crate::workspace::Workspace;
-use crate::{telemetry, terminal, text};
+use crate::{process, telemetry, terminal, text};
 
 use super::args::ChatArgs;
 use super::collector::Export;
@@ -33,7 +33,10 @@ pub(super) fn run(setup: &Setup, args: ChatArgs) -> Outcome {
             let mut err = io::stderr();
             let signal = tokio::select! {
                 biased;
-                code = repl::chat(&mut host, lines.as_ref(), &mut interrupts, &mut err) => return code,
+                code = repl::chat(&mut host, lines.as_ref(), &mut interrupts, &mut err) => {
+                    host.end_background();
+                    return code;
+                }
                 Some(signal) = ended.recv() => signal,
             };
             host.ended_by(signal);
@@ -137,6 +140,7 @@ fn listen(interrupter: Interrupter) -> io::Result<mpsc::UnboundedReceiver<Signal
                 Some(()) = hangup.recv() => Signal::Hangup,
             };
             if before.replace(signal).is_some() || sender.send(signal).is_err() {
+                process::kill_all();
                 std::process::exit(signal.code().into());
             }
         }
@@ -194,9 +198,15 @@ impl Host {
 impl Host {
     /// After the turn that was running, if one was, has been dropped: leaves the conversation whole.
     fn ended_by(&mut self, signal: Signal) {
+        self.end_background();
         if self.in_turn {
             self.settle(Some(signal));
         }
+    }
+
+    /// Nothing goes on once a person has stopped a turn, left the conversation, or gone.
+    fn end_background(&self) {
+        self.run.emitter.warn(run::ended_with_the_run(&self.services.agent));
     }
 
     fn settle(&mut self, signal: Option<Signal>) -> TurnEnd {
@@ -251,6 +261,7 @@ impl ChatHost for Host {
     }
 
     async fn interrupted(&mut self) -> TurnEnd {
+        self.end_background();
         self.settle(None)
     }
 
@@ -262,6 +273,7 @@ impl ChatHost for Host {
         let options = Options { model: Some(name.to_owned()), ..self.options.clone() };
         let services = app::assemble(&self.config, &self.workspace, &options, Arc::clone(&self.approver))
             .map_err(|error| error.to_string())?;
+        self.end_background();
         self.options = options;
         self.services = services;
         self.services.agent.spill.attach(self.session.path());
@@ -342,6 +354,7 @@ impl ChatHost for Host {
         let agent = &self.services.agent;
         let (session, _) =
             app::open_session(&self.config, &self.workspace, &choice, agent).map_err(|error| error.to_string())?;
+        self.end_background();
         agent.briefing.loaded.clear();
         let before = std::mem::replace(&mut self.session, session);
         let id = before.id().to_owned();

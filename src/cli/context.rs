@@ -15,7 +15,7 @@ pub(super) fn table(agent: &Agent, session: &mut Session, run: &mut Run) -> Stri
     format!(
         "{}\n{}{}\n{}\n{}\n",
         bar(&usage, width.unwrap_or(80)),
-        columns(&rows(&usage), width),
+        listed(&usage, width),
         how_far(&usage),
         window(&usage, agent.model.info()),
         rests_on(basis),
@@ -26,7 +26,7 @@ pub(super) fn table(agent: &Agent, session: &mut Session, run: &mut Run) -> Stri
 pub(super) fn plan(agent: &Agent, session: &mut Session, run: &mut Run) -> String {
     let Preview { changes, before, after } = preview(agent, session, run);
     if changes.is_empty() {
-        return format!("Nothing would go: {before} tokens of a budget of {}.\n", agent.budget.tokens);
+        return format!("Nothing is to be gained: {before} tokens of a budget of {}.\n", agent.budget.tokens);
     }
     let rows: Vec<[String; 3]> = changes
         .into_iter()
@@ -60,6 +60,17 @@ fn bar(usage: &Usage, width: usize) -> String {
         });
     }
     format!("[{out}]")
+}
+
+/// The rows. Where there are few columns, the share and the layer make room.
+fn listed(usage: &Usage, width: Option<usize>) -> String {
+    const FEW: usize = 60;
+    let rows = rows(usage);
+    if width.is_none_or(|width| width >= FEW) {
+        return columns(&rows, width);
+    }
+    let narrow: Vec<[String; 3]> = rows.into_iter().map(|[mark, name, tokens, ..]| [mark, name, tokens]).collect();
+    columns(&narrow, width)
 }
 
 fn rows(usage: &Usage) -> Vec<[String; 5]> {

@@ -200,6 +200,7 @@ async fn drive(prepared: Prepared) -> Result<u8, Failure> {
         }
         Err(error) => TurnEnd { stop: Stop::Failed(error), answer: String::new() },
     };
+    run.emitter.warn(ended_with_the_run(&agent));
     let mut verdict = exit::verdict(&end.stop, run.totals.unasked, signals.seen());
     verdict.reason = agent.redactor.redact(&verdict.reason).into_owned();
     if let Some(path) = output_file.filter(|_| is_final(&end.stop))
@@ -215,6 +216,12 @@ async fn drive(prepared: Prepared) -> Result<u8, Failure> {
         return Err(Failure::new(exit::FAILED, anyhow::anyhow!("cannot write the output: {error}")));
     }
     Ok(verdict.code)
+}
+
+/// Kills what still runs in the background; a line that says so.
+pub(super) fn ended_with_the_run(agent: &Agent) -> Option<String> {
+    let ended = agent.jobs.end_all();
+    (!ended.is_empty()).then(|| format!("ended what was running in the background: {}", ended.join(", ")))
 }
 
 /// Whether there is an answer that a file may be made of.

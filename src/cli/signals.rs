@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::agent::Cancel;
+use crate::process;
 
 use super::exit::Signal;
 
@@ -36,6 +37,7 @@ impl Signals {
                     _ = hangup.recv() => 2,
                 };
                 if cancel.is_triggered() {
+                    process::kill_all();
                     std::process::exit(ALL[usize::from(which)].code().into());
                 }
                 slot.store(which, Ordering::SeqCst);
@@ -53,6 +55,7 @@ impl Signals {
         tokio::spawn(async move {
             while tokio::signal::ctrl_c().await.is_ok() {
                 if cancel.is_triggered() {
+                    process::kill_all();
                     std::process::exit(Signal::Interrupt.code().into());
                 }
                 slot.store(0, Ordering::SeqCst);

@@ -96,7 +96,10 @@ impl Config {
         let mut value = json!(self.settings);
         value["agents"] = json!(self.agents);
         value["models"] = json!(self.models);
-        value["tools"] = json!(self.tools);
+        // What holds for all tools stands beside the single ones.
+        if let (Value::Object(all), Value::Object(single)) = (&mut value["tools"], json!(self.tools)) {
+            all.extend(single);
+        }
         value["session_stores"] = json!(self.session_stores);
         Redactor::new(&self.env, self).mask("", &mut value);
         value

@@ -16,12 +16,16 @@ pub(super) struct KeyPath {
     pub path: Vec<String>,
 }
 
+/// Keys of the settings that stand where otherwise the name of a tool does.
+const OF_ALL_TOOLS: [&str; 2] = ["selection", "embedding_model"];
+
 /// Takes a dotted key apart. Names may hold dots themselves, so the longest of `names` that fits is taken; one that
 /// is not known is taken up to the next dot.
 pub(super) fn parse<'n>(key: &str, names: impl Fn(Kind) -> Vec<&'n str>) -> KeyPath {
     let steps = |text: &str| text.split('.').filter(|step| !step.is_empty()).map(str::to_owned).collect();
     let (first, rest) = key.split_once('.').unwrap_or((key, ""));
-    let kind = Kind::NAMED.into_iter().find(|kind| kind.name() == first);
+    let is_of_all = first == Kind::Tools.name() && OF_ALL_TOOLS.contains(&rest);
+    let kind = Kind::NAMED.into_iter().find(|kind| kind.name() == first && !is_of_all);
     let Some(kind) = kind else {
         return KeyPath { kind: Kind::Settings, name: String::new(), path: steps(key) };
     };
@@ -151,6 +155,9 @@ mod tests {
             ("models.gpt-4.1.retry.attempts", Kind::Models, "gpt-4.1", "retry/attempts"),
             ("models.gpt-4.retry", Kind::Models, "gpt-4", "retry"),
             ("models.other.x", Kind::Models, "other", "x"),
+            ("tools.selection", Kind::Settings, "", "tools/selection"),
+            ("tools.selection.timeout", Kind::Tools, "selection", "timeout"),
+            ("tools.grep.timeout", Kind::Tools, "grep", "timeout"),
             ("models", Kind::Models, "", ""),
             ("agents.default", Kind::Agents, "default", ""),
         ];

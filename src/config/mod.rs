@@ -9,6 +9,7 @@ mod secret;
 mod duration;
 mod permissions;
 mod settings;
+mod selection;
 mod model;
 mod tool;
 mod schema;
@@ -46,6 +47,7 @@ pub use redact::Redactor;
 pub use redacting::Redacting;
 pub use schema::schema;
 pub use secret::{Secret, looks_secret};
+pub use selection::{SelectBy, ToolsSettings};
 pub use settings::{
     AgentConfig, ApprovalMode, ContextSettings, LayerShares, Limits, Named, PROMPT_KEYS, PromptRef,
     PromptSettings, PromptSource, SandboxMode, SandboxSettings, SessionStoreConfig, Settings, Share,

@@ -51,7 +51,7 @@ pub(super) fn check(
 }
 
 fn limits(limits: &Limits, report: &mut dyn FnMut(&[&str], &str)) {
-    let rules: [(&str, bool, &str); 6] = [
+    let rules: [(&str, bool, &str); 8] = [
         ("max_turns", limits.max_turns != Some(0), "at least 1, or null for no limit"),
         (
             "max_time",
@@ -61,6 +61,12 @@ fn limits(limits: &Limits, report: &mut dyn FnMut(&[&str], &str)) {
         ("max_cost", limits.max_cost.is_none_or(|cost| cost > 0.0), "more than 0, or null for no limit"),
         ("max_parallel", limits.max_parallel >= 1, "at least 1"),
         ("tool_timeout", !limits.tool_timeout.is_zero(), "more than nothing"),
+        ("max_tool_timeout", limits.max_tool_timeout >= limits.tool_timeout, "at least tool_timeout"),
+        (
+            "tool_idle_timeout",
+            limits.tool_idle_timeout.is_none_or(|time| !time.is_zero()),
+            "more than nothing, or null for no limit",
+        ),
         ("loop_threshold", limits.loop_threshold >= 2, "at least 2: one call is no loop"),
     ];
     tell("limits", &rules, report);

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::duration;
 use super::permissions::PermissionSettings;
 use super::secret::Secret;
+use super::selection::ToolsSettings;
 use crate::output::{Encoding, ResponseFormat};
 
 /// `agent.yaml`: the defaults of every agent.
@@ -32,6 +33,8 @@ pub struct Settings {
     pub fetch: FetchSettings,
     #[serde(default)]
     pub skills: SkillSettings,
+    #[serde(default)]
+    pub tools: ToolsSettings,
 }
 
 /// `agents/NAME.yaml`, with the settings' `limits`, `context`, `tool_output`, `sandbox` and `permissions` already
@@ -166,10 +169,18 @@ pub struct Limits {
     pub max_tokens: Option<u64>,
     /// USD of one turn.
     pub max_cost: Option<f64>,
-    /// The longest that one call may take.
+    /// The longest that one call may take that does not ask for another time.
     #[serde(with = "duration")]
     #[schemars(with = "duration::DurationText")]
     pub tool_timeout: Duration,
+    /// The most that a call may ask for (`timeout` of `run_command`), or a tool's own file.
+    #[serde(with = "duration")]
+    #[schemars(with = "duration::DurationText")]
+    pub max_tool_timeout: Duration,
+    /// How long a command may run without writing anything.
+    #[serde(with = "duration::optional")]
+    #[schemars(with = "Option<duration::DurationText>")]
+    pub tool_idle_timeout: Option<Duration>,
     /// Read-only calls that run side by side.
     pub max_parallel: usize,
     /// How many of the last calls are looked at for a loop.

@@ -20,7 +20,7 @@ pub struct ToolConfig {
     /// A tool that is switched off is not shown to the model.
     #[serde(default = "yes")]
     pub enabled: bool,
-    /// The longest that one call may take; `null`: the agent's `tool_timeout`.
+    /// The longest that one call may take, up to the agent's `max_tool_timeout`; `null`: the agent's `tool_timeout`.
     #[serde(default, with = "duration::optional", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<duration::DurationText>")]
     pub timeout: Option<Duration>,

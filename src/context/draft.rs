@@ -104,12 +104,18 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Takes a unit out, save for answers that `stays` names. One that holds a pinned message stays whole, and so
-    /// does the last thing that the person said.
+    /// Takes a unit out, save for answers that `stays` names. One that holds a pinned message stays whole, and so do
+    /// the last thing that the person said and the reminders of this turn.
     pub fn remove(&mut self, unit: usize, stays: &dyn Fn(usize) -> bool) {
         let Unit { kind, range } = self.units[unit].clone();
         let is_last = self.last_said.is_some_and(|last| range.contains(&last));
-        if kind == Kind::System || is_last || range.clone().any(|index| self.is_pinned(index)) {
+        let is_reminder = kind == Kind::Note && !is_summary(&self.material.messages[range.start]);
+        let is_of_this_turn = self.last_said.is_some_and(|last| last < range.start);
+        if kind == Kind::System
+            || is_last
+            || (is_reminder && is_of_this_turn)
+            || range.clone().any(|index| self.is_pinned(index))
+        {
             return;
         }
         for index in range {

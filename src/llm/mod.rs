@@ -2,7 +2,7 @@
 //!
 //! Bytes become events (`sse`), events a reply (`wire`, `assemble`), words an error (`errors`), a conversation a
 //! request (`request`): all pure. Only `openai` and `reply` talk to anybody. What is public of the former is so for
-//! benches/inside.rs.
+//! benches/inside/.
 
 mod arguments;
 pub mod sse;
@@ -12,6 +12,7 @@ pub mod assemble;
 pub mod request;
 mod reply;
 mod openai;
+mod embeddings;
 pub mod catalogue;
 mod script;
 mod scripted;
@@ -25,7 +26,7 @@ mod demo_tests;
 use std::sync::Arc;
 
 use crate::config::{ModelConfig, Provider};
-use crate::contract::{ChatModel, ModelInfo, WindowSource};
+use crate::contract::{ChatModel, Embedder, ModelInfo, WindowSource};
 use crate::net::Net;
 
 pub use local::{LocalServer, probe_local};
@@ -73,6 +74,18 @@ pub fn connect(config: &ModelConfig, around: &Surroundings) -> Result<Arc<dyn Ch
             Arc::new(scripted::Scripted::new(config, info(config, id), around.user_id.clone())?)
         }
     })
+}
+
+/// Makes `id`, another model of the same server, ready to turn texts into vectors. Sends nothing.
+///
+/// # Errors
+/// What in the configuration keeps it from being asked; a script has no vectors.
+pub fn embedder(config: &ModelConfig, id: &str, around: &Surroundings) -> Result<Arc<dyn Embedder>, ConnectError> {
+    if config.provider == Provider::Scripted {
+        return Err(ConnectError::wrong(&config.name, "provider", "a script makes no embeddings"));
+    }
+    let server = openai::OpenAi::new(config, info(config, id), Arc::clone(&around.net))?;
+    Ok(Arc::new(embeddings::Embeddings::new(server, id.to_owned())))
 }
 
 /// What the file declares, what the catalogue knows, what is assumed: in this order.

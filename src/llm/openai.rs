@@ -160,24 +160,41 @@ impl OpenAi {
 
     async fn send(&self, body: Bytes, assembly: Assembly) -> Result<Box<dyn ReplyStream>, ModelError> {
         let endpoint = &self.endpoint;
+        let asked = Instant::now();
+        let response = self.respond(&endpoint.url, body.clone()).await?;
+        let stream = Box::pin(response.bytes_stream());
+        Ok(Box::new(HttpReply::new(stream, assembly, Arc::clone(endpoint), body, asked)))
+    }
+
+    /// Sends a body and waits for a response that is a success.
+    async fn respond(&self, url: &Url, body: Bytes) -> Result<Response, ModelError> {
+        let endpoint = &self.endpoint;
         let client = self
             .net
-            .client(&endpoint.url, endpoint.timeouts.connect)
+            .client(url, endpoint.timeouts.connect)
             .map_err(|error| endpoint.error(ModelErrorKind::BadRequest, error.to_string()))?;
-        let asked = Instant::now();
-        let sending =
-            client.post(endpoint.url.clone()).headers(endpoint.headers.clone()).body(body.clone()).send();
+        let sending = client.post(url.clone()).headers(endpoint.headers.clone()).body(body).send();
         let first_byte = endpoint.timeouts.first_byte;
         let response = match tokio::time::timeout(first_byte, sending).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(endpoint.unreachable(&error)),
             Err(_) => return Err(endpoint.no_first_byte(first_byte)),
         };
-        if !response.status().is_success() {
-            return Err(endpoint.refusal(response).await);
-        }
-        let stream = Box::pin(response.bytes_stream());
-        Ok(Box::new(HttpReply::new(stream, assembly, Arc::clone(endpoint), body, asked)))
+        if response.status().is_success() { Ok(response) } else { Err(endpoint.refusal(response).await) }
+    }
+
+    /// Asks another path of the same server for a whole body.
+    pub(super) async fn post(&self, path: &str, body: Bytes) -> Result<Bytes, ModelError> {
+        let mut url = self.endpoint.url.clone();
+        let base = url.path().trim_end_matches("/chat/completions").to_owned();
+        url.set_path(&(base + path));
+        let response = self.respond(&url, body).await?;
+        response.bytes().await.map_err(|error| self.endpoint.unreachable(&error))
+    }
+
+    /// A failure of this server, in our own words.
+    pub(super) fn error(&self, kind: ModelErrorKind, words: String) -> ModelError {
+        self.endpoint.error(kind, words)
     }
 }
 

@@ -1,6 +1,29 @@
 //! The process group of a child: everything it started that did not leave on purpose.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard};
+
 use tokio::process::Child;
+
+/// The groups of this process that live.
+static LIVE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+fn live() -> MutexGuard<'static, BTreeSet<i32>> {
+    LIVE.lock().expect("no holder of the list panics")
+}
+
+/// Kills every group that lives, for a process that is about to exit without unwinding.
+pub fn kill_all() {
+    live().iter().copied().for_each(kill);
+}
+
+/// Kills a group at once.
+pub(super) fn kill(group: i32) {
+    #[cfg(unix)]
+    let _ = nix::sys::signal::killpg(nix::unistd::Pid::from_raw(group), nix::sys::signal::Signal::SIGKILL);
+    #[cfg(not(unix))]
+    let _ = group;
+}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Force {
@@ -18,6 +41,7 @@ pub(super) struct Group {
 impl Group {
     pub fn of(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok()).map(nix::unistd::Pid::from_raw);
+        live().extend(id.map(nix::unistd::Pid::as_raw));
         Self { id }
     }
 
@@ -42,7 +66,9 @@ impl Group {
 
     /// Once the group is gone its number may be given to others: it is never signalled again.
     pub fn forget(&mut self) {
-        self.id = None;
+        if let Some(id) = self.id.take() {
+            live().remove(&id.as_raw());
+        }
     }
 }
 
@@ -70,5 +96,6 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         self.signal(Force::Kill);
+        self.forget();
     }
 }

@@ -7,21 +7,25 @@
 
 mod group;
 
-use std::future::{Future, poll_fn};
+use std::future::{Future, pending, poll_fn};
 use std::io;
 use std::path::Path;
 use std::pin::{Pin, pin};
 use std::process::{ExitStatus, Stdio};
+use std::sync::Mutex;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::process::{Child, Command};
-use tokio::time::timeout;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::sandbox::{self, Walls};
 
 use group::{Force, Group};
+
+pub use group::kill_all;
 
 /// The shell that runs command lines, and the flag before the line.
 pub const SHELL: [&str; 2] = if cfg!(unix) { ["/bin/sh", "-c"] } else { ["cmd", "/C"] };
@@ -30,7 +34,10 @@ pub const SHELL: [&str; 2] = if cfg!(unix) { ["/bin/sh", "-c"] } else { ["cmd", 
 const GRACE: Duration = Duration::from_secs(2);
 /// How long output is awaited once the child itself has exited: somebody else may hold its pipe for ever.
 const LINGER: Duration = Duration::from_millis(300);
-const READ_BYTES: usize = 16 * 1024;
+/// How often one looks in that time whether survivors are gone.
+const LOOKS: u32 = 15;
+/// What the kernel holds of a pipe.
+const READ_BYTES: usize = 64 * 1024;
 
 /// What to run. The child reads nothing and sees only `env`.
 #[derive(Clone, Copy)]
@@ -40,17 +47,90 @@ pub struct Launch<'a> {
     pub dir: &'a Path,
     /// The whole environment of the child.
     pub env: &'a [(String, String)],
-    pub timeout: Duration,
+    pub patience: Patience<'a>,
     /// The boundary around it; none where it was switched off, or where a person allowed it to run without.
     pub walls: Option<&'a Walls>,
+}
+
+/// How long a child is waited for. Whichever clock runs out first ends it, or whoever holds its leash.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Patience<'a> {
+    /// In all.
+    pub call: Option<Duration>,
+    /// Since it last wrote anything.
+    pub idle: Option<Duration>,
+    /// What is left to the run.
+    pub run: Option<Duration>,
+    pub leash: Option<&'a Leash>,
+}
+
+/// Why a child was ended: a clock that ran out, or somebody asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    Call,
+    Idle,
+    Run,
+    Asked,
+}
+
+/// Ends a child from somewhere else.
+#[derive(Debug, Default)]
+pub struct Leash {
+    asked: Notify,
+    /// The group of the child while it runs.
+    group: Mutex<Option<i32>>,
+}
+
+impl Leash {
+    /// Asks it to end, as when its time is out.
+    pub fn stop(&self) {
+        self.asked.notify_one();
+    }
+
+    /// Kills its whole group at once.
+    pub fn kill(&self) {
+        if let Some(group) = *self.group.lock().expect("no holder of a leash panics") {
+            group::kill(group);
+        }
+    }
+
+    fn hold(&self, group: Option<i32>) {
+        *self.group.lock().expect("no holder of a leash panics") = group;
+    }
+}
+
+/// While it lives, the leash has a group at its end.
+struct Held<'a>(&'a Leash);
+
+impl<'a> Held<'a> {
+    fn new(leash: &'a Leash, group: Option<i32>) -> Self {
+        leash.hold(group);
+        Self(leash)
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.hold(None);
+    }
+}
+
+impl Patience<'_> {
+    /// The clock that runs out next, and when.
+    fn next(&self, started: Instant, heard: Instant) -> Option<(Cut, Instant)> {
+        let at = |clock, since: Instant, limit: Option<Duration>| Some((clock, since.checked_add(limit?)?));
+        let clocks =
+            [at(Cut::Run, started, self.run), at(Cut::Call, started, self.call), at(Cut::Idle, heard, self.idle)];
+        clocks.into_iter().flatten().min_by_key(|(_, at)| *at)
+    }
 }
 
 /// How it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
     pub exit: Exit,
-    /// It was ended because its time was out.
-    pub timed_out: bool,
+    /// It was ended before it would have, for this reason.
+    pub cut: Option<Cut>,
     /// It was ended because it had started more than [`sandbox::MOST_PROCESSES`] processes.
     pub flooded: bool,
     /// It had left processes running; they were ended.
@@ -73,19 +153,18 @@ pub enum Exit {
 pub async fn run(launch: Launch<'_>, mut seen: impl FnMut(&[u8]) + Send) -> io::Result<Ended> {
     let mut running = Running::start(&launch)?;
     let watch = launch.walls.zip(running.group.id()).map(|(walls, group)| walls.watch(group));
-    let in_time = timeout(launch.timeout, running.feed(Until::Exited, &mut seen)).await;
-    let timed_out = in_time.is_err();
-    match in_time {
-        Ok(exited) => exited?,
-        Err(_) => running.end_by_force(&mut seen).await?,
+    let _held = launch.patience.leash.map(|leash| Held::new(leash, running.group.id()));
+    let cut = running.feed_in_time(launch.patience, &mut seen).await?;
+    if cut.is_some() {
+        running.end_by_force(&mut seen).await?;
     }
     // What was written before the exit is in the pipe; more than that is not worth waiting for.
     if let Ok(closed) = timeout(LINGER, running.feed(Until::Closed, &mut seen)).await {
         closed?;
     }
-    let left_behind = running.end_survivors(&mut seen).await && !timed_out;
+    let left_behind = running.end_survivors(&mut seen).await && cut.is_none();
     let flooded = watch.is_some_and(|watch| watch.flooded());
-    Ok(Ended { exit: running.exit(), timed_out, flooded, left_behind })
+    Ok(Ended { exit: running.exit(), cut, flooded, left_behind })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -102,6 +181,8 @@ struct Running {
     child: Child,
     pipes: Vec<Pin<Box<dyn AsyncRead + Send>>>,
     buffer: Box<[u8]>,
+    /// When something was last read.
+    heard: Instant,
     status: Option<ExitStatus>,
 }
 
@@ -124,7 +205,42 @@ impl Running {
             .kill_on_drop(true);
         let (child, pipes) = spawn(command, launch.walls)?;
         let group = Group::of(&child);
-        Ok(Self { group, child, pipes, buffer: vec![0; READ_BYTES].into_boxed_slice(), status: None })
+        let buffer = vec![0; READ_BYTES].into_boxed_slice();
+        Ok(Self { group, child, pipes, buffer, heard: Instant::now(), status: None })
+    }
+
+    /// Hands on output until the child has exited, or until it is to be ended: then why.
+    async fn feed_in_time(
+        &mut self,
+        patience: Patience<'_>,
+        seen: &mut (impl FnMut(&[u8]) + Send),
+    ) -> io::Result<Option<Cut>> {
+        let started = self.heard;
+        let mut asked = pin!(async {
+            match patience.leash {
+                Some(leash) => leash.asked.notified().await,
+                None => pending().await,
+            }
+        });
+        loop {
+            let next = patience.next(started, self.heard);
+            // A clock that was set back by output in the meantime is looked at again.
+            if let Some((cut, _)) = next.filter(|(_, at)| *at <= Instant::now()) {
+                return Ok(Some(cut));
+            }
+            let out = async {
+                match next {
+                    Some((_, at)) => sleep_until(at).await,
+                    None => pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = &mut asked => return Ok(Some(Cut::Asked)),
+                exited = self.feed(Until::Exited, seen) => return exited.map(|()| None),
+                () = out => {}
+            }
+        }
     }
 
     /// Hands on output until the condition holds. Both the pipes and the exit are watched all the time, so that
@@ -163,6 +279,7 @@ impl Running {
                 Poll::Pending => true,
                 Poll::Ready(Ok(())) if !into.filled().is_empty() => {
                     seen(into.filled());
+                    self.heard = Instant::now();
                     any = true;
                     true
                 }
@@ -192,8 +309,11 @@ impl Running {
         if survivors {
             // A pipe that somebody still holds closes as they end; without one, the time is simply waited for.
             let closed = !self.pipes.is_empty() && timeout(LINGER, self.feed(Until::Closed, seen)).await.is_ok();
-            if !closed && self.group.is_alive() {
-                tokio::time::sleep(LINGER).await;
+            for _ in 0..LOOKS {
+                if closed || !self.group.is_alive() {
+                    break;
+                }
+                tokio::time::sleep(LINGER / LOOKS).await;
             }
             self.group.signal(Force::Kill);
         }
@@ -276,7 +396,7 @@ mod tests {
             arguments: &[SHELL[1], line],
             dir: Path::new("/"),
             env: &env,
-            timeout: limit,
+            patience: Patience { call: Some(limit), ..Patience::default() },
             walls: None,
         };
         let ended = block_on(run(launch, |bytes| output.extend_from_slice(bytes))).expect("sh can be run");
@@ -290,7 +410,7 @@ mod tests {
     fn output_keeps_the_order_in_which_it_was_written() {
         let (ended, output) = shell("echo 1; echo 2 >&2; echo 3; echo 4 >&2; exit 3", LONG);
         assert_eq!(output, "1\n2\n3\n4\n");
-        assert_eq!(ended, Ended { exit: Exit::Code(3), timed_out: false, flooded: false, left_behind: false });
+        assert_eq!(ended, Ended { exit: Exit::Code(3), cut: None, flooded: false, left_behind: false });
     }
 
     #[test]
@@ -308,21 +428,21 @@ mod tests {
     #[test]
     fn a_child_that_ignores_sigterm_is_killed_with_what_it_started() {
         let (ended, output) = shell("trap '' TERM; echo start; sleep 1000 & wait; sleep 1000", SHORT);
-        assert!(ended.timed_out);
+        assert_eq!(ended.cut, Some(Cut::Call));
         assert_eq!((ended.exit, output.as_str()), (Exit::Signal("SIGKILL".to_owned()), "start\n"));
     }
 
     #[test]
     fn last_words_after_sigterm_are_heard() {
         let (ended, output) = shell("trap 'echo bye; exit 9' TERM; sleep 1000 & wait", SHORT);
-        assert!(ended.timed_out);
+        assert_eq!(ended.cut, Some(Cut::Call));
         assert_eq!((ended.exit, output.as_str()), (Exit::Code(9), "bye\n"));
     }
 
     #[test]
     fn a_process_left_behind_with_the_pipe_does_not_hold_the_call() {
         let (ended, output) = shell("sleep 1000 & echo done", LONG);
-        assert_eq!(ended, Ended { exit: Exit::Code(0), timed_out: false, flooded: false, left_behind: true });
+        assert_eq!(ended, Ended { exit: Exit::Code(0), cut: None, flooded: false, left_behind: true });
         assert_eq!(output, "done\n");
     }
 
@@ -330,7 +450,7 @@ mod tests {
     fn dropping_the_call_kills_the_group() {
         let dir = tempfile::tempdir().expect("a directory can be made");
         let env = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
-        let pid = std::sync::Mutex::new(String::new());
+        let pid = Mutex::new(String::new());
         let heard = || pid.lock().expect("nobody panics").clone();
         block_on(async {
             let launch = Launch {
@@ -338,7 +458,7 @@ mod tests {
                 arguments: &[SHELL[1], "sleep 1000 & echo $!; wait"],
                 dir: dir.path(),
                 env: &env,
-                timeout: LONG,
+                patience: Patience { call: Some(LONG), ..Patience::default() },
                 walls: None,
             };
             let hear = |bytes: &[u8]| pid.lock().expect("nobody panics").push_str(&String::from_utf8_lossy(bytes));

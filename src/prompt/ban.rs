@@ -116,7 +116,8 @@ pub(super) fn bans<'a>(text: &'a str, tools: &[&'a str]) -> Vec<Ban<'a>> {
         if line.starts_with("```") {
             in_code = !in_code;
         }
-        if in_code || line.is_empty() {
+        // Every prompt passes here before its first request: most lines are none that need reading.
+        if in_code || line.is_empty() || !(in_list || may_ban(line, tools)) {
             continue;
         }
         let (is_item, rest) = item(line);
@@ -131,6 +132,13 @@ pub(super) fn bans<'a>(text: &'a str, tools: &[&'a str]) -> Vec<Ban<'a>> {
         }
     }
     found
+}
+
+/// Whether a line names a tool, or could be the head of a list of them.
+fn may_ban(line: &str, tools: &[&str]) -> bool {
+    const HEADS: [&str; 5] = ["forbidden", "prohibited", "banned", "disallowed", "禁"];
+    let line = line.to_ascii_lowercase();
+    HEADS.iter().chain(tools).any(|word| line.contains(word))
 }
 
 /// Whether a line is an item of a list, and what it says.

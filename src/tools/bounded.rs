@@ -61,6 +61,11 @@ impl<'a> Bounded<'a> {
         }
     }
 
+    /// The end of what came, as far as it is kept.
+    pub fn tail(&self) -> &str {
+        if self.tail.is_empty() { &self.head } else { &self.tail }
+    }
+
     /// Begins to keep the whole when it is clear that not all of it will be shown.
     fn spill(&mut self, text: &str) {
         let Some(store) = self.store else { return };
@@ -88,16 +93,21 @@ impl<'a> Bounded<'a> {
     }
 
     fn spilled(&mut self) -> Option<String> {
-        let (store, mut spilling) = (self.store?, self.spilling.take()?);
+        let mut spilling = self.spilling.take()?;
         let rest = std::mem::take(&mut spilling.line);
         spilling.writer.write(spilling.redacting.push(&rest).as_bytes()).ok()?;
-        Some(store.spill.finish(spilling.writer))
+        Some(spilling.writer.finish())
     }
 
     /// The text, or as much of its head and tail as fits into `keep` bytes; `head_percent` of them go to the head.
     /// Cuts fall between lines where there are lines.
     pub fn show(mut self, head_percent: usize) -> Shown {
         let spill_id = self.spilled();
+        self.show_kept(head_percent, spill_id)
+    }
+
+    /// The same for a text that somebody else keeps, under this id.
+    pub fn show_kept(self, head_percent: usize, spill_id: Option<String>) -> Shown {
         let kept = self.head + &self.tail;
         if kept.len() as u64 == self.bytes && kept.len() <= self.keep {
             return Shown { text: kept, truncated: false, spill_id };
@@ -120,14 +130,19 @@ impl Spilling<'_> {
     fn push(&mut self, text: &str) -> io::Result<()> {
         /// A line without end is written in pieces of this size.
         const LONGEST_LINE: usize = 64 * 1024;
+        // What is not kept needs no redacting.
+        if self.writer.is_full() {
+            return Ok(());
+        }
         self.line.push_str(text);
         let whole = match self.line.rfind('\n') {
             Some(end) => end + 1,
             None if self.line.len() > LONGEST_LINE => self.line.len(),
             None => return Ok(()),
         };
-        let lines: String = self.line.drain(..whole).collect();
-        self.writer.write(self.redacting.push(&lines).as_bytes())
+        self.writer.write(self.redacting.push(&self.line[..whole]).as_bytes())?;
+        self.line.drain(..whole);
+        Ok(())
     }
 }
 

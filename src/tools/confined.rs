@@ -3,15 +3,13 @@
 //! What the sandbox refused, or undid, is said in words of its own at the end of what the model reads, so that it does
 //! not look for the fault in the command; and whoever watches may offer to run it outside.
 
-use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::contract::CallContext;
 use crate::output::{ToolError, ToolErrorKind};
-use crate::process::{self, Ended, Exit, Launch};
-use crate::sandbox::{Denial, MOST_PROCESSES, Protection, Sandbox, Undone};
+use crate::process::{self, Ended, Exit, Launch, Patience};
+use crate::sandbox::{Denial, MOST_PROCESSES, Protection, Sandbox, Undone, Walls};
 
 /// Where commands run.
 pub struct Confined {
@@ -26,7 +24,7 @@ pub struct Order<'a> {
     pub program: &'a str,
     pub arguments: &'a [&'a str],
     pub dir: &'a Path,
-    pub timeout: Duration,
+    pub patience: Patience<'a>,
 }
 
 /// A command that ended, and what it had changed that it may not.
@@ -58,6 +56,15 @@ impl Confined {
         }
     }
 
+    /// The boundary around a command that starts now; none where it was switched off, or may be left.
+    ///
+    /// # Errors
+    /// Of the kind `Unavailable`, when there is none to be had.
+    pub fn walls(&self, unconfined: bool) -> Result<Option<Walls>, ToolError> {
+        let walls = self.sandbox.as_ref().filter(|_| !unconfined).map(|sandbox| sandbox.walls());
+        walls.transpose().map_err(|error| ToolError::new(ToolErrorKind::Unavailable, error.to_string()))
+    }
+
     /// Runs a command to its end: inside the sandbox, unless this very call may leave it.
     ///
     /// # Errors
@@ -68,57 +75,79 @@ impl Confined {
         context: &CallContext<'_>,
         seen: impl FnMut(&[u8]) + Send,
     ) -> Result<Outcome, ToolError> {
-        let Order { program, arguments, dir, timeout } = order;
-        let walls = self.sandbox.as_ref().filter(|_| !context.unconfined).map(|sandbox| sandbox.walls());
-        let walls =
-            walls.transpose().map_err(|error| ToolError::new(ToolErrorKind::Unavailable, error.to_string()))?;
+        let walls = self.walls(context.unconfined)?;
+        let protection = walls.as_ref().map(|walls| Protection::begin(walls, context.workspace.root()));
+        let ended = self.run_within(walls.as_ref(), order, seen).await?;
+        let undone = protection.map(Protection::end).unwrap_or_default();
+        Ok(Outcome { ended, undone })
+    }
+
+    /// Runs a command to its end, with nobody watching over protected files.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub async fn run_within(
+        &self,
+        walls: Option<&Walls>,
+        order: Order<'_>,
+        seen: impl FnMut(&[u8]) + Send,
+    ) -> Result<Ended, ToolError> {
+        let Order { program, arguments, dir, patience } = order;
         let mut env = self.env.clone();
-        if let Some(walls) = &walls {
+        if let Some(walls) = walls {
             env.retain(|(name, _)| name != "TMPDIR");
             env.push(("TMPDIR".to_owned(), walls.temp_dir().to_string_lossy().into_owned()));
         }
-        let protection = walls.as_ref().map(|walls| Protection::begin(walls, context.workspace.root()));
-        let launch = Launch { program, arguments, dir, env: &env, timeout, walls: walls.as_ref() };
-        let ended = process::run(launch, seen)
+        let launch = Launch { program, arguments, dir, env: &env, patience, walls };
+        process::run(launch, seen)
             .await
-            .map_err(|error| ToolError::permanent(format!("the command could not be run: {error}")))?;
-        let undone = protection.map(Protection::end).unwrap_or_default();
-        Ok(Outcome { ended, undone })
+            .map_err(|error| ToolError::permanent(format!("the command could not be run: {error}")))
     }
 
     /// What the sandbox had to do with the outcome, as lines for the model; whoever watches is told as well. `output`
     /// is what the command wrote.
     pub fn remarks(&self, outcome: &Outcome, output: &str, context: &CallContext<'_>) -> String {
-        let mut remarks = String::new();
-        let Some(sandbox) = self.sandbox.as_ref().filter(|_| !context.unconfined) else { return remarks };
-        let mut remark = |text: String| {
+        let walls = self.sandbox.as_ref().filter(|_| !context.unconfined);
+        let denied = walls.and_then(|_| self.denied(&outcome.ended, output));
+        let remarks: Vec<String> = denied.into_iter().chain(put_back(&outcome.undone)).collect();
+        if !remarks.is_empty() {
             (context.refused)();
-            let _ = write!(remarks, "\n[{text}]");
-        };
-        let Outcome { ended, undone } = outcome;
-        if ended.flooded {
-            remark(format!("the command was ended: it had started more than {MOST_PROCESSES} processes"));
-        } else if ended.exit != Exit::Code(0) {
-            let signal = match &ended.exit {
-                Exit::Signal(name) => Some(name.as_str()),
-                Exit::Code(_) => None,
-            };
-            if let Some(denial) = Denial::of(output, signal, sandbox.plan()) {
-                remark(denial.to_string());
-            }
         }
-        if !undone.put_back.is_empty() {
-            remark(format!(
-                "put back as before: {}. Commands may not change files that decide what runs later",
-                undone.put_back.join(", ")
-            ));
-        }
-        if !undone.left.is_empty() {
-            remark(format!(
-                "changed by the command, though commands may not, and it could not be put back: {}",
-                undone.left.join(", ")
-            ));
-        }
-        remarks
+        bracketed(remarks)
     }
+
+    /// Why the sandbox may be the reason for how a command inside it ended.
+    pub fn denied(&self, ended: &Ended, output: &str) -> Option<String> {
+        if ended.flooded {
+            return Some(format!("the command was ended: it had started more than {MOST_PROCESSES} processes"));
+        }
+        let signal = match &ended.exit {
+            Exit::Code(0) => return None,
+            Exit::Signal(name) => Some(name.as_str()),
+            Exit::Code(_) => None,
+        };
+        Denial::of(output, signal, self.sandbox.as_ref()?.plan()).map(|denial| denial.to_string())
+    }
+}
+
+/// What was done about changes that no command may make.
+pub fn put_back(undone: &Undone) -> impl Iterator<Item = String> {
+    let put_back = (!undone.put_back.is_empty()).then(|| {
+        format!(
+            "put back as before: {}. Commands may not change files that decide what runs later",
+            undone.put_back.join(", ")
+        )
+    });
+    let left = (!undone.left.is_empty()).then(|| {
+        format!(
+            "changed by the command, though commands may not, and it could not be put back: {}",
+            undone.left.join(", ")
+        )
+    });
+    put_back.into_iter().chain(left)
+}
+
+/// Remarks as lines of their own at the end of a text.
+pub fn bracketed(remarks: impl IntoIterator<Item = String>) -> String {
+    remarks.into_iter().fold(String::new(), |lines, remark| lines + "\n[" + &remark + "]")
 }

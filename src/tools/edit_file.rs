@@ -52,10 +52,10 @@ impl EditFile {
              passage.",
             (Permission::Write, &[Effect::Files]),
             json!({
-                "path": { "type": "string", "description": "Relative to the workspace" },
-                "old_text": { "type": "string", "description": "What to replace" },
-                "new_text": { "type": "string", "description": "Replacement; empty deletes" },
-                "replace_all": { "type": "boolean", "description": "Every occurrence" },
+                "path": { "type": "string" },
+                "old_text": { "type": "string" },
+                "new_text": { "type": "string", "description": "Empty deletes" },
+                "replace_all": { "type": "boolean" },
             }),
             &["path", "old_text", "new_text"],
         );

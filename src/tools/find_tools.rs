@@ -11,7 +11,7 @@ use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
 use crate::output::{ToolError, ToolOutput};
 use crate::text;
 
-use super::rank::rank;
+use super::ranking::{Judge, Ranking};
 use super::{arguments, bytes_for, counted, definition};
 
 /// The name of the tool that finds others.
@@ -25,8 +25,7 @@ const MOST: usize = 5;
 pub struct FindTools {
     definition: ToolDefinition,
     tools: Vec<ToolDefinition>,
-    /// What is searched of each: name, description, parameters.
-    texts: Vec<String>,
+    ranking: Ranking,
 }
 
 #[derive(Deserialize)]
@@ -37,7 +36,7 @@ struct Arguments {
 impl FindTools {
     /// Finds these tools, which the model was not sent.
     #[must_use]
-    pub fn new(tools: Vec<ToolDefinition>) -> Self {
+    pub fn new(tools: Vec<ToolDefinition>, judge: Judge) -> Self {
         let definition = definition(
             FIND_TOOLS,
             "Returns the definitions of further tools. Give a name, or words that say what you need; then use \
@@ -46,16 +45,18 @@ impl FindTools {
             json!({ "query": { "type": "string", "description": "A name, or words" } }),
             &["query"],
         );
-        let texts = tools.iter().map(searched).collect();
-        Self { definition, tools, texts }
+        let ranking = Ranking::new(judge, &tools);
+        Self { definition, tools, ranking }
     }
 
-    /// The tool of this name alone, else what fits best.
-    fn find(&self, query: &str) -> Vec<&ToolDefinition> {
-        match self.tools.iter().find(|tool| tool.name == query.trim()) {
-            Some(named) => vec![named],
-            None => rank(query, &self.texts).into_iter().take(MOST).map(|at| &self.tools[at]).collect(),
+    /// The tool of this name alone, else what fits best; and how many tokens were embedded.
+    async fn find(&self, query: &str, context: &CallContext<'_>) -> (Vec<&ToolDefinition>, u64) {
+        if let Some(named) = self.tools.iter().find(|tool| tool.name == query.trim()) {
+            return (vec![named], 0);
         }
+        let ranked = self.ranking.of(query, &self.tools, context).await;
+        let best = ranked.positions.into_iter().take(MOST);
+        (best.map(|position| &self.tools[position]).collect(), ranked.embedded_tokens)
     }
 }
 
@@ -75,7 +76,7 @@ impl Tool for FindTools {
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let Arguments { query } = arguments(given)?;
-            let found = self.find(&query);
+            let (found, embedded_tokens) = self.find(&query, &context).await;
             let most = bytes_for(context.max_tokens);
             let mut observation = String::new();
             let mut shown = Vec::new();
@@ -99,6 +100,10 @@ impl Tool for FindTools {
                 observation: observation.trim_end().to_owned(),
                 summary: counted(count as u64, "tool", "tools"),
                 truncated: count < found.len(),
+                metadata: (embedded_tokens > 0)
+                    .then(|| ("embedded_tokens".to_owned(), json!(embedded_tokens)))
+                    .into_iter()
+                    .collect(),
                 ..ToolOutput::default()
             })
         })
@@ -122,13 +127,4 @@ pub fn call_tool() -> ToolDefinition {
 
 fn described(tool: &ToolDefinition) -> String {
     format!("{}: {}\nparameters: {}\n\n", tool.name, tool.description, tool.parameters)
-}
-
-/// The name counts twice: who knows it means it.
-fn searched(tool: &ToolDefinition) -> String {
-    let mut text = format!("{} {} {}", tool.name, tool.name, tool.description);
-    for (name, property) in tool.parameters["properties"].as_object().into_iter().flatten() {
-        text.extend([" ", name, " ", property["description"].as_str().unwrap_or_default()]);
-    }
-    text
 }

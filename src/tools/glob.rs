@@ -1,9 +1,11 @@
 //! `glob`: files by the pattern of their path, sorted.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use futures_util::future::BoxFuture;
+use ignore::WalkState;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -39,7 +41,7 @@ impl Glob {
             (Permission::Read, &[]),
             json!({
                 "pattern": { "type": "string", "description": "*.rs, src/**/*.{ts,tsx}" },
-                "path": { "type": "string", "description": "Default: the workspace" },
+                "path": { "type": "string" },
             }),
             &["pattern"],
         );
@@ -82,20 +84,18 @@ fn glob(
 ) -> Result<ToolOutput, ToolError> {
     let pattern = Pattern::new(&arguments.pattern)?;
     let dir = files::find_dir(workspace, arguments.path.as_deref())?;
-    let mut found: Vec<PathBuf> = Vec::new();
-    for entry in walk(&dir).build().flatten() {
-        abandoned.check()?;
-        let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
-        if !is_dir && entry.path().strip_prefix(&dir).is_ok_and(|below| pattern.matches(below)) {
-            found.push(entry.into_path());
-        }
-    }
-    found.sort();
-
+    let mut found = below(&dir, &pattern, abandoned);
+    abandoned.check()?;
     let total = found.len();
+    // Of many only those that are shown need an order.
+    if total > MOST_FILES {
+        found.select_nth_unstable(MOST_FILES);
+        found.truncate(MOST_FILES);
+    }
+    found.sort_unstable();
     let mut names: Vec<String> = Vec::new();
     let mut bytes = 0;
-    for path in found.iter().take(MOST_FILES) {
+    for path in &found {
         let name = workspace.display(path);
         bytes += name.len() + 1;
         if bytes > budget {
@@ -118,6 +118,39 @@ fn glob(
         truncated,
         ..ToolOutput::default()
     })
+}
+
+/// The files below `dir` that match, in no order.
+fn below(dir: &Path, pattern: &Pattern, abandoned: &Abandoned) -> Vec<PathBuf> {
+    let found = Mutex::new(Vec::new());
+    walk(dir).build_parallel().run(|| {
+        let mut mine = Share { found: &found, paths: Vec::new() };
+        Box::new(move |entry| {
+            if abandoned.get() {
+                return WalkState::Quit;
+            }
+            if let Ok(entry) = entry
+                && entry.file_type().is_none_or(|kind| !kind.is_dir())
+                && pattern.matches(dir, entry.path())
+            {
+                mine.paths.push(entry.into_path());
+            }
+            WalkState::Continue
+        })
+    });
+    found.into_inner().expect("no holder of the lock panics")
+}
+
+/// What one thread of the walk found; handed over when it ends.
+struct Share<'a> {
+    found: &'a Mutex<Vec<PathBuf>>,
+    paths: Vec<PathBuf>,
+}
+
+impl Drop for Share<'_> {
+    fn drop(&mut self) {
+        self.found.lock().expect("no holder of the lock panics").append(&mut self.paths);
+    }
 }
 
 #[cfg(test)]

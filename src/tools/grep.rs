@@ -58,9 +58,9 @@ impl Grep {
             (Permission::Read, &[]),
             json!({
                 "pattern": { "type": "string", "description": "Rust regular expression" },
-                "path": { "type": "string", "description": "Default: the workspace" },
+                "path": { "type": "string" },
                 "glob": { "type": "string", "description": "Like *.rs" },
-                "ignore_case": { "type": "boolean", "description": "Default false" },
+                "ignore_case": { "type": "boolean" },
                 "context": { "type": "integer", "description": "Lines around matches" },
                 "limit": { "type": "integer", "description": "Default 100" },
             }),
@@ -179,11 +179,9 @@ impl Search<'_> {
                 }
                 if let Ok(entry) = entry
                     && entry.file_type().is_some_and(|kind| kind.is_file())
+                    && self.only.as_ref().is_none_or(|only| only.matches(self.root, entry.path()))
                 {
-                    let below = entry.path().strip_prefix(self.root).unwrap_or(entry.path());
-                    if self.only.as_ref().is_none_or(|only| only.matches(below)) {
-                        self.file(&mut searcher, entry.path());
-                    }
+                    self.file(&mut searcher, entry.path());
                 }
                 WalkState::Continue
             })
@@ -194,11 +192,10 @@ impl Search<'_> {
         let mut hits =
             Hits { matcher: &self.matcher, limit: self.limit, lines: Vec::new(), matches: 0, binary: false };
         let outcome = searcher.search_path(&self.matcher, path, &mut hits);
-        let mut found = self.found();
         if outcome.is_err() {
-            found.unreadable += 1;
+            self.found().unreadable += 1;
         } else if hits.matches > 0 && !hits.binary {
-            found.add(path, hits.lines, hits.matches, self.limit);
+            self.found().add(path, hits.lines, hits.matches, self.limit);
         }
     }
 

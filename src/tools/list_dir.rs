@@ -65,7 +65,7 @@ impl ListDir {
              .gitignore excludes. To find files use glob.",
             (Permission::Read, &[]),
             json!({
-                "path": { "type": "string", "description": "Default: the workspace" },
+                "path": { "type": "string" },
                 "depth": { "type": "integer", "description": "Levels, 1 to 8; default 1" },
             }),
             &[],

@@ -163,7 +163,7 @@ mod tests {
 
     use super::LoadSkill;
     use crate::config::SkillDisclosure;
-    use crate::contract::{CallContext, Tool};
+    use crate::contract::{CallContext, Clocks, Tool};
     use crate::event::EventKind;
     use crate::output::{ToolError, ToolOutput};
     use crate::skills::{Catalogue, Loaded, Variables};
@@ -196,10 +196,12 @@ mod tests {
                 keep: None,
                 workspace: &workspace,
                 timeout: Duration::from_secs(1),
+                clocks: Clocks { most: Duration::from_secs(1), idle: None, run: None },
                 max_tokens: 2000,
                 live: &|_| {},
                 unconfined: false,
                 refused: &|| {},
+                spent: &|_| {},
                 notify: &notify,
             };
             tool.call(arguments, context).now_or_never().expect("it waits for nothing")

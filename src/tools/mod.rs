@@ -3,7 +3,7 @@
 //! What they share: paths and their errors (`files`), work that may be abandoned (`aside`), atomic writes
 //! (`replace`), diffs (`diff`), what a search sees (`walk`), matching for edits (`edit_match`), patches as data and
 //! where they apply (`patch`, `patch_match`), output of any length made fit to be read (`plain`, `bounded`, `readable`),
-//! and commands inside the sandbox (`confined`).
+//! and commands inside the sandbox (`confined`), some of which go on in the background (`jobs`).
 
 mod read_file;
 mod write_file;
@@ -16,6 +16,7 @@ mod list_dir;
 mod glob;
 mod grep;
 mod run_command;
+mod background;
 mod ask_user;
 mod recall;
 mod todo;
@@ -36,7 +37,9 @@ mod plain;
 mod bounded;
 mod command_line;
 mod confined;
+mod jobs;
 mod rank;
+mod ranking;
 mod select;
 
 use std::sync::Arc;
@@ -53,6 +56,7 @@ use crate::workspace::Ledger;
 
 use apply_patch::ApplyPatch;
 use ask_user::AskUser;
+use background::Background;
 use confined::Confined;
 use edit_file::EditFile;
 use fetch_url::FetchUrl;
@@ -66,10 +70,14 @@ use todo::Todo;
 use view_image::ViewImage;
 use write_file::WriteFile;
 
+pub use background::BACKGROUND;
 pub use command::Command;
 pub use find_tools::{CALL_TOOL, FIND_TOOLS, FindTools, call_tool};
+pub use jobs::Jobs;
 pub use load_skill::LoadSkill;
 pub use load_skill_reference::LoadSkillReference;
+pub use ranking::Judge;
+pub use run_command::RUN_COMMAND;
 pub use select::{Choice, select};
 
 /// What the built-in tools need of the run.
@@ -80,6 +88,8 @@ pub struct Kit {
     pub child_env: Vec<(String, String)>,
     /// What did not fit into the conversation.
     pub spill: Arc<Spill>,
+    /// The commands that go on in the background.
+    pub jobs: Arc<Jobs>,
     /// The boundary around commands; none where it was switched off.
     pub sandbox: Option<Arc<Sandbox>>,
     /// The way out for `fetch_url`, and the hosts of the private network that it may reach.
@@ -93,9 +103,10 @@ pub struct Kit {
 
 /// The names of all built-in tools, those included that exist only where a person, skills or many tools are. No
 /// configured tool may be called so.
-pub const NAMES: [&str; 17] = [
+pub const NAMES: [&str; 18] = [
     "apply_patch",
     "ask_user",
+    BACKGROUND,
     CALL_TOOL,
     "edit_file",
     "fetch_url",
@@ -107,7 +118,7 @@ pub const NAMES: [&str; 17] = [
     "load_skill_reference",
     "read_file",
     "recall",
-    "run_command",
+    RUN_COMMAND,
     "todo",
     "view_image",
     "write_file",
@@ -124,7 +135,8 @@ pub fn builtin(kit: Kit) -> Vec<Arc<dyn Tool>> {
         Arc::new(ListDir::new()),
         Arc::new(Glob::new()),
         Arc::new(Grep::new()),
-        Arc::new(RunCommand::new(Confined::new(kit.child_env, kit.sandbox))),
+        Arc::new(RunCommand::new(Confined::new(kit.child_env, kit.sandbox), kit.jobs.clone())),
+        Arc::new(Background::new(kit.jobs)),
         Arc::new(Recall::new(kit.spill)),
         Arc::new(Todo::new()),
         Arc::new(FetchUrl::new(kit.net, kit.fetch_allow)),
@@ -198,6 +210,7 @@ mod tests {
             ledger: Arc::default(),
             child_env: Vec::new(),
             spill: Arc::default(),
+            jobs: Arc::default(),
             sandbox: None,
             net: Arc::default(),
             fetch_allow: Vec::new(),

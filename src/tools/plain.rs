@@ -6,6 +6,22 @@
 /// A line longer than this is handed on in pieces; a carriage return then rewrites the last piece alone.
 const LINE_BYTES: usize = 64 * 1024;
 
+/// The bytes that begin something that is not shown as it is: control characters, of which those beyond ASCII begin
+/// with C2. A line feed and a tab are none.
+const SPECIAL: [bool; 256] = {
+    let mut special = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        special[byte] = true;
+        byte += 1;
+    }
+    special[b'\n' as usize] = false;
+    special[b'\t' as usize] = false;
+    special[0x7f] = true;
+    special[0xc2] = true;
+    special
+};
+
 /// The state between two reads.
 #[derive(Debug, Default)]
 pub struct Plain {
@@ -42,9 +58,7 @@ impl Plain {
         };
         let mut rest = bytes.len();
         for chunk in bytes.utf8_chunks() {
-            for c in chunk.valid().chars() {
-                self.take(c, out);
-            }
+            self.text(chunk.valid(), out);
             rest -= chunk.valid().len() + chunk.invalid().len();
             let invalid = chunk.invalid();
             // An error without a length is a character that may yet go on.
@@ -65,6 +79,41 @@ impl Plain {
         }
         out.push_str(&self.line);
         self.line.clear();
+    }
+
+    /// Nearly all output is lines of ordinary characters: those are taken as they are, in one go.
+    fn text(&mut self, mut rest: &str, out: &mut String) {
+        while !rest.is_empty() {
+            let ordinary = match self.escape {
+                Escape::None => rest.bytes().position(|byte| SPECIAL[usize::from(byte)]).unwrap_or(rest.len()),
+                _ => 0,
+            };
+            if ordinary > 0 {
+                self.lines(&rest[..ordinary], out);
+                rest = &rest[ordinary..];
+            } else if let Some(c) = rest.chars().next() {
+                self.take(c, out);
+                rest = &rest[c.len_utf8()..];
+            }
+        }
+    }
+
+    /// Text without anything special but line feeds.
+    fn lines(&mut self, text: &str, out: &mut String) {
+        if std::mem::take(&mut self.returned) && !text.starts_with('\n') {
+            self.line.clear();
+        }
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        if whole > 0 {
+            out.push_str(&self.line);
+            self.line.clear();
+            out.push_str(&text[..whole]);
+        }
+        self.line.push_str(&text[whole..]);
+        if self.line.len() >= LINE_BYTES {
+            out.push_str(&self.line);
+            self.line.clear();
+        }
     }
 
     fn take(&mut self, c: char, out: &mut String) {
@@ -89,29 +138,14 @@ impl Plain {
 
     fn show(&mut self, c: char, out: &mut String) {
         match c {
-            '\n' => {
-                out.push_str(&self.line);
-                out.push('\n');
-                self.line.clear();
-                self.returned = false;
-            }
             '\r' => self.returned = true,
             '\x1b' => self.escape = Escape::Begun,
             '\u{9b}' => self.escape = Escape::Control,
             '\x08' => {
                 self.line.pop();
             }
-            c if c.is_control() && c != '\t' => {}
-            c => {
-                if std::mem::take(&mut self.returned) {
-                    self.line.clear();
-                }
-                self.line.push(c);
-                if self.line.len() >= LINE_BYTES {
-                    out.push_str(&self.line);
-                    self.line.clear();
-                }
-            }
+            c if c.is_control() && c != '\t' && c != '\n' => {}
+            c => self.lines(c.encode_utf8(&mut [0; 4]), out),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Which texts fit a query best: Okapi BM25 over words. Pure, and small enough to be made anew for every question.
+//! Which texts fit a query best: Okapi BM25 over words, or the cosine of vectors. Pure, and small enough to be made anew
+//! for every question.
 
 use std::collections::HashMap;
 
@@ -36,6 +37,19 @@ pub fn rank(query: &str, texts: &[String]) -> Vec<usize> {
         .map(|position| (score(position), position))
         .filter(|(score, _)| *score > 0.0)
         .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    scored.into_iter().map(|(_, position)| position).collect()
+}
+
+/// The positions of the vectors, nearest to the query first (cosine). One of another length is as far away as can be.
+#[must_use]
+pub fn closest(query: &[f32], vectors: &[Vec<f32>]) -> Vec<usize> {
+    let product = |a: &[f32], b: &[f32]| -> f32 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
+    let near = |vector: &Vec<f32>| {
+        let length = (product(query, query) * product(vector, vector)).sqrt();
+        if vector.len() == query.len() && length > 0.0 { product(query, vector) / length } else { -1.0 }
+    };
+    let mut scored: Vec<(f32, usize)> = vectors.iter().map(near).zip(0..).collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     scored.into_iter().map(|(_, position)| position).collect()
 }
@@ -78,7 +92,13 @@ fn float(count: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::rank;
+    use super::{closest, rank};
+
+    #[test]
+    fn the_nearest_comes_first_however_long_it_is() {
+        let vectors = [vec![0.0, 1.0], vec![5.0, 0.1], vec![1.0], vec![1.0, 1.0], vec![0.0, 0.0]];
+        assert_eq!(closest(&[2.0, 0.0], &vectors), [1, 3, 0, 2, 4]);
+    }
 
     #[test]
     fn the_best_comes_first_and_strangers_do_not_come() {

@@ -50,9 +50,9 @@ impl ReadFile {
              Binary files are described. Not for directories.",
             (Permission::Read, &[]),
             json!({
-                "path": { "type": "string", "description": "Relative to the workspace" },
+                "path": { "type": "string" },
                 "offset": { "type": "integer", "description": "First line, from 1" },
-                "limit": { "type": "integer", "description": "Lines" },
+                "limit": { "type": "integer" },
             }),
             &["path"],
         );

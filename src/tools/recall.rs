@@ -37,13 +37,13 @@ impl Recall {
     pub fn new(spill: Arc<Spill>) -> Self {
         let definition = definition(
             "recall",
-            "Reads what an earlier result left out. Give the id in its notice, or a query to find lines in all of them.",
+            "Reads what an earlier result left out. Give the id in its notice, or a plain query to find lines in all of them.",
             (Permission::Read, &[]),
             json!({
                 "id": { "type": "string", "description": "r1" },
-                "query": { "type": "string", "description": "Plain text" },
-                "offset": { "type": "integer", "description": "First line" },
-                "limit": { "type": "integer", "description": "Lines" },
+                "query": { "type": "string" },
+                "offset": { "type": "integer" },
+                "limit": { "type": "integer" },
             }),
             &[],
         );

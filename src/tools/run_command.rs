@@ -6,24 +6,28 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Effect, Permission, ShellLine, Tool, ToolDefinition};
+use crate::contract::{CallContext, Clocks, Effect, Permission, ShellLine, Tool, ToolDefinition};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::policy::{self, Invocation};
-use crate::process::{Ended, Exit, SHELL};
+use crate::process::{Cut, Ended, Exit, Patience, SHELL};
 use crate::text;
 use crate::workspace::Workspace;
 
 use super::bounded::{Bounded, Shown};
 use super::confined::{Confined, Order};
+use super::jobs::{Jobs, Start};
 use super::plain::Plain;
-use super::{arguments, bytes_for, definition, files, text_of};
+use super::{arguments, background, bytes_for, definition, files, text_of};
 
+/// The name of the tool.
+pub const RUN_COMMAND: &str = "run_command";
 /// How much of the room goes to the head of the output.
 const HEAD_PERCENT_OF_SUCCESS: usize = 40;
 const HEAD_PERCENT_OF_FAILURE: usize = 15;
@@ -31,35 +35,38 @@ const HEAD_PERCENT_OF_FAILURE: usize = 15;
 /// `run_command`: a command line for the shell.
 pub struct RunCommand {
     definition: ToolDefinition,
-    confined: Confined,
+    confined: Arc<Confined>,
+    jobs: Arc<Jobs>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
     command: String,
     workdir: Option<String>,
-    timeout: Option<u64>,
+    #[serde(default)]
+    background: bool,
 }
 
 impl RunCommand {
-    pub fn new(confined: Confined) -> Self {
+    pub fn new(confined: Confined, jobs: Arc<Jobs>) -> Self {
         let description = format!(
             "Runs a shell command. Returns exit code, stdout and stderr, cut in the middle if long. No input, no \
-             terminal; background processes end with the call.{} Files: use the other tools.",
+             terminal; what it leaves running ends with the call.{} Files: use the other tools.",
             confined.described()
         );
         let definition = definition(
-            "run_command",
+            RUN_COMMAND,
             &description,
             (Permission::Write, &[Effect::Process]),
             json!({
                 "command": { "type": "string", "description": "sh -c" },
-                "workdir": { "type": "string", "description": "Default: the workspace" },
+                "workdir": { "type": "string" },
                 "timeout": { "type": "integer", "description": "Seconds" },
+                "background": { "type": "boolean", "description": "Goes on; returns an id" },
             }),
             &["command"],
         );
-        Self { definition, confined }
+        Self { definition, confined: Arc::new(confined), jobs }
     }
 }
 
@@ -89,46 +96,79 @@ impl Tool for RunCommand {
         self.confined.has_network()
     }
 
+    fn time_asked(&self, arguments: &Value) -> Option<Duration> {
+        if goes_on(arguments) { None } else { timeout(arguments) }
+    }
+
     fn subject(&self, arguments: &Value) -> String {
         text::one_line(text_of(arguments, "command").unwrap_or_default(), 100)
     }
 
     fn preview(&self, arguments: &Value, _workspace: &Workspace) -> Result<String, ToolError> {
         let command = text_of(arguments, "command").unwrap_or_default();
-        Ok(match text_of(arguments, "workdir") {
-            Some(dir) => format!("{command}\n(in {dir})"),
-            None => command.to_owned(),
-        })
+        let mut shown = command.to_owned();
+        if let Some(dir) = text_of(arguments, "workdir") {
+            let _ = write!(shown, "\n(in {dir})");
+        }
+        if goes_on(arguments) {
+            shown += "\n(goes on in the background)";
+        }
+        Ok(shown)
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
+            let lifetime = timeout(&given);
             let arguments: Arguments = arguments(given)?;
             let dir = files::find_dir(context.workspace, arguments.workdir.as_deref())?;
-            let asked = arguments.timeout.map(|seconds| Duration::from_secs(seconds.max(1)));
-            let timeout = asked.unwrap_or(context.timeout).min(context.timeout);
-            self.run(&arguments.command, &dir, timeout, context).await
+            let Arguments { command, background, .. } = &arguments;
+            if command.trim().is_empty() || command.contains('\0') {
+                return Err(ToolError::parameter("command is empty, or has a zero byte in it"));
+            }
+            if *background {
+                return self.start(Start { command, dir: &dir, lifetime }, context).await;
+            }
+            self.run(command, &dir, context).await
         })
     }
 }
 
 impl RunCommand {
-    async fn run(
-        &self,
-        command: &str,
-        dir: &Path,
-        timeout: Duration,
-        context: CallContext<'_>,
-    ) -> Result<ToolOutput, ToolError> {
-        if command.trim().is_empty() || command.contains('\0') {
-            return Err(ToolError::parameter("command is empty, or has a zero byte in it"));
-        }
+    async fn run(&self, command: &str, dir: &Path, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
         let arguments = [SHELL[1], command];
-        let order = Order { program: SHELL[0], arguments: &arguments, dir, timeout };
+        let order = Order { program: SHELL[0], arguments: &arguments, dir, patience: patience(&context) };
         let Ran { mut output, remarks, .. } = execute(&self.confined, order, context, &mut |_| {}).await?;
         output.observation += &remarks;
         Ok(output)
     }
+
+    /// Starts a command that goes on, and waits a moment: most of what goes wrong does so at once.
+    async fn start(&self, start: Start<'_>, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
+        const MOMENT: Duration = Duration::from_secs(1);
+        let id = self.jobs.start(&self.confined, start, &context)?;
+        let look = self.jobs.look(&id, MOMENT.min(context.timeout), false).await?;
+        (context.live)(&look.shown.text);
+        if look.end.as_ref().is_some_and(|end| end.denied.is_some()) {
+            (context.refused)();
+        }
+        match look.end.as_ref().map(|end| end.outcome.clone()) {
+            Some(Err(error)) => Err(error),
+            _ => Ok(background::told(&id, look)),
+        }
+    }
+}
+
+fn goes_on(arguments: &Value) -> bool {
+    arguments.get("background").and_then(Value::as_bool) == Some(true)
+}
+
+fn timeout(arguments: &Value) -> Option<Duration> {
+    arguments.get("timeout").and_then(Value::as_u64).map(|seconds| Duration::from_secs(seconds.max(1)))
+}
+
+/// The clocks of a command that runs as long as its call.
+pub(super) fn patience(context: &CallContext<'_>) -> Patience<'static> {
+    Patience { call: Some(context.timeout), idle: context.clocks.idle, run: context.clocks.run, leash: None }
 }
 
 /// A program that ran to its end.
@@ -146,7 +186,6 @@ pub(super) async fn execute(
     context: CallContext<'_>,
     seen: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Ran, ToolError> {
-    let timeout = order.timeout;
     let mut plain = Plain::default();
     let mut output = Bounded::new(bytes_for(context.max_tokens), context.keep);
     let mut piece = String::new();
@@ -166,11 +205,11 @@ pub(super) async fn execute(
     plain.finish(&mut piece);
     take(&mut piece);
     let ended = &outcome.ended;
-    let failed = ended.timed_out || ended.exit != Exit::Code(0);
+    let failed = ended.cut.is_some() || ended.exit != Exit::Code(0);
     let shown = output.show(if failed { HEAD_PERCENT_OF_FAILURE } else { HEAD_PERCENT_OF_SUCCESS });
     let remarks = confined.remarks(&outcome, &shown.text, &context);
-    if ended.timed_out {
-        let mut error = timed_out(timeout, context.timeout, &shown);
+    if let Some(cut) = ended.cut {
+        let mut error = timed_out(cut, &context, &shown);
         error.message += &remarks;
         return Err(error);
     }
@@ -204,14 +243,31 @@ fn finished(ended: &Ended, shown: &Shown) -> ToolOutput {
     }
 }
 
-fn timed_out(limit: Duration, most: Duration, shown: &Shown) -> ToolError {
+/// Which clock ran out, what may be done about it, and what was seen until then.
+fn timed_out(cut: Cut, context: &CallContext<'_>, shown: &Shown) -> ToolError {
+    let Clocks { most, idle, run } = context.clocks;
     let seconds = |limit: Duration| format!("{} s", limit.as_secs_f64());
-    let mut message = format!("the command was ended after {}", seconds(limit));
-    if limit < most {
-        let _ = write!(message, "; timeout may be up to {}", seconds(most));
-    } else {
-        message += ", the most that a command may take";
-    }
+    let mut message = match cut {
+        Cut::Call if context.timeout < most => {
+            format!(
+                "the command was ended after {}; timeout may be up to {}",
+                seconds(context.timeout),
+                seconds(most)
+            )
+        }
+        Cut::Call => {
+            format!("the command was ended after {}, the most that a command may take", seconds(context.timeout))
+        }
+        Cut::Idle => {
+            let idle = seconds(idle.unwrap_or_default());
+            format!("the command was ended: it had written nothing for {idle} (limits.tool_idle_timeout)")
+        }
+        Cut::Asked => "the command was stopped".to_owned(),
+        Cut::Run => {
+            let left = seconds(Duration::from_secs(run.unwrap_or_default().as_secs()));
+            format!("the command was ended after {left}: the time of the whole run is out (limits.max_time)")
+        }
+    };
     match shown.text.trim_end() {
         "" => message += ". It wrote nothing.",
         text => {
@@ -229,7 +285,7 @@ mod tests {
     use super::*;
 
     fn tool() -> RunCommand {
-        RunCommand::new(Confined::new(vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())], None))
+        RunCommand::new(Confined::new(vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())], None), Arc::default())
     }
 
     #[test]
@@ -267,15 +323,49 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_tells_what_was_seen() {
-        let place = Place { timeout: Duration::from_secs(2), ..Place::new() };
-        let error = place.call(&tool(), json!({ "command": "echo begun; sleep 1000", "timeout": 1 }));
-        let error = error.expect_err("it takes too long");
-        assert_eq!(error.kind, ToolErrorKind::Timeout);
-        let expected = "the command was ended after 1 s; timeout may be up to 2 s. Until then it wrote:\nbegun";
-        assert_eq!(error.message, expected);
-        let error = place.fail(&tool(), json!({ "command": "sleep 1000", "timeout": 9999 }));
-        assert_eq!(error, "the command was ended after 2 s, the most that a command may take. It wrote nothing.");
+    fn a_timeout_tells_which_clock_ran_out_and_what_was_seen() {
+        let milliseconds = |count| Some(Duration::from_millis(count));
+        let most = Duration::from_mins(1);
+        let clocks = |idle, run| Clocks { most, idle, run };
+        let of = |timeout, clocks, arguments| {
+            let place = Place { timeout, clocks, ..Place::new() };
+            let error = place.call(&tool(), arguments).expect_err("it takes too long");
+            assert_eq!(error.kind, ToolErrorKind::Timeout);
+            error.message
+        };
+        let second = Duration::from_secs(1);
+        let slow = |timeout| json!({ "command": "echo begun; sleep 1000", "timeout": timeout });
+        let table = [
+            (
+                of(most, clocks(None, None), slow(1)),
+                "the command was ended after 1 s; timeout may be up to 60 s. Until then it wrote:\nbegun",
+            ),
+            (
+                of(second, Clocks { most: second, ..clocks(None, None) }, json!({ "command": "sleep 1000" })),
+                "the command was ended after 1 s, the most that a command may take. It wrote nothing.",
+            ),
+            (
+                of(most, clocks(milliseconds(200), None), slow(60)),
+                "the command was ended: it had written nothing for 0.2 s (limits.tool_idle_timeout). Until then it \
+                 wrote:\nbegun",
+            ),
+            (
+                of(most, clocks(None, milliseconds(1200)), slow(60)),
+                "the command was ended after 1 s: the time of the whole run is out (limits.max_time). Until then it \
+                 wrote:\nbegun",
+            ),
+        ];
+        for (message, expected) in table {
+            assert_eq!(message, expected);
+        }
+    }
+
+    #[test]
+    fn a_command_that_goes_on_writing_is_not_idle() {
+        let clocks = Clocks { idle: Some(Duration::from_secs(2)), ..Place::new().clocks };
+        let place = Place { clocks, ..Place::new() };
+        let slow = "for i in 1 2 3 4 5 6; do echo $i; sleep 0.5; done";
+        assert_eq!(place.read(&tool(), json!({ "command": slow })), "exit 0\n1\n2\n3\n4\n5\n6");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::contract::{Approval, Approver, CallContext, Question, Tool};
+use crate::contract::{Approval, Approver, CallContext, Clocks, Question, Tool};
 use crate::output::{ToolError, ToolOutput};
 use crate::workspace::Workspace;
 
@@ -15,6 +15,7 @@ pub struct Place {
     pub dir: TempDir,
     pub workspace: Workspace,
     pub timeout: Duration,
+    pub clocks: Clocks,
     pub max_tokens: usize,
 }
 
@@ -22,7 +23,9 @@ impl Place {
     pub fn new() -> Self {
         let dir = tempfile::tempdir().expect("a directory can be made");
         let workspace = Workspace::open(dir.path()).expect("it is a directory");
-        Self { dir, workspace, timeout: Duration::from_mins(1), max_tokens: 8000 }
+        let timeout = Duration::from_mins(1);
+        let clocks = Clocks { most: timeout, idle: None, run: None };
+        Self { dir, workspace, timeout, clocks, max_tokens: 8000 }
     }
 
     /// A workspace that holds these files.
@@ -65,11 +68,13 @@ impl Place {
         let context = CallContext {
             keep: None,
             workspace: &self.workspace,
-            timeout: self.timeout,
+            timeout: tool.time_asked(&arguments).unwrap_or(self.timeout),
+            clocks: self.clocks,
             max_tokens: self.max_tokens,
             live,
             unconfined: false,
             refused: &|| {},
+            spent: &|_| {},
             notify: &|_| {},
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

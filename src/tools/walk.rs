@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::WalkBuilder;
 
 use crate::output::ToolError;
@@ -23,7 +23,8 @@ pub fn walk(dir: &Path) -> WalkBuilder {
 
 /// A pattern for paths relative to the directory of the search. Without a slash it is about names at any depth.
 pub struct Pattern {
-    matcher: GlobMatcher,
+    /// A set of one: unlike a single matcher it compares names and endings without a regular expression.
+    matcher: GlobSet,
     names_only: bool,
 }
 
@@ -39,14 +40,15 @@ impl Pattern {
             )));
         }
         let glob = GlobBuilder::new(relative).literal_separator(true).empty_alternates(true).build();
-        let matcher = glob
-            .map_err(|error| ToolError::parameter(format!("{pattern} is not a valid pattern: {}", error.kind())))?
-            .compile_matcher();
+        let matcher = glob.and_then(|glob| GlobSetBuilder::new().add(glob).build()).map_err(|error| {
+            ToolError::parameter(format!("{pattern} is not a valid pattern: {}", error.kind()))
+        })?;
         Ok(Self { matcher, names_only: !relative.contains('/') })
     }
 
-    pub fn matches(&self, relative: &Path) -> bool {
-        let subject = if self.names_only { relative.file_name().map(Path::new) } else { Some(relative) };
+    /// Whether `path`, which lies below `root`, matches.
+    pub fn matches(&self, root: &Path, path: &Path) -> bool {
+        let subject = if self.names_only { path.file_name().map(Path::new) } else { path.strip_prefix(root).ok() };
         subject.is_some_and(|subject| self.matcher.is_match(subject))
     }
 }
@@ -71,7 +73,11 @@ mod tests {
         ];
         for (pattern, path, expected) in cases {
             let pattern_of = Pattern::new(pattern).expect("it is a pattern");
-            assert_eq!(pattern_of.matches(Path::new(path)), expected, "{pattern} on {path}");
+            assert_eq!(
+                pattern_of.matches(Path::new("/w"), &Path::new("/w").join(path)),
+                expected,
+                "{pattern} on {path}"
+            );
         }
     }
 

@@ -39,8 +39,8 @@ impl WriteFile {
             "Creates or wholly replaces a file. Makes missing directories; refuses to overwrite what was not read before or has changed. For small changes use edit_file.",
             (Permission::Write, &[Effect::Files]),
             json!({
-                "path": { "type": "string", "description": "Relative to the workspace" },
-                "content": { "type": "string", "description": "All of it" },
+                "path": { "type": "string" },
+                "content": { "type": "string" },
             }),
             &["path", "content"],
         );

@@ -1,5 +1,5 @@
 //! What lies inside of a run, piece by piece: decoding and assembling a stream, the session's log, configuration,
-//! prompts, requests, estimates, loop detection. Whole processes are timed by `benches/compare.sh`.
+//! prompts, requests, estimates, loop detection, calls, searches beside `rg`. Whole processes are timed by `benches/compare.sh`.
 //!
 //! ```text
 //! cargo bench --bench inside                 all of it
@@ -8,10 +8,11 @@
 //!
 //! Where a bench takes sizes, ten times the size should cost ten times the time.
 
+mod calls;
+
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use agent::agent::{RepeatDetector, Repetition};
 use agent::app::{self, Options, Services};
@@ -22,7 +23,7 @@ use agent::llm::assemble::Assembly;
 use agent::llm::request::Body;
 use agent::llm::sse::Decoder;
 use agent::message::{AssistantMessage, CallStatus, Message, ToolCall, ToolMessage};
-use agent::process::{self, Launch, SHELL};
+use agent::process::{self, Launch, Patience, SHELL};
 use agent::sandbox::{Plan, Protection, Sandbox, Walls};
 use agent::session::{About, MessageId, Session, Store};
 use agent::sink::Nobody;
@@ -36,6 +37,7 @@ use serde_json::Map;
 
 fn main() {
     divan::main();
+    calls::remove_tree();
 }
 
 const NOON: Timestamp = Timestamp::constant(1_800_000_000, 0);
@@ -341,7 +343,7 @@ fn runtime() -> tokio::runtime::Runtime {
 
 fn nothing(walls: Option<&Walls>) -> Launch<'_> {
     let (program, dir) = (SHELL[0], Path::new("/"));
-    Launch { program, arguments: &[SHELL[1], "true"], dir, env: &[], timeout: Duration::from_mins(1), walls }
+    Launch { program, arguments: &[SHELL[1], "true"], dir, env: &[], patience: Patience::default(), walls }
 }
 
 fn plan(workspace: &Path) -> Plan {

@@ -1,0 +1,123 @@
+//! `background`: reads and stops what `run_command` started in the background.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
+use crate::output::{ToolError, ToolOutput};
+use crate::process::Exit;
+
+use super::confined::bracketed;
+use super::jobs::{Jobs, Look};
+use super::{arguments, definition, text_of};
+
+/// The name of the tool.
+pub const BACKGROUND: &str = "background";
+/// How long the end of a command is awaited where nothing is said, in seconds.
+const WAIT: u64 = 5;
+
+/// `background`: what became of a command that goes on.
+pub struct Background {
+    definition: ToolDefinition,
+    jobs: Arc<Jobs>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    id: String,
+    #[serde(default)]
+    action: Action,
+    wait: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    #[default]
+    Read,
+    Stop,
+}
+
+impl Background {
+    pub fn new(jobs: Arc<Jobs>) -> Self {
+        let definition = definition(
+            BACKGROUND,
+            "Reads or stops a background command. Returns state and new output.",
+            (Permission::Read, &[]),
+            json!({
+                "id": { "type": "string" },
+                "action": { "enum": ["read", "stop"] },
+                "wait": { "type": "integer", "description": "Seconds to wait for the end" },
+            }),
+            &["id"],
+        );
+        Self { definition, jobs }
+    }
+}
+
+impl Tool for Background {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    /// What was read is not there to be read again.
+    fn idempotent(&self) -> bool {
+        false
+    }
+
+    fn time_asked(&self, arguments: &Value) -> Option<Duration> {
+        arguments.get("wait").and_then(Value::as_u64).map(Duration::from_secs)
+    }
+
+    fn subject(&self, arguments: &Value) -> String {
+        let action = text_of(arguments, "action").unwrap_or("read");
+        format!("{action} {}", text_of(arguments, "id").unwrap_or_default())
+    }
+
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let Arguments { id, action, wait } = arguments(given)?;
+            let wait = Duration::from_secs(wait.unwrap_or(WAIT));
+            let wait = wait.min(context.timeout).min(context.clocks.run.unwrap_or(wait));
+            let look = self.jobs.look(&id, wait, action == Action::Stop).await?;
+            Ok(told(&id, look))
+        })
+    }
+}
+
+/// A command as it stands, for the model.
+pub fn told(id: &str, look: Look) -> ToolOutput {
+    let Look { command, shown, running_for, end } = look;
+    let (state, denied) = match &end {
+        Some(end) => (end.told(), end.denied.clone()),
+        None => (format!("running for {} s", running_for.as_secs()), None),
+    };
+    let code = end.and_then(|end| match end.outcome.ok()?.exit {
+        Exit::Code(code) => Some(code),
+        Exit::Signal(_) => None,
+    });
+    let mut observation = format!("{id}: {state}");
+    match shown.text.trim_end() {
+        "" => observation += ", nothing new",
+        text => {
+            let _ = write!(observation, "\n{text}");
+        }
+    }
+    observation += &bracketed(denied);
+    ToolOutput {
+        result: json!({
+            "id": id, "command": command, "state": state, "exit_code": code, "output": shown.text,
+            "truncated": shown.truncated,
+        }),
+        observation,
+        summary: state,
+        truncated: shown.truncated,
+        spill_id: shown.spill_id.filter(|_| shown.truncated),
+        ..ToolOutput::default()
+    }
+}

@@ -1,0 +1,234 @@
+//! Commands that go on after their call: read, stopped, told of when they end, and none of them survives its run.
+
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+use crate::lifeline::Lifeline;
+use crate::pty::Terminal;
+use crate::reply::{Act, Reply};
+use crate::run::{KEY, Run};
+use crate::server::{Server, assert_answered_once, assert_append_only};
+
+const SIGNALS: [(Signal, i32); 3] = [(Signal::SIGINT, 130), (Signal::SIGTERM, 143), (Signal::SIGHUP, 143)];
+/// Goes on until there is a file of this name.
+const WAITS_FOR_GO: &str = "echo begun; while [ ! -e go ]; do sleep 0.02; done; echo over; exit 3";
+
+fn start(command: &str) -> Reply {
+    Reply::call("run_command", &json!({"command": command, "background": true}))
+}
+
+fn background(arguments: &Value) -> Reply {
+    Reply::call("background", arguments)
+}
+
+fn run(command: &str) -> Reply {
+    Reply::call("run_command", &json!({"command": command}))
+}
+
+/// What the model read of each of these calls.
+fn told(replies: impl IntoIterator<Item = Reply>, args: &[&str]) -> Vec<String> {
+    let server = Server::start(replies.into_iter().chain([Reply::text("done")]));
+    Run::task(&server, "task").args(["--approve", "all"]).args(args.iter().copied()).run().success();
+    let requests = server.requests();
+    assert_append_only(&requests);
+    requests.iter().for_each(assert_answered_once);
+    let results = requests.last().expect("requests").tool_results();
+    results.iter().map(|(_, text)| (*text).to_owned()).collect()
+}
+
+#[test]
+fn a_command_goes_on_is_read_and_ends() {
+    let results = told(
+        [
+            start(WAITS_FOR_GO),
+            background(&json!({"id": "r1", "wait": 0})),
+            run("touch go"),
+            background(&json!({"id": "r1", "wait": 600})),
+            background(&json!({"id": "r1"})),
+            Reply::call("recall", &json!({"id": "r1"})),
+        ],
+        &[],
+    );
+    assert!(results[0].contains("r1: running for 1 s\nbegun\n"), "{}", results[0]);
+    assert!(results[1].contains("r1: running for ") && results[1].contains(" s, nothing new"), "{}", results[1]);
+    assert!(results[3].contains("r1: exit 3 after ") && results[3].contains("s\nover\n"), "{}", results[3]);
+    assert!(results[4].contains("There is no background command `r1` (there are: none)"), "{}", results[4]);
+    assert!(results[5].contains("begun\nover"), "{}", results[5]);
+}
+
+#[test]
+fn a_command_that_ends_at_once_is_told_whole() {
+    let results = told([start("echo no such thing >&2; exit 2")], &[]);
+    assert!(results[0].contains("r1: exit 2 after 0 s\nno such thing\n"), "{}", results[0]);
+}
+
+#[test]
+fn stopping_ends_everything_that_it_started() {
+    let server = Server::start([
+        start(Lifeline::STUBBORN),
+        background(&json!({"id": "r1", "action": "stop"})),
+        Reply::text("done"),
+    ]);
+    let run = Run::task(&server, "task").args(["--approve", "all"]);
+    let lifeline = Lifeline::new(&run.place().workspace());
+    run.run().success().stderr_lacks("ended what was running");
+    lifeline.wait_dead();
+    let requests = server.requests();
+    assert!(requests[2].last_result().contains("r1: stopped after"), "{}", requests[2].last_result());
+}
+
+#[test]
+fn that_it_ended_by_itself_is_told_with_the_next_result() {
+    let server = Server::answering(|request, index| match index {
+        0 => start(WAITS_FOR_GO),
+        1 => run("touch go"),
+        _ if request.last_result().contains("[r1 in the background: exit 3 after") => Reply::text("done"),
+        _ => run(&format!("echo {index}; sleep 0.1")),
+    });
+    Run::task(&server, "task").args(["--approve", "all"]).run().success().stdout_is("done\n");
+}
+
+#[test]
+fn its_own_timeout_ends_it() {
+    let call = json!({"command": "echo begun; sleep 600", "background": true, "timeout": 2});
+    let results = told([Reply::call("run_command", &call), background(&json!({"id": "r1", "wait": 600}))], &[]);
+    assert!(results[1].contains("r1: timed out after 2 s"), "{}", results[1]);
+}
+
+#[test]
+fn none_survives_the_end_of_the_run() {
+    for command in [Lifeline::COMMAND, Lifeline::STUBBORN] {
+        let server = Server::start([start(command), Reply::text("done")]);
+        let run = Run::task(&server, "task").args(["--approve", "all"]);
+        let lifeline = Lifeline::new(&run.place().workspace());
+        run.run().success().stderr_has("ended what was running in the background: r1 `");
+        lifeline.wait_dead();
+    }
+}
+
+#[test]
+fn none_survives_a_signal() {
+    for (signal, code) in SIGNALS {
+        let server =
+            Server::start([start(Lifeline::STUBBORN), Reply::text("First half, second half.").then(2, Act::Hang)]);
+        let run = Run::task(&server, "task").args(["--approve", "all", "-o", "jsonl"]);
+        let lifeline = Lifeline::new(&run.place().workspace());
+        let running = run.spawn();
+        lifeline.wait_started();
+        running.wait_stdout("First half");
+        running.signal(signal);
+        running.wait().exits(code);
+        lifeline.wait_dead();
+    }
+}
+
+#[test]
+fn none_survives_two_signals_at_once() {
+    let server =
+        Server::start([start(Lifeline::STUBBORN), Reply::text("First half, second half.").then(2, Act::Hang)]);
+    let run = Run::task(&server, "task").args(["--approve", "all", "-o", "jsonl"]);
+    let lifeline = Lifeline::new(&run.place().workspace());
+    let running = run.spawn();
+    running.wait_stdout("First half");
+    running.signal(Signal::SIGINT);
+    running.signal_if_alive(Signal::SIGINT);
+    running.wait().exits(130);
+    lifeline.wait_dead();
+}
+
+#[test]
+fn in_a_chat_it_lives_from_turn_to_turn_until_the_conversation_ends() {
+    for ending in ["/clear", "/quit", "interrupt"] {
+        let server = Server::answering(|_, index| match index {
+            0 => start(Lifeline::STUBBORN),
+            1 => Reply::text("It is up."),
+            2 => background(&json!({"id": "r1", "wait": 0})),
+            3 => Reply::text("Still up."),
+            _ => Reply::text("Thinking about it all").then(2, Act::Hang),
+        });
+        let run = Run::new().args(["chat", "--approve", "all"]).server(&server);
+        let lifeline = Lifeline::new(&run.place().workspace());
+        let mut terminal = Terminal::start(&run);
+        terminal.wait_for("> ");
+        terminal.line("start it");
+        terminal.wait_for("It is up.");
+        lifeline.wait_started();
+        terminal.line("look");
+        terminal.wait_for("Still up.");
+        assert!(server.requests()[3].last_result().contains("r1: running for"), "it lives on");
+        if ending == "interrupt" {
+            terminal.line("think");
+            terminal.wait_for("Think");
+            terminal.keys("\x03");
+        } else {
+            terminal.line(ending);
+        }
+        lifeline.wait_dead();
+        terminal.wait_for("ended what was running in the background");
+    }
+}
+
+#[test]
+fn by_hand_it_is_refused_with_the_reason() {
+    let call =
+        ["tool", "call", "run_command", r#"{"command": "sleep 9", "background": true}"#, "--approve", "all"];
+    let server = Server::start([]);
+    Run::new().args(call).server(&server).run().exits(1).stdout_has("this one ends with its call");
+}
+
+#[test]
+fn secrets_are_taken_out_before_anything_is_kept() {
+    let secret = format!("printf 'key %s\\n' {KEY}; sleep 600");
+    let results = told([start(&secret), Reply::call("recall", &json!({"id": "r1"}))], &[]);
+    for result in results {
+        assert!(result.contains("key ***") && !result.contains(KEY), "{result}");
+    }
+}
+
+#[test]
+fn a_flood_is_cut_and_kept() {
+    let results = told([start("seq 1 200000; sleep 600")], &[]);
+    assert!(results[0].contains("\n1\n2\n") && results[0].contains("200000\n"), "{}", results[0]);
+    assert!(
+        results[0].contains("recall id=r1 reads the whole") && results[0].len() < 40_000,
+        "{}",
+        results[0].len()
+    );
+}
+
+#[test]
+fn the_tools_come_and_go_together() {
+    let server = Server::always(Reply::text("done"));
+    Run::task(&server, "task").config("tools/run_command.yaml", "enabled: false\n").run().success();
+    assert!(!server.only_request().tool_names().contains(&"background"));
+    let server = Server::start([start("touch ran"), Reply::text("done")]);
+    let off =
+        Run::task(&server, "task").args(["--approve", "all"]).config("tools/background.yaml", "enabled: false\n");
+    let output = off.run().success();
+    assert!(server.requests()[1].last_result().contains("`background` is switched off"));
+    assert!(!output.place.exists("ran"));
+}
+
+#[test]
+fn what_it_may_not_change_is_put_back_and_what_others_change_stays() {
+    let hook = "mkdir -p .git/hooks; while [ ! -e go ]; do sleep 0.02; done; echo evil > .git/hooks/pre-commit; touch made; sleep 600";
+    let server = Server::start([
+        start(hook),
+        Reply::call("write_file", &json!({"path": ".envrc", "content": "mine\n"})),
+        run("touch go; while [ ! -e made ]; do sleep 0.02; done"),
+        background(&json!({"id": "r1", "action": "stop"})),
+        Reply::text("done"),
+    ]);
+    let output = Run::task(&server, "task").args(["--approve", "all"]).file("a", "").run().success();
+    let requests = server.requests();
+    assert!(
+        requests[4]
+            .tool_results()
+            .iter()
+            .any(|(_, text)| text.contains("put back as before: .git/hooks/pre-commit")),
+        "{:?}",
+        requests[4].tool_results()
+    );
+    assert!(!output.place.exists(".git/hooks/pre-commit"));
+    assert_eq!(output.place.read(".envrc"), "mine\n");
+}
