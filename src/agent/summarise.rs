@@ -25,8 +25,10 @@ impl Turn<'_> {
             .any(|message| matches!(message, Message::User { origin: Origin::Summary, .. }));
         let prompt = Message::reminder(self.agent.briefing.compression(self, focus, updates)?);
         let mut why = String::new();
-        // What was refused as too long is not sent once more with even more behind it.
-        let attempts: &[bool] = if done.reason == CompressionReason::Overflow { &[true] } else { &[false, true] };
+        // What was refused as too long, or is more than may be sent, does not go out with even more behind it.
+        let asked = done.tokens_before + self.run.ruler.weigh(prompt.content());
+        let is_too_much = done.reason == CompressionReason::Overflow || asked > done.budget;
+        let attempts: &[bool] = if is_too_much { &[true] } else { &[false, true] };
         for with_less in attempts {
             let (mut messages, tools) = if *with_less {
                 (self.shortened(plan), [].as_slice())
@@ -51,7 +53,7 @@ impl Turn<'_> {
         Ok(None)
     }
 
-    /// The conversation with its old results in short: what the plan shortens, and nothing removed.
+    /// The conversation with its results in short, and nothing removed.
     fn shortened(&self, plan: &Plan) -> Vec<Message> {
         context::shortened_view(plan, self.session.messages())
     }

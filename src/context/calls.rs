@@ -94,3 +94,75 @@ fn patched(call: &ToolCall) -> Vec<String> {
         |line: &str| MARKS.iter().find_map(|mark| line.strip_prefix(mark)).map(|path| path.trim().to_owned());
     given.lines().filter_map(path).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{AssistantMessage, ToolMessage};
+
+    fn call(id: &str, name: &str, arguments: &Value) -> ToolCall {
+        ToolCall { id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_string() }
+    }
+
+    fn step(call: ToolCall, status: CallStatus) -> [Message; 2] {
+        let (call_id, name) = (call.id.clone(), call.name.clone());
+        let answer = ToolMessage { call_id, name, content: String::new(), status, images: Vec::new() };
+        [
+            Message::Assistant(AssistantMessage { tool_calls: vec![call], ..AssistantMessage::default() }),
+            Message::Tool(answer),
+        ]
+    }
+
+    fn path(path: &str) -> Value {
+        serde_json::json!({ "path": path })
+    }
+
+    #[test]
+    fn an_id_that_comes_again_names_the_call_of_its_own_reply() {
+        let talk: Vec<Message> = [("a.rs", "read_file"), ("b.rs", "grep")]
+            .into_iter()
+            .flat_map(|(of, name)| step(call("1", name, &path(of)), CallStatus::Ok))
+            .collect();
+        let answered = answered(&talk);
+        assert_eq!((subject(answered[&1]), subject(answered[&3])), ("a.rs".to_owned(), "b.rs".to_owned()));
+        for index in [1, 3] {
+            assert_eq!(call_of(&talk, index), Some(answered[&index]));
+        }
+        assert_eq!(call_of(&talk, 0), None);
+    }
+
+    #[test]
+    fn an_error_is_open_until_the_same_call_goes_well() {
+        let test = |of: &str| serde_json::json!({ "command": of });
+        let talk: Vec<Message> = [
+            (test("one"), CallStatus::Error),
+            (test("two"), CallStatus::Timeout),
+            (test("three"), CallStatus::Denied),
+            (test("one"), CallStatus::Ok),
+            (test("two"), CallStatus::Error),
+        ]
+        .into_iter()
+        .flat_map(|(arguments, status)| step(call("c", "run_command", &arguments), status))
+        .collect();
+        assert_eq!(unresolved(&talk, &answered(&talk)), HashSet::from([9]));
+    }
+
+    #[test]
+    fn files_are_told_by_what_happened_to_them_last() {
+        let git = "--- a/old.rs\n+++ b/patched.rs\n@@ -1 +1 @@\n-a\n+b\n";
+        let marked = "*** Begin Patch\n*** Add File: new.rs\n+x\n*** Delete File: gone.rs\n*** End Patch";
+        let done = [
+            (call("1", "read_file", &path("read.rs")), CallStatus::Ok),
+            (call("2", "read_file", &path("changed.rs")), CallStatus::Ok),
+            (call("3", "edit_file", &path("changed.rs")), CallStatus::Ok),
+            (call("4", "write_file", &path("refused.rs")), CallStatus::Error),
+            (call("5", "apply_patch", &serde_json::json!({ "patch": git })), CallStatus::Ok),
+            (call("6", "apply_patch", &serde_json::json!({ "patch": marked })), CallStatus::Ok),
+            (ToolCall { arguments: "no JSON".to_owned(), ..call("7", "read_file", &Value::Null) }, CallStatus::Ok),
+        ];
+        let files = files(done.iter().map(|(call, status)| (call, *status)));
+        let names = |set: &BTreeSet<String>| set.iter().cloned().collect::<Vec<_>>().join(" ");
+        assert_eq!(names(&files.read), "read.rs");
+        assert_eq!(names(&files.changed), "changed.rs gone.rs new.rs patched.rs");
+    }
+}

@@ -16,10 +16,10 @@ use crate::session::{Edit, MessageId};
 
 /// A conversation with its weights.
 #[derive(Debug, Clone, Default)]
-struct Talk {
-    messages: Vec<Message>,
+pub struct Talk {
+    pub messages: Vec<Message>,
     weights: Vec<u64>,
-    pinned: BTreeSet<u64>,
+    pub pinned: BTreeSet<u64>,
 }
 
 impl Talk {
@@ -178,7 +178,7 @@ fn every_case_is_planned_as_it_says() {
 }
 
 /// Any conversation that can come about: turns of steps, each with calls that are all answered.
-fn talks() -> impl Strategy<Value = Talk> {
+pub fn talks() -> impl Strategy<Value = Talk> {
     let call = (0..6_u8, 0..4_u8, 20..900_u64, any::<bool>());
     let step = (proptest::collection::vec(call, 0..4), 5..80_u64);
     let turn = (10..300_u64, proptest::collection::vec(step, 1..8));
@@ -204,12 +204,36 @@ fn talks() -> impl Strategy<Value = Talk> {
     })
 }
 
-fn ways() -> impl Strategy<Value = Way> {
+pub fn ways() -> impl Strategy<Value = Way> {
     prop_oneof![Just(Way::Staged), Just(Way::Summary), Just(Way::Window), Just(Way::Selective)]
 }
 
-fn goal(to: u64) -> Goal {
+pub fn goal(to: u64) -> Goal {
     Goal { to, at_most: to * 8 / 5, keep_recent_steps: 2 }
+}
+
+/// What is wrong with the calls of a conversation and their answers, if anything is.
+pub fn parted(messages: &[Message]) -> Option<String> {
+    let mut open: Vec<&str> = Vec::new();
+    for message in messages {
+        if let Message::Tool(answer) = message {
+            let Some(at) = open.iter().position(|id| *id == answer.call_id) else {
+                return Some(format!("an answer to nothing: {answer:?}"));
+            };
+            open.remove(at);
+            continue;
+        }
+        if !open.is_empty() {
+            return Some(format!("unanswered: {open:?}"));
+        }
+        if let Message::Assistant(reply) = message {
+            open = reply.tool_calls.iter().map(|call| call.id.as_str()).collect();
+            if reply.finish_reason == FinishReason::ToolCalls && open.is_empty() {
+                return Some(format!("a reply that says it calls and does not: {reply:?}"));
+            }
+        }
+    }
+    (!open.is_empty()).then(|| format!("unanswered: {open:?}"))
 }
 
 proptest! {
@@ -217,24 +241,7 @@ proptest! {
     #[test]
     fn a_call_and_its_answer_are_never_parted(talk in talks(), way in ways(), to in 50..4000_u64) {
         let after = talk.after(&talk.plan(way, goal(to)));
-        let mut open: Vec<String> = Vec::new();
-        for message in &after {
-            match message {
-                Message::Tool(answer) => {
-                    let at = open.iter().position(|id| *id == answer.call_id);
-                    prop_assert!(at.is_some(), "an answer to nothing: {answer:?}");
-                    open.remove(at.expect("just seen"));
-                }
-                other => {
-                    prop_assert!(open.is_empty(), "unanswered: {open:?}");
-                    if let Message::Assistant(reply) = other {
-                        open = reply.tool_calls.iter().map(|call| call.id.clone()).collect();
-                        prop_assert!(reply.finish_reason != FinishReason::ToolCalls || !open.is_empty());
-                    }
-                }
-            }
-        }
-        prop_assert!(open.is_empty(), "unanswered: {open:?}");
+        prop_assert_eq!(parted(&after), None);
     }
 
     /// What was pinned, the rules and the person's last words stand as they were; nothing grows.

@@ -21,6 +21,8 @@ mod units;
 mod usage;
 #[cfg(test)]
 mod cases;
+#[cfg(test)]
+mod passes;
 
 pub use budget::Budget;
 pub use layers::Layer;

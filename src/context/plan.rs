@@ -147,12 +147,12 @@ impl Plan {
     }
 }
 
-/// A conversation with what a plan shortens in short, every result that it removes included, and nothing removed:
-/// what a summary can be asked over when the whole is too much.
+/// A conversation with what a plan shortens in short, every result included, and nothing removed: what a summary can
+/// be asked over when the whole is too much.
 #[must_use]
 pub fn shortened_view(plan: &Plan, messages: &[Message]) -> Vec<Message> {
     let short = |(index, message): (usize, &Message)| match (&plan.fates[index], message) {
-        (Fate::Shorten, _) | (Fate::Remove, Message::Tool(_)) => shortened(messages, index, None),
+        (Fate::Shorten, _) | (_, Message::Tool(_)) => shortened(messages, index, None),
         _ => message.clone(),
     };
     messages.iter().enumerate().map(short).collect()

@@ -171,7 +171,10 @@ impl Ruler {
         let basis = if self.reported.is_some() { Basis::Reported } else { Basis::Estimate };
         let at_most = self.reported.map_or_else(|| self.tools.map_or(0, |tools| tools.bytes), |seen| seen.tokens)
             + self.entries[from..].iter().map(|entry| entry.bytes).sum::<u64>();
-        if at_most <= threshold {
+        // Once the provider has counted, its scale tells enough: a conversation that was just compressed is not counted
+        // from its beginning.
+        let likely = self.scale.map_or(u64::MAX, |_| self.sum(self.entries.len()) * 3 / 2);
+        if at_most.min(likely) <= threshold {
             return basis;
         }
         let own = Encoding::of_model(request.model);
@@ -267,4 +270,141 @@ fn texts(message: &Message) -> impl Iterator<Item = &str> {
     };
     let calls = calls.iter().flat_map(|call| [call.name.as_str(), call.arguments.as_str()]);
     std::iter::once(message.content()).chain(calls)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A text that the estimate takes for four times what it is.
+    fn flat(tokens: usize) -> String {
+        "=".repeat(tokens * 4)
+    }
+
+    fn ids(passes: &[u32]) -> Vec<MessageId> {
+        (1..).zip(passes).map(|(number, pass)| MessageId { number, pass: *pass }).collect()
+    }
+
+    fn tool(description: &str) -> ToolDefinition {
+        ToolDefinition {
+            name: "grep".to_owned(),
+            description: description.to_owned(),
+            parameters: serde_json::json!({}),
+            permission: crate::contract::Permission::Read,
+            effects: Vec::new(),
+            default: true,
+        }
+    }
+
+    fn measure(ruler: &mut Ruler, messages: &[Message], passes: &[u32], threshold: u64) -> Size {
+        of(ruler, "gpt-5-mini", &[], messages, passes, threshold)
+    }
+
+    fn of(
+        ruler: &mut Ruler,
+        model: &str,
+        tools: &[ToolDefinition],
+        messages: &[Message],
+        passes: &[u32],
+        threshold: u64,
+    ) -> Size {
+        ruler.measure(Request { model, tools, messages, ids: &ids(passes) }, threshold)
+    }
+
+    #[test]
+    fn what_extends_the_request_before_is_its_prefix() {
+        let mut ruler = Ruler::default();
+        let talk = [Message::user(flat(100)), Message::user(flat(50)), Message::user(flat(30))];
+        let first = measure(&mut ruler, &talk[..2], &[0, 0], u64::MAX);
+        assert_eq!((first.tokens, first.prefix_tokens, first.broken), (158, 0, None));
+        let second = measure(&mut ruler, &talk, &[0, 0, 0], u64::MAX);
+        assert_eq!((second.tokens, second.prefix_tokens, second.broken), (192, 158, None));
+        let edited = measure(&mut ruler, &talk, &[0, 1, 0], u64::MAX);
+        assert_eq!((edited.prefix_tokens, edited.broken), (104, Some(Break::Message(2))));
+        let shorter = measure(&mut ruler, &talk[..1], &[0], u64::MAX);
+        assert_eq!((shorter.tokens, shorter.broken), (104, Some(Break::Message(2))));
+    }
+
+    #[test]
+    fn other_tools_leave_nothing_of_the_prefix() {
+        let mut ruler = Ruler::default();
+        let talk = [Message::user(flat(100))];
+        of(&mut ruler, "m", &[tool("finds")], &talk, &[0], u64::MAX);
+        ruler.report(1000);
+        let size = of(&mut ruler, "m", &[tool("finds more")], &talk, &[0], u64::MAX);
+        assert_eq!((size.prefix_tokens, size.broken, size.basis), (0, Some(Break::Tools), Basis::Estimate));
+    }
+
+    #[test]
+    fn another_model_is_measured_anew() {
+        let mut ruler = Ruler::default();
+        let talk = [Message::user(flat(100))];
+        of(&mut ruler, "one", &[], &talk, &[0], u64::MAX);
+        ruler.report(500);
+        let size = of(&mut ruler, "two", &[], &talk, &[0], u64::MAX);
+        assert_eq!((size.tokens, size.prefix_tokens, size.broken), (104, 0, None));
+    }
+
+    #[test]
+    fn the_provider_s_count_is_an_anchor_for_what_it_has_seen_and_a_scale_for_the_rest() {
+        let mut ruler = Ruler::default();
+        let talk = [Message::user(flat(96)), Message::user(flat(46))];
+        measure(&mut ruler, &talk[..1], &[0], u64::MAX);
+        ruler.report(200);
+        let size = measure(&mut ruler, &talk, &[0, 0], u64::MAX);
+        assert_eq!((size.tokens, size.basis), (300, Basis::Reported), "200, and 50 that count twice");
+        assert_eq!((ruler.weights(), ruler.weigh(&flat(10))), (vec![200, 100], 20));
+        let edited = measure(&mut ruler, &talk, &[1, 0], u64::MAX);
+        assert_eq!(
+            (edited.tokens, edited.basis),
+            (300, Basis::Estimate),
+            "what it has seen is gone, its scale holds"
+        );
+    }
+
+    #[test]
+    fn a_count_that_is_far_too_small_is_passed_over() {
+        let mut ruler = Ruler::default();
+        let talk = [Message::user(flat(96))];
+        measure(&mut ruler, &talk, &[0], u64::MAX);
+        for nonsense in [0, 7, 49] {
+            ruler.report(nonsense);
+            let size = measure(&mut ruler, &talk, &[0], u64::MAX);
+            assert_eq!((size.tokens, size.basis), (100, Basis::Estimate), "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_counted_before_it_could_matter_and_then_only_once() {
+        let mut ruler = Ruler::default();
+        let talk = [Message::user(flat(100)), Message::user(flat(100))];
+        let bytes = 2 * (400 + FRAME);
+        assert_eq!(measure(&mut ruler, &talk, &[0, 0], bytes).basis, Basis::Estimate);
+        let counted = measure(&mut ruler, &talk, &[0, 0], bytes - 1);
+        assert!(counted.basis == Basis::Counted && counted.tokens < 60, "{counted:?}");
+        let weight = ruler.weights()[1];
+        let edited = measure(&mut ruler, &talk, &[1, 0], u64::MAX);
+        assert_eq!((ruler.weights()[0], ruler.weights()[1]), (104, weight), "what stands keeps its count");
+        assert_eq!((edited.tokens, edited.basis), (104 + weight, Basis::Estimate));
+    }
+
+    #[test]
+    fn after_an_edit_the_provider_s_scale_is_enough_unless_it_gets_tight() {
+        let mut ruler = Ruler::default();
+        let talk = [Message::user(flat(96)), Message::user(flat(96))];
+        measure(&mut ruler, &talk, &[0, 0], u64::MAX);
+        ruler.report(200);
+        let edited = measure(&mut ruler, &talk, &[1, 0], 300);
+        assert_eq!((edited.tokens, edited.basis), (200, Basis::Estimate));
+        assert_eq!(measure(&mut ruler, &talk, &[1, 0], 299).basis, Basis::Counted);
+    }
+
+    #[test]
+    fn a_vocabulary_that_is_not_public_gets_a_tenth_more() {
+        let talk = [Message::user("one word and another ".repeat(50))];
+        let own = measure(&mut Ruler::default(), &talk, &[0], 0);
+        let nearest = of(&mut Ruler::default(), "qwen3", &[], &talk, &[0], 0);
+        assert_eq!(nearest.basis, Basis::Nearest);
+        assert!(nearest.tokens > own.tokens && nearest.tokens <= own.tokens * 11 / 10 + 1, "{nearest:?} {own:?}");
+    }
 }

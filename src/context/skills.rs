@@ -18,8 +18,9 @@ const RECENT_TURNS: usize = 2;
 
 /// The texts of skills that nothing in the recent turns used: the index of the result, and the skill.
 pub fn idle(draft: &Draft<'_>) -> Vec<(usize, String)> {
-    let said = draft.units.iter().rev().filter(|unit| unit.kind == Kind::Said);
-    let turn = said.take(RECENT_TURNS).last().map_or(0, |unit| unit.range.start);
+    // Where fewer turns still show how they began, what stands before them belongs to a recent one.
+    let mut said = draft.units.iter().rev().filter(|unit| unit.kind == Kind::Said);
+    let turn = said.nth(RECENT_TURNS - 1).map_or(0, |unit| unit.range.start);
     let recent = turn.min(draft.old().end);
     let messages = &draft.material.messages[recent..];
     let names: HashSet<&String> = draft.skill_texts.values().collect();
@@ -74,4 +75,80 @@ pub fn stub(answer: &ToolMessage, name: &str) -> Message {
         answer.name
     );
     Message::Tool(ToolMessage { content, ..answer.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::plan::{Goal, Material};
+    use super::super::ruler::Ruler;
+    use super::*;
+    use crate::message::AssistantMessage;
+    use crate::session::MessageId;
+
+    fn step(name: &str, arguments: &str, status: CallStatus) -> [Message; 2] {
+        let call = ToolCall { id: "c".to_owned(), name: name.to_owned(), arguments: arguments.to_owned() };
+        let (call_id, name, content) = ("c".to_owned(), name.to_owned(), "text".to_owned());
+        [
+            Message::Assistant(AssistantMessage { tool_calls: vec![call], ..AssistantMessage::default() }),
+            Message::Tool(ToolMessage { call_id, name, content, status, images: Vec::new() }),
+        ]
+    }
+
+    fn load(skill: &str) -> [Message; 2] {
+        step("load_skill", &format!(r#"{{"name":"{skill}"}}"#), CallStatus::Ok)
+    }
+
+    fn idle_in(messages: &[Message]) -> Vec<String> {
+        let ids: Vec<MessageId> =
+            (1..=messages.len() as u64).map(|number| MessageId { number, pass: 0 }).collect();
+        let (weights, pinned, ruler) = (vec![100; messages.len()], BTreeSet::new(), Ruler::default());
+        let (ids, weights, pinned, ruler) = (&ids, &weights, &pinned, &ruler);
+        let material = Material { messages, ids, weights, fixed: 0, pinned, quoted: 0, ruler };
+        let draft = Draft::new(material, Goal { to: 1, at_most: 1, keep_recent_steps: 1 });
+        idle(&draft).into_iter().map(|(_, name)| name).collect()
+    }
+
+    fn said(text: &str) -> [Message; 1] {
+        [Message::user(text)]
+    }
+
+    #[test]
+    fn a_skill_is_idle_when_two_turns_went_by_without_it() {
+        let first = [said("one").as_slice(), &load("fly")].concat();
+        let later = [said("two").as_slice(), &step("grep", "{}", CallStatus::Ok), &said("three")].concat();
+        assert!(idle_in(&first).is_empty(), "it was loaded in this turn");
+        assert!(idle_in(&[&first[..], &said("two")].concat()).is_empty(), "in the turn before");
+        assert_eq!(idle_in(&[&first[..], &later].concat()), ["fly"]);
+        for use_of_it in [
+            said("once more, by fly").to_vec(),
+            step("run_command", r#"{"command":"skills/fly/run.sh"}"#, CallStatus::Ok).to_vec(),
+            load("fly").to_vec(),
+        ] {
+            assert!(idle_in(&[&first[..], &later, &use_of_it].concat()).is_empty(), "{use_of_it:?}");
+        }
+        let summary = Message::User { content: "in short".to_owned(), origin: crate::message::Origin::Summary };
+        let summarised = [[summary].as_slice(), &load("fly"), &said("three")].concat();
+        assert!(idle_in(&summarised).is_empty(), "nobody can tell how old it is");
+    }
+
+    #[test]
+    fn only_what_was_loaded_is_the_text_of_a_skill_and_its_stub_says_how_to_load_it() {
+        let talk = [
+            load("fly").as_slice(),
+            &step("load_skill", r#"{"name":"no"}"#, CallStatus::Error),
+            &step("load_skill_reference", r#"{"name":"fly","path":"a.md"}"#, CallStatus::Ok),
+            &step("read_file", r#"{"name":"fly"}"#, CallStatus::Ok),
+        ]
+        .concat();
+        let texts = texts(&talk, &super::super::calls::answered(&talk));
+        assert_eq!(texts, HashMap::from([(1, "fly".to_owned()), (5, "fly".to_owned())]));
+        for (index, what) in [(1, "[The instructions of"), (5, "[A file of")] {
+            let Message::Tool(answer) = &talk[index] else { panic!("a result") };
+            let stub = stub(answer, "fly");
+            assert!(stub.content().contains(what), "{}", stub.content());
+            assert!(stub.content().contains("load_skill name=\"fly\""), "{}", stub.content());
+        }
+    }
 }

@@ -217,3 +217,121 @@ fn answered<'a>(messages: &[&'a Message]) -> Vec<(&'a ToolCall, CallStatus)> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::message::ToolMessage;
+
+    const ROOM: Room = Room { summary: 500, quoted: 100 };
+
+    fn parts() -> String {
+        PARTS.iter().fold(String::new(), |out, (part, _)| out + "## " + part + "\n- some\n")
+    }
+
+    #[test]
+    fn a_summary_is_taken_when_it_has_every_part_a_goal_and_room() {
+        let good = parts();
+        for (summary, mistake) in [
+            (good.clone(), None),
+            (good.replace("## ", "### **").replace("\n-", "**:\n-"), None),
+            (good.to_uppercase(), None),
+            (format!("Here it is.\n{good}"), None),
+            (" \n".to_owned(), Some("it is empty")),
+            (good.replace("## Decisions\n", ""), Some("the part `## Decisions` is missing")),
+            (good.replace("## Goal\n- some", "## Goal\n"), Some("the goal is empty")),
+            (good.clone() + &"x".repeat(2000), Some("more than 2000")),
+        ] {
+            let found = mistake_in(&summary, ROOM);
+            let is_as_said = match (&found, mistake) {
+                (Some(found), Some(mistake)) => found.contains(mistake),
+                (found, mistake) => found.is_none() && mistake.is_none(),
+            };
+            assert!(is_as_said, "{found:?} of {summary}");
+        }
+    }
+
+    fn called(name: &str, arguments: &Value, status: CallStatus) -> [Message; 2] {
+        let call = ToolCall { id: "c".to_owned(), name: name.to_owned(), arguments: arguments.to_string() };
+        let reply = AssistantMessage {
+            content: format!("now {name}"),
+            tool_calls: vec![call],
+            ..AssistantMessage::default()
+        };
+        let (call_id, name, images) = ("c".to_owned(), name.to_owned(), Vec::new());
+        [
+            Message::Assistant(reply),
+            Message::Tool(ToolMessage { call_id, name, content: String::new(), status, images }),
+        ]
+    }
+
+    fn record<'a>(gone: &'a [Message], plan: Option<&'a Value>) -> Record<'a> {
+        Record {
+            gone: gone.iter().collect(),
+            asked: Some("the last question"),
+            plan,
+            recall: Some("r7"),
+            room: ROOM,
+        }
+    }
+
+    #[test]
+    fn code_adds_what_it_knows_better() {
+        let gone = [
+            [Message::user("Mend it.\nNever touch a.rs.")].as_slice(),
+            &called("read_file", &json!({ "path": "b.rs" }), CallStatus::Ok),
+            &called("edit_file", &json!({ "path": "c.rs" }), CallStatus::Ok),
+        ]
+        .concat();
+        let plan = json!([{ "text": "mend c.rs", "status": "done" }, { "text": "test", "status": "open" }]);
+        let message = message(&record(&gone, Some(&plan)), "## Goal\n<result>not a tag</result>");
+        let text = message.content();
+        assert!(matches!(message, Message::User { origin: Origin::Summary, .. }));
+        assert!(
+            text.starts_with("[5 earlier messages of this conversation made room for this summary. recall id=r7")
+        );
+        for part in [
+            "\n## Files read\n- b.rs\n",
+            "\n## Files changed\n- c.rs\n",
+            "\n## Plan\n- [done] mend c.rs\n- [open] test\n",
+            "\n> Mend it.\n> Never touch a.rs.\n",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("<result>"), "{text}");
+    }
+
+    #[test]
+    fn the_first_and_the_newest_words_of_the_person_are_quoted() {
+        let said: Vec<Message> =
+            (0..20).map(|number| Message::user(format!("demand {number} {}", "x".repeat(60)))).collect();
+        let text = quoted(&record(&said, None));
+        assert!(text.contains("> demand 0 ") && text.contains("> demand 19 "), "{text}");
+        let quotes = text.lines().filter(|line| line.starts_with("> ")).count();
+        assert!(text.contains(&format!("({} messages are left out here)", 20 - quotes)), "{text}");
+        assert!(text.len() < Room::bytes(ROOM.quoted) + 200, "{}", text.len());
+        assert_eq!(quoted(&record(&[], None)), "");
+    }
+
+    #[test]
+    fn without_a_model_the_parts_come_from_what_was_said_and_done() {
+        let gone = [
+            called("read_file", &json!({ "path": "b.rs" }), CallStatus::Ok),
+            called("run_command", &json!({ "command": "cargo fmt" }), CallStatus::Ok),
+            called("run_command", &json!({ "command": "cargo test" }), CallStatus::Error),
+        ]
+        .concat();
+        let body = in_code(&record(&gone, None));
+        assert_eq!(mistake_in(&body, ROOM), None, "{body}");
+        let part = |name: &str| section(&body, name).expect("a part").trim().to_owned();
+        assert_eq!(part("Goal"), "- the last question");
+        assert_eq!(part("Decisions"), "- now read_file\n- now run_command");
+        assert_eq!(part("Done"), "- run_command cargo fmt");
+        assert_eq!(part("Open errors"), "- run_command cargo test: Error");
+        assert_eq!(mistake_in(&in_code(&record(&[], None)), ROOM), None);
+        let talk: Vec<Message> = (0..500).flat_map(|_| gone.clone()).collect();
+        assert_eq!(mistake_in(&in_code(&record(&talk, None)), ROOM), None, "however much there is");
+    }
+}

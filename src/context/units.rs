@@ -43,3 +43,33 @@ pub fn units(messages: &[Message]) -> Vec<Unit> {
     }
     units
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{AssistantMessage, CallStatus, ToolMessage};
+
+    #[test]
+    fn answers_belong_to_the_reply_before_them() {
+        let answer = |id: &str| {
+            Message::Tool(ToolMessage {
+                call_id: id.to_owned(),
+                name: "grep".to_owned(),
+                content: String::new(),
+                status: CallStatus::Ok,
+                images: Vec::new(),
+            })
+        };
+        let reply = || Message::Assistant(AssistantMessage::default());
+        let system = Message::System { content: String::new() };
+        let talk =
+            [system, Message::user("go"), reply(), answer("a"), answer("b"), Message::reminder("on"), reply()];
+        let found: Vec<(Kind, Range<usize>)> =
+            units(&talk).into_iter().map(|unit| (unit.kind, unit.range)).collect();
+        assert_eq!(
+            found,
+            [(Kind::System, 0..1), (Kind::Said, 1..2), (Kind::Step, 2..5), (Kind::Note, 5..6), (Kind::Step, 6..7)]
+        );
+        assert!(units(&[]).is_empty());
+    }
+}

@@ -123,3 +123,48 @@ fn share_of_calls(reply: &AssistantMessage, weight: u64) -> u64 {
     let all = calls + reply.content.len();
     if all == 0 { 0 } else { weight * calls as u64 / all as u64 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{CallStatus, ToolCall, ToolMessage};
+
+    #[test]
+    fn every_kind_is_added_up_and_the_largest_is_named_first() {
+        let result = |name: &str| {
+            let (call_id, content) = (String::new(), String::new());
+            let (name, status, images) = (name.to_owned(), CallStatus::Ok, Vec::new());
+            Message::Tool(ToolMessage { call_id, name, content, status, images })
+        };
+        // Three bytes in four are calls.
+        let call = ToolCall { id: "a".to_owned(), name: "grep".to_owned(), arguments: "x".repeat(11) };
+        let reply = AssistantMessage {
+            content: "five!".to_owned(),
+            tool_calls: vec![call],
+            ..AssistantMessage::default()
+        };
+        let summary = Message::User { content: String::new(), origin: Origin::Summary };
+        let messages = [
+            Message::System { content: String::new() },
+            summary,
+            Message::user("before"),
+            Message::user("now"),
+            Message::Assistant(reply),
+            result("read_file"),
+            result("load_skill"),
+            result("grep"),
+            Message::reminder(""),
+        ];
+        let budget = Budget { window: 2000, reserve: 100, tokens: 1800, declared: 1800 };
+        let head = Head { tools: 90, lists: 3, instructions: 2 };
+        let usage = Usage::new(&messages, &[10, 20, 7, 30, 40, 50, 60, 70, 80], head, budget, 1440);
+        let tokens: Vec<u64> = usage.rows.iter().map(|row| row.tokens).collect();
+        assert_eq!(tokens, [5, 90, 3, 2, 60, 7, 10, 30, 50, 70, 20, 30, 80]);
+        assert_eq!(usage.used, 457);
+        assert!(
+            usage.sentence().starts_with("tool definitions 90, reminders 80, other results 70"),
+            "{}",
+            usage.sentence()
+        );
+    }
+}

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use crate::output::Output;
 use crate::reply::{Gate, Reply};
 use crate::run::Run;
-use crate::server::{Request, Server, assert_answered_once, assert_append_only};
+use crate::server::{Request, Server, assert_answered_once};
 
 /// The head (system prompt and definitions) takes about 2,000 of these.
-const BUDGET: u64 = 16_000;
+pub const BUDGET: u64 = 16_000;
 pub const TASK: &str = "Read them all. Never touch `secrets.txt`, and answer in French.";
 
 /// A run with a small budget in a workspace of files of about 900 tokens each.
@@ -37,7 +37,7 @@ fn replies(request: &Request) -> usize {
     request.messages().iter().filter(|message| message["role"] == "assistant").count()
 }
 
-fn tokens(request: &Request) -> u64 {
+pub fn tokens(request: &Request) -> u64 {
     request.raw.len() as u64 / 4
 }
 
@@ -66,7 +66,7 @@ pub fn only_log(output: &Output) -> String {
     std::fs::read_to_string(&logs[0]).expect("a log")
 }
 
-fn compressions(output: &Output) -> Vec<Value> {
+pub fn compressions(output: &Output) -> Vec<Value> {
     output.events().of("context.compressed").into_iter().cloned().collect()
 }
 
@@ -122,7 +122,7 @@ fn what_was_shortened_is_recalled_by_id_and_by_search() {
 }
 
 /// Long words of the model, which nothing but a summary can shorten.
-fn talks_at_length(steps: usize, of_summary: impl Fn(usize) -> Reply + Send + Sync + 'static) -> Server {
+pub fn talks_at_length(steps: usize, of_summary: impl Fn(usize) -> Reply + Send + Sync + 'static) -> Server {
     let asked = std::sync::atomic::AtomicUsize::new(0);
     Server::answering(move |request, index| {
         if wants_summary(request) {
@@ -135,90 +135,6 @@ fn talks_at_length(steps: usize, of_summary: impl Fn(usize) -> Reply + Send + Sy
         let words = format!("step-{said} {}", "I consider what this line may mean here. ".repeat(120));
         Reply::text_and_calls(&words, &[("list_dir", json!({"path": ".", "depth": said + 1}).to_string())])
     })
-}
-
-#[test]
-fn old_turns_become_a_summary_that_is_asked_over_the_same_prefix_and_brought_up_to_date() {
-    let server = talks_at_length(16, |asked| Reply::text(&summary(&format!("round-{asked}"))));
-    let output = run(&server, TASK).args(["-o", "jsonl"]).run().success();
-    let requests = server.requests();
-    let asking: Vec<usize> = (0..requests.len()).filter(|index| wants_summary(&requests[*index])).collect();
-    assert!(asking.len() >= 2, "{asking:?}");
-    for index in &asking {
-        let (before, asking, after) = (&requests[index - 1], &requests[*index], &requests[index + 1]);
-        assert_append_only(&[before.clone(), asking.clone()]);
-        assert_eq!(asking.body["tool_choice"], "none");
-        assert!(!after.raw.contains("about to be shortened"), "asking is no part of the conversation");
-        assert!(tokens(after) <= BUDGET * 6 / 10, "{}", tokens(after));
-        assert_answered_once(after);
-    }
-    let second = &requests[asking[1]];
-    assert!(second.user().contains("already begins with such a summary"), "{}", second.user());
-    let last = requests.last().expect("requests");
-    let summaries: Vec<&str> = last
-        .messages()
-        .iter()
-        .filter_map(|message| message["content"].as_str())
-        .filter(|text| text.contains("## Goal"))
-        .collect();
-    assert_eq!(summaries.len(), 1, "one summary stands for all: {summaries:?}");
-    assert!(!summaries[0].contains("round-0"), "{}", summaries[0]);
-    assert!(last.messages().iter().any(|message| message["content"] == TASK), "the request in hand is verbatim");
-    let done = compressions(&output);
-    assert!(
-        done[0]["summarized"].as_u64() > Some(0) && done[0]["usage"]["output_tokens"].as_u64() > Some(0),
-        "{done:?}"
-    );
-    let shown = output.events().text("text.delta");
-    assert!(!shown.contains("## Goal"), "what the model writes for itself is not shown");
-}
-
-#[test]
-fn a_summary_that_fails_or_lies_is_asked_once_more_and_then_made_in_code() {
-    let incomplete = "## Goal\n- only this\n".to_owned();
-    for (fault, reply) in [
-        ("empty", Reply::text("")),
-        ("missing", Reply::text(&incomplete)),
-        ("larger", Reply::text(&summary(&"long ".repeat(2000)))),
-        ("calls", read(1)),
-        ("refused", Reply::error(400, "no such tool_choice")),
-        ("broken", Reply::error(500, "out of order")),
-        ("too long", Reply::error(400, "prompt is too long: 9000 tokens > 8000 maximum")),
-    ] {
-        let server = talks_at_length(8, move |_| reply.clone());
-        let output = run(&server, TASK).args(["-o", "jsonl"]).run();
-        assert_eq!(output.code, 0, "{fault}\n{}", output.shown());
-        let requests = server.requests();
-        let asked = requests.iter().filter(|request| wants_summary(request)).count();
-        assert_eq!(asked, 2 * compressions(&output).len(), "{fault}: asked once more, and then no more");
-        let last = requests.last().expect("requests");
-        let made =
-            last.messages().iter().find_map(|m| m["content"].as_str().filter(|text| text.contains("## Goal")));
-        let made = made.unwrap_or_else(|| panic!("{fault}: no summary in {}", last.raw));
-        assert!(
-            made.contains("- step-") && made.contains(TASK),
-            "{fault}: the decisions are the model's own words: {made}"
-        );
-        assert!(tokens(last) <= BUDGET, "{fault}");
-        assert_answered_once(last);
-        assert!(output.events().text("warning").is_empty());
-        assert!(output.stdout.contains("the model gave no usable summary ("), "{fault}\n{}", output.shown());
-    }
-}
-
-#[test]
-fn what_the_person_said_stays_verbatim_through_a_summary() {
-    let server = talks_at_length(7, |_| Reply::text(&summary("short")));
-    let first = run(&server, TASK).run().success();
-    let server = talks_at_length(9, |_| Reply::text(&summary("short")));
-    let second = Run::at(&first.place).args(["run", "--continue", "Now the second part."]).server(&server);
-    second.run().success();
-    let last = server.requests().pop().expect("requests");
-    let quoted =
-        last.messages().iter().filter_map(|m| m["content"].as_str()).find(|text| text.contains("## Goal"));
-    let quoted = quoted.expect("a summary");
-    assert!(quoted.contains(&format!("> {TASK}\n")), "{quoted}");
-    assert!(last.messages().iter().any(|message| message["content"] == "Now the second part."));
 }
 
 #[test]

@@ -40,6 +40,7 @@ mod limits;
 mod context;
 mod compaction;
 mod streams;
+mod summaries;
 mod events;
 mod telemetry;
 mod wire;

@@ -1,0 +1,183 @@
+//! What compressing a conversation saves, what it loses and what it costs: one long piece of work, played through the
+//! real loop under every strategy.
+//!
+//! ```text
+//! cargo bench --bench context              plays it, prints the table and the bars
+//! cargo bench --bench context -- --write   also puts the table into docs/context.md
+//! ```
+//!
+//! The model and its commands follow a plan, files are read and written for real, nothing goes over the network. The
+//! table is the same on every machine; the times and the memory are not. A bar that is missed fails the bench.
+
+#![expect(clippy::print_stdout, reason = "what a benchmark prints is what it is for")]
+
+mod figures;
+mod model;
+mod speed;
+mod stage;
+mod workload;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use agent::config::Strategy;
+use figures::{Figures, RULES, Rule};
+use model::Play;
+use workload::{Kind, Workload};
+
+/// What a request may hold.
+const BUDGET: u64 = 100_000;
+const SEED: u64 = 11;
+/// Beside these marks the table stands in the page.
+const MARKS: [&str; 2] = ["<!-- measured: begin -->\n", "<!-- measured: end -->"];
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/context.md");
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    if let [first, thousands] = args.as_slice()
+        && first == "memory"
+    {
+        speed::measure_memory(thousands.parse().expect("a number"));
+        return ExitCode::SUCCESS;
+    }
+    let ways = [
+        ("none", Strategy::Staged, 100 * BUDGET),
+        ("staged", Strategy::Staged, BUDGET),
+        ("summary", Strategy::Summary, BUDGET),
+        ("window", Strategy::Window, BUDGET),
+        ("selective", Strategy::Selective, BUDGET),
+    ];
+    let mut bars = Bars::default();
+    let runs: Vec<(&str, Figures)> = ways
+        .into_iter()
+        .map(|(name, strategy, budget)| {
+            let play = Play::new(Workload::new(SEED));
+            stage::play(&play, strategy, budget);
+            let figures = std::mem::take(&mut play.state().figures);
+            bars.of_run(name, &figures, budget);
+            (name, figures)
+        })
+        .collect();
+    let table = table(&runs);
+    println!("{table}");
+    bars.of_cost(&runs[0].1, &runs[1].1);
+    bars.of_speed();
+    if args.iter().any(|arg| arg == "--write") {
+        write(&table);
+    }
+    if bars.missed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+fn say(line: &str) {
+    println!("{line}");
+}
+
+/// A line of the table: its name, and what it says of a run.
+type Measure<'a> = (&'a str, Box<dyn Fn(&Figures) -> String + 'a>);
+
+/// One column a strategy, one line a measure.
+fn table(runs: &[(&str, Figures)]) -> String {
+    let worst =
+        |figures: &Figures, of: &dyn Fn(&figures::Check) -> f64| figures.checks.iter().map(of).fold(1.0, f64::min);
+    let only = |kind: Kind| move |check: &figures::Check| check.verbatim(|of| of == kind);
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let kilo = |tokens: u64| format!("{},{:03}", tokens / 1_000_000, tokens / 1000 % 1000);
+    let cost = |rule: Rule| move |figures: &Figures| kilo(figures.cost(rule));
+    let measures: Vec<Measure<'_>> = vec![
+        ("largest request, tokens", Box::new(|f| f.peak.to_string())),
+        ("requests", Box::new(|f| f.requests.to_string())),
+        ("sent in all, thousands of tokens", Box::new(|f| kilo(f.sent))),
+        ("of a request kept by the next, bytes", Box::new(|f| percent(f.kept()))),
+        ("cost¹, longest prefix", Box::new(cost(RULES[0]))),
+        ("cost¹, steps of 128", Box::new(cost(RULES[1]))),
+        ("cost¹, whole requests only", Box::new(cost(RULES[2]))),
+        ("compressions", Box::new(|f| f.compressions.to_string())),
+        ("requests for a summary", Box::new(|f| f.summaries.to_string())),
+        ("constraints verbatim²", Box::new(|f| percent(worst(f, &only(Kind::Constraint))))),
+        ("decisions verbatim²", Box::new(|f| percent(worst(f, &only(Kind::Decision))))),
+        ("errors verbatim²", Box::new(|f| percent(worst(f, &only(Kind::Error))))),
+        ("paths verbatim²", Box::new(|f| percent(worst(f, &only(Kind::Path))))),
+        ("numbers verbatim²", Box::new(|f| percent(worst(f, &only(Kind::Number))))),
+        ("verbatim or found by `recall`²", Box::new(|f| percent(worst(f, &|check| check.reachable())))),
+        ("calls of `recall`", Box::new(|f| f.recalls.to_string())),
+        ("calls made again", Box::new(|f| f.repeats.to_string())),
+    ];
+    let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let names = std::iter::once(String::new()).chain(runs.iter().map(|(name, _)| format!("`{name}`")));
+    let mut table = row(names.collect());
+    table += &("|---|".to_owned() + &"--:|".repeat(runs.len()) + "\n");
+    for (name, of) in &measures {
+        table += &row(std::iter::once((*name).to_owned()).chain(runs.iter().map(|(_, f)| of(f))).collect());
+    }
+    table
+}
+
+/// What has to hold.
+#[derive(Default)]
+struct Bars {
+    missed: bool,
+}
+
+impl Bars {
+    fn hold(&mut self, what: &str, holds: bool) {
+        println!("{} {what}", if holds { "ok    " } else { "MISSED" });
+        self.missed |= !holds;
+    }
+
+    fn of_run(&mut self, name: &str, figures: &Figures, budget: u64) {
+        self.hold(&format!("{name}: no request above the budget ({})", figures.peak), figures.peak <= budget);
+        let lost: u64 = figures.checks.iter().map(|check| check.lost).sum();
+        self.hold(&format!("{name}: every fact is in the request or found by recall ({lost} lost)"), lost == 0);
+        if name == "staged" {
+            for kind in [Kind::Constraint, Kind::Decision] {
+                let least = figures.checks.iter().map(|check| check.verbatim(|of| of == kind)).fold(1.0, f64::min);
+                let what = format!("{name}: {kind:?}s verbatim in 90 % at least ({:.1} %)", least * 100.0);
+                self.hold(&what, least >= 0.9);
+            }
+        }
+    }
+
+    fn of_cost(&mut self, none: &Figures, staged: &Figures) {
+        let part = figures::share(staged.cost(Rule::LongestPrefix), none.cost(Rule::LongestPrefix));
+        self.hold(
+            &format!("staged costs at most half of none (longest prefix: {:.1} %)", part * 100.0),
+            part <= 0.5,
+        );
+    }
+
+    fn of_speed(&mut self) {
+        for (near, name) in [(false, "far from the threshold"), (true, "near it, counted exactly")] {
+            let (median, worst) = speed::append_and_decide(near);
+            let what = format!(
+                "200,000 tokens, one message more, {name}: {median:.0?}, at worst {worst:.0?}, under 1 ms"
+            );
+            self.hold(&what, median < Duration::from_millis(1));
+        }
+        let play = Play::new(Workload::new(SEED));
+        let took = stage::play(&play, Strategy::Staged, 250_000);
+        let worst = took.iter().max().copied().unwrap_or_default();
+        let what = format!("200,000 tokens compressed in {worst:.1?} at worst (of {}), under 50 ms", took.len());
+        self.hold(&what, !took.is_empty() && worst < Duration::from_millis(50));
+        let kept = speed::memory();
+        for pair in kept.windows(2) {
+            let factor = pair[1].factor_since(&pair[0]);
+            let [held, after] = [pair[1].held, pair[1].compressed].map(|bytes| bytes / 1024);
+            let what = format!(
+                "{},000 tokens, {} KiB of text: {held} KiB in memory, {after} KiB once compressed; it grows by {factor:.1} \
+                 times the text, under 3",
+                pair[1].thousands,
+                pair[1].text / 1024
+            );
+            self.hold(&what, factor < 3.0);
+        }
+    }
+}
+
+/// Puts the table into the page.
+fn write(table: &str) {
+    let page = std::fs::read_to_string(PAGE).expect("the page is there");
+    let (before, rest) = page.split_once(MARKS[0]).expect("the first mark");
+    let (_, after) = rest.split_once(MARKS[1]).expect("the second mark");
+    let page = [before, MARKS[0], table, MARKS[1], after].concat();
+    std::fs::write(PAGE, page).expect("written");
+}

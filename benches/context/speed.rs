@@ -1,0 +1,155 @@
+//! How long it takes to keep the context small, and how much memory.
+
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use agent::agent::{Cancel, Emitter, Run, compact};
+use agent::config::Strategy;
+use agent::context::{Request, Ruler};
+use agent::contract::EventSink;
+use agent::event::Event;
+use agent::message::{AssistantMessage, CallStatus, FinishReason, Message, ToolCall, ToolMessage};
+use agent::session::Session;
+use agent::tokens::{self, Encoding};
+use jiff::Timestamp;
+
+use crate::figures::share;
+use crate::model::Play;
+use crate::stage;
+use crate::workload::{Workload, code};
+
+const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
+
+/// Adds messages to a conversation of 200,000 tokens and decides after each whether to compress. Returns the median
+/// and the worst time of one; `near` the threshold the new message is counted exactly.
+pub fn append_and_decide(near: bool) -> (Duration, Duration) {
+    const APPENDED: usize = 200;
+    const TOKENS: u64 = 200_000;
+    let dir = tempfile::tempdir().expect("a directory");
+    let play = Play::new(Workload::new(1));
+    let agent = stage::agent(dir.path(), &play, Strategy::Staged, 10 * TOKENS);
+    let mut session = stage::session(dir.path());
+    let mut rng = fastrand::Rng::with_seed(1);
+    fill(&mut session, &mut rng, TOKENS);
+    let mut ruler = Ruler::default();
+    let mut measure = |session: &Session, threshold: u64, report: bool| {
+        let (messages, ids) = (session.messages(), session.ids());
+        let request = Request { model: "gpt-5-mini", tools: agent.tools.definitions(), messages, ids };
+        let size = ruler.measure(request, threshold);
+        if report {
+            ruler.report(size.tokens);
+        }
+        size.tokens
+    };
+    let mut tokens = measure(&session, 0, true);
+    let mut times: Vec<Duration> = (0..APPENDED)
+        .map(|number| {
+            let [reply, answer] = step(&mut rng, number, 800);
+            session.record(reply, NOW).expect("in memory");
+            let begun = Instant::now();
+            session.record(answer, NOW).expect("in memory");
+            let threshold = if near { tokens + 1000 } else { 10 * TOKENS };
+            let is_over = measure(&session, threshold, false) > threshold;
+            let took = begun.elapsed();
+            std::hint::black_box(is_over);
+            tokens = measure(&session, threshold, true);
+            took
+        })
+        .collect();
+    times.sort_unstable();
+    (times[APPENDED / 2], times[APPENDED - 1])
+}
+
+/// What conversations weigh in memory, each in a process of its own.
+pub fn memory() -> Vec<Memory> {
+    let program = std::env::current_exe().expect("this program");
+    let measured = [50_u64, 100, 200, 400].into_iter().map(|thousands| {
+        let output = Command::new(&program).args(["memory", &thousands.to_string()]).output().expect("it runs");
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let mut numbers = printed.split_whitespace().map(|number| number.parse::<u64>().ok());
+        let mut next = || numbers.next().flatten();
+        Some(Memory { thousands, text: next()?, held: next()?, compressed: next()? })
+    });
+    measured.flatten().collect()
+}
+
+/// A conversation in memory, in bytes.
+pub struct Memory {
+    pub thousands: u64,
+    pub text: u64,
+    /// What the process grew by: with the conversation and what is known of its size.
+    pub held: u64,
+    /// The same once it was compressed, with what was said and what is sent instead.
+    pub compressed: u64,
+}
+
+impl Memory {
+    /// How many times its text a conversation takes beyond what a smaller one takes with its own.
+    pub fn factor_since(&self, smaller: &Self) -> f64 {
+        let more = |of: fn(&Self) -> u64| of(self).saturating_sub(of(smaller));
+        share(more(|m| m.held).max(more(|m| m.compressed)), more(|m| m.text))
+    }
+}
+
+/// The child: builds one conversation, compresses it, and prints what it took.
+pub fn measure_memory(thousands: u64) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let play = Play::new(Workload::new(1));
+    let agent = stage::agent(dir.path(), &play, Strategy::Staged, thousands * 1250);
+    let _ = tokens::count("the tables are loaded", Encoding::O200k);
+    let mut session = stage::session(dir.path());
+    session.record(Message::user("Mend the reader."), NOW).expect("in memory");
+    let mut run = Run::new(Emitter::new(session.id().to_owned(), "run".to_owned(), Box::new(Unseen)));
+    let Some(before) = resident() else { return };
+    fill(&mut session, &mut fastrand::Rng::with_seed(1), thousands * 1000);
+    let text: usize = session.messages().iter().map(|message| message.content().len()).sum();
+    let _ = agent::agent::usage(&agent, &mut session, &mut run);
+    let held = resident().unwrap_or_default().saturating_sub(before);
+    let done = stage::runtime().block_on(compact(&agent, &mut session, &mut run, "", &Cancel::default()));
+    assert!(matches!(done, Ok(Some(_))), "there is something to gain");
+    let compressed = resident().unwrap_or_default().saturating_sub(before);
+    crate::say(&format!("{text} {held} {compressed}"));
+    drop((session, run, Arc::clone(&play)));
+}
+
+/// The memory of this process that is in use, in bytes; `None` where the system does not tell.
+fn resident() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+}
+
+/// Steps of 800 tokens each.
+fn fill(session: &mut Session, rng: &mut fastrand::Rng, tokens: u64) {
+    let steps = usize::try_from(tokens / 800).expect("small");
+    for number in 0..steps {
+        for message in step(rng, number, 800) {
+            session.record(message.clone(), NOW).expect("in memory");
+        }
+    }
+}
+
+/// A reply and the answer to its call.
+fn step(rng: &mut fastrand::Rng, number: usize, tokens: usize) -> [Message; 2] {
+    let (id, name) = (format!("call_{number}"), "read_file".to_owned());
+    let arguments = format!("{{\"path\":\"src/file_{number}.rs\"}}");
+    let call = ToolCall { id: id.clone(), name: name.clone(), arguments };
+    let reply = AssistantMessage {
+        content: "I read on.".to_owned(),
+        tool_calls: vec![call],
+        finish_reason: FinishReason::ToolCalls,
+        ..AssistantMessage::default()
+    };
+    let content = format!("<result tool=\"read_file\" untrusted>\n{}</result>", code(rng, tokens));
+    let (status, images) = (CallStatus::Ok, Vec::new());
+    [Message::Assistant(reply), Message::Tool(ToolMessage { call_id: id, name, content, status, images })]
+}
+
+struct Unseen;
+
+impl EventSink for Unseen {
+    fn emit(&mut self, _event: &Event) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! Everything that a run takes, put together as the program does it, with the model and its commands from the plan.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use agent::agent::{Agent, Cancel, Emitter, Run, Stop, Terms, take_turn};
+use agent::app::{self, Options};
+use agent::config::{self, ApprovalMode, Env, LoadOptions, Strategy};
+use agent::context::Budget;
+use agent::contract::{EventSink, ModelInfo};
+use agent::event::{Event, EventKind};
+use agent::session::{About, Session};
+use agent::sink::Nobody;
+use agent::workspace::Workspace;
+use jiff::Timestamp;
+
+use crate::model::{Command, Planned, Play};
+
+const NOON: Timestamp = Timestamp::constant(1_800_000_000, 0);
+
+/// Plays the whole work. Returns how long each compression took without the model's own time: from the end of what
+/// came before it until the next request could be sent.
+pub fn play(play: &Arc<Play>, strategy: Strategy, budget: u64) -> Vec<Duration> {
+    let dir = tempfile::tempdir().expect("a directory");
+    for (path, text) in &play.work.files {
+        let path = dir.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("it has one")).expect("made");
+        std::fs::write(path, text).expect("written");
+    }
+    let agent = agent(dir.path(), play, strategy, budget);
+    let mut session = session(dir.path());
+    let watch = Watch { play: Arc::clone(play), last: Instant::now(), begun: None, took: Arc::default() };
+    let took = Arc::clone(&watch.took);
+    let mut run = Run::new(Emitter::new(session.id().to_owned(), app::new_run_id(), Box::new(watch)));
+    let runtime = runtime();
+    for (said, _) in &play.work.turns {
+        let end = runtime.block_on(take_turn(&agent, &mut session, &mut run, said.clone(), &Cancel::default()));
+        assert!(matches!(end.stop, Stop::Answered), "{:?}", end.stop);
+    }
+    let mut state = play.state();
+    assert_eq!(state.taken, play.work.steps.len(), "every step was taken");
+    if state.figures.checks.is_empty() {
+        let taken = state.taken;
+        state.figures.check(session.messages(), &play.work.facts, taken, &agent.spill);
+    }
+    std::mem::take(&mut took.lock().expect("nobody panics with it"))
+}
+
+pub fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be built")
+}
+
+pub fn session(dir: &Path) -> Session {
+    Session::ephemeral(About { workspace: dir, agent: "default", model: "default" }, NOON)
+}
+
+pub fn agent(dir: &Path, play: &Arc<Play>, strategy: Strategy, budget: u64) -> Agent {
+    let workspace = Workspace::open(dir).expect("a directory");
+    let pairs = [("HOME", "/nonexistent/home"), ("OPENAI_API_KEY", "sk-bench"), ("AGENT_MODEL", "gpt-5-mini")];
+    let env = Env::from_pairs(pairs);
+    let options = LoadOptions { env: &env, workspace: &workspace, config_dir: None, sets: &[], trust: false };
+    let config = config::load(&options).expect("the built-in configuration is sound");
+    let assembled = app::assemble(&config, &workspace, &Options::default(), Arc::new(Nobody));
+    let mut agent = assembled.expect("the built-in agent").agent;
+    let info = ModelInfo { context_window: budget * 5 / 4, ..agent.model.info().clone() };
+    // The prompt names the place: it is to be as long on every machine.
+    let place = &mut agent.briefing.facts.workspace;
+    (place.dir, place.os, place.shell) = ("/work".to_owned(), "linux".to_owned(), "sh".to_owned());
+    agent.context.strategy = strategy;
+    agent.context.budget = Some(budget);
+    agent.budget = Budget::new(&info, &agent.context).expect("there is room");
+    agent.limits.max_turns = None;
+    agent.limits.max_time = None;
+    agent.approval = ApprovalMode::All;
+    agent.model = Arc::new(Planned { info, play: Arc::clone(play), spill: Arc::clone(&agent.spill) });
+    let definition = agent.tools.find("run_command").expect("a built-in tool").tool.definition().clone();
+    agent.tools.register(Arc::new(Command { definition, play: Arc::clone(play) }), Terms::default());
+    agent
+}
+
+/// Sees the compressions.
+struct Watch {
+    play: Arc<Play>,
+    /// When the last event came.
+    last: Instant,
+    /// When a compression began, and what the model had taken until then.
+    begun: Option<(Instant, u64)>,
+    took: Arc<Mutex<Vec<Duration>>>,
+}
+
+impl EventSink for Watch {
+    fn emit(&mut self, event: &Event) -> std::io::Result<()> {
+        let now = Instant::now();
+        match &event.kind {
+            EventKind::ContextCompressing { .. } => {
+                self.begun = Some((self.last, self.play.thinking.load(Ordering::Relaxed)));
+            }
+            EventKind::ContextCompressed(_) => {
+                let (begun, thought) = self.begun.take().expect("it was begun");
+                let thinking = Duration::from_nanos(self.play.thinking.load(Ordering::Relaxed) - thought);
+                self.took.lock().expect("nobody panics with it").push((now - begun).saturating_sub(thinking));
+                let mut state = self.play.state();
+                state.compressed = true;
+                state.figures.compressions += 1;
+            }
+            _ => {}
+        }
+        self.last = now;
+        Ok(())
+    }
+}
