@@ -12,6 +12,7 @@ mod entry;
 mod error;
 mod id;
 mod log;
+mod partial;
 mod replay;
 mod store;
 mod view;
@@ -29,6 +30,7 @@ use conversation::{Conversation, cancelled};
 use entry::{Entry, Header};
 use id::stamp;
 use log::Log;
+use partial::Partial;
 
 pub use error::SessionError;
 pub use log::Syncing;
@@ -52,18 +54,6 @@ pub struct Session {
     partial: Partial,
     /// `None`: nothing is kept.
     log: Option<Log>,
-}
-
-/// What the reply that is streaming has said.
-#[derive(Debug, Default)]
-struct Partial {
-    text: String,
-    reasoning: String,
-    /// How much of each is in the log.
-    logged_text: usize,
-    logged_reasoning: usize,
-    /// When the log last got a piece, or the first piece came.
-    since: Option<Timestamp>,
 }
 
 impl Session {
