@@ -1,6 +1,6 @@
 //! The loop: ask the model, run its calls, answer them, again, until an answer stands.
 //!
-//! Three things are kept apart: [`Agent`] holds services and no conversation, [`Session`](crate::session::Session)
+//! Three things are kept apart: [`Agent`] holds services and no conversation, [`Session`]
 //! is the conversation, [`Run`] is what this process has done with it. Cancelling is dropping: [`take_turn`] drops
 //! the work, and then settles what it left open, so that the next request is valid.
 
