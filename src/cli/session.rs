@@ -64,10 +64,13 @@ pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
     }
 }
 
-/// The agent that the session was held with.
+/// The agent that the session was held with, and its model as far as it is still there.
 fn agent_of(session: &Session, config: &Config, workspace: &Workspace) -> Result<Agent, Failure> {
-    let options = Options { agent: Some(session.about().agent.to_owned()), ..Options::default() };
-    let services = app::assemble(config, workspace, &options, Arc::new(Nobody)).map_err(Failure::from_setup)?;
+    let about = session.about();
+    let agent = Options { agent: Some(about.agent.to_owned()), ..Options::default() };
+    let with_model = Options { model: Some(about.model.to_owned()), ..agent.clone() };
+    let assemble = |options: &Options| app::assemble(config, workspace, options, Arc::new(Nobody));
+    let services = assemble(&with_model).or_else(|_| assemble(&agent)).map_err(Failure::from_setup)?;
     services.agent.spill.attach(session.path());
     Ok(services.agent)
 }

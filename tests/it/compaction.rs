@@ -64,3 +64,12 @@ fn a_kept_session_is_looked_at_and_compressed_from_outside() {
     at(&["run", "--continue", "Again."]);
     assert!(server.requests().pop().expect("requests").raw.contains("short goal"));
 }
+
+#[test]
+fn the_window_of_a_kept_session_is_that_of_its_model() {
+    let demo = Run::new().args(["run", "-m", "demo", "hi"]).run().success();
+    let log = demo.place.session_logs().pop().expect("a log");
+    let id = log.file_stem().expect("a name").to_string_lossy().into_owned();
+    let shown = Run::at(&demo.place).args(["session", "show", &id, "--context"]).run().success();
+    shown.stdout_has("the window 128000 (declared)");
+}
