@@ -86,7 +86,7 @@ impl EventSink for Unseen {
 // ------------------------------------------------------------------------------------------------ a search
 
 /// 50,000 files of 2 KB in 500 directories; one in a thousand holds the needle. Bar: 1.2 times what `rg` takes, as a
-/// whole process; on two busy cores medians were 0.7 to 1.0 of it for `grep` and 0.8 to 1.2 for `glob`.
+/// whole process; medians were 0.8 of it on two quiet cores, and up to 1.2 on busy ones.
 static TREE: OnceLock<TempDir> = OnceLock::new();
 
 #[divan::bench(sample_count = 10, sample_size = 1)]
