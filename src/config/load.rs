@@ -184,11 +184,18 @@ impl Typed {
         }
         references(merged, sources, mistakes);
         command::check(merged, sources, &self.tools, mistakes);
-        rules::check(self.settings.as_ref(), &self.agents, &self.models, &mut |kind, name, path, message| {
-            let node = merged.get(kind, name);
-            let value = node.and_then(|node| node.at(path.iter().copied()).or(Some(node)));
-            mistakes.push(Mistake::at(sources, value.map(|node| node.place).unwrap_or_default(), message));
-        });
+        let sections = merged.get(Kind::Settings, "");
+        rules::check(
+            self.settings.as_ref(),
+            sections,
+            &self.agents,
+            &self.models,
+            &mut |kind, name, path, message| {
+                let node = merged.get(kind, name);
+                let value = node.and_then(|node| node.at(path.iter().copied()).or(Some(node)));
+                mistakes.push(Mistake::at(sources, value.map(|node| node.place).unwrap_or_default(), message));
+            },
+        );
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::DeserializeOwned;
+
 use super::model::{ModelConfig, Provider};
 use super::permissions::PermissionSettings;
 use super::secret::Secret;
@@ -10,28 +12,32 @@ use super::settings::{
 };
 use super::source::Kind;
 use crate::text::Glob;
+use crate::yaml::Node;
 
 /// Kind, name, path and what is wrong.
 pub(super) type Report<'r> = dyn FnMut(Kind, &str, &[&str], &str) + 'r;
 
+/// `settings` is what they are as a whole, where that can be read; `sections` is the tree of them, of which each section
+/// is looked at by itself: a mistake in one hides none in another.
 pub(super) fn check(
     settings: Option<&Settings>,
+    sections: Option<&Node>,
     agents: &Named<AgentConfig>,
     models: &Named<ModelConfig>,
     report: &mut Report<'_>,
 ) {
     let mut settings_agree = true;
-    if let Some(settings) = settings {
+    if let Some(tree) = sections {
         let mut seen = |path: &[&str], message: &str| {
             settings_agree = false;
             report(Kind::Settings, "", path, message);
         };
-        limits(&settings.limits, &mut seen);
-        context(&settings.context, &mut seen);
-        sandbox(&settings.sandbox, &mut seen);
-        permissions(&settings.permissions, &mut seen);
-        telemetry(&settings.telemetry, &mut seen);
-        skills(&settings.skills, &mut seen);
+        section(tree, "limits", limits, &mut seen);
+        section(tree, "context", context, &mut seen);
+        section(tree, "sandbox", sandbox, &mut seen);
+        section(tree, "permissions", permissions, &mut seen);
+        section(tree, "telemetry", telemetry, &mut seen);
+        section(tree, "skills", skills, &mut seen);
     }
     for (name, agent) in agents {
         // What an agent inherits was reported where it stands.
@@ -47,6 +53,18 @@ pub(super) fn check(
     }
     for (name, config) in models {
         model(config, &mut |path, message| report(Kind::Models, name, path, message));
+    }
+}
+
+/// Holds a section against its rules, as far as it can be read.
+fn section<T: DeserializeOwned>(
+    tree: &Node,
+    name: &str,
+    rules: impl Fn(&T, &mut dyn FnMut(&[&str], &str)),
+    report: &mut dyn FnMut(&[&str], &str),
+) {
+    if let Some(Ok(section)) = tree.get(name).map(Node::read::<T>) {
+        rules(&section, report);
     }
 }
 
