@@ -144,7 +144,7 @@ impl<'a> Draft<'a> {
     fn quote(&mut self, tokens: u64) {
         let room = notes::Room::of(self.goal.to);
         let most = room.summary + room.quoted;
-        self.standing = (self.standing + tokens).min(most.max(self.standing));
+        self.standing = (self.standing + tokens).min(most);
     }
 
     fn set(&mut self, index: usize, fate: Fate, weight: u64) {

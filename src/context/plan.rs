@@ -96,9 +96,11 @@ impl Plan {
     /// The names of the skills that are unloaded, each once.
     #[must_use]
     pub fn unloaded(&self) -> BTreeSet<&str> {
-        let name = |fate: &'_ Fate| matches!(fate, Fate::Unload(_));
-        let names = self.fates.iter().filter(|fate| name(fate));
-        names.filter_map(|fate| if let Fate::Unload(name) = fate { Some(name.as_str()) } else { None }).collect()
+        let names = self.fates.iter().filter_map(|fate| match fate {
+            Fate::Unload(name) => Some(name.as_str()),
+            Fate::Keep | Fate::Shorten | Fate::Remove => None,
+        });
+        names.collect()
     }
 
     /// The edits that carry the plan out. `recall` gives the id by which the original of a message is read again,
@@ -111,9 +113,8 @@ impl Plan {
         &self,
         material: Material<'_>,
         recall: &dyn Fn(usize) -> Option<String>,
-        standing: Option<Message>,
+        mut standing: Option<Message>,
     ) -> Vec<Edit> {
-        let mut standing = standing;
         let mut edits = Vec::new();
         for unit in units(material.messages) {
             let whole = unit.range.clone().all(|index| self.fates[index] == Fate::Remove);

@@ -153,10 +153,12 @@ impl Serialize for Messages<'_> {
         let mut index = 0;
         for step in self.all.chunk_by(|a, b| is_answer(a) && is_answer(b)) {
             for message in step {
-                let form = match marks.contains(&index) {
-                    true => Form::Breakpoint,
-                    false if self.breakpoints => Form::Part,
-                    false => Form::Text,
+                let form = if marks.contains(&index) {
+                    Form::Breakpoint
+                } else if self.breakpoints {
+                    Form::Part
+                } else {
+                    Form::Text
                 };
                 list.serialize_element(&WireMessage(message, form))?;
                 index += 1;
