@@ -1,4 +1,4 @@
-//! What happened, as everyone sees it: the terminal, `--output jsonl`, tests.
+//! The events of a run, as every observer sees them: the terminal, `--output jsonl`, tests.
 //!
 //! The serde form of [`Event`] *is* the JSONL interface; nothing translates it. Readers ignore types and fields
 //! that they do not know, so adding is free and renaming is not.
@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{CallStatus, Message, Usage};
+use crate::image::Image;
+use crate::message::{Answer, Author, CallStatus, FinishReason, Said, Step, ToolCall, Usage};
 
 /// Version of the event format, `v` in every event.
 pub const EVENT_VERSION: u32 = 1;
@@ -26,17 +27,17 @@ pub struct Event {
     pub run_id: String,
 }
 
-/// What happened.
+/// The kind of an event, with its data.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "type")]
 pub enum EventKind {
-    /// Always the first.
+    /// Always the first event.
     #[serde(rename = "run.started")]
     RunStarted(RunStarted),
-    /// A person, or whoever started the run, said something.
+    /// A person, or the caller of the program, sent a message.
     #[serde(rename = "turn.started")]
     TurnStarted { input: String },
-    /// The model is asked.
+    /// A request to the model begins.
     #[serde(rename = "request.started")]
     RequestStarted {
         step: u64,
@@ -52,16 +53,16 @@ pub enum EventKind {
     /// A piece of the model's reasoning.
     #[serde(rename = "reasoning.delta")]
     ReasoningDelta { text: String },
-    /// A message entered the conversation. The system prompt is not told.
+    /// A message entered the conversation. System prompts are not emitted.
     #[serde(rename = "message")]
     Message(Message),
-    /// The first word on a call, whether it runs or is refused.
+    /// The first event of a call, whether it runs or is refused.
     #[serde(rename = "tool.started")]
     ToolStarted {
         call_id: String,
         name: String,
         arguments: serde_json::Value,
-        /// What the call is about, in a few words for a person: `src/main.rs`, `cargo test`.
+        /// The subject of the call, in a few words for a person: `src/main.rs`, `cargo test`.
         subject: String,
     },
     /// Live output of a running command.
@@ -76,14 +77,14 @@ pub enum EventKind {
         summary: String,
         telemetry: CallTelemetry,
         truncated: bool,
-        /// What `recall` reads the left-out text by.
+        /// The id by which `recall` reads the left-out text.
         #[serde(skip_serializing_if = "Option::is_none")]
         spill_id: Option<String>,
     },
-    /// A call may run only if somebody allows it.
+    /// A call needs permission to run.
     #[serde(rename = "permission.requested")]
     PermissionRequested { call_id: String, name: String, why: String },
-    /// Somebody, or something, answered.
+    /// A permission question was answered.
     #[serde(rename = "permission.resolved")]
     PermissionResolved { call_id: String, name: String, verdict: PermissionVerdict, by: DecidedBy },
     /// A skill's instructions are part of the conversation.
@@ -95,35 +96,104 @@ pub enum EventKind {
     /// A file of a skill was read.
     #[serde(rename = "skill.referenced")]
     SkillReferenced { name: String, path: String, tokens: u64 },
-    /// The conversation is about to be compressed, which may take a request to the model.
+    /// A compression of the conversation begins; it may need a request to the model.
     #[serde(rename = "context.compressing")]
     ContextCompressing {
         reason: CompressionReason,
-        /// Of the request that was due.
+        /// The size of the request that was due.
         tokens: u64,
     },
-    /// Fewer tokens of the conversation are sent from now on.
+    /// A compression ended: fewer tokens of the conversation are sent from now on.
     #[serde(rename = "context.compressed")]
     ContextCompressed(Compressed),
-    /// Voids the deltas of this step so far: the request is made again.
+    /// Voids the deltas of this step so far: the request is sent again.
     #[serde(rename = "retry")]
     Retry {
-        /// The attempt that comes next; the first one of a step is 1.
+        /// The number of the next attempt; the first attempt of a step is 1.
         attempt: u32,
-        /// How many there may be.
+        /// The maximum number of attempts.
         attempts: u32,
         delay_ms: u64,
         cause: String,
     },
-    /// Something is wrong, and the run goes on.
+    /// Something is wrong, but the run continues.
     #[serde(rename = "warning")]
     Warning { message: String },
-    /// Always the last: also after an error or a signal.
+    /// Always the last event, even after an error or a signal.
     #[serde(rename = "run.completed")]
     RunCompleted(RunCompleted),
 }
 
-/// How a run begins: who runs, where, with what.
+/// A message as it entered the conversation: a user message, a reply, or the answer to a call.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Message {
+    User {
+        content: String,
+        #[serde(skip_serializing_if = "Author::is_person")]
+        author: Author,
+    },
+    Assistant(Reply),
+    Tool {
+        call_id: String,
+        name: String,
+        content: String,
+        status: CallStatus,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Image>,
+    },
+}
+
+/// One reply of the model.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Reply {
+    /// The visible text; empty when the reply consists of calls alone.
+    pub content: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reasoning: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
+    pub finish_reason: FinishReason,
+    pub usage: Usage,
+    /// USD by the model's prices; `None` when the prices are unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+}
+
+impl Message {
+    /// The message of a text in the person's place.
+    #[must_use]
+    pub fn said(said: &Said) -> Self {
+        Self::User { content: said.texts().collect::<Vec<_>>().join("\n\n"), author: said.author }
+    }
+
+    /// The message of a reply. The answers in its slots are messages of their own.
+    #[must_use]
+    pub fn reply(step: &Step) -> Self {
+        Self::Assistant(Reply {
+            content: step.text(),
+            reasoning: step.reasoning(),
+            tool_calls: step.calls().map(|call| call.request.clone()).collect(),
+            finish_reason: step.finish_reason,
+            usage: step.usage,
+            cost_usd: step.cost_usd,
+        })
+    }
+
+    /// The message of an answer.
+    #[must_use]
+    pub fn answer(call: &ToolCall, answer: &Answer) -> Self {
+        Self::Tool {
+            call_id: call.id.clone(),
+            name: call.name.clone(),
+            content: answer.content.clone(),
+            status: answer.status,
+            images: answer.images.clone(),
+        }
+    }
+}
+
+/// The start of a run: who runs, where, with what.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunStarted {
     pub cwd: String,
@@ -145,32 +215,32 @@ pub struct PromptUsed {
     pub fingerprint: String,
 }
 
-/// Tokens that the model can hold, and how many of them a request may use.
+/// The tokens that the model can hold, and how many of them a request may use.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct ContextSize {
     pub budget: u64,
     pub window: u64,
 }
 
-/// What a compression did.
+/// The effects of a compression.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Compressed {
     pub reason: CompressionReason,
     /// The configured name: `staged`, `summary`, `window`, `selective`.
     pub strategy: String,
-    /// Of the request that was due, the definitions of the tools included.
+    /// The size of the request that was due, including the tool definitions.
     pub tokens_before: u64,
-    /// Of the request that is made instead.
+    /// The size of the request that is sent instead.
     pub tokens_after: u64,
-    /// What a request may hold.
+    /// The most tokens that a request may hold.
     pub budget: u64,
     /// Messages whose text was shortened.
     pub masked: usize,
-    /// Messages that a summary or a note stands for.
+    /// Messages that were replaced by a summary or a note.
     pub summarized: usize,
-    /// Skills and files of skills whose text was taken out.
+    /// Skills and files of skills whose text was removed.
     pub unloaded: usize,
-    /// What asking for the summary cost.
+    /// The tokens of the request for the summary.
     #[serde(default)]
     pub usage: Usage,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -189,27 +259,28 @@ pub enum CompressionReason {
     Overflow,
 }
 
-/// What one call cost, and how it ended. Never sent to the model. Times are in milliseconds, to the microsecond.
+/// The cost of one call, and how it ended. Never sent to the model. Times are in milliseconds, to the microsecond.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CallTelemetry {
-    /// Names this one call, among those of all sessions.
+    /// Identifies this call among those of all sessions.
     pub execution_id: String,
     pub tool_name: String,
     /// Empty where there is no such tool.
     pub tool_version: String,
-    /// When the call was taken up: RFC 3339, UTC.
+    /// The start of the call: RFC 3339, UTC.
     pub timestamp: String,
-    /// How long the tool itself ran; absent where it did not.
+    /// How long the tool itself ran; absent where it did not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<f64>,
-    /// From taking the call up until it was over: checks, and waiting for a permission or a free place, included.
+    /// The time from the start to the end of the call, including checks and waiting for a permission or a free
+    /// slot.
     pub duration_ms: f64,
-    /// Of the arguments, as the model wrote them.
+    /// The tokens of the arguments, as the model wrote them.
     pub input_tokens: u64,
-    /// Of the result, as the model reads it.
+    /// The tokens of the result, as the model reads it.
     pub output_tokens: u64,
-    /// True when both are bytes over four, not counted.
+    /// True when both token counts are estimated (bytes over four).
     pub tokens_estimated: bool,
     pub output_bytes: u64,
     pub success: bool,
@@ -220,22 +291,22 @@ pub struct CallTelemetry {
     /// One line, without secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
-    /// How often the call was tried again.
+    /// How often the call was retried.
     pub retries: u32,
     /// Processor time of the processes that the call started and that ended with it. Absent where another call
-    /// with processes ran at the same time: the system tells the sum alone.
+    /// with processes ran at the same time: the system reports only the sum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_ms: Option<f64>,
-    /// The most memory that one of these processes held. Known only where no process before it held more.
+    /// The peak memory of these processes. Known only where neither an earlier process nor this program used more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
-    /// What the tool measured itself: the numbers among its metadata.
+    /// The tool's own measurements: the numbers among its metadata.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<String, f64>,
 }
 
 impl CallTelemetry {
-    /// A call of which only its name and its end are known.
+    /// A call of which only the name and the status are known.
     #[must_use]
     pub fn unmeasured(tool_name: &str, status: CallStatus) -> Self {
         let code = match status {
@@ -262,7 +333,7 @@ pub enum PermissionVerdict {
     Denied,
 }
 
-/// Who answered it.
+/// Who answered a permission question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DecidedBy {
@@ -275,7 +346,7 @@ pub enum DecidedBy {
     Rule,
 }
 
-/// How a run ends. `--output json` prints this alone.
+/// The end of a run. `--output json` prints this alone.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunCompleted {
     pub status: RunStatus,

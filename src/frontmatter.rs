@@ -1,7 +1,7 @@
 //! The YAML head of a Markdown file, between two lines of three dashes.
 //!
-//! Only a line that is nothing but `---` opens or closes a head, so that dashes inside a value never split it.
-//! Places in errors are places in the file, not in the head.
+//! Only a line that consists of `---` opens or closes a head, so dashes inside a value never split it. Places in
+//! errors are places in the file, not in the head.
 
 use serde::de::DeserializeOwned;
 
@@ -12,7 +12,7 @@ use crate::yaml;
 pub struct Parts<'a> {
     /// The YAML between the dashes; `None` where the text does not begin with a line of dashes.
     pub head: Option<&'a str>,
-    /// What follows the head; the whole text where there is none. Never begins with a byte-order mark.
+    /// The text after the head; the whole text where there is none. Never begins with a byte-order mark.
     pub body: &'a str,
     /// The line of the file, 1-based, on which the body begins.
     pub body_line: usize,
@@ -27,11 +27,11 @@ pub struct Document<'a, T> {
     pub body_line: usize,
 }
 
-/// What is wrong with a head, and where in the file.
+/// An error in a head, with its place in the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct FrontmatterError {
-    /// Without the place.
+    /// The message, without the place.
     pub message: String,
     /// 1-based.
     pub line: usize,
@@ -67,13 +67,13 @@ pub fn split(text: &str) -> Result<Parts<'_>, FrontmatterError> {
     })
 }
 
-/// Splits `text` and reads its head; a text without one is read as if its head were empty.
+/// Splits `text` and parses its head; a missing head counts as empty.
 ///
 /// # Errors
 /// When the head is not closed, is not YAML, or does not fit `T`.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<Document<'_, T>, FrontmatterError> {
     let parts = split(text)?;
-    // The line break stands for the opening dashes: places in the head are then places in the file.
+    // The line break replaces the opening dashes, so places in the head are places in the file.
     let head = match parts.head {
         Some(head) if !head.trim().is_empty() => format!("\n{head}"),
         _ => "{}".to_owned(),

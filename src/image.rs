@@ -1,10 +1,10 @@
-//! Pictures that a model is shown: told apart by their first bytes, kept as the text that a request carries.
+//! Pictures for the model: recognised by their first bytes, stored as the text that a request holds.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-/// What a picture costs in a request, estimated: providers count by size and detail, most often less.
+/// The estimated tokens of a picture in a request: providers count by size and detail, usually less.
 pub const TOKENS: u64 = 1500;
 
 /// A picture, ready to be sent.
@@ -17,7 +17,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// `None` where the bytes are not PNG, JPEG, WebP or GIF, which is what models read.
+    /// Recognises PNG, JPEG, WebP and GIF, which models read; `None` for other bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Option<Self> {
         Some(Self { mime: kind(bytes)?.to_owned(), data: STANDARD.encode(bytes) })

@@ -1,7 +1,7 @@
 //! JSON as weak models write it: in a code fence, with words around it, with trailing commas. Repaired where the
 //! meaning is plain; what cannot be read is an error, never an empty object.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Reads the arguments of a call as an object. No text at all is a call without arguments.
 ///
@@ -18,6 +18,12 @@ pub fn object(text: &str) -> Result<Map<String, Value>, String> {
         Value::String(inner) if inner.trim_start().starts_with('{') => object(&inner),
         other => Err(format!("expected an object, got {}", kind_of(&other))),
     }
+}
+
+/// Reads the arguments of a call as an object, whatever they are: what is no object stands in it as `unparsed`.
+#[must_use]
+pub fn object_or_unparsed(text: &str) -> Value {
+    object(text).map_or_else(|_| json!({ "unparsed": text }), Value::Object)
 }
 
 /// Reads a text that should be one JSON document.

@@ -1,11 +1,13 @@
-//! `agent`: a terminal agent in one binary. The floors, from the ground up, and what each may use are described in
-//! ARCHITECTURE.md and enforced by `tests/it/house.rs`.
+//! `agent`: a terminal agent in one binary. The modules stand in five bands, from the ground up; a module uses what is
+//! below it. ARCHITECTURE.md is the map, and `tests/it/house/floors.rs` holds the code to it.
 
-// From the ground up: values, pure functions, and the directory that all paths are told from.
+// Ground: values and pure functions, and the directory that paths are relative to.
 pub mod text;
+pub mod long_text;
 pub mod builtin;
 pub mod json;
 pub mod image;
+pub mod file_name;
 pub mod yaml;
 pub mod template;
 pub mod validator;
@@ -18,34 +20,32 @@ pub mod present;
 pub mod event;
 pub mod workspace;
 
-// Settings, and the operating system.
+// Files and decisions: settings, the operating system, the traits, the log, the rules.
+pub mod secrets;
 pub mod config;
 pub mod net;
 pub mod sandbox;
 pub mod spill;
+pub mod knowledge;
 pub mod telemetry;
 pub mod terminal;
-
-// Child processes, inside the sandbox.
 pub mod process;
-
-// The traits between the loop and the world.
 pub mod contract;
-
-// What lives in files, what decides.
 pub mod prompt;
 pub mod skills;
 pub mod session;
 pub mod policy;
 
-// The outside world; these never see one another.
+// World: models, tools, and what is shown. These never see one another.
 pub mod llm;
 pub mod tools;
 pub mod sink;
 
-// What a request holds, the loop, the services, the front ends.
-pub mod context;
+// Agent: what a request holds, the loop, the services.
+pub mod window;
 pub mod agent;
 pub mod app;
+
+// Faces: the chat and the command line.
 pub mod repl;
 pub mod cli;

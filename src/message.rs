@@ -1,80 +1,186 @@
-//! What a conversation keeps: messages, the calls in them, and what a reply cost in tokens.
+//! The conversation: a list of items. An item is a text in the person's place, a step, or a summary of older
+//! items.
 //!
-//! The enum is by role, so that a tool's answer without a call id, or a user message with calls, cannot be
-//! written. A call keeps its arguments as the text the model wrote: what is sent back in history is decided
-//! where the request is made, never here.
+//! A step is one reply of the model with a slot for the answer to each of its calls; a slot may be empty. So a
+//! call and its answer cannot be separated, and an answer without a call cannot exist. A call keeps its arguments
+//! as the text that the model wrote: the code that builds a request decides which arguments to send back.
+
+mod handle;
+
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::image::Image;
 
-/// One message of a conversation. Its serde form is what the session log and the `message` event hold.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "role", rename_all = "snake_case")]
-pub enum Message {
-    /// The rendered system prompt: always the first message, never shown as an event.
-    System { content: String },
-    /// What stands in the person's place: mostly what they (or a pipe) said, attachments included.
-    User {
-        content: String,
-        #[serde(default, skip_serializing_if = "Origin::is_person")]
-        origin: Origin,
-    },
-    /// What the model said.
-    Assistant(AssistantMessage),
-    /// The one answer to one call.
-    Tool(ToolMessage),
+pub use handle::Handle;
+
+/// One entry of a conversation. The system prompt is not an entry.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Item {
+    /// Text in the person's place, attachments included.
+    Said(Said),
+    /// A reply of the model, with the answers to its calls.
+    Step(Step),
+    /// A summary of items that are no longer sent.
+    Summary(Summary),
 }
 
-/// Who wrote a message that the model reads as the user's.
+/// Text in the person's place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Author::is_person")]
+    pub author: Author,
+    /// Instructions of skills that a person loaded with the text; they follow it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<SkillText>,
+}
+
+/// The instructions of a skill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkillText {
+    pub name: String,
+    pub text: String,
+}
+
+impl SkillText {
+    /// The line that replaces instructions that were removed to save room.
+    #[must_use]
+    pub fn stub(name: &str) -> String {
+        format!("[The skill `{}` was unloaded; load_skill loads it again.]", name.replace('`', "'"))
+    }
+}
+
+/// The author of a text that the model reads as the user's.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
-    /// A person, or whoever started the run.
+pub enum Author {
+    /// A person, or the caller of the program.
     #[default]
     Person,
     /// This program: a reminder, a correction, the request for a closing answer.
     Program,
-    /// What stands for messages that were taken out of the view.
-    Summary,
 }
 
-impl Origin {
-    /// Whether a person said it.
+impl Author {
+    /// Whether a person wrote it.
     #[must_use]
     pub fn is_person(&self) -> bool {
         *self == Self::Person
     }
 }
 
-/// One reply of the model.
+/// One model request and its results.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct AssistantMessage {
-    /// The visible text; empty when the reply is calls alone.
-    pub content: String,
-    /// The model's reasoning, where the provider shows it. Kept, never sent back.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub reasoning: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tool_calls: Vec<ToolCall>,
+pub struct Step {
+    /// In the order in which the model wrote them.
+    pub parts: Vec<Part>,
     pub finish_reason: FinishReason,
     #[serde(default)]
     pub usage: Usage,
-    /// USD by the model's prices; `None` when no price is known.
+    /// USD by the model's prices; `None` when the prices are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
 }
 
+/// A part of a reply.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "part", rename_all = "snake_case")]
+pub enum Part {
+    /// Visible text.
+    Text {
+        text: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        opaque: Option<Opaque>,
+    },
+    /// The model's reasoning, where the provider shows it.
+    Reasoning {
+        text: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        opaque: Option<Opaque>,
+    },
+    Call(Call),
+}
+
+/// A call, with a slot for its one answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    #[serde(flatten)]
+    pub request: ToolCall,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opaque: Option<Opaque>,
+    /// `None` until the call is answered. The log holds answers in entries of their own.
+    #[serde(skip)]
+    pub answer: Option<Answer>,
+}
+
+/// Data that a provider needs back unchanged with its part: a signature, encrypted reasoning.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Opaque {
+    pub origin: Origin,
+    pub data: Value,
+}
+
+/// The origin of opaque data; it is sent back only there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The protocol, `chat`.
+    pub wire: String,
+    pub host: String,
+    /// The provider's name for the model.
+    pub model: String,
+}
+
 /// The answer to a call, as the model reads it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ToolMessage {
-    pub call_id: String,
-    pub name: String,
+pub struct Answer {
     pub content: String,
     pub status: CallStatus,
-    /// What the model is to look at, sent behind the answers of its step.
+    /// Pictures for the model, sent after the answers of its step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
+    /// The handle by which `recall` reads the whole text that was cut out of `content`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spill_id: Option<String>,
+    /// The skill whose instructions or file `content` holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skill: Option<String>,
+    /// `content` was written by a compression: a digest of the answer, or the stub of a skill. It is never
+    /// shortened again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub digested: bool,
+}
+
+impl Answer {
+    /// An answer of text alone.
+    #[must_use]
+    pub fn of_text(content: impl Into<String>, status: CallStatus) -> Self {
+        Self { content: content.into(), status, images: Vec::new(), spill_id: None, skill: None, digested: false }
+    }
+}
+
+/// A text that replaces items that are no longer sent, and the facts that the next summary carries over.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The whole text, as the model reads it.
+    pub text: String,
+    /// The part of the text that a model or a strategy wrote; the next summary updates it.
+    #[serde(default)]
+    pub body: String,
+    /// The person's words in the removed items, oldest first, verbatim as far as there was room.
+    #[serde(default)]
+    pub said: Vec<String>,
+    /// Files that were read but not changed.
+    #[serde(default)]
+    pub read: BTreeSet<String>,
+    /// Files that were changed.
+    #[serde(default)]
+    pub changed: BTreeSet<String>,
+    /// How many items it replaces, including those of earlier summaries.
+    #[serde(default)]
+    pub covers: u64,
 }
 
 /// How a call ended.
@@ -88,7 +194,7 @@ pub enum CallStatus {
     Cancelled,
 }
 
-/// A call that the model asked for. `arguments` is its text verbatim, well-formed or not.
+/// A call that the model requested. `arguments` is its text verbatim, well-formed or not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     pub id: String,
@@ -106,7 +212,7 @@ pub enum FinishReason {
     /// The output limit cut the reply.
     Length,
     ContentFilter,
-    /// We stopped listening: a signal, a limit, or a stream that broke.
+    /// The program stopped reading: a signal, a limit, or a broken stream.
     Interrupted,
 }
 
@@ -119,13 +225,13 @@ pub struct Usage {
     /// All tokens of the reply, reasoning included.
     pub output_tokens: u64,
     pub reasoning_tokens: u64,
-    /// True when the provider reported nothing and the figures are our estimate.
+    /// True when the provider reported nothing and the numbers are our estimate.
     #[serde(default)]
     pub estimated: bool,
 }
 
 impl Usage {
-    /// Input and output together: what `--max-tokens` limits.
+    /// Input plus output: the sum that `--max-tokens` limits.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.input_tokens + self.output_tokens
@@ -142,41 +248,171 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-impl Message {
-    /// What a person said.
+impl Said {
+    /// Text written by a person.
     #[must_use]
-    pub fn user(content: impl Into<String>) -> Self {
-        Self::User { content: content.into(), origin: Origin::Person }
+    pub fn by_person(text: impl Into<String>) -> Self {
+        Self { text: text.into(), author: Author::Person, skills: Vec::new() }
     }
 
-    /// What this program says in the person's place.
+    /// Text that this program writes in the person's place.
     #[must_use]
-    pub fn reminder(content: impl Into<String>) -> Self {
-        Self::User { content: content.into(), origin: Origin::Program }
+    pub fn by_program(text: impl Into<String>) -> Self {
+        Self { text: text.into(), author: Author::Program, skills: Vec::new() }
     }
 
-    /// Whether a person said it.
+    /// Its texts, in the order in which they are sent.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.text.as_str()).chain(self.skills.iter().map(|skill| skill.text.as_str()))
+    }
+}
+
+impl Step {
+    /// A reply of text alone.
     #[must_use]
-    pub fn is_from_person(&self) -> bool {
-        matches!(self, Self::User { origin: Origin::Person, .. })
+    pub fn of_text(text: impl Into<String>, finish_reason: FinishReason) -> Self {
+        let parts = vec![Part::Text { text: text.into(), opaque: None }];
+        Self { parts, finish_reason, ..Self::default() }
     }
 
-    /// The text of the message, whatever its role.
+    /// The visible text of the reply; empty when the reply consists of calls alone.
     #[must_use]
-    pub fn content(&self) -> &str {
+    pub fn text(&self) -> String {
+        self.texts().collect()
+    }
+
+    /// The pieces of its visible text.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Text { text, .. } => Some(text.as_str()),
+            Part::Reasoning { .. } | Part::Call(_) => None,
+        })
+    }
+
+    /// The reasoning of the reply; empty where the provider shows none.
+    #[must_use]
+    pub fn reasoning(&self) -> String {
+        let pieces = self.parts.iter().filter_map(|part| match part {
+            Part::Reasoning { text, .. } => Some(text.as_str()),
+            Part::Text { .. } | Part::Call(_) => None,
+        });
+        pieces.collect()
+    }
+
+    /// Its calls, in order. A position here identifies a call: see [`Handle::call`].
+    pub fn calls(&self) -> impl DoubleEndedIterator<Item = &Call> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Call(call) => Some(call),
+            Part::Text { .. } | Part::Reasoning { .. } => None,
+        })
+    }
+
+    /// Its calls, mutable.
+    pub fn calls_mut(&mut self) -> impl Iterator<Item = &mut Call> {
+        self.parts.iter_mut().filter_map(|part| match part {
+            Part::Call(call) => Some(call),
+            Part::Text { .. } | Part::Reasoning { .. } => None,
+        })
+    }
+
+    /// Whether the model called a tool.
+    #[must_use]
+    pub fn has_calls(&self) -> bool {
+        self.calls().next().is_some()
+    }
+
+    /// Whether every call has its answer.
+    #[must_use]
+    pub fn is_answered(&self) -> bool {
+        self.calls().all(|call| call.answer.is_some())
+    }
+
+    /// Puts an answer into the slot of a call. Returns false where there is no such call, or its slot is filled.
+    pub fn fill(&mut self, call: usize, answer: Answer) -> bool {
+        let slot = self.calls_mut().nth(call).map(|call| &mut call.answer);
+        match slot {
+            Some(slot @ None) => {
+                *slot = Some(answer);
+                true
+            }
+            Some(Some(_)) | None => false,
+        }
+    }
+}
+
+impl Item {
+    /// The text if a person said it.
+    #[must_use]
+    pub fn said_by_person(&self) -> Option<&str> {
         match self {
-            Self::System { content } | Self::User { content, .. } => content,
-            Self::Assistant(message) => &message.content,
-            Self::Tool(message) => &message.content,
+            Self::Said(Said { text, author: Author::Person, .. }) => Some(text),
+            _ => None,
         }
     }
 
-    /// The pictures of the message.
+    /// The step, if it is one.
     #[must_use]
-    pub fn images(&self) -> &[Image] {
+    pub fn as_step(&self) -> Option<&Step> {
         match self {
-            Self::Tool(message) => &message.images,
-            Self::System { .. } | Self::User { .. } | Self::Assistant(_) => &[],
+            Self::Step(step) => Some(step),
+            Self::Said(_) | Self::Summary(_) => None,
         }
+    }
+
+    /// Every text of the item that a request holds: the user's text, the reply, the names and arguments of its
+    /// calls, their answers. Reasoning is excluded.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let (said, summary, parts) = match self {
+            Self::Said(said) => (Some(said), None, &[][..]),
+            Self::Summary(summary) => (None, Some(summary.text.as_str()), &[][..]),
+            Self::Step(step) => (None, None, step.parts.as_slice()),
+        };
+        said.into_iter().flat_map(Said::texts).chain(summary).chain(parts.iter().flat_map(Part::texts))
+    }
+
+    /// The pictures of its answers.
+    pub fn images(&self) -> impl Iterator<Item = &Image> {
+        let answers = self.as_step().into_iter().flat_map(Step::calls).filter_map(|call| call.answer.as_ref());
+        answers.flat_map(|answer| &answer.images)
+    }
+}
+
+impl Part {
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        let texts = match self {
+            Self::Text { text, .. } => [Some(text.as_str()), None, None],
+            Self::Reasoning { .. } => [None; 3],
+            Self::Call(Call { request, answer, .. }) => [
+                Some(request.name.as_str()),
+                Some(request.arguments.as_str()),
+                answer.as_ref().map(|answer| answer.content.as_str()),
+            ],
+        };
+        texts.into_iter().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(id: &str) -> Part {
+        let request = ToolCall { id: id.to_owned(), name: "grep".to_owned(), arguments: "{}".to_owned() };
+        Part::Call(Call { request, opaque: None, answer: None })
+    }
+
+    fn answer(content: &str) -> Answer {
+        Answer::of_text(content, CallStatus::Ok)
+    }
+
+    #[test]
+    fn a_slot_takes_one_answer() {
+        let mut step = Step { parts: vec![call("a"), call("b")], ..Step::default() };
+        assert!(step.fill(1, answer("first")));
+        assert!(!step.fill(1, answer("second")), "the first answer stands");
+        assert!(!step.fill(2, answer("nothing")), "there is no third call");
+        assert!(!step.is_answered());
+        assert!(step.fill(0, answer("x")));
+        assert!(step.is_answered());
     }
 }

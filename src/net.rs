@@ -1,4 +1,4 @@
-//! The one HTTP client: made when it is first needed, shared by every request of a process, so that connections live
+//! HTTP clients: made when they are first needed and shared by every request of a process, so that connections live
 //! from step to step.
 //!
 //! Nothing is paid for in advance: no client, no TLS provider, no certificate is loaded before the first request, and
@@ -6,6 +6,7 @@
 
 mod fetch;
 mod public;
+mod reuse;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -18,24 +19,38 @@ use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, ClientBuilder, Url};
 
 pub use fetch::{FetchError, FetchRules, Fetched};
+pub use reuse::SendError;
 
-/// What every request names itself.
+/// The name that every request gives.
 const USER_AGENT: &str = concat!("agent/", env!("CARGO_PKG_VERSION"));
+
+/// The variables that name proxies, with whether they are for TLS alone, for plain connections alone, or for both.
+const PROXIES: [(&[&str], Option<bool>); 3] = [
+    (&["HTTPS_PROXY", "https_proxy"], Some(true)),
+    (&["HTTP_PROXY", "http_proxy"], Some(false)),
+    (&["ALL_PROXY", "all_proxy"], None),
+];
 
 /// The way out of the process.
 #[derive(Debug, Default)]
 pub struct Net {
     roots: Option<PathBuf>,
+    /// The variables that name no proxy, with the reason.
+    broken_proxies: Vec<(&'static str, String)>,
     clients: Mutex<HashMap<Kind, Client>>,
+    served: reuse::Served,
 }
 
-/// Why no client could be made.
+/// The reason why no client could be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NetError {
     #[error("`{url}` is not an http:// or https:// address: {why}")]
     Address { url: String, why: String },
     #[error("SSL_CERT_FILE names {}, which cannot be used: {why}", path.display())]
     Roots { path: PathBuf, why: String },
+    /// Without the value: it may hold a password.
+    #[error("{variable} is not the address of a proxy: {why}. Write it like http://HOST:PORT")]
+    Proxy { variable: &'static str, why: String },
     #[error("the HTTP client cannot be set up: {0}")]
     Setup(String),
 }
@@ -48,16 +63,30 @@ struct Kind {
     connect_timeout: Duration,
 }
 
+impl Kind {
+    fn of(url: &Url, connect_timeout: Duration) -> Self {
+        Self { tls: url.scheme() == "https", loopback: is_loopback(url), connect_timeout }
+    }
+}
+
 impl Net {
-    /// `roots` is the PEM file that `SSL_CERT_FILE` names: its certificates are then trusted instead of the system's.
+    /// Takes the variables that it knows: `SSL_CERT_FILE` names a PEM file whose certificates are trusted instead of
+    /// the system's, and those of proxies are checked, as the client takes no notice of what it cannot read.
     #[must_use]
-    pub fn new(roots: Option<PathBuf>) -> Self {
-        Self { roots, clients: Mutex::default() }
+    pub fn new<'e>(variable: impl Fn(&str) -> Option<&'e str>) -> Self {
+        let broken = |name: &'static str| Some((name, mistake_in_proxy(variable(name)?)?));
+        let broken_proxies =
+            PROXIES.iter().flat_map(|(names, _)| *names).filter_map(|name| broken(name)).collect();
+        let roots = variable("SSL_CERT_FILE").map(PathBuf::from);
+        Self { roots, broken_proxies, ..Self::default() }
     }
 
     /// The client for requests to `url`. The same one is given for every address that can share it.
     pub fn client(&self, url: &Url, connect_timeout: Duration) -> Result<Client, NetError> {
-        let kind = Kind { tls: url.scheme() == "https", loopback: is_loopback(url), connect_timeout };
+        let kind = Kind::of(url, connect_timeout);
+        if !kind.loopback {
+            self.check_proxies(kind.tls)?;
+        }
         let mut clients = self.clients.lock().expect("no holder of the clients panics");
         if let Some(client) = clients.get(&kind) {
             return Ok(client.clone());
@@ -65,6 +94,20 @@ impl Net {
         let client = self.builder(kind)?.build().map_err(|error| NetError::Setup(causes(&error)))?;
         clients.insert(kind, client.clone());
         Ok(client)
+    }
+
+    /// Lets go of the client for requests to `url`, with its idle connections.
+    fn renew(&self, url: &Url, connect_timeout: Duration) {
+        self.clients.lock().expect("no holder of the clients panics").remove(&Kind::of(url, connect_timeout));
+    }
+
+    fn check_proxies(&self, tls: bool) -> Result<(), NetError> {
+        let serves =
+            |name: &str| PROXIES.iter().any(|(names, of)| names.contains(&name) && of.is_none_or(|of| of == tls));
+        match self.broken_proxies.iter().find(|(name, _)| serves(name)) {
+            Some((variable, why)) => Err(NetError::Proxy { variable, why: why.clone() }),
+            None => Ok(()),
+        }
     }
 
     /// A client that connects to these addresses and to nothing else, whatever the name of the host says meanwhile.
@@ -134,8 +177,23 @@ pub fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     parts.join(": ")
 }
 
+/// Why a text is not the address of a proxy. Without a scheme it is one for http.
+fn mistake_in_proxy(text: &str) -> Option<String> {
+    const SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
+    let url = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    match Url::parse(&url) {
+        Err(error) => Some(error.to_string()),
+        Ok(url) if !SCHEMES.contains(&url.scheme()) => Some(format!("the scheme is `{}`", url.scheme())),
+        Ok(url) => (!url.has_host()).then(|| "it names no host".to_owned()),
+    }
+}
+
 fn read_roots(path: &PathBuf) -> Result<Vec<Certificate>, NetError> {
     let wrong = |why: String| NetError::Roots { path: path.clone(), why };
+    let data = path.metadata().map_err(|error| wrong(error.to_string()))?;
+    if !data.is_file() {
+        return Err(wrong("it is not a regular file".to_owned()));
+    }
     let pem = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
     let roots = Certificate::from_pem_bundle(&pem).map_err(|error| wrong(causes(&error)))?;
     if roots.is_empty() { Err(wrong("it holds no certificate".to_owned())) } else { Ok(roots) }
@@ -180,8 +238,33 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_proxy_is_an_error_for_the_connections_that_it_is_meant_for() {
+        for (text, good) in [
+            ("proxy.example:3128", true),
+            ("http://user:pass@proxy.example:3128", true),
+            ("socks5h://127.0.0.1:9050", true),
+            ("http://a:b:c", false),
+            ("http://host:99999", false),
+            ("http://[::1", false),
+            ("ftp://proxy.example", false),
+            ("http://", false),
+        ] {
+            assert_eq!(mistake_in_proxy(text).is_none(), good, "{text}");
+        }
+        let net = Net::new(|name| (name == "https_proxy").then_some("http://user:word@a:b:c"));
+        let client = |url: &str| net.client(&parse_url(url).expect("an address"), Duration::from_secs(1));
+        let error = client("https://example.com").expect_err("no proxy").to_string();
+        assert!(
+            error.starts_with("https_proxy is not the address of a proxy") && !error.contains("word"),
+            "{error}"
+        );
+        client("http://example.com").expect("it is for TLS alone");
+        client("https://localhost").expect("a server on this machine is behind no proxy");
+    }
+
+    #[test]
     fn a_missing_certificate_file_is_named() {
-        let net = Net::new(Some(PathBuf::from("/nowhere/roots.pem")));
+        let net = Net::new(|name| (name == "SSL_CERT_FILE").then_some("/nowhere/roots.pem"));
         let url = parse_url("https://example.com").expect("an address");
         let error = net.client(&url, Duration::from_secs(1)).expect_err("no such file");
         assert!(error.to_string().starts_with("SSL_CERT_FILE names /nowhere/roots.pem, which cannot be used"));

@@ -1,5 +1,5 @@
-//! What a tool gives back: data for programs, an observation for the model, one line for a person; or an error
-//! that says whether trying again can help. And in which shape the model is to read it.
+//! The result of a tool: data for programs, an observation for the model, one line for a person; or an error that
+//! says whether trying again can help. Also the formats in which the model reads it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,23 +12,86 @@ use crate::image::Image;
 pub struct ToolOutput {
     /// The result as data. Scripts read it as `results[-1].result`; the format `raw` gives it to the model.
     pub result: Value,
-    /// What the model reads under `concise`: what bears on its next decision, as the tool sees it.
+    /// The text that the model reads under `concise`: the facts that its next decision needs, as the tool sees it.
     pub observation: String,
-    /// One line, without the tool's name: `42 lines`, `exit 0`. For the person who watches, and for the model under
-    /// `standard`. Lines that follow the first are for the person alone, who sees them below it.
+    /// One line, without the tool's name: `42 lines`, `exit 0`. For the person at the screen, and for the model
+    /// under `standard`. Further lines are for the person alone, shown below the first.
     pub summary: String,
     /// True when the observation leaves something out.
     pub truncated: bool,
-    /// What `recall` reads the whole text by, where the tool kept it.
-    pub spill_id: Option<String>,
+    /// The text that the observation leaves out, where the tool gave it to the spill store.
+    pub kept: Option<Kept>,
     /// Pictures that the model is shown beside the observation.
     pub images: Vec<Image>,
-    /// Keys of the session's state that change; `null` removes one.
+    /// Changed keys of the session's state; `null` removes a key.
     pub state_update: Map<String, Value>,
-    /// A point that the session can be told to return to, where the tool made one.
-    pub checkpoint: Option<String>,
-    /// For whoever debugs. Never sent to the model, in no format.
+    /// The skill whose instructions or file the observation holds.
+    pub skill: Option<String>,
+    /// Data for debugging. Never sent to the model, in any format.
     pub metadata: Map<String, Value>,
+}
+
+/// What became of a long text that was given to the spill store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kept {
+    /// `recall` reads all of it.
+    Whole {
+        id: String,
+    },
+    /// `recall` reads its first bytes.
+    Beginning {
+        id: String,
+        bytes: u64,
+        why: Lost,
+    },
+    Nothing(Lost),
+}
+
+/// Why a text was not kept, or not to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lost {
+    /// The limits of the store, or the disk, left no room.
+    Full,
+    /// The disk failed.
+    Failed,
+}
+
+impl Kept {
+    /// The handle by which `recall` reads it.
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        match self {
+            Self::Whole { id } | Self::Beginning { id, .. } => Some(id),
+            Self::Nothing(_) => None,
+        }
+    }
+
+    /// The handle, where it reads the whole.
+    #[must_use]
+    pub fn id_of_whole(&self) -> Option<&str> {
+        self.id().filter(|_| matches!(self, Self::Whole { .. }))
+    }
+
+    /// What can be read, for the model: `recall id=r1 reads the whole`.
+    #[must_use]
+    pub fn notice(&self) -> String {
+        match self {
+            Self::Whole { id } => format!("recall id={id} reads the whole"),
+            Self::Beginning { id, bytes, why } => {
+                format!("recall id={id} reads the first {bytes} bytes; {}", why.notice())
+            }
+            Self::Nothing(why) => why.notice().to_owned(),
+        }
+    }
+}
+
+impl Lost {
+    fn notice(self) -> &'static str {
+        match self {
+            Self::Full => "the rest is not kept: the store is full",
+            Self::Failed => "the rest is not kept: the disk failed",
+        }
+    }
 }
 
 /// How much of a result the model reads.
@@ -40,17 +103,17 @@ pub enum ResponseFormat {
     Concise,
     /// Status and summary as well.
     Standard,
-    /// Everything, with what changes from call to call (id, duration): for debugging.
+    /// Everything, including values that change from call to call (id, duration): for debugging.
     Detailed,
     /// The data as the tool returned it, unprocessed.
     Raw,
 }
 
-/// How it is written down.
+/// How a result is written for the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Encoding {
-    /// As it is, between two tags.
+    /// Plain text between two tags.
     #[default]
     Text,
     /// One line of JSON.
@@ -69,18 +132,18 @@ pub struct ToolError {
     pub message: String,
 }
 
-/// What a failure means for whoever may try again.
+/// The kind of a failure. Says whether trying again can help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolErrorKind {
     /// The arguments were wrong: the same call fails again.
     Parameter,
-    /// The world was in the way (a missing file, a failed command): another call may succeed.
+    /// The environment caused the failure (a missing file, a failed command): another call may succeed.
     Permanent,
     /// The same call may succeed later.
     Transient,
-    /// The call took longer than it may.
+    /// The call exceeded its time limit.
     Timeout,
-    /// What every such call was promised (the sandbox) is not to be had: the run ends.
+    /// A guarantee of every such call (the sandbox) is unavailable: the run ends.
     Unavailable,
 }
 
@@ -93,7 +156,7 @@ impl ToolOutput {
 }
 
 impl ToolError {
-    /// A failure of this kind, in words for the model.
+    /// A failure of this kind, with a message for the model.
     pub fn new(kind: ToolErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
@@ -103,7 +166,7 @@ impl ToolError {
         Self::new(ToolErrorKind::Parameter, message)
     }
 
-    /// The call was sound, but the world was in the way.
+    /// The call was valid, but the environment made it fail.
     pub fn permanent(message: impl Into<String>) -> Self {
         Self::new(ToolErrorKind::Permanent, message)
     }

@@ -15,7 +15,7 @@ pub fn width() -> Option<usize> {
     size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0)
 }
 
-/// Waits until standard input, whatever it is, has something to read or has ended; for ever without `patience`.
+/// Waits until standard input, of any kind, is readable or has ended; forever without `patience`.
 /// `false`: nothing came in time.
 #[cfg(unix)]
 #[must_use]
@@ -25,8 +25,20 @@ pub fn stdin_ready(patience: Option<Duration>) -> bool {
 
     let stdin = io::stdin();
     let timeout = patience.map_or(PollTimeout::NONE, |time| time.try_into().unwrap_or(PollTimeout::MAX));
-    // What goes wrong here is said better by the read that follows.
+    // The read that follows reports an error better.
     poll(&mut [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)], timeout).map_or(true, |ready| ready > 0)
+}
+
+/// Whether standard input is a pipe that holds nothing and that nobody can write to any more.
+#[cfg(unix)]
+#[must_use]
+pub fn stdin_is_spent() -> bool {
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+    use std::os::fd::AsFd;
+
+    let stdin = io::stdin();
+    let mut asked = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+    poll(&mut asked, PollTimeout::ZERO).is_ok() && asked[0].revents() == Some(PollFlags::POLLHUP)
 }
 
 /// Where it cannot be asked, the read that follows waits.

@@ -1,4 +1,4 @@
-//! Text that came from outside, made fit to be shown, cut or compared.
+//! Functions that make untrusted text safe to show, cut it, or compare it.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -21,8 +21,9 @@ pub fn tail(text: &str, bytes: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
 }
 
-/// `text` with whatever could move a cursor, colour a screen or reorder a line made visible: control characters as
-/// their pictures (`␛`), bidirectional controls, line separators and tag characters as `<U+202E>`. Line feeds and tabs stay.
+/// `text` with every character made visible that could move a cursor, colour a screen or reorder a line: control
+/// characters as their pictures (`␛`), bidirectional controls, line separators and tag characters as `<U+202E>`.
+/// Line feeds and tabs stay.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
@@ -43,13 +44,10 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A file's name as one word of a list: made visible, line feeds and tabs included, so that it cannot make up others.
+/// Whether [`visible`] leaves a character as it is.
 #[must_use]
-pub fn name(name: &str) -> Cow<'_, str> {
-    match visible(name) {
-        shown if shown.contains(['\n', '\t']) => shown.replace('\n', "\u{240a}").replace('\t', "\u{2409}").into(),
-        shown => shown,
-    }
+pub fn is_safe(c: char) -> bool {
+    !is_unsafe(c)
 }
 
 fn is_unsafe(c: char) -> bool {
@@ -62,17 +60,17 @@ fn is_unsafe(c: char) -> bool {
         | '\u{061c}'
         | '\u{2028}'
         | '\u{2029}'
-        // They show nothing and can spell out sentences.
+        // They are invisible and can spell out sentences.
         | '\u{e0000}'..='\u{e007f}' => true,
         c => c.is_control(),
     }
 }
 
-/// `text` on one line, made visible, and at most `width` terminal columns wide (a CJK character takes two): for lists
-/// and progress. What does not fit is cut, with `…` as the last column.
+/// `text` on one line, made visible, and at most `width` terminal columns wide (a CJK character takes two): for
+/// lists and progress. Longer text is cut, with `…` as the last column.
 #[must_use]
 pub fn one_line(text: &str, width: usize) -> String {
-    // No script needs so many bytes for a column: the rest of a long text is never looked at.
+    // No script needs this many bytes for a column: the rest of a long text is never examined.
     const BYTES_PER_COLUMN: usize = 64;
     let start = head(text, width.saturating_add(1).saturating_mul(BYTES_PER_COLUMN));
     let mut line = String::new();
@@ -98,7 +96,7 @@ pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
     let mut end = 0;
     for (at, c) in text.char_indices() {
         used += UnicodeWidthChar::width(c).unwrap_or(0);
-        // One column is kept for the mark.
+        // One column is reserved for the mark.
         if used + 1 > width {
             break;
         }
@@ -108,8 +106,8 @@ pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(if width == 0 { String::new() } else { format!("{kept}…") })
 }
 
-/// `text` with lines that are wider than `width` columns broken between words. What goes on is indented to the second
-/// column of a table row (what follows two spaces), if there is one near. A word that is wider stays whole.
+/// `text` with lines wider than `width` columns broken between words. Continued lines are indented to the second
+/// column of a table row (the text after two spaces), if there is one near. A wider word stays whole.
 #[must_use]
 pub fn fold(text: &str, width: usize) -> Cow<'_, str> {
     if text.lines().all(|line| columns(line) <= width) {
@@ -154,15 +152,15 @@ impl Glob {
     /// For names and words: `*` is any text.
     ///
     /// # Errors
-    /// What is wrong with the pattern.
+    /// A message about the invalid pattern.
     pub fn word(pattern: &str) -> Result<Self, String> {
         Self::new(pattern, false)
     }
 
-    /// For paths: `*` stays in its directory, `**` does not.
+    /// For paths: `*` stays within one directory, `**` does not.
     ///
     /// # Errors
-    /// What is wrong with the pattern.
+    /// A message about the invalid pattern.
     pub fn path(pattern: &str) -> Result<Self, String> {
         Self::new(pattern, true)
     }
@@ -184,7 +182,7 @@ impl Glob {
     }
 }
 
-/// `text` in the form in which compatible characters are the same ones (NFKC).
+/// `text` normalised so that compatible characters are equal (NFKC).
 #[must_use]
 pub fn nfkc(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
@@ -193,7 +191,7 @@ pub fn nfkc(text: &str) -> Cow<'_, str> {
     ComposingNormalizerBorrowed::new_nfkc().normalize(text)
 }
 
-/// Whether this is a letter or a number of any script. A mark that only stands on letters is neither.
+/// Whether this is a letter or a number of any script. Combining marks are neither.
 #[must_use]
 pub fn is_letter_or_number(c: char) -> bool {
     c.is_ascii_alphanumeric()
@@ -211,13 +209,13 @@ pub fn is_letter_or_number(c: char) -> bool {
             ))
 }
 
-/// How much of two lines is the same, from 0 (nothing) to 1 (all), by the pairs of letters that both hold.
+/// The similarity of two lines, from 0 (nothing in common) to 1 (equal), by the letter pairs that both contain.
 #[must_use]
 pub fn likeness(a: &str, b: &str) -> f64 {
     strsim::sorensen_dice(a, b)
 }
 
-/// The candidates nearest to `name`, best first, at most three; none when nothing is near.
+/// The candidates most similar to `name`, best first, at most three; empty when none is similar.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     const NEAR: f64 = 0.7;
     let mut scored: Vec<(f64, &str)> = candidates
@@ -229,13 +227,13 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     scored.into_iter().take(3).map(|(_, candidate)| candidate).collect()
 }
 
-/// A word as a POSIX shell reads it back, whatever it holds: nothing in it is syntax, nor makes it a keyword.
+/// Quotes a word for a POSIX shell: nothing in it is syntax or makes it a keyword.
 #[must_use]
 pub fn shell_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The same as a person would type it: quoted only where that changes something.
+/// Quotes a word as a person would: only where that makes a difference.
 #[must_use]
 pub fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);

@@ -6,6 +6,9 @@ use std::collections::HashSet;
 use tiktoken_rs::CoreBPE;
 use tiktoken_rs::tokenizer::{Tokenizer, get_tokenizer};
 
+/// Bytes of a token, as an estimate: what turns a limit in tokens into one in bytes.
+pub const BYTES_PER_TOKEN: usize = 4;
+
 /// Tokens of `text`, estimated without a tokenizer: a token per four bytes, except that a character of Chinese,
 /// Japanese or Korean counts as one token and one outside the basic plane (an emoji) as two. Within a fifth of the
 /// truth for prose and code; always marked as an estimate where it is shown.
@@ -37,12 +40,12 @@ pub fn quarters(bytes: &[u8]) -> u64 {
 
 /// A vocabulary that can be counted exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoding {
+pub enum Vocabulary {
     O200k,
     Cl100k,
 }
 
-impl Encoding {
+impl Vocabulary {
     /// The vocabulary of a model, by the provider's name for it; `None` where it is not public.
     #[must_use]
     pub fn of_model(id: &str) -> Option<Self> {
@@ -66,7 +69,7 @@ impl Encoding {
 ///
 /// The first call loads the tables (about 0.2 s and 45 MiB): for `/context`, never on the way to a request.
 #[must_use]
-pub fn count(text: &str, encoding: Encoding) -> u64 {
+pub fn count(text: &str, encoding: Vocabulary) -> u64 {
     // The splitter's regex engine runs out of stack on about a megabyte of white space, and merging the bytes of one
     // long word takes time by the square of its length; pieces keep it far from both. A cut costs a token at most.
     const PIECE: usize = 8 * 1024;
@@ -117,23 +120,23 @@ mod tests {
 
     #[test]
     fn exact_counts() {
-        assert_eq!(count("hello world", Encoding::O200k), 2);
+        assert_eq!(count("hello world", Vocabulary::O200k), 2);
         // A special mark is text, not one token.
-        assert!(count("<|endoftext|>", Encoding::O200k) > 1);
+        assert!(count("<|endoftext|>", Vocabulary::O200k) > 1);
         // White space over several pieces.
-        assert!(count(&" ".repeat(150_000), Encoding::O200k) > 0);
+        assert!(count(&" ".repeat(150_000), Vocabulary::O200k) > 0);
     }
 
     #[test]
     fn vocabularies_by_model() {
         for (id, encoding) in [
-            ("gpt-5-mini", Some(Encoding::O200k)),
-            ("openai/gpt-4o", Some(Encoding::O200k)),
-            ("gpt-oss-20b", Some(Encoding::O200k)),
-            ("gpt-4", Some(Encoding::Cl100k)),
+            ("gpt-5-mini", Some(Vocabulary::O200k)),
+            ("openai/gpt-4o", Some(Vocabulary::O200k)),
+            ("gpt-oss-20b", Some(Vocabulary::O200k)),
+            ("gpt-4", Some(Vocabulary::Cl100k)),
             ("deepseek-chat", None),
         ] {
-            assert_eq!(Encoding::of_model(id), encoding, "{id}");
+            assert_eq!(Vocabulary::of_model(id), encoding, "{id}");
         }
     }
 }

@@ -1,19 +1,29 @@
-//! JSON Schemas: compiled once, and what does not match told in sentences that a model can act upon. The one door to
-//! `jsonschema`.
+//! JSON Schemas: compiled once; mistakes become sentences that a model can act upon. The one door to `jsonschema`.
 
+use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use jsonschema::paths::LocationSegment;
+use jsonschema::{JsonType, JsonTypeSet, ValidationError};
 use serde_json::Value;
 
+use crate::text;
+
 /// A compiled JSON Schema.
-pub struct Validator(jsonschema::Validator);
+pub struct Validator {
+    compiled: jsonschema::Validator,
+    schema: Value,
+}
 
 impl Validator {
     /// # Errors
     /// Why this is no valid JSON Schema.
     pub fn new(schema: &Value) -> Result<Self, String> {
-        jsonschema::validator_for(schema).map(Self).map_err(|error| match error.instance_path().as_str() {
-            "" => error.to_string(),
-            path => format!("{path}: {error}"),
-        })
+        match jsonschema::validator_for(schema) {
+            Ok(compiled) => Ok(Self { compiled, schema: schema.clone() }),
+            Err(error) => Err(match error.instance_path().as_str() {
+                "" => error.to_string(),
+                path => format!("{path}: {error}"),
+            }),
+        }
     }
 
     /// Checks a value. `what` begins the sentence: `The arguments do`.
@@ -21,34 +31,191 @@ impl Validator {
     /// # Errors
     /// All mistakes, one a line: path, what was expected, what was given.
     pub fn check(&self, what: &str, value: &Value) -> Result<(), String> {
-        let mistakes: Vec<String> = self
-            .0
-            .iter_errors(value)
-            .map(|error| {
-                let path = error.instance_path().to_string();
-                let place = path.strip_prefix('/').map_or("the whole".to_owned(), |path| format!("`{path}`"));
-                format!("- {place}: {error}")
-            })
-            .collect();
+        let mistakes: Vec<String> =
+            self.compiled.iter_errors(value).flat_map(|error| self.lines(&error)).collect();
         if mistakes.is_empty() { Ok(()) } else { Err(format!("{what} not match:\n{}", mistakes.join("\n"))) }
     }
+
+    fn lines(&self, error: &ValidationError<'_>) -> Vec<String> {
+        let at = path(error);
+        let line = |at: &str, mistake: &str| match at {
+            "" => format!("- the whole: {mistake}"),
+            at => format!("- `{}`: {mistake}", text::visible(at)),
+        };
+        match error.kind() {
+            Kind::Required { property } => {
+                vec![line(&below(&at, property.as_str().unwrap_or_default()), "required, but missing")]
+            }
+            Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+                let mistake = match self.names_beside(error) {
+                    names if names.is_empty() => "unknown".to_owned(),
+                    names => format!("unknown; expected one of {}", names.join(", ")),
+                };
+                unexpected.iter().map(|name| line(&below(&at, name), &mistake)).collect()
+            }
+            _ => vec![line(&at, &mistake(error))],
+        }
+    }
+
+    /// The names that the schema lists where it refuses others.
+    fn names_beside(&self, error: &ValidationError<'_>) -> Vec<&str> {
+        let parent = error.schema_path().as_str().rsplit_once('/').map_or("", |(parent, _)| parent);
+        let properties = self.schema.pointer(parent).and_then(|schema| schema["properties"].as_object());
+        properties.into_iter().flat_map(serde_json::Map::keys).map(String::as_str).collect()
+    }
+}
+
+/// `items[0].status`; empty for the whole.
+fn path(error: &ValidationError<'_>) -> String {
+    error.instance_path().iter().fold(String::new(), |path, segment| match segment {
+        LocationSegment::Property(name) => below(&path, &name),
+        LocationSegment::Index(index) => format!("{path}[{index}]"),
+    })
+}
+
+fn below(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+/// One mistake: what was expected, and what was given.
+fn mistake(error: &ValidationError<'_>) -> String {
+    let given = shown(error.instance());
+    let expected = match error.kind() {
+        Kind::Type { kind: TypeKind::Single(one) } => one_of_types(JsonTypeSet::from(*one)),
+        Kind::Type { kind: TypeKind::Multiple(several) } => one_of_types(*several),
+        Kind::Enum { options } => match options.as_array() {
+            Some(options) => format!("one of {}", listed(options)),
+            None => options.to_string(),
+        },
+        Kind::Constant { expected_value } => expected_value.to_string(),
+        Kind::Minimum { limit } => format!("at least {limit}"),
+        Kind::Maximum { limit } => format!("at most {limit}"),
+        Kind::ExclusiveMinimum { limit } => format!("more than {limit}"),
+        Kind::ExclusiveMaximum { limit } => format!("less than {limit}"),
+        Kind::MultipleOf { multiple_of } => format!("a multiple of {multiple_of}"),
+        Kind::MinLength { limit } => format!("at least {}", counted(*limit, "character")),
+        Kind::MaxLength { limit } => format!("at most {}", counted(*limit, "character")),
+        Kind::MinItems { limit } => format!("at least {}", counted(*limit, "item")),
+        Kind::MaxItems { limit } => format!("at most {}", counted(*limit, "item")),
+        Kind::AdditionalItems { limit } => format!("at most {}", counted(*limit as u64, "item")),
+        Kind::MinProperties { limit } => format!("at least {}", counted(*limit, "field")),
+        Kind::MaxProperties { limit } => format!("at most {}", counted(*limit, "field")),
+        Kind::Pattern { pattern } => format!("text that matches the regular expression {pattern}"),
+        Kind::Format { format } => format!("text in the format {format}"),
+        Kind::UniqueItems => "a list in which no item stands twice".to_owned(),
+        Kind::FalseSchema => "nothing here".to_owned(),
+        Kind::PropertyNames { error } => format!("other names: {}", mistake(error)),
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => return no_form(&given, context),
+        Kind::OneOfMultipleValid { .. } => {
+            "exactly one of several forms to match, and more than one does".to_owned()
+        }
+        other => format!("a value that `{}` of the schema allows", other.keyword()),
+    };
+    format!("expected {expected}, got {given}")
+}
+
+/// A value that has none of several forms: the first mistake under each.
+fn no_form(given: &str, forms: &[Vec<ValidationError<'_>>]) -> String {
+    let mut reasons: Vec<String> = Vec::new();
+    for first in forms.iter().filter_map(|mistakes| mistakes.first()) {
+        let reason = match (path(first).as_str(), first.kind()) {
+            (at, Kind::Required { property }) => {
+                format!("`{}` is missing", below(at, property.as_str().unwrap_or_default()))
+            }
+            ("", _) => mistake(first),
+            (at, _) => format!("`{at}`: {}", mistake(first)),
+        };
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    format!("expected one of {} forms, got {given}: {}", forms.len(), reasons.join("; or "))
+}
+
+fn one_of_types(types: JsonTypeSet) -> String {
+    let names: Vec<&str> = types
+        .iter()
+        .map(|of| match of {
+            JsonType::Null => "null",
+            JsonType::Boolean => "true or false",
+            JsonType::Integer => "an integer",
+            JsonType::Number => "a number",
+            JsonType::String => "a string",
+            JsonType::Array => "a list",
+            JsonType::Object => "an object",
+        })
+        .collect();
+    names.join(" or ")
+}
+
+/// A value in few words: the model knows what it sent.
+fn shown(value: &Value) -> String {
+    const MOST_BYTES: usize = 80;
+    match value {
+        Value::Array(items) => format!("a list of {}", counted(items.len() as u64, "item")),
+        Value::Object(_) => "an object".to_owned(),
+        Value::String(text) if text.len() > MOST_BYTES => {
+            format!("{}…", Value::from(text::head(text, MOST_BYTES)).to_string().trim_end_matches('"'))
+        }
+        plain => plain.to_string(),
+    }
+}
+
+fn listed(values: &[Value]) -> String {
+    values.iter().map(Value::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::Validator;
+    use super::*;
 
     #[test]
     fn a_mistake_names_path_expected_and_given() {
-        let schema = json!({"type": "object", "required": ["path"], "additionalProperties": false,
-            "properties": {"path": {"type": "string"}, "limit": {"type": "integer"}}});
-        let validator = Validator::new(&schema).expect("the schema is sound");
-        let text =
-            validator.check("The arguments do", &json!({"limit": "ten", "extra": 1})).expect_err("three mistakes");
-        for part in ["`limit`", "\"ten\"", "integer", "path", "required", "extra"] {
-            assert!(text.contains(part), "{part} in {text}");
+        let table = [
+            (json!({"type": "integer"}), json!("ten"), "- the whole: expected an integer, got \"ten\""),
+            (json!({"type": ["string", "null"]}), json!(true), "- the whole: expected null or a string, got true"),
+            (
+                json!({"required": ["path"], "properties": {"path": {}, "limit": {}}, "additionalProperties": false}),
+                json!({"pth": 1}),
+                "- `pth`: unknown; expected one of path, limit\n- `path`: required, but missing",
+            ),
+            (json!({"additionalProperties": false, "properties": {}}), json!({"a": 1}), "- `a`: unknown"),
+            (json!({"properties": {"a": false}}), json!({"a": 1}), "- `a`: expected nothing here, got 1"),
+            (
+                json!({"properties": {"a": {"items": {"properties": {"b": {"maximum": 3}}}}}}),
+                json!({"a": [{}, {"b": 4}]}),
+                "- `a[1].b`: expected at most 3, got 4",
+            ),
+            (json!({"maxItems": 1}), json!([1, 2]), "- the whole: expected at most 1 item, got a list of 2 items"),
+            (json!({"const": 3}), json!({}), "- the whole: expected 3, got an object"),
+            (
+                json!({"pattern": "^a"}),
+                json!("b"),
+                "- the whole: expected text that matches the regular expression ^a, got \"b\"",
+            ),
+            (
+                json!({"anyOf": [{"type": "string"}, {"required": ["id"], "type": "object"}]}),
+                json!({}),
+                "- the whole: expected one of 2 forms, got an object: expected a string, got an object; or `id` is missing",
+            ),
+        ];
+        for (schema, value, expected) in table {
+            let validator = Validator::new(&schema).expect("the schema is sound");
+            let text = validator.check("The arguments do", &value).expect_err("a mistake");
+            assert_eq!(text.strip_prefix("The arguments do not match:\n"), Some(expected), "{value} by {schema}");
         }
+    }
+
+    #[test]
+    fn a_long_text_is_quoted_in_part() {
+        let validator = Validator::new(&json!({"type": "integer"})).expect("the schema is sound");
+        let text = validator.check("The arguments do", &json!("x".repeat(10_000))).expect_err("a mistake");
+        assert!(text.len() < 200 && text.ends_with("xxx…"), "{text}");
     }
 }

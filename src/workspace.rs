@@ -1,14 +1,12 @@
-//! The directory that a run works in: how names become paths, what lies inside, and what has been read.
+//! The directory that a run works in: how names become paths, and what lies inside.
 //!
 //! Every path that a model writes goes through [`Workspace::resolve`], which follows symbolic links before it says
 //! whether the target is inside.
 
-use std::collections::HashMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Mutex;
 
-use sha2::{Digest, Sha256};
+use crate::file_name;
 
 /// The workspace of a run.
 #[derive(Debug, Clone)]
@@ -69,10 +67,16 @@ impl Workspace {
         head.trim().strip_prefix("ref: refs/heads/").map(str::to_owned)
     }
 
-    /// Where `path` (relative to the workspace, or absolute) leads, links followed. What does not exist yet is
+    /// Where a path as a model writes it leads: relative to the workspace or absolute, and quoted where it needs to be.
+    #[must_use]
+    pub fn resolve(&self, written: &str) -> Resolved {
+        self.resolve_path(&file_name::read(written))
+    }
+
+    /// Where `path` (relative to the workspace, or absolute) leads, links followed. A path that does not exist yet is
     /// resolved through its nearest existing parent.
     #[must_use]
-    pub fn resolve(&self, path: &str) -> Resolved {
+    pub fn resolve_path(&self, path: &Path) -> Resolved {
         let path = follow(&normal(&self.root.join(path)));
         let inside = path.starts_with(&self.root);
         Resolved { path, inside }
@@ -81,19 +85,26 @@ impl Workspace {
     /// Whether a write to `path` could decide what runs later, or what is allowed: git's own files, the project's
     /// configuration and skills of this program and of others.
     #[must_use]
-    pub fn is_protected(&self, path: &str) -> bool {
+    pub fn is_protected(&self, path: &Path) -> bool {
         const PROTECTED: [&str; 6] = [".git", ".agent", ".agents", ".claude", "git~1", "agent~1"];
-        let target = self.resolve(path).path;
+        let target = self.resolve_path(path).path;
         target.components().any(|part| PROTECTED.contains(&folded(&part.as_os_str().to_string_lossy()).as_str()))
     }
 
-    /// How to name `path` to a model or a person: relative where it lies inside.
+    /// The name of `path` for a model or a person: relative where it lies inside, quoted where it needs to be, so that
+    /// [`Workspace::resolve`] takes it back.
     #[must_use]
     pub fn display(&self, path: &Path) -> String {
+        file_name::written(self.relative(path)).into_owned()
+    }
+
+    /// `path` from the workspace on, where it lies inside.
+    #[must_use]
+    pub fn relative<'a>(&self, path: &'a Path) -> &'a Path {
         match path.strip_prefix(&self.root) {
-            Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
-            Ok(rest) => rest.to_string_lossy().into_owned(),
-            Err(_) => path.to_string_lossy().into_owned(),
+            Ok(rest) if rest.as_os_str().is_empty() => Path::new("."),
+            Ok(rest) => rest,
+            Err(_) => path,
         }
     }
 }
@@ -142,43 +153,5 @@ fn follow(path: &Path) -> PathBuf {
     match (path.parent(), path.file_name()) {
         (Some(parent), Some(name)) => follow(parent).join(name),
         _ => path,
-    }
-}
-
-/// Which files this session has read or written, and what they held then: a file that was never read, or that
-/// changed since, is not overwritten.
-#[derive(Debug, Default)]
-pub struct Ledger {
-    seen: Mutex<HashMap<PathBuf, [u8; 32]>>,
-}
-
-/// What the ledger says of a file about to be overwritten.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Familiarity {
-    /// Its content is what the session last saw.
-    Current,
-    /// It has changed since.
-    Changed,
-    /// The session has never seen it.
-    Unseen,
-}
-
-impl Ledger {
-    /// Remembers that `content` is what `path` held.
-    pub fn remember(&self, path: &Path, content: &[u8]) {
-        let digest = Sha256::digest(content).into();
-        self.seen.lock().expect("no holder of the ledger panics").insert(path.to_path_buf(), digest);
-    }
-
-    /// Compares what `path` holds now with what was seen.
-    #[must_use]
-    pub fn familiarity(&self, path: &Path, content: &[u8]) -> Familiarity {
-        let seen = self.seen.lock().expect("no holder of the ledger panics");
-        let now: [u8; 32] = Sha256::digest(content).into();
-        match seen.get(path) {
-            None => Familiarity::Unseen,
-            Some(then) if *then == now => Familiarity::Current,
-            Some(_) => Familiarity::Changed,
-        }
     }
 }

@@ -1,7 +1,7 @@
-//! The one door to YAML. Two readings of the same language: [`parse`] gives typed values (front matter, data files),
-//! [`tree`] keeps line and column of every key and value, for layered files whose mistakes must point somewhere.
+//! The one door to YAML. There are two parsers: [`parse`] returns typed values (front matter, data files),
+//! [`tree`] keeps line and column of every key and value, for layered files whose mistakes need a place.
 //!
-//! Both refuse what could exhaust memory or time: long texts, deep nesting, aliases that multiply.
+//! Both refuse input that could exhaust memory or time: long texts, deep nesting, multiplying aliases.
 
 mod node;
 mod typed;
@@ -15,16 +15,16 @@ use serde::de::DeserializeOwned;
 pub use node::{Form, Key, Node, Place, Plain, Scalar, Tree};
 pub use typed::NodeError;
 
-/// The longest text that is read, in bytes.
+/// The longest accepted text, in bytes.
 pub const LONGEST: usize = 1024 * 1024;
 const DEEPEST: usize = 64;
 const MOST_NODES: usize = 100_000;
 
-/// What is wrong with a YAML text, and where.
+/// A YAML error with its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct YamlError {
-    /// Without the place.
+    /// The message, without the place.
     pub message: String,
     /// 1-based, where known.
     pub line: Option<usize>,
@@ -32,7 +32,7 @@ pub struct YamlError {
     pub column: Option<usize>,
 }
 
-/// Reads one document into `T`. Merge keys (`<<`) are followed; a key that stands twice is an error.
+/// Parses one document into `T`. Merge keys (`<<`) are applied; a duplicate key is an error.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
     let text = guarded(text)?;
     let mut document: serde_yaml::Value = serde_yaml::from_str(text).map_err(|error| typed_error(&error))?;
@@ -40,30 +40,30 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
         document.apply_merge().map_err(|error| typed_error(&error))?;
         return serde_yaml::from_value(document).map_err(|error| typed_error(&error));
     }
-    // Where a value does not fit, the text is read once more: only then do errors know their line.
+    // Where a value does not fit, the text is parsed again: only then do errors know their line.
     serde_yaml::from_value(document).or_else(|_| serde_yaml::from_str(text)).map_err(|error| typed_error(&error))
 }
 
 /// Writes a value as one document.
 ///
 /// # Errors
-/// When the value has a form that YAML cannot hold (a map with maps as keys).
+/// When YAML cannot express the value (a map with maps as keys).
 pub fn write<T: Serialize>(value: &T) -> Result<String, YamlError> {
     serde_yaml::to_string(value).map_err(|error| typed_error(&error))
 }
 
-/// Reads one document with the place of every key and value; `source` is copied into each [`Place`]. An empty
+/// Parses one document with the place of every key and value; `source` is copied into each [`Place`]. An empty
 /// text is an empty mapping.
 ///
 /// # Errors
-/// The first syntax error, or every key that stands twice.
+/// The first syntax error, or every duplicate key.
 pub fn tree(text: &str, source: u16) -> Result<Node, Vec<YamlError>> {
     let (node, duplicates) = tree_of_firsts(text, source).map_err(|error| vec![error])?;
     if duplicates.is_empty() { Ok(node) } else { Err(duplicates) }
 }
 
-/// The same for a reader that goes on to look for other mistakes: of a key that stands twice the first counts, and
-/// each further one is told.
+/// Parses like [`tree`], for a caller that looks for further mistakes: the first of duplicate keys counts, and the
+/// others are returned as errors.
 ///
 /// # Errors
 /// The first syntax error.
@@ -91,7 +91,7 @@ fn typed_error(error: &serde_yaml::Error) -> YamlError {
     YamlError { message, line, column }
 }
 
-/// The text without its byte order mark, if it is of a size and shape that can be read in no time.
+/// The text without its byte order mark, if its size and shape can be parsed quickly.
 fn guarded(text: &str) -> Result<&str, YamlError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let refuse = |message: String, line| Err(YamlError { message, line, column: None });
@@ -286,7 +286,7 @@ mod tests {
         tree(text, 0).expect("valid").read().expect("any value")
     }
 
-    /// The two readings agree on every kind of scalar and on structure.
+    /// The two parsers agree on every kind of scalar and on structure.
     #[test]
     fn both_readings_agree() {
         let scalars = [

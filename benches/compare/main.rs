@@ -18,7 +18,7 @@ use programs::Place;
 use serde_json::Value;
 use server::{Phase, Seen, Server};
 
-/// What one program showed in one round.
+/// The measurements of one program in one round.
 #[derive(Clone, Default)]
 struct Round {
     cost: Cost,
@@ -105,7 +105,7 @@ fn measured(phase: Phase, rounds: usize, server: &Server, place: &Place) -> Vec<
     rows
 }
 
-/// What the server saw of one run.
+/// The measurements of one run, from the requests that the server saw.
 fn read(cost: Cost, seen: &[Seen]) -> Round {
     #[expect(clippy::cast_precision_loss, reason = "differences of a few seconds")]
     let ms = |from: u128, to: u128| to.saturating_sub(from) as f64 / 1e6;

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
-/// What one run of a program cost.
+/// The cost of one run of a program.
 #[derive(Clone, Copy, Default)]
 pub struct Cost {
     /// Nanoseconds of the system's clock when it was started.

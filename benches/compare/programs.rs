@@ -37,7 +37,7 @@ impl Place {
         self.root.path().join("home")
     }
 
-    /// What takes part in `phase`, by name; what is not installed does not.
+    /// The programs that take part in `phase`, by name; only installed ones.
     pub fn programs(&self, phase: Phase, server: &str) -> Vec<(&'static str, Command)> {
         let mut programs = Vec::new();
         let floor = std::env::current_exe().expect("this program has a path");

@@ -9,7 +9,7 @@ use std::thread;
 
 use super::measure::now;
 
-/// What a program is put through.
+/// The workload of a program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// A reply of 20 tokens.

@@ -1,14 +1,15 @@
-//! What is measured of a run: each request as it would be sent, what of it a provider's cache would hold, and which
-//! facts the model still sees.
+//! The measurements of a run: each request as it would be sent, the part of it that a provider's cache would hold,
+//! and the facts that the model still sees.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
-use agent::contract::Request;
+use agent::contract::{Archive, Request};
 use agent::llm::request::Body;
-use agent::message::Message;
+use agent::message::{Item, Part};
 use agent::spill::Spill;
-use agent::tokens::{self, Encoding};
+use agent::tokens::{self, Vocabulary};
 use serde_json::Map;
 
 use crate::workload::{Fact, Kind};
@@ -37,7 +38,7 @@ impl Rule {
     }
 }
 
-/// What the model still had, right after a compression.
+/// The facts that the model still had, right after a compression.
 #[derive(Debug, Clone, Default)]
 pub struct Check {
     /// Facts that were said so far, by kind, and how many of them the next request holds verbatim.
@@ -67,10 +68,13 @@ pub fn share(part: u64, whole: u64) -> f64 {
 #[derive(Default)]
 pub struct Figures {
     pub requests: u64,
+    /// Tokens of the system prompt and of the definitions of the tools.
+    pub fixed: u64,
     /// Tokens of the largest request.
     pub peak: u64,
     pub sent: u64,
-    /// What each rule makes of the tokens sent, in tenths of a full-price token: one from the cache costs one tenth.
+    /// The cost of the sent tokens under each rule, in tenths of a full-price token: a cached token costs one
+    /// tenth.
     tenths: [u64; RULES.len()],
     /// Shares of the previous request that the next one begins with, by bytes.
     kept: Vec<f64>,
@@ -79,6 +83,8 @@ pub struct Figures {
     pub checks: Vec<Check>,
     pub recalls: u64,
     pub repeats: u64,
+    /// Facts that were to be known by now, and whether the model could: a result may have been cut before them.
+    known: Vec<Option<bool>>,
     /// Tokens of texts that were counted before.
     counted: HashMap<u64, u64>,
     /// The parts of the request before, and its bytes.
@@ -94,14 +100,16 @@ impl Figures {
             head: Map::new(),
             tools: request.tools,
             strict: false,
-            messages: request.messages,
+            system: request.system,
+            items: request.items,
+            aside: request.aside,
             vision: false,
             breakpoints: false,
             tail: Map::new(),
             extra: &extra,
         };
         let bytes = body.to_vec();
-        // The two brackets behind the last message close what the next request goes on with.
+        // The two brackets behind the last item close what the next request goes on with.
         let before = self.bytes.len().saturating_sub(2);
         if before > 0 {
             let same = self.bytes[..before].iter().zip(&bytes).take_while(|(a, b)| a == b).count();
@@ -110,8 +118,9 @@ impl Figures {
         let schemas: Vec<String> = request.tools.iter().map(|tool| tool.parameters.to_string()).collect();
         let told = request.tools.iter().flat_map(|tool| [tool.name.as_str(), tool.description.as_str()]);
         let tools: Vec<&str> = told.chain(schemas.iter().map(String::as_str)).collect();
-        let mut parts = vec![self.part(&tools)];
-        parts.extend(request.messages.iter().map(|message| self.part(&texts(message))));
+        let mut parts = vec![self.part(&tools), self.part(&[request.system])];
+        parts.extend(request.items.iter().flat_map(messages).map(|texts| self.part(&texts)));
+        parts.extend(request.aside.map(|aside| self.part(&[aside])));
         let total: u64 = parts.iter().map(|(_, tokens)| tokens).sum();
         let shared: u64 = parts.iter().zip(&self.parts).take_while(|(a, b)| a == b).map(|(part, _)| part.1).sum();
         let previous: u64 = self.parts.iter().map(|(_, tokens)| tokens).sum();
@@ -119,6 +128,7 @@ impl Figures {
             let cached = if self.requests == 0 { 0 } else { rule.cached(shared, previous) };
             *tenths += (total - cached) * 10 + cached;
         }
+        self.fixed = parts[..2].iter().map(|(_, tokens)| tokens).sum::<u64>().max(self.fixed);
         self.requests += 1;
         self.peak = self.peak.max(total);
         self.sent += total;
@@ -126,7 +136,7 @@ impl Figures {
         (total, shared)
     }
 
-    /// What all requests cost under a rule, in full-price tokens.
+    /// The cost of all requests under a rule, in full-price tokens.
     pub fn cost(&self, rule: Rule) -> u64 {
         let at = RULES.iter().position(|of| *of == rule).expect("one of the rules");
         self.tenths[at] / 10
@@ -138,16 +148,36 @@ impl Figures {
         self.kept.iter().sum::<f64>() / self.kept.len().max(1) as f64
     }
 
-    /// Looks for all facts that were said before step `taken`.
-    pub fn check(&mut self, messages: &[Message], facts: &[Fact], taken: usize, spill: &Spill) {
-        let spilled: Vec<String> = spill
-            .ids()
-            .iter()
-            .map(|id| spill.read(id, 1, usize::MAX, usize::MAX).expect("what was kept can be read").text)
-            .collect();
+    /// Requests but those for summaries.
+    pub fn steps(&self) -> u64 {
+        self.requests - self.summaries
+    }
+
+    /// Takes in which facts the model has come to know with step `taken`.
+    pub fn learn(&mut self, items: &[Item], facts: &[Fact], taken: usize, kept: &Kept) {
+        self.known.resize(facts.len(), None);
+        let mut archived = None;
+        for (fact, known) in facts.iter().zip(&mut self.known) {
+            if fact.known_after <= taken && known.is_none() {
+                let found =
+                    holds(items, &fact.text) || archived.get_or_insert_with(|| kept.text()).contains(&fact.text);
+                *known = Some(found);
+            }
+        }
+    }
+
+    /// Whether the model has come to know a fact.
+    pub fn knows(&self, fact: usize) -> bool {
+        self.known.get(fact) == Some(&Some(true))
+    }
+
+    /// Looks for all facts that the model has come to know: in the items that are sent, then in what `recall` reads,
+    /// which is what is not sent any more and what was cut out of results.
+    pub fn check(&mut self, items: &[Item], facts: &[Fact], kept: &Kept) {
+        let kept = kept.text();
         let mut check = Check::default();
-        for fact in facts.iter().filter(|fact| fact.known_after <= taken) {
-            let held = holds(messages, &fact.text);
+        for (_, fact) in facts.iter().enumerate().filter(|(at, _)| self.knows(*at)) {
+            let held = holds(items, &fact.text);
             match check.kinds.iter_mut().find(|(kind, ..)| *kind == fact.kind) {
                 Some((_, said, verbatim)) => {
                     *said += 1;
@@ -155,8 +185,7 @@ impl Figures {
                 }
                 None => check.kinds.push((fact.kind, 1, u64::from(held))),
             }
-            let found = held || spilled.iter().any(|text| text.contains(&fact.text));
-            check.lost += u64::from(!found);
+            check.lost += u64::from(!held && !kept.contains(&fact.text));
         }
         self.checks.push(check);
     }
@@ -167,24 +196,47 @@ impl Figures {
         let mut hasher = DefaultHasher::new();
         texts.hash(&mut hasher);
         let hash = hasher.finish();
-        let count = || FRAME + texts.iter().map(|text| tokens::count(text, Encoding::O200k)).sum::<u64>();
+        let count = || FRAME + texts.iter().map(|text| tokens::count(text, Vocabulary::O200k)).sum::<u64>();
         (hash, *self.counted.entry(hash).or_insert_with(count))
     }
 }
 
-/// Whether a message says it, in its text or in what it calls.
-pub fn holds(messages: &[Message], text: &str) -> bool {
-    messages.iter().any(|message| texts(message).iter().any(|part| part.contains(text)))
+/// Where `recall` looks.
+#[derive(Clone, Default)]
+pub struct Kept {
+    pub archive: Option<Arc<dyn Archive>>,
+    /// Known once a command ran.
+    pub spill: Option<Arc<Spill>>,
 }
 
-fn texts(message: &Message) -> Vec<&str> {
-    let mut texts = vec![message.content()];
-    match message {
-        Message::Assistant(reply) => {
-            texts.extend(reply.tool_calls.iter().flat_map(|call| [call.name.as_str(), call.arguments.as_str()]));
-        }
-        Message::Tool(answer) => texts.push(&answer.call_id),
-        Message::System { .. } | Message::User { .. } => {}
+impl Kept {
+    /// Every line that a query can find.
+    fn text(&self) -> String {
+        let spilled = self.spill.iter().flat_map(|spill| {
+            let read = |id: &String| std::fs::read_to_string(spill.path(id).expect("it is kept"));
+            let texts = spill.ids().iter().map(read).collect::<Result<Vec<_>, _>>();
+            texts.expect("what was kept can be read")
+        });
+        let found = |archive: &Arc<dyn Archive>| archive.search("", usize::MAX).expect("it is in memory");
+        let archived = self.archive.iter().flat_map(found).flat_map(|found| found.rows).map(|row| row.text);
+        spilled.chain(archived).fold(String::new(), |all, text| all + &text + "\n")
     }
-    texts
+}
+
+/// Whether an item says it, in its text or in what it calls.
+pub fn holds(items: &[Item], text: &str) -> bool {
+    items.iter().any(|item| item.texts().any(|part| part.contains(text)))
+}
+
+/// The messages that an item is sent as: a step is its reply, and an answer for each call.
+fn messages(item: &Item) -> Vec<Vec<&str>> {
+    let Item::Step(step) = item else { return vec![item.texts().collect()] };
+    let reply = step.parts.iter().flat_map(|part| match part {
+        Part::Text { text, .. } => vec![text.as_str()],
+        Part::Reasoning { .. } => Vec::new(),
+        Part::Call(call) => vec![call.request.name.as_str(), call.request.arguments.as_str()],
+    });
+    let answers = step.calls().filter_map(|call| Some((call, call.answer.as_ref()?)));
+    let answers = answers.map(|(call, answer)| vec![call.request.id.as_str(), answer.content.as_str()]);
+    std::iter::once(reply.collect()).chain(answers).collect()
 }

@@ -1,9 +1,10 @@
 //! What compressing a conversation saves, what it loses and what it costs: one long piece of work, played through the
-//! real loop under every strategy.
+//! real loop under every strategy, and in windows of every usual size.
 //!
 //! ```text
-//! cargo bench --bench context              plays it, prints the table and the bars
-//! cargo bench --bench context -- --write   also puts the table into docs/context.md
+//! cargo bench --bench context               plays it, prints the tables and the bars
+//! cargo bench --bench context -- windows    the windows alone
+//! cargo bench --bench context -- --write    also puts the tables into docs/context.md
 //! ```
 //!
 //! The model and its commands follow a plan, files are read and written for real, nothing goes over the network. The
@@ -15,6 +16,7 @@ mod figures;
 mod model;
 mod speed;
 mod stage;
+mod windows;
 mod workload;
 
 use std::process::ExitCode;
@@ -23,13 +25,12 @@ use std::time::Duration;
 use agent::config::Strategy;
 use figures::{Figures, RULES, Rule};
 use model::Play;
-use workload::{Kind, Workload};
+use stage::Setting;
+use workload::{Kind, Sizes, Workload};
 
-/// What a request may hold.
+/// The tokens that a request may hold.
 const BUDGET: u64 = 100_000;
 const SEED: u64 = 11;
-/// Beside these marks the table stands in the page.
-const MARKS: [&str; 2] = ["<!-- measured: begin -->\n", "<!-- measured: end -->"];
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/context.md");
 
 fn main() -> ExitCode {
@@ -40,6 +41,21 @@ fn main() -> ExitCode {
         speed::measure_memory(thousands.parse().expect("a number"));
         return ExitCode::SUCCESS;
     }
+    let mut bars = Bars::default();
+    if args.iter().any(|arg| arg == "windows") {
+        windows(&mut bars);
+    } else {
+        let tables = [("strategies", strategies(&mut bars)), ("windows", windows(&mut bars))];
+        bars.of_speed();
+        if args.iter().any(|arg| arg == "--write") {
+            write(&tables);
+        }
+    }
+    if bars.missed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// Every strategy with the same budget.
+fn strategies(bars: &mut Bars) -> String {
     let ways = [
         ("none", Strategy::Staged, 100 * BUDGET),
         ("staged", Strategy::Staged, BUDGET),
@@ -47,12 +63,11 @@ fn main() -> ExitCode {
         ("window", Strategy::Window, BUDGET),
         ("selective", Strategy::Selective, BUDGET),
     ];
-    let mut bars = Bars::default();
     let runs: Vec<(&str, Figures)> = ways
         .into_iter()
         .map(|(name, strategy, budget)| {
-            let play = Play::new(Workload::new(SEED));
-            stage::play(&play, strategy, budget);
+            let play = Play::new(Workload::new(SEED, Sizes::Lognormal));
+            stage::play(&play, Setting::budget(strategy, budget));
             let figures = std::mem::take(&mut play.state().figures);
             bars.of_run(name, &figures, budget);
             (name, figures)
@@ -61,11 +76,28 @@ fn main() -> ExitCode {
     let table = table(&runs);
     println!("{table}");
     bars.of_cost(&runs[0].1, &runs[1].1);
-    bars.of_speed();
-    if args.iter().any(|arg| arg == "--write") {
-        write(&table);
+    table
+}
+
+/// `staged` in every window.
+fn windows(bars: &mut Bars) -> String {
+    let mut rows = windows::rows();
+    rows.push(windows::large_reads());
+    let table = windows::table(&rows);
+    println!("{table}");
+    for (what, holds) in rows.iter().flat_map(windows::Row::goals) {
+        bars.hold(&what, holds);
     }
-    if bars.missed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    table
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// A number below a million with a comma, as it is read.
+fn thousands(number: u64) -> String {
+    if number < 1000 { number.to_string() } else { format!("{},{:03}", number / 1000, number % 1000) }
 }
 
 fn say(line: &str) {
@@ -80,8 +112,7 @@ fn table(runs: &[(&str, Figures)]) -> String {
     let worst =
         |figures: &Figures, of: &dyn Fn(&figures::Check) -> f64| figures.checks.iter().map(of).fold(1.0, f64::min);
     let only = |kind: Kind| move |check: &figures::Check| check.verbatim(|of| of == kind);
-    let percent = |share: f64| format!("{:.1} %", share * 100.0);
-    let kilo = |tokens: u64| format!("{},{:03}", tokens / 1_000_000, tokens / 1000 % 1000);
+    let kilo = |tokens: u64| thousands(tokens / 1000);
     let cost = |rule: Rule| move |figures: &Figures| kilo(figures.cost(rule));
     let measures: Vec<Measure<'_>> = vec![
         ("largest request, tokens", Box::new(|f| f.peak.to_string())),
@@ -112,7 +143,7 @@ fn table(runs: &[(&str, Figures)]) -> String {
     table
 }
 
-/// What has to hold.
+/// The conditions that must hold.
 #[derive(Default)]
 struct Bars {
     missed: bool,
@@ -153,8 +184,8 @@ impl Bars {
             );
             self.hold(&what, median < Duration::from_millis(1));
         }
-        let play = Play::new(Workload::new(SEED));
-        let took = stage::play(&play, Strategy::Staged, 250_000);
+        let play = Play::new(Workload::new(SEED, Sizes::Lognormal));
+        let took = stage::play(&play, Setting::budget(Strategy::Staged, 250_000));
         let worst = took.iter().max().copied().unwrap_or_default();
         let what = format!("200,000 tokens compressed in {worst:.1?} at worst (of {}), under 50 ms", took.len());
         self.hold(&what, !took.is_empty() && worst < Duration::from_millis(50));
@@ -173,11 +204,14 @@ impl Bars {
     }
 }
 
-/// Puts the table into the page.
-fn write(table: &str) {
-    let page = std::fs::read_to_string(PAGE).expect("the page is there");
-    let (before, rest) = page.split_once(MARKS[0]).expect("the first mark");
-    let (_, after) = rest.split_once(MARKS[1]).expect("the second mark");
-    let page = [before, MARKS[0], table, MARKS[1], after].concat();
+/// Puts tables into the page, each between its marks.
+fn write(tables: &[(&str, String)]) {
+    let mut page = std::fs::read_to_string(PAGE).expect("the page is there");
+    for (name, table) in tables {
+        let [begin, end] = [format!("<!-- {name}: begin -->\n"), format!("<!-- {name}: end -->")];
+        let (before, rest) = page.split_once(&begin).expect("the first mark");
+        let (_, after) = rest.split_once(&end).expect("the second mark");
+        page = [before, &begin, table.as_str(), &end, after].concat();
+    }
     std::fs::write(PAGE, page).expect("written");
 }

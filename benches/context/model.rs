@@ -12,21 +12,20 @@ use std::time::Instant;
 use agent::contract::{
     CallContext, ChatModel, Delta, ModelError, ModelInfo, ReplyEnd, ReplyStream, Request, Tool, ToolDefinition,
 };
-use agent::message::{CallStatus, FinishReason, Message, Origin, ToolCall, Usage};
+use agent::message::{Author, CallStatus, FinishReason, Item, Said, ToolCall, Usage};
 use agent::output::{ToolError, ToolOutput};
-use agent::spill::Spill;
-use agent::{context, text, tokens};
+use agent::{text, tokens, window};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::figures::{Figures, holds};
+use crate::figures::{Figures, Kept, holds};
 use crate::workload::{Call, Workload};
 
 /// The first words of the prompt that asks for a summary.
 const ASKS_FOR_SUMMARY: &str = "The conversation is about to be shortened";
 
-/// What the model, its command and the sink share.
+/// The state that the model, its command and the sink share.
 pub struct Play {
     pub work: Workload,
     pub state: Mutex<State>,
@@ -41,6 +40,8 @@ pub struct State {
     pub taken: usize,
     /// A compression has happened since the last request.
     pub compressed: bool,
+    /// Where `recall` looks.
+    pub kept: Kept,
     /// The fact that was asked for with the last reply.
     asked: Option<usize>,
     /// Whether the step that comes has asked for what it needs.
@@ -59,19 +60,20 @@ impl Play {
         self.state.lock().expect("nobody panics with it")
     }
 
-    fn reply(&self, request: Request<'_>, spill: &Spill) -> Reply {
+    fn reply(&self, request: Request<'_>) -> Reply {
         let mut state = self.state();
         let (input_tokens, cached_input_tokens) = state.figures.request(request);
-        let last = request.messages.last().expect("there is a message");
-        let (words, calls) = if last.content().starts_with(ASKS_FOR_SUMMARY) {
+        let (words, calls) = if let Some(asked) = request.aside {
+            assert!(asked.starts_with(ASKS_FOR_SUMMARY), "{asked}");
             state.figures.summaries += 1;
-            (summary(request.messages), Vec::new())
+            (summary(request.items, allowed(asked)), Vec::new())
         } else {
+            let (taken, kept) = (state.taken, state.kept.clone());
+            state.figures.learn(request.items, &self.work.facts, taken, &kept);
             if std::mem::take(&mut state.compressed) {
-                let taken = state.taken;
-                state.figures.check(request.messages, &self.work.facts, taken, spill);
+                state.figures.check(request.items, &self.work.facts, &kept);
             }
-            self.step(&mut state, request.messages)
+            self.step(&mut state, request.items)
         };
         let finish = if calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
         let usage = Usage {
@@ -83,10 +85,10 @@ impl Play {
         Reply { words: Some(words), end: Some(ReplyEnd { tool_calls: calls, finish, usage }) }
     }
 
-    fn step(&self, state: &mut State, messages: &[Message]) -> (String, Vec<ToolCall>) {
+    fn step(&self, state: &mut State, items: &[Item]) -> (String, Vec<ToolCall>) {
         let facts = &self.work.facts;
         if let Some(fact) = state.asked.take().map(|fact| &facts[fact])
-            && !holds(messages, &fact.text)
+            && !holds(items, &fact.text)
         {
             state.figures.repeats += 1;
             let (step, at) = fact.source.expect("only what a call brought in is needed");
@@ -95,8 +97,9 @@ impl Play {
         }
         let step = &self.work.steps[state.taken];
         if let Some(need) = step.needs
+            && state.figures.knows(need)
             && !std::mem::replace(&mut state.has_asked, true)
-            && !holds(messages, &facts[need].text)
+            && !holds(items, &facts[need].text)
         {
             state.figures.recalls += 1;
             state.asked = Some(need);
@@ -118,54 +121,71 @@ fn called(state: &mut State, call: &Call) -> ToolCall {
     ToolCall { id, name: call.name.to_owned(), arguments: call.arguments.to_string() }
 }
 
-/// A summary in the form that is asked for.
-fn summary(messages: &[Message]) -> String {
-    const MOST: usize = 12 * 1024;
+/// The tokens that a summary may have, as the model is told.
+fn allowed(prompt: &str) -> usize {
+    let (_, rest) = prompt.split_once("Use at most ").expect("the prompt says how much");
+    rest.split(' ').next().and_then(|number| number.parse().ok()).expect("a number")
+}
+
+/// A summary in the form that is asked for, of so many tokens at most. Decisions come first.
+fn summary(items: &[Item], tokens: usize) -> String {
+    const BYTES_PER_TOKEN: usize = 4;
     let (mut decisions, mut done, mut errors, mut task) = (Vec::new(), Vec::new(), Vec::new(), "");
-    for message in messages {
-        match message {
-            Message::User { content, origin: Origin::Summary } => {
+    for item in items {
+        match item {
+            Item::Summary(summary) => {
                 let part = |name: &str| {
-                    let rest = content.split_once(&format!("## {name}\n")).map_or("", |(_, rest)| rest);
+                    let rest = summary.body.split_once(&format!("## {name}\n")).map_or("", |(_, rest)| rest);
                     let lines = rest.lines().take_while(|line| !line.starts_with('#'));
                     lines.filter_map(|line| line.strip_prefix("- ")).map(str::to_owned).collect::<Vec<_>>()
                 };
                 decisions.extend(part("Decisions"));
                 done.extend(part("Done"));
             }
-            Message::User { content, origin: Origin::Person } => task = content.lines().next().unwrap_or_default(),
-            Message::Assistant(reply) => {
-                let said = reply.content.lines().filter(|line| line.starts_with("Decision: "));
-                decisions.extend(said.filter(|line| !is_forgotten(line, 20)).map(str::to_owned));
-                done.push(text::head(reply.content.lines().next().unwrap_or_default(), 80).to_owned());
+            Item::Said(Said { text, author: Author::Person, .. }) => {
+                task = text.lines().next().unwrap_or_default();
             }
-            Message::Tool(answer) => {
-                let figures = answer.content.lines().filter(|line| line.contains("p99 of "));
-                done.extend(figures.filter(|line| is_forgotten(line, 8)).map(|line| line.trim().to_owned()));
-                if answer.status != CallStatus::Ok {
-                    errors.extend(answer.content.lines().filter(|line| line.contains("error")).map(str::to_owned));
+            Item::Said(_) => {}
+            Item::Step(step) => {
+                let words = step.text();
+                let said = words.lines().filter(|line| line.starts_with("Decision: "));
+                decisions.extend(said.filter(|line| !is_forgotten(line, 20)).map(str::to_owned));
+                done.push(text::head(words.lines().next().unwrap_or_default(), 80).to_owned());
+                for answer in step.calls().filter_map(|call| call.answer.as_ref()) {
+                    let figures = answer.content.lines().filter(|line| line.contains("p99 of "));
+                    done.extend(figures.filter(|line| is_forgotten(line, 8)).map(|line| line.trim().to_owned()));
+                    if answer.status != CallStatus::Ok {
+                        let lines = answer.content.lines().filter(|line| line.contains("error"));
+                        errors.extend(lines.map(str::to_owned));
+                    }
                 }
             }
-            Message::System { .. } | Message::User { .. } => {}
         }
     }
-    let newest = |lines: &[String], count: usize| {
-        let newest = &lines[lines.len().saturating_sub(count)..];
-        newest.iter().fold(String::new(), |out, line| out + "- " + line + "\n")
+    // The headings, and what is said below the others.
+    let mut room = (tokens * BYTES_PER_TOKEN).saturating_sub(280 + task.len());
+    let mut newest = |lines: &[String], count: usize| {
+        let fits = |line: &&String| {
+            let fits = line.len() + 3 <= room;
+            room -= if fits { line.len() + 3 } else { 0 };
+            fits
+        };
+        let newest: Vec<&String> = lines.iter().rev().take(count).take_while(fits).collect();
+        newest.iter().rev().fold(String::new(), |out, line| out + "- " + line + "\n")
     };
+    let (decisions, errors, done) = (newest(&decisions, usize::MAX), newest(&errors, 3), newest(&done, 30));
     let mut out = String::new();
-    for (part, _) in context::PARTS {
+    for (part, _) in window::PARTS {
         let text = match part {
-            "Goal" => format!("- {task}\n"),
-            "Constraints" => "- what the person demanded holds as they said it\n".to_owned(),
-            "Decisions" => newest(&decisions, usize::MAX),
-            "Done" => newest(&done, 30),
-            "Open errors" => newest(&errors, 3),
-            _ => "none\n".to_owned(),
+            "Goal" => &format!("- {task}\n"),
+            "Constraints" => "- what the person demanded holds as they said it\n",
+            "Decisions" => &decisions,
+            "Done" => &done,
+            "Open errors" => &errors,
+            _ => "none\n",
         };
         let _ = write!(out, "## {part}\n{text}\n");
     }
-    assert!(out.len() < MOST, "a summary of {} bytes", out.len());
     out
 }
 
@@ -178,7 +198,6 @@ fn is_forgotten(line: &str, one_in: u32) -> bool {
 pub struct Planned {
     pub info: ModelInfo,
     pub play: Arc<Play>,
-    pub spill: Arc<Spill>,
 }
 
 impl ChatModel for Planned {
@@ -188,7 +207,7 @@ impl ChatModel for Planned {
 
     fn ask<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>> {
         let begun = Instant::now();
-        let reply: Box<dyn ReplyStream> = Box::new(self.play.reply(request, &self.spill));
+        let reply: Box<dyn ReplyStream> = Box::new(self.play.reply(request));
         let took = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.play.thinking.fetch_add(took, Ordering::Relaxed);
         std::future::ready(Ok(reply)).boxed()
@@ -229,12 +248,11 @@ impl Tool for Command {
         arguments["command"].as_str().unwrap_or_default().to_owned()
     }
 
-    fn call<'a>(
-        &'a self,
-        given: Value,
-        _context: CallContext<'a>,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        let running = self.play.state().running;
+    fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        let mut state = self.play.state();
+        state.kept.spill.get_or_insert_with(|| Arc::clone(context.spill));
+        let running = state.running;
+        drop(state);
         let mut calls = self.play.work.steps[running].calls.iter();
         let call = calls.find(|call| call.arguments == given).expect("only what is planned is called");
         let outcome = if call.fails {

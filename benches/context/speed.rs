@@ -4,20 +4,20 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agent::agent::{Cancel, Emitter, Run, compact};
+use agent::agent::{Cancel, Emitter, Run, compact, fill};
 use agent::config::Strategy;
-use agent::context::{Request, Ruler};
 use agent::contract::EventSink;
-use agent::event::Event;
-use agent::message::{AssistantMessage, CallStatus, FinishReason, Message, ToolCall, ToolMessage};
+use agent::event::{CallTelemetry, Event};
+use agent::message::{Answer, Call, CallStatus, FinishReason, Item, Part, Said, Step, ToolCall};
 use agent::session::Session;
-use agent::tokens::{self, Encoding};
+use agent::tokens::{self, Vocabulary};
+use agent::window::{Request, Ruler};
 use jiff::Timestamp;
 
 use crate::figures::share;
 use crate::model::Play;
-use crate::stage;
-use crate::workload::{Workload, code};
+use crate::stage::{self, Setting};
+use crate::workload::{Sizes, Workload, code};
 
 const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
@@ -27,15 +27,15 @@ pub fn append_and_decide(near: bool) -> (Duration, Duration) {
     const APPENDED: usize = 200;
     const TOKENS: u64 = 200_000;
     let dir = tempfile::tempdir().expect("a directory");
-    let play = Play::new(Workload::new(1));
-    let agent = stage::agent(dir.path(), &play, Strategy::Staged, 10 * TOKENS);
-    let mut session = stage::session(dir.path());
+    let play = Play::new(Workload::new(1, Sizes::Lognormal));
+    let agent = stage::agent(dir.path(), &play, Setting::budget(Strategy::Staged, 10 * TOKENS));
+    let mut session = stage::conversation(dir.path()).session;
     let mut rng = fastrand::Rng::with_seed(1);
-    fill(&mut session, &mut rng, TOKENS);
+    grow(&mut session, &mut rng, TOKENS);
     let mut ruler = Ruler::default();
     let mut measure = |session: &Session, threshold: u64, report: bool| {
-        let (messages, ids) = (session.messages(), session.ids());
-        let request = Request { model: "gpt-5-mini", tools: agent.tools.definitions(), messages, ids };
+        let (tools, items, ids) = (agent.tools.definitions(), session.items(), session.ids());
+        let request = Request { model: "gpt-5-mini", tools, system: "", items, ids };
         let size = ruler.measure(request, threshold);
         if report {
             ruler.report(size.tokens);
@@ -45,10 +45,10 @@ pub fn append_and_decide(near: bool) -> (Duration, Duration) {
     let mut tokens = measure(&session, 0, true);
     let mut times: Vec<Duration> = (0..APPENDED)
         .map(|number| {
-            let [reply, answer] = step(&mut rng, number, 800);
-            session.record(reply, NOW).expect("in memory");
+            let (reply, answer) = step(&mut rng, number, 800);
+            let number = session.reply(reply, NOW).expect("in memory");
             let begun = Instant::now();
-            session.record(answer, NOW).expect("in memory");
+            session.answer((number, 0), answer, CallTelemetry::default(), NOW).expect("in memory");
             let threshold = if near { tokens + 1000 } else { 10 * TOKENS };
             let is_over = measure(&session, threshold, false) > threshold;
             let took = begun.elapsed();
@@ -61,7 +61,7 @@ pub fn append_and_decide(near: bool) -> (Duration, Duration) {
     (times[APPENDED / 2], times[APPENDED - 1])
 }
 
-/// What conversations weigh in memory, each in a process of its own.
+/// The memory use of conversations, each in a process of its own.
 pub fn memory() -> Vec<Memory> {
     let program = std::env::current_exe().expect("this program");
     let measured = [50_u64, 100, 200, 400].into_iter().map(|thousands| {
@@ -78,7 +78,7 @@ pub fn memory() -> Vec<Memory> {
 pub struct Memory {
     pub thousands: u64,
     pub text: u64,
-    /// What the process grew by: with the conversation and what is known of its size.
+    /// The growth of the process: by the conversation and the measurements of its size.
     pub held: u64,
     /// The same once it was compressed, with what was said and what is sent instead.
     pub compressed: u64,
@@ -95,22 +95,22 @@ impl Memory {
 /// The child: builds one conversation, compresses it, and prints what it took.
 pub fn measure_memory(thousands: u64) {
     let dir = tempfile::tempdir().expect("a directory");
-    let play = Play::new(Workload::new(1));
-    let agent = stage::agent(dir.path(), &play, Strategy::Staged, thousands * 1250);
-    let _ = tokens::count("the tables are loaded", Encoding::O200k);
-    let mut session = stage::session(dir.path());
-    session.record(Message::user("Mend the reader."), NOW).expect("in memory");
-    let mut run = Run::new(Emitter::new(session.id().to_owned(), "run".to_owned(), Box::new(Unseen)));
+    let play = Play::new(Workload::new(1, Sizes::Lognormal));
+    let agent = stage::agent(dir.path(), &play, Setting::budget(Strategy::Staged, thousands * 1250));
+    let _ = tokens::count("the tables are loaded", Vocabulary::O200k);
+    let mut conversation = stage::conversation(dir.path());
+    conversation.session.say(Said::by_person("Mend the reader."), NOW).expect("in memory");
+    let mut run = Run::new(Emitter::new("session".to_owned(), "run".to_owned(), Box::new(Unseen)));
     let Some(before) = resident() else { return };
-    fill(&mut session, &mut fastrand::Rng::with_seed(1), thousands * 1000);
-    let text: usize = session.messages().iter().map(|message| message.content().len()).sum();
-    let _ = agent::agent::usage(&agent, &mut session, &mut run);
+    grow(&mut conversation.session, &mut fastrand::Rng::with_seed(1), thousands * 1000);
+    let text: usize = conversation.session.items().iter().flat_map(Item::texts).map(str::len).sum();
+    let _ = fill(&agent, &mut conversation, &mut run);
     let held = resident().unwrap_or_default().saturating_sub(before);
-    let done = stage::runtime().block_on(compact(&agent, &mut session, &mut run, "", &Cancel::default()));
+    let done = stage::runtime().block_on(compact(&agent, &mut conversation, &mut run, "", &Cancel::default()));
     assert!(matches!(done, Ok(Some(_))), "there is something to gain");
     let compressed = resident().unwrap_or_default().saturating_sub(before);
     crate::say(&format!("{text} {held} {compressed}"));
-    drop((session, run, Arc::clone(&play)));
+    drop((conversation, run, Arc::clone(&play)));
 }
 
 /// The memory of this process that is in use, in bytes; `None` where the system does not tell.
@@ -121,29 +121,25 @@ fn resident() -> Option<u64> {
 }
 
 /// Steps of 800 tokens each.
-fn fill(session: &mut Session, rng: &mut fastrand::Rng, tokens: u64) {
+fn grow(session: &mut Session, rng: &mut fastrand::Rng, tokens: u64) {
     let steps = usize::try_from(tokens / 800).expect("small");
     for number in 0..steps {
-        for message in step(rng, number, 800) {
-            session.record(message.clone(), NOW).expect("in memory");
-        }
+        let (reply, answer) = step(rng, number, 800);
+        let number = session.reply(reply, NOW).expect("in memory");
+        session.answer((number, 0), answer, CallTelemetry::default(), NOW).expect("in memory");
     }
 }
 
 /// A reply and the answer to its call.
-fn step(rng: &mut fastrand::Rng, number: usize, tokens: usize) -> [Message; 2] {
-    let (id, name) = (format!("call_{number}"), "read_file".to_owned());
+fn step(rng: &mut fastrand::Rng, number: usize, tokens: usize) -> (Step, Answer) {
     let arguments = format!("{{\"path\":\"src/file_{number}.rs\"}}");
-    let call = ToolCall { id: id.clone(), name: name.clone(), arguments };
-    let reply = AssistantMessage {
-        content: "I read on.".to_owned(),
-        tool_calls: vec![call],
-        finish_reason: FinishReason::ToolCalls,
-        ..AssistantMessage::default()
-    };
-    let content = format!("<result tool=\"read_file\" untrusted>\n{}</result>", code(rng, tokens));
-    let (status, images) = (CallStatus::Ok, Vec::new());
-    [Message::Assistant(reply), Message::Tool(ToolMessage { call_id: id, name, content, status, images })]
+    let request = ToolCall { id: format!("call_{number}"), name: "read_file".to_owned(), arguments };
+    let mut reply = Step::of_text("I read on.", FinishReason::ToolCalls);
+    reply.parts.push(Part::Call(Call { request, opaque: None, answer: None }));
+    let mut content = format!("<result tool=\"read_file\" untrusted>\n{}</result>", code(rng, tokens));
+    // The spare room of a text that grew is no part of what is measured.
+    content.shrink_to_fit();
+    (reply, Answer::of_text(content, CallStatus::Ok))
 }
 
 struct Unseen;

@@ -5,45 +5,79 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use agent::agent::{Agent, Cancel, Emitter, Run, Stop, Terms, take_turn};
+use agent::agent::{Agent, Cancel, Conversation, Emitter, Run, Stop, Terms, take_turn};
 use agent::app::{self, Options};
 use agent::config::{self, ApprovalMode, Env, LoadOptions, Strategy};
-use agent::context::Budget;
 use agent::contract::{EventSink, ModelInfo};
 use agent::event::{Event, EventKind};
+use agent::message::Said;
 use agent::session::{About, Session};
 use agent::sink::Nobody;
+use agent::window::Budget;
 use agent::workspace::Workspace;
 use jiff::Timestamp;
 
 use crate::model::{Command, Planned, Play};
+use crate::workload::Workload;
 
 const NOON: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
+/// How the work is played.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    pub strategy: Strategy,
+    window: u64,
+    /// `None`: what the window leaves.
+    budget: Option<u64>,
+    /// The most tokens that one result brings in.
+    result: u64,
+}
+
+impl Setting {
+    /// A budget, whatever the window.
+    pub fn budget(strategy: Strategy, budget: u64) -> Self {
+        Self { strategy, window: budget * 5 / 4, budget: Some(budget), result: 8000 }
+    }
+
+    /// A window, as it is divided where nothing is declared.
+    pub fn window(window: u64, result: u64) -> Self {
+        Self { strategy: Strategy::Staged, window, budget: None, result }
+    }
+}
+
+/// What a request may hold of a window.
+pub fn budget(window: u64) -> Budget {
+    let dir = tempfile::tempdir().expect("a directory");
+    let play = Play::new(Workload::reads(0, 0, 0));
+    agent(dir.path(), &play, Setting::window(window, 0)).budget
+}
+
 /// Plays the whole work. Returns how long each compression took without the model's own time: from the end of what
 /// came before it until the next request could be sent.
-pub fn play(play: &Arc<Play>, strategy: Strategy, budget: u64) -> Vec<Duration> {
+pub fn play(play: &Arc<Play>, setting: Setting) -> Vec<Duration> {
     let dir = tempfile::tempdir().expect("a directory");
     for (path, text) in &play.work.files {
         let path = dir.path().join(path);
         std::fs::create_dir_all(path.parent().expect("it has one")).expect("made");
         std::fs::write(path, text).expect("written");
     }
-    let agent = agent(dir.path(), play, strategy, budget);
-    let mut session = session(dir.path());
+    let agent = agent(dir.path(), play, setting);
+    let mut conversation = conversation(dir.path());
+    play.state().kept.archive = Some(conversation.session.archive());
     let watch = Watch { play: Arc::clone(play), last: Instant::now(), begun: None, took: Arc::default() };
     let took = Arc::clone(&watch.took);
-    let mut run = Run::new(Emitter::new(session.id().to_owned(), app::new_run_id(), Box::new(watch)));
+    let mut run = Run::new(Emitter::new(conversation.session.id().to_owned(), app::new_run_id(), Box::new(watch)));
     let runtime = runtime();
     for (said, _) in &play.work.turns {
-        let end = runtime.block_on(take_turn(&agent, &mut session, &mut run, said.clone(), &Cancel::default()));
+        let (said, cancel) = (Said::by_person(said), Cancel::default());
+        let end = runtime.block_on(take_turn(&agent, &mut conversation, &mut run, said, &cancel));
         assert!(matches!(end.stop, Stop::Answered), "{:?}", end.stop);
     }
     let mut state = play.state();
     assert_eq!(state.taken, play.work.steps.len(), "every step was taken");
     if state.figures.checks.is_empty() {
-        let taken = state.taken;
-        state.figures.check(session.messages(), &play.work.facts, taken, &agent.spill);
+        let kept = state.kept.clone();
+        state.figures.check(conversation.session.items(), &play.work.facts, &kept);
     }
     std::mem::take(&mut took.lock().expect("nobody panics with it"))
 }
@@ -52,11 +86,12 @@ pub fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be built")
 }
 
-pub fn session(dir: &Path) -> Session {
-    Session::ephemeral(About { workspace: dir, agent: "default", model: "default" }, NOON)
+pub fn conversation(dir: &Path) -> Conversation {
+    let about = About { workspace: dir, agent: "default", model: "default" };
+    Conversation::new(Session::ephemeral(about, NOON), NOON)
 }
 
-pub fn agent(dir: &Path, play: &Arc<Play>, strategy: Strategy, budget: u64) -> Agent {
+pub fn agent(dir: &Path, play: &Arc<Play>, setting: Setting) -> Agent {
     let workspace = Workspace::open(dir).expect("a directory");
     let pairs = [("HOME", "/nonexistent/home"), ("OPENAI_API_KEY", "sk-bench"), ("AGENT_MODEL", "gpt-5-mini")];
     let env = Env::from_pairs(pairs);
@@ -64,17 +99,18 @@ pub fn agent(dir: &Path, play: &Arc<Play>, strategy: Strategy, budget: u64) -> A
     let config = config::load(&options).expect("the built-in configuration is sound");
     let assembled = app::assemble(&config, &workspace, &Options::default(), Arc::new(Nobody));
     let mut agent = assembled.expect("the built-in agent").agent;
-    let info = ModelInfo { context_window: budget * 5 / 4, ..agent.model.info().clone() };
+    let info = ModelInfo { context_window: setting.window, max_output_tokens: None, ..agent.model.info().clone() };
     // The prompt names the place: it is to be as long on every machine.
     let place = &mut agent.briefing.facts.workspace;
     (place.dir, place.os, place.shell) = ("/work".to_owned(), "linux".to_owned(), "sh".to_owned());
-    agent.context.strategy = strategy;
-    agent.context.budget = Some(budget);
+    agent.context.strategy = setting.strategy;
+    agent.context.budget = setting.budget;
+    agent.context.tool_result_max_tokens = usize::try_from(setting.result).expect("small");
     agent.budget = Budget::new(&info, &agent.context).expect("there is room");
     agent.limits.max_turns = None;
     agent.limits.max_time = None;
     agent.approval = ApprovalMode::All;
-    agent.model = Arc::new(Planned { info, play: Arc::clone(play), spill: Arc::clone(&agent.spill) });
+    agent.model = Arc::new(Planned { info, play: Arc::clone(play) });
     let definition = agent.tools.find("run_command").expect("a built-in tool").tool.definition().clone();
     agent.tools.register(Arc::new(Command { definition, play: Arc::clone(play) }), Terms::default());
     agent

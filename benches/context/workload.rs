@@ -1,7 +1,8 @@
 //! The work: 300 steps in eight turns, the files and outputs that they bring in, and 200 facts planted in them.
 //!
 //! Everything comes from one seed. The sizes of results are lognormal, as those of agents are: a median of about 300
-//! tokens, one in twenty above 4,000, none above what a result may bring in.
+//! tokens, one in twenty above 4,000, none above what a result may bring in. The same work can be had in small steps,
+//! whose results have about one size.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -21,9 +22,9 @@ pub enum Kind {
     Error,
     /// A figure in a result.
     Number,
-    /// What the model decided, in its own words.
+    /// A decision of the model, in its own words.
     Decision,
-    /// What the person demanded.
+    /// A demand of the person.
     Constraint,
 }
 
@@ -42,9 +43,18 @@ pub struct Fact {
 pub struct Call {
     pub name: &'static str,
     pub arguments: Value,
-    /// What the command printed, and whether it failed; for `run_command`.
+    /// The command's output, and whether it failed; for `run_command`.
     pub output: String,
     pub fails: bool,
+}
+
+/// The sizes of what comes in.
+#[derive(Debug, Clone, Copy)]
+pub enum Sizes {
+    /// Those of agents.
+    Lognormal,
+    /// The results of a step have about so many tokens.
+    Small(usize),
 }
 
 /// One reply of the model: without calls it ends the turn.
@@ -57,28 +67,28 @@ pub struct Step {
 }
 
 pub struct Workload {
-    /// What the person says, and the first step of each turn.
+    /// The person's message, and the first step of each turn.
     pub turns: Vec<(String, usize)>,
     pub steps: Vec<Step>,
     pub facts: Vec<Fact>,
-    /// What lies in the workspace.
+    /// The files of the workspace.
     pub files: BTreeMap<String, String>,
 }
 
 impl Workload {
-    pub fn new(seed: u64) -> Self {
+    pub fn new(seed: u64, sizes: Sizes) -> Self {
         let mut rng = Rng::with_seed(seed);
         let mut work = Self { turns: Vec::new(), steps: Vec::new(), facts: Vec::new(), files: BTreeMap::new() };
         for (turn, length) in TURNS.into_iter().enumerate() {
             let first = work.steps.len();
-            let said = work.said(&mut rng, turn, first);
+            let said = work.said(&mut rng, turn, first, sizes);
             work.turns.push((said, first));
             for step in 0..length {
                 let is_last = step + 1 == length;
                 let words = prose(&mut rng, if is_last { 90 } else { 30 });
                 work.steps.push(Step { words, ..Step::default() });
                 if !is_last {
-                    work.calls(&mut rng);
+                    work.calls(&mut rng, sizes);
                 }
             }
         }
@@ -90,8 +100,22 @@ impl Workload {
         work
     }
 
-    /// What the person asks for in a turn, with a fair share of what they demand.
-    fn said(&mut self, rng: &mut Rng, turn: usize, known_after: usize) -> String {
+    /// Nothing but files that are read, one a step, in one turn.
+    pub fn reads(seed: u64, steps: usize, tokens: usize) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        let turns = vec![("Read every file.".to_owned(), 0)];
+        let mut work = Self { turns, steps: Vec::new(), facts: Vec::new(), files: BTreeMap::new() };
+        for step in 0..steps {
+            let path = format!("src/file_{step}.rs");
+            work.files.insert(path.clone(), code(&mut rng, tokens));
+            work.steps.push(Step { words: prose(&mut rng, 30), calls: vec![read(path)], needs: None });
+        }
+        work.steps.push(Step { words: prose(&mut rng, 90), ..Step::default() });
+        work
+    }
+
+    /// The person's message in a turn, with a fair share of their demands.
+    fn said(&mut self, rng: &mut Rng, turn: usize, known_after: usize, sizes: Sizes) -> String {
         let demands = (0..FACTS_OF_A_KIND / TURNS.len()).map(|at| {
             let number = turn * FACTS_OF_A_KIND / TURNS.len() + at;
             let key = format!("zone_{number:03}");
@@ -101,30 +125,32 @@ impl Workload {
         });
         let demands: String = demands.collect();
         let asked = prose(rng, 60);
+        let long = match sizes {
+            Sizes::Lognormal => 2500,
+            Sizes::Small(tokens) => tokens.min(2500),
+        };
         match turn {
             // Two come with a long log, one before and one behind what is demanded.
-            2 => format!("{asked}\n\n{demands}\n{}", log(rng, 2500, None)),
-            5 => format!("{asked}\n\n{}\n{demands}", log(rng, 2500, None)),
+            2 => format!("{asked}\n\n{demands}\n{}", log(rng, long, None)),
+            5 => format!("{asked}\n\n{}\n{demands}", log(rng, long, None)),
             _ => format!("{asked}\n\n{demands}"),
         }
     }
 
     /// One to three calls for the last step.
-    fn calls(&mut self, rng: &mut Rng) {
+    fn calls(&mut self, rng: &mut Rng, sizes: Sizes) {
         let step = self.steps.len() - 1;
         let count = [1, 1, 1, 1, 1, 1, 2, 2, 2, 3][rng.usize(0..10)];
         for at in 0..count {
-            let tokens = size(rng);
+            let tokens = match sizes {
+                Sizes::Lognormal => size(rng),
+                Sizes::Small(tokens) => tokens * rng.usize(50..=150) / 100 / count,
+            };
             let call = match rng.u32(0..100) {
                 0..60 => {
                     let path = format!("src/{}/file_{step}_{at}.rs", word(rng));
                     self.files.insert(path.clone(), code(rng, tokens));
-                    Call {
-                        name: "read_file",
-                        arguments: json!({ "path": path }),
-                        output: String::new(),
-                        fails: false,
-                    }
+                    read(path)
                 }
                 60..92 => {
                     let fails = rng.u32(0..3) == 0;
@@ -205,6 +231,10 @@ impl Workload {
             self.steps[step].needs = rng.choice(old);
         }
     }
+}
+
+fn read(path: String) -> Call {
+    Call { name: "read_file", arguments: json!({ "path": path }), output: String::new(), fails: false }
 }
 
 /// How many tokens a result has.

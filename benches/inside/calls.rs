@@ -1,10 +1,10 @@
-//! What a call costs besides its tool, and searches beside `rg`.
+//! The cost of a call besides its tool, and searches compared with `rg`.
 
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
-use agent::agent::{Agent, Cancel, Emitter, Run, Terms, call_by_hand};
+use agent::agent::{Agent, Cancel, Conversation, Emitter, Run, Terms, call_by_hand};
 use agent::contract::{CallContext, EventSink, Permission, Tool, ToolDefinition};
 use agent::event::Event;
 use agent::message::CallStatus;
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use super::{NOON, about, configuration, runtime, services};
 
-/// What a call costs besides its tool: read, checked, judged, run, measured, presented, recorded. Bar: 100 µs.
+/// The cost of a call besides its tool: read, checked, judged, run, measured, presented, recorded. Bar: 100 µs.
 #[divan::bench]
 fn call_overhead(bencher: Bencher<'_, '_>) {
     let dir = tempfile::tempdir().expect("a directory");
@@ -32,14 +32,13 @@ fn call_overhead(bencher: Bencher<'_, '_>) {
 fn call(bencher: Bencher<'_, '_>, agent: &Agent, name: &str, arguments: Value) {
     let (runtime, cancel) = (runtime(), Cancel::default());
     let mut run = Run::new(Emitter::new("session".to_owned(), "run".to_owned(), Box::new(Unseen)));
-    bencher.with_inputs(|| Session::ephemeral(about(agent.workspace.root()), NOON)).bench_local_values(
-        |mut session| {
-            let called = call_by_hand(agent, &mut session, &mut run, (name, &arguments), &cancel);
-            let called = runtime.block_on(called).expect("nothing ends the call");
-            assert_eq!(called.status, CallStatus::Ok, "{}", called.content);
-            session
-        },
-    );
+    let conversation = || Conversation::new(Session::ephemeral(about(agent.workspace.root()), NOON), NOON);
+    bencher.with_inputs(conversation).bench_local_values(|mut conversation| {
+        let called = call_by_hand(agent, &mut conversation, &mut run, (name, &arguments), &cancel);
+        let called = runtime.block_on(called).expect("nothing ends the call");
+        assert_eq!(called.status, CallStatus::Ok, "{}", called.content);
+        conversation
+    });
 }
 
 /// A tool that does nothing.
@@ -109,7 +108,7 @@ fn search_glob_by_rg(bencher: Bencher<'_, '_>) {
     ripgrep(bencher, &["--files", "-g", "*7.rs"]);
 }
 
-/// What is static is not dropped.
+/// Statics are not dropped.
 pub fn remove_tree() {
     if let Some(tree) = TREE.get() {
         std::fs::remove_dir_all(tree.path()).expect("a directory of ours");

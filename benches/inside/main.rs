@@ -1,5 +1,6 @@
-//! What lies inside of a run, piece by piece: decoding and assembling a stream, the session's log, configuration,
-//! prompts, requests, estimates, loop detection, calls, searches beside `rg`. Whole processes are timed by `benches/compare.sh`.
+//! The parts of a run, one by one: decoding and assembling a stream, the session's log, configuration, prompts,
+//! requests, estimates, loop detection, calls, searches compared with `rg`. `benches/compare.sh` times whole
+//! processes.
 //!
 //! ```text
 //! cargo bench --bench inside                 all of it
@@ -14,26 +15,27 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use agent::agent::{RepeatDetector, Repetition};
+use agent::agent::{Conversation, Observed, RepeatDetector, Repetition};
 use agent::app::{self, Options, Services};
 use agent::config::{self, Config, Env, LoadOptions, SkillDir, SkillScope};
-use agent::context::{self, Ruler};
 use agent::contract::{Delta, ReplyEnd, ToolDefinition};
+use agent::event::CallTelemetry;
 use agent::llm::assemble::Assembly;
 use agent::llm::request::Body;
 use agent::llm::sse::Decoder;
-use agent::message::{AssistantMessage, CallStatus, Message, ToolCall, ToolMessage};
+use agent::message::{Answer, Call, CallStatus, Item, Part, Said, Step, ToolCall};
 use agent::process::{self, Launch, Patience, SHELL};
-use agent::sandbox::{Plan, Protection, Sandbox, Walls};
-use agent::session::{About, MessageId, Session, Store};
+use agent::sandbox::{Boundary, Protection, Sandbox, Walls};
+use agent::session::{About, ItemId, Session, Store};
 use agent::sink::Nobody;
 use agent::skills::{Catalogue, Variables};
 use agent::tokens;
+use agent::window::{self, Ruler};
 use agent::workspace::Workspace;
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use jiff::Timestamp;
-use serde_json::Map;
+use serde_json::{Map, json};
 
 fn main() {
     divan::main();
@@ -44,7 +46,7 @@ const NOON: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
 // ------------------------------------------------------------------------------------------------ a stream
 
-/// What a read from the network holds at most.
+/// The most bytes of one read from the network.
 const READ: usize = 16 * 1024;
 
 #[divan::bench(args = [5_000, 50_000, 500_000])]
@@ -129,8 +131,8 @@ fn start_services(bencher: Bencher<'_, '_>) {
 fn start_system_prompt(bencher: Bencher<'_, '_>) {
     let workspace = Workspace::open(&std::env::temp_dir()).expect("a directory");
     let services = services(&configuration(&workspace), &workspace);
-    let session = Session::ephemeral(about(workspace.root()), NOON);
-    bencher.bench(|| services.agent.briefing.system(&session, "run").expect("the built-in prompt renders"));
+    let conversation = Conversation::new(Session::ephemeral(about(workspace.root()), NOON), NOON);
+    bencher.bench(|| services.agent.briefing.system(&conversation, "run").expect("the built-in prompt renders"));
 }
 
 /// A thousand skills of the usual size, in one directory.
@@ -174,14 +176,16 @@ const CONVERSATIONS: [usize; 3] = [2, 20, 200];
 
 #[divan::bench(args = CONVERSATIONS)]
 fn request_body(bencher: Bencher<'_, '_>, thousands: usize) {
-    let (messages, tools) = (conversation(thousands * 1000), definitions());
+    let (items, tools) = (conversation(thousands * 1000), definitions());
     let (head, extra) = (Map::from_iter([("model".to_owned(), "m".into())]), Map::new());
-    let (tools, messages) = (&tools, &messages);
+    let (tools, items) = (&tools, &items);
     let body = Body {
         head,
         tools,
         strict: false,
-        messages,
+        system: "",
+        items,
+        aside: None,
         vision: false,
         breakpoints: false,
         tail: Map::new(),
@@ -192,18 +196,18 @@ fn request_body(bencher: Bencher<'_, '_>, thousands: usize) {
 
 #[divan::bench(args = CONVERSATIONS)]
 fn request_measured_anew(bencher: Bencher<'_, '_>, thousands: usize) {
-    let (messages, tools) = (conversation(thousands * 1000), definitions());
-    let ids = ids(&messages);
-    bencher.bench(|| Ruler::default().measure(request(black_box(&messages), &ids, &tools), u64::MAX));
+    let (items, tools) = (conversation(thousands * 1000), definitions());
+    let ids = ids(&items);
+    bencher.bench(|| Ruler::default().measure(request(black_box(&items), &ids, &tools), u64::MAX));
 }
 
-/// What a step of a loop pays: only what is new.
+/// The cost of a step of a loop: only its new part.
 #[divan::bench(args = CONVERSATIONS)]
 fn request_measured_again(bencher: Bencher<'_, '_>, thousands: usize) {
-    let (messages, tools) = (conversation(thousands * 1000), definitions());
-    let ids = ids(&messages);
+    let (items, tools) = (conversation(thousands * 1000), definitions());
+    let ids = ids(&items);
     let mut ruler = Ruler::default();
-    bencher.bench_local(|| ruler.measure(request(black_box(&messages), &ids, &tools), u64::MAX));
+    bencher.bench_local(|| ruler.measure(request(black_box(&items), &ids, &tools), u64::MAX));
 }
 
 #[divan::bench(args = CONVERSATIONS)]
@@ -212,16 +216,12 @@ fn estimate_tokens(bencher: Bencher<'_, '_>, thousands: usize) {
     bencher.counter(BytesCount::of_str(&text)).bench(|| tokens::estimate(black_box(&text)));
 }
 
-fn ids(messages: &[Message]) -> Vec<MessageId> {
-    (1..=messages.len() as u64).map(|number| MessageId { number, pass: 0 }).collect()
+fn ids(items: &[Item]) -> Vec<ItemId> {
+    (1..=items.len() as u64).map(|number| ItemId { number, pass: 0 }).collect()
 }
 
-fn request<'a>(
-    messages: &'a [Message],
-    ids: &'a [MessageId],
-    tools: &'a [ToolDefinition],
-) -> context::Request<'a> {
-    context::Request { model: "gpt-5-mini", tools, messages, ids }
+fn request<'a>(items: &'a [Item], ids: &'a [ItemId], tools: &'a [ToolDefinition]) -> window::Request<'a> {
+    window::Request { model: "gpt-5-mini", tools, system: "", items, ids }
 }
 
 fn definitions() -> Vec<ToolDefinition> {
@@ -230,20 +230,35 @@ fn definitions() -> Vec<ToolDefinition> {
 }
 
 /// A loop of reading files, with about so many tokens in all.
-fn conversation(tokens: usize) -> Vec<Message> {
+fn conversation(tokens: usize) -> Vec<Item> {
     const RESULT_TOKENS: usize = 1000;
     let result = "    let line = reader.read_line(&mut buffer)?; // 42\n".repeat(RESULT_TOKENS * 4 / 52);
-    let mut messages = vec![Message::user("mend the reader")];
-    for step in 0..tokens / RESULT_TOKENS {
-        let (id, name) = (format!("call_{step}"), "read_file".to_owned());
+    let step = |step: usize| {
         let arguments = format!("{{\"path\":\"src/file_{step}.rs\"}}");
-        let call = ToolCall { id: id.clone(), name: name.clone(), arguments };
-        messages.push(Message::Assistant(AssistantMessage { tool_calls: vec![call], ..Default::default() }));
-        let (content, status) = (result.clone(), CallStatus::Ok);
-        let answer = ToolMessage { call_id: id, name, content, status, images: Vec::new() };
-        messages.push(Message::Tool(answer));
+        let request = ToolCall { id: format!("call_{step}"), name: "read_file".to_owned(), arguments };
+        let answer = Some(Answer::of_text(result.clone(), CallStatus::Ok));
+        let parts = vec![Part::Call(Call { request, opaque: None, answer })];
+        Item::Step(Step { parts, ..Step::default() })
+    };
+    let said = Item::Said(Said::by_person("mend the reader"));
+    std::iter::once(said).chain((0..tokens / RESULT_TOKENS).map(step)).collect()
+}
+
+/// Takes a conversation into a session, as the loop would.
+fn record(session: &mut Session, items: Vec<Item>) {
+    for item in items {
+        match item {
+            Item::Said(said) => session.say(said, NOON).expect("written"),
+            Item::Step(mut step) => {
+                let answers: Vec<Answer> = step.calls_mut().filter_map(|call| call.answer.take()).collect();
+                let number = session.reply(step, NOON).expect("written");
+                for (call, answer) in answers.into_iter().enumerate() {
+                    session.answer((number, call), answer, CallTelemetry::default(), NOON).expect("written");
+                }
+            }
+            Item::Summary(_) => {}
+        }
     }
-    messages
 }
 
 // ------------------------------------------------------------------------------------------------ the log
@@ -254,10 +269,10 @@ const LOGS: [usize; 3] = [100, 1_000, 10_000];
 /// Without the waits for the disk, which belong to replies with calls and to the end of a turn.
 #[divan::bench(args = LOGS, sample_count = 10)]
 fn session_append(bencher: Bencher<'_, '_>, kilobytes: usize) {
-    let message = Message::user("a line of a conversation\n".repeat(40));
+    let said = Said::by_person("a line of a conversation\n".repeat(40));
     bencher.with_inputs(|| tempfile::tempdir().expect("a directory")).bench_values(|dir| {
         let mut session = Store::new(dir.path()).create(about(Path::new("/w")), NOON);
-        (0..kilobytes).for_each(|_| session.record(message.clone(), NOON).expect("written"));
+        (0..kilobytes).for_each(|_| session.say(said.clone(), NOON).expect("written"));
         (session, dir)
     });
 }
@@ -267,9 +282,7 @@ fn session_load(bencher: Bencher<'_, '_>, kilobytes: usize) {
     let dir = tempfile::tempdir().expect("a directory");
     let store = Store::new(dir.path());
     let mut session = store.create(about(Path::new("/w")), NOON);
-    for message in conversation(kilobytes * 1000 / 4) {
-        session.record(message, NOON).expect("written");
-    }
+    record(&mut session, conversation(kilobytes * 1000 / 4));
     let id = session.id().to_owned();
     drop(session);
     bencher.bench(|| store.read(&id).expect("a sound log"));
@@ -280,7 +293,11 @@ fn session_load(bencher: Bencher<'_, '_>, kilobytes: usize) {
 fn session_stream(bencher: Bencher<'_, '_>, deltas: usize) {
     bencher.with_inputs(|| tempfile::tempdir().expect("a directory")).bench_values(|dir| {
         let mut session = Store::new(dir.path()).create(about(Path::new("/w")), NOON);
-        (0..deltas).for_each(|_| session.stream_text("a few words of a reply, ", NOON));
+        for _ in 0..deltas {
+            if session.stream_text("a few words of a reply, ") {
+                session.log_partial();
+            }
+        }
         (session, dir)
     });
 }
@@ -291,7 +308,10 @@ fn session_stream(bencher: Bencher<'_, '_>, deltas: usize) {
 #[divan::bench(args = [100, 1_000, 10_000])]
 fn loop_detection(calls: usize) -> Repetition {
     let mut detector = RepeatDetector::new(12, 3);
-    let observed = (0..calls).map(|n| detector.observe("read_file", &format!("{{\"path\":\"f{n}\"}}"), "text"));
+    let observed = (0..calls).map(|n| {
+        let (name, arguments, result) = ("read_file", json!({ "path": format!("f{n}") }), "text");
+        detector.observe(Observed { name, arguments: &arguments, result, succeeded: true, changes: false })
+    });
     observed.last().expect("there are calls")
 }
 
@@ -346,9 +366,9 @@ fn nothing(walls: Option<&Walls>) -> Launch<'_> {
     Launch { program, arguments: &[SHELL[1], "true"], dir, env: &[], patience: Patience::default(), walls }
 }
 
-fn plan(workspace: &Path) -> Plan {
+fn plan(workspace: &Path) -> Boundary {
     let home = Env::capture().dirs().home;
     let own = vec![home.join(".local/share/agent")];
     let (workspace, undone) = (workspace.to_path_buf(), workspace.join("undone"));
-    Plan { temp_base: "/tmp".into(), write: Vec::new(), network: false, workspace, home, own, undone }
+    Boundary { temp_base: "/tmp".into(), write: Vec::new(), network: false, workspace, home, own, undone }
 }

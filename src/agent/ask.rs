@@ -1,153 +1,132 @@
-//! One request of the model, made again while that can help: the deltas as they come, the reply once it is whole.
+//! One request to the model, for any purpose: made to fit, retried while that can help, counted. The reply is
+//! complete, or the error says why there is none.
 //!
-//! A retry voids what this step has streamed so far: the session forgets it, and the `retry` event tells whoever
-//! watches. Closing the last request (`tool_choice: none`) keeps the tools, so that a provider's cache stays warm.
+//! A retry voids the text that this step has streamed so far: the session forgets it, and the `retry` event tells
+//! the observers. Text of the last attempt is kept as an interrupted reply.
 
 use std::time::Duration;
 
-use jiff::Timestamp;
-
-use crate::config::{SkillDisclosure, format_duration};
-use crate::context::{Break, Size};
-use crate::contract::{Delta, ModelErrorKind, ReplyEnd, Request, ToolChoice, ToolDefinition};
+use crate::config::format_duration;
+use crate::contract::{ModelError, ModelErrorKind, ToolChoice};
 use crate::event::EventKind;
-use crate::message::{AssistantMessage, FinishReason, Message, Usage};
-use crate::session::Syncing;
+use crate::message::{FinishReason, Item, Step, Usage};
+use crate::window::{Break, Size};
 
-use super::schema::AnswerSchema;
+use super::purpose::Purpose;
 use super::turn::{Stop, Turn};
 use super::{limits, retry};
 
 impl Turn<'_> {
-    /// Asks until there is a whole reply or an error that trying again does not mend.
-    pub(super) async fn ask(&mut self, choice: ToolChoice) -> Result<AssistantMessage, Stop> {
-        self.brief_again()?;
-        self.announce().await?;
-        let mut with_tools = true;
+    /// Asks until there is a complete reply or an error that a retry cannot fix.
+    pub(super) async fn ask(&mut self, purpose: Purpose) -> Result<Step, Stop> {
+        let mut size = self.announce(&purpose).await?;
+        let mut with_tools = purpose.has_tools();
         let mut attempt = 1;
         loop {
-            let mut error = match self.attempt(choice, with_tools).await {
-                Ok(end) => return Ok(self.whole(end)),
+            self.conversation.asking = Some(size);
+            let outcome = self.attempt(&purpose, with_tools).await;
+            let mut error = match outcome {
+                Ok(end) => return Ok(end),
                 Err(Stop::Model(error)) => error,
                 Err(stop) => return Err(stop),
             };
-            self.session.clear_partial();
-            if error.kind == ModelErrorKind::ContextTooLong {
+            self.settle_attempt();
+            if error.kind == ModelErrorKind::ContextTooLong && !purpose.is_summary() {
+                self.void(attempt, Duration::ZERO, &error)?;
                 if !self.shrink(&error.message).await? {
                     return Err(error.into());
                 }
-                self.announce().await?;
+                size = self.announce(&purpose).await?;
                 continue;
             }
-            // A server that does not know `tool_choice: none` is asked without tools instead.
-            let unsure_of_choice = choice == ToolChoice::None && error.kind == ModelErrorKind::BadRequest;
+            // A server that does not support `tool_choice: none` is asked without tools instead.
+            let unsure_of_choice =
+                purpose.choice() == ToolChoice::None && error.kind == ModelErrorKind::BadRequest;
             if unsure_of_choice && with_tools {
+                self.conversation.session.clear_partial();
                 with_tools = false;
                 continue;
             }
             attempt += 1;
-            let config = &self.agent.model.info().retry;
-            let Some(delay) = retry::delay(config, &error, attempt, fastrand::f64()) else {
-                return Err(error.into());
-            };
-            let left = self.agent.limits.max_time.map(|most| most.saturating_sub(self.clock.elapsed()));
-            if left.is_some_and(|left| delay >= left) {
-                // Waiting could only end in a time limit that hides the provider's words.
-                let delay = format_duration(Duration::from_secs(delay.as_secs()));
-                error.message =
-                    format!("{} (to be tried again in {delay}, which max_time forbids)", error.message);
-                return Err(error.into());
-            }
+            let Some(delay) = self.delay(&mut error, attempt) else { return Err(error.into()) };
             self.run.emitter.emit(EventKind::Retry {
                 attempt,
                 delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
-                attempts: config.attempts,
+                attempts: self.agent.model.info().retry.attempts,
                 cause: self.agent.redactor.redact(&error.to_string()).into_owned(),
             })?;
+            self.conversation.session.clear_partial();
             tokio::time::sleep(delay).await;
         }
     }
 
-    /// Under `skill_disclosure: system` the system prompt shows what has been loaded since it was made.
-    fn brief_again(&mut self) -> Result<(), Stop> {
-        let briefing = &self.agent.briefing;
-        if briefing.disclosure != SkillDisclosure::System || !briefing.loaded.take_changed() {
-            return Ok(());
+    /// The delay before the next attempt; `None` where there is none.
+    fn delay(&self, error: &mut ModelError, attempt: u32) -> Option<Duration> {
+        let delay = retry::delay(&self.agent.model.info().retry, error, attempt, fastrand::f64())?;
+        let left = self.agent.limits.max_time.map(|most| most.saturating_sub(self.clock.elapsed()));
+        if left.is_some_and(|left| delay >= left) {
+            // Waiting could only end in a time limit that hides the provider's words.
+            let delay = format_duration(Duration::from_secs(delay.as_secs()));
+            error.message = format!("{} (a retry would wait {delay}, longer than max_time allows)", error.message);
+            return None;
         }
-        let content = self.agent.system_prompt(self.session, &self.run.emitter.run_id())?;
-        if self.session.messages().first().is_none_or(|first| first.content() != content) {
-            let message = Message::System { content };
-            self.session.record(message, Timestamp::now()).map_err(anyhow::Error::from)?;
-        }
-        Ok(())
+        Some(delay)
     }
 
-    /// Makes the request fit, and tells whoever watches that it is about to be made.
-    async fn announce(&mut self) -> Result<(), Stop> {
+    /// Voids the text and reasoning that this step has streamed, if any, and emits a `retry` event.
+    fn void(&mut self, attempt: u32, delay: Duration, error: &ModelError) -> Result<(), Stop> {
+        let (text, reasoning) = self.conversation.session.partial();
+        if text.is_empty() && reasoning.is_empty() {
+            return Ok(());
+        }
+        self.conversation.session.clear_partial();
+        Ok(self.run.emitter.emit(EventKind::Retry {
+            attempt,
+            delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+            attempts: self.agent.model.info().retry.attempts,
+            cause: self.agent.redactor.redact(&error.to_string()).into_owned(),
+        })?)
+    }
+
+    /// Makes the request fit, and tells the observers that it begins. Returns its size in tokens.
+    async fn announce(&mut self, purpose: &Purpose) -> Result<u64, Stop> {
+        if let Purpose::Summary(aside) = purpose {
+            return Ok(aside.tokens);
+        }
+        self.show_loaded_skills()?;
         let size = self.fit().await?;
-        self.tell_of_lost_prefix(&size)?;
+        self.refuse_over_limit(purpose, &size)?;
+        if size.broken == Some(Break::Tools) {
+            let message =
+                "the tool definitions changed: the provider's cache of this conversation starts over".to_owned();
+            self.run.emitter.emit(EventKind::Warning { message })?;
+        }
         self.run.emitter.emit(EventKind::RequestStarted {
             step: self.run.totals.steps + 1,
-            messages: self.session.messages().len(),
+            messages: messages_in(self.conversation.session.items()),
             input_tokens: size.tokens,
             prefix_tokens: size.prefix_tokens,
         })?;
-        Ok(())
+        Ok(size.tokens)
     }
 
-    /// Edits of the view are told by themselves; what else breaks the prefix costs money that nobody sees.
-    fn tell_of_lost_prefix(&self, size: &Size) -> Result<(), Stop> {
-        let part = match size.broken {
-            Some(Break::Tools) => "the definitions of the tools",
-            Some(Break::SystemPrompt) => "the system prompt",
-            Some(Break::Message(_)) | None => return Ok(()),
-        };
-        let message = format!("{part} changed: the provider's cache of this conversation begins anew");
-        Ok(self.run.emitter.emit(EventKind::Warning { message })?)
-    }
-
-    async fn attempt(&mut self, choice: ToolChoice, with_tools: bool) -> Result<ReplyEnd, Stop> {
-        let syncing = self.session.begin_sync().map_err(anyhow::Error::from)?;
-        let definitions: &[ToolDefinition] = if with_tools { self.agent.tools.definitions() } else { &[] };
-        let request = Request {
-            messages: self.session.messages(),
-            tools: definitions,
-            tool_choice: choice,
-            schema: self.agent.schema.as_ref().filter(|_| choice == ToolChoice::None).map(AnswerSchema::json),
-            session_id: self.session.id(),
-            results: &self.run.results,
-        };
-        // The disk and the network are waited for side by side.
-        let (asked, durable) = tokio::join!(self.agent.model.ask(request), wait_for(syncing));
-        durable?;
-        let mut stream = asked.map_err(Stop::Model)?;
-        loop {
-            match stream.next().await.map_err(Stop::Model)? {
-                Delta::Text(text) => {
-                    self.session.stream_text(&text, Timestamp::now());
-                    self.run.emitter.emit(EventKind::TextDelta { text })?;
-                }
-                Delta::Reasoning(text) => {
-                    self.session.stream_reasoning(&text, Timestamp::now());
-                    self.run.emitter.emit(EventKind::ReasoningDelta { text })?;
-                }
-                Delta::CallBegun(_) => {}
-                Delta::Finished(end) if self.is_empty(&end) && choice == ToolChoice::Auto => {
-                    return Err(Stop::Model(self.model_error(ModelErrorKind::Incomplete, "the reply was empty")));
-                }
-                Delta::Finished(end) => return Ok(end),
-            }
+    /// Refuses a request that would surely exceed a limit. The closing answer is exempt.
+    fn refuse_over_limit(&self, purpose: &Purpose, size: &Size) -> Result<(), Stop> {
+        if !matches!(purpose, Purpose::Answer) {
+            return Ok(());
+        }
+        let input =
+            Usage { input_tokens: size.at_least(), cached_input_tokens: size.at_least(), ..Usage::default() };
+        let prices = self.agent.model.info().prices;
+        let mut meter = self.meter;
+        meter.add(input, prices.map(|prices| limits::cost_usd(&input, &prices)));
+        match meter.exceeded(&self.agent.limits) {
+            Some(limit) => Err(Stop::Limit(limit)),
+            None => Ok(()),
         }
     }
 
-    /// A reply that says nothing and does nothing is no answer; a server that sends one often does better when it is
-    /// asked again.
-    fn is_empty(&self, end: &ReplyEnd) -> bool {
-        let (text, _) = self.session.partial();
-        end.finish == FinishReason::Stop && end.tool_calls.is_empty() && text.trim().is_empty()
-    }
-
-    /// Counts what was asked of the model, whoever asked; what it cost, if prices are known.
+    /// Counts the tokens of a request, whoever made it; returns the cost if prices are known.
     pub(super) fn spend(&mut self, usage: Usage) -> Option<f64> {
         let prices = self.agent.model.info().prices;
         let cost = prices.map(|prices| limits::cost_usd(&usage, &prices));
@@ -159,37 +138,17 @@ impl Turn<'_> {
         }
         cost
     }
-
-    /// Counts the reply and puts it together from what was streamed.
-    fn whole(&mut self, end: ReplyEnd) -> AssistantMessage {
-        self.meter.steps += 1;
-        self.run.totals.steps += 1;
-        let cost = self.spend(end.usage);
-        if !end.usage.estimated {
-            self.run.ruler.report(end.usage.input_tokens);
-        }
-        let (content, reasoning) = self.session.partial();
-        let (content, reasoning) = (content.to_owned(), reasoning.to_owned());
-        AssistantMessage {
-            content,
-            reasoning,
-            tool_calls: end.tool_calls,
-            finish_reason: end.finish,
-            usage: end.usage,
-            cost_usd: cost,
-        }
-    }
 }
 
-/// Waits until what was recorded is on disk for good.
-async fn wait_for(syncing: Option<Syncing>) -> anyhow::Result<()> {
-    let Some(syncing) = syncing else { return Ok(()) };
-    Ok(tokio::task::spawn_blocking(|| syncing.wait()).await??)
-}
-
-impl AssistantMessage {
-    /// Whether the output limit cut the reply, its last call with it.
+impl Step {
+    /// Whether the output limit cut the reply, including its last call.
     pub(super) fn was_cut(&self) -> bool {
         self.finish_reason == FinishReason::Length
     }
+}
+
+/// The number of messages in a request over these items, including the system prompt.
+fn messages_in(items: &[Item]) -> usize {
+    let in_item = |item: &Item| 1 + item.as_step().map_or(0, |step| step.calls().count());
+    1 + items.iter().map(in_item).sum::<usize>()
 }

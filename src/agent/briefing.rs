@@ -1,19 +1,19 @@
-//! What the model is told of the run: the system prompt, rendered once a session, and the termination prompt with
-//! what is true at the moment a limit is reached.
+//! The prompts about the run: the system prompt, rendered once per session, and the termination prompt, rendered
+//! with the state at the moment a limit is reached.
 
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
 use crate::config::{Limits, SkillDisclosure};
-use crate::context::PARTS;
 use crate::event::PromptUsed;
 use crate::message::Usage;
-use crate::prompt::{Ending, Prompt, PromptContext, SessionFacts, SummaryFacts, SummaryPart};
-use crate::session::Session;
-use crate::skills::{Catalogue, Loaded};
+use crate::prompt::{EndingFacts, Prompt, PromptContext, SessionFacts, SummaryFacts, SummaryPart};
+use crate::skills::Catalogue;
 use crate::template;
+use crate::window::{self, PARTS};
 
+use super::Conversation;
 use super::limits::Limit;
 use super::turn::{Stop, Turn};
 
@@ -22,12 +22,10 @@ pub struct Briefing {
     pub system: Arc<Prompt>,
     pub termination: Arc<Prompt>,
     pub compression: Arc<Prompt>,
-    /// What does not change while the agent runs. Its session is filled in when a prompt is rendered.
+    /// The facts that stay the same while the agent runs. The session is filled in when a prompt is rendered.
     pub facts: PromptContext,
     pub catalogue: Arc<Catalogue>,
-    /// Which skills the session has loaded.
-    pub loaded: Arc<Loaded>,
-    /// Where their instructions stand.
+    /// Where the instructions of skills are placed.
     pub disclosure: SkillDisclosure,
 }
 
@@ -35,25 +33,26 @@ impl Briefing {
     /// Renders the system prompt for a session.
     ///
     /// # Errors
-    /// When the prompt reads what nothing defines.
-    pub fn system(&self, session: &Session, run_id: &str) -> anyhow::Result<String> {
-        Ok(self.system.render(&self.context(session, run_id, 0, None).value())?)
+    /// When the prompt reads an undefined variable.
+    pub fn system(&self, conversation: &Conversation, run_id: &str) -> anyhow::Result<String> {
+        Ok(self.system.render(&self.context(conversation, run_id, 0, None).value())?)
     }
 
-    /// Renders the system prompt of this briefing as the end of a turn would: with a reason, limits and no usage.
+    /// Renders the system prompt as the end of a turn would: with a reason, limits and no usage.
     ///
     /// # Errors
-    /// When the prompt reads what nothing defines.
-    pub fn ending(&self, session: &Session, run_id: &str, limits: &Limits) -> anyhow::Result<String> {
-        let ending = Ending {
-            termination_reason: Limit::Turns(limits.max_turns.unwrap_or_default()).to_string(),
+    /// When the prompt reads an undefined variable.
+    pub fn ending(&self, conversation: &Conversation, run_id: &str, limits: &Limits) -> anyhow::Result<String> {
+        let ending = EndingFacts {
+            termination_reason: Limit::Steps(limits.max_turns.unwrap_or_default()).to_string(),
             limits: limits.into(),
             usage: Usage::default(),
         };
-        Ok(self.system.render(&self.context(session, run_id, 0, Some(ending)).value())?)
+        Ok(self.system.render(&self.context(conversation, run_id, 0, Some(ending)).value())?)
     }
 
-    /// What of the system prompt belongs to the layer `context`: the text of its lists, and the project's instructions.
+    /// The parts of the system prompt that belong to the layer `context`: the text of its lists, and the project's
+    /// instructions.
     #[must_use]
     pub fn elastic(&self) -> (String, &str) {
         let agent = &self.facts.agent;
@@ -69,32 +68,45 @@ impl Briefing {
     }
 
     pub(super) fn termination(&self, turn: &Turn<'_>, limit: &Limit) -> Result<String, Stop> {
-        let ending = Ending {
+        let ending = EndingFacts {
             termination_reason: limit.to_string(),
             limits: (&turn.agent.limits).into(),
             usage: turn.meter.usage,
         };
         let run_id = turn.run.emitter.run_id();
-        let context = self.context(turn.session, &run_id, turn.meter.steps, Some(ending));
+        let context = self.context(turn.conversation, &run_id, turn.meter.steps, Some(ending));
         self.termination.render(&context.value()).map_err(|error| Stop::Failed(error.into()))
     }
 
-    /// Asks for a summary. `focus` is what the person wants kept above all, `updates` whether there is one already.
-    pub(super) fn compression(&self, turn: &Turn<'_>, focus: &str, updates: bool) -> Result<String, Stop> {
+    /// Renders the prompt that asks for a summary. `focus` is what the person wants kept above all.
+    pub(super) fn compression(
+        &self,
+        turn: &Turn<'_>,
+        facts: &window::SummaryFacts,
+        focus: &str,
+    ) -> Result<String, Stop> {
         let run_id = turn.run.emitter.run_id();
-        let mut context = self.context(turn.session, &run_id, turn.meter.steps, None);
+        let mut context = self.context(turn.conversation, &run_id, turn.meter.steps, None);
         let parts = PARTS.iter().map(|(name, about)| SummaryPart { name, about }).collect();
-        context.summary = Some(SummaryFacts { parts, focus: focus.to_owned(), updates });
+        let (focus, updates, tokens) = (focus.to_owned(), facts.updates(), facts.room.allowed());
+        context.summary = Some(SummaryFacts { parts, focus, updates, tokens });
         self.compression.render(&context.value()).map_err(|error| Stop::Failed(error.into()))
     }
 
-    /// How `run.started` names the prompts.
+    /// The prompts as `run.started` names them.
     #[must_use]
     pub fn used(&self) -> Vec<PromptUsed> {
         vec![self.system.used(), self.termination.used(), self.compression.used()]
     }
 
-    fn context(&self, session: &Session, run_id: &str, step: u64, ending: Option<Ending>) -> PromptContext {
+    fn context(
+        &self,
+        conversation: &Conversation,
+        run_id: &str,
+        step: u64,
+        ending: Option<EndingFacts>,
+    ) -> PromptContext {
+        let session = &conversation.session;
         let mut context = self.facts.clone();
         context.session = SessionFacts {
             id: session.id().to_owned(),
@@ -105,12 +117,12 @@ impl Briefing {
             step,
             started_at: session.started_at().to_string(),
         };
-        // The clock stands still at the session's start: a prompt that tells the time stays the same.
-        context.datetime = template::clock(session.started_at().to_zoned(TimeZone::system()));
+        // The clock stands still, so that a prompt that shows the time stays the same.
+        context.datetime = template::clock(conversation.clock.to_zoned(TimeZone::system()));
         for skill in &mut context.agent.skills {
-            skill.loaded = self.loaded.contains(&skill.name);
+            skill.loaded = conversation.skills().contains(&skill.name);
         }
-        context.state.clone_from(session.state());
+        context.state.clone_from(&session.state().keys);
         context.ending = ending;
         context
     }

@@ -1,18 +1,16 @@
-//! One call made by a person, the way a model's calls are made: checked, judged, asked about, run, measured and
-//! written down alike.
+//! A call made by a person. It takes the same path as a model's call: checked, judged, asked about, run, measured
+//! and recorded.
 
 use serde_json::Value;
 
-use crate::message::{AssistantMessage, CallStatus, FinishReason, Message, ToolCall};
-use crate::session::Session;
+use crate::message::{CallStatus, FinishReason, Step, ToolCall};
 
 use super::clock::Clock;
-use super::limits::Meter;
-use super::repeat::RepeatDetector;
+use super::purpose::open;
 use super::turn::{Stop, Turn};
-use super::{Agent, Cancel, Run};
+use super::{Agent, Cancel, Conversation, Run};
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Called {
     pub status: CallStatus,
@@ -20,35 +18,32 @@ pub struct Called {
     pub content: String,
 }
 
-/// Makes one call in a session that nothing else uses.
+/// Makes one call in a conversation that nothing else uses.
 ///
 /// # Errors
-/// When it was interrupted, or something of ours failed; that the tool failed is no error.
+/// When it was interrupted, or the program itself failed; a failure of the tool is not an error.
 pub async fn call_by_hand(
     agent: &Agent,
-    session: &mut Session,
+    conversation: &mut Conversation,
     run: &mut Run,
     (name, arguments): (&str, &Value),
     cancel: &Cancel,
 ) -> Result<Called, Stop> {
     agent.jobs.close("background: true needs a run that goes on, and this one ends with its call.");
     let call = ToolCall { id: "by_hand".to_owned(), name: name.to_owned(), arguments: arguments.to_string() };
-    let reply = AssistantMessage {
-        tool_calls: vec![call],
-        finish_reason: FinishReason::ToolCalls,
-        ..AssistantMessage::default()
-    };
+    let step = Step { parts: vec![open(call)], finish_reason: FinishReason::ToolCalls, ..Step::default() };
     let clock = Clock::start();
-    let repeats = RepeatDetector::new(0, 0);
-    let mut turn = Turn { agent, session, run, clock: &clock, meter: Meter::default(), repeats };
-    turn.record(Message::Assistant(reply.clone()))?;
+    let mut turn = Turn::new(agent, conversation, run, &clock);
+    let number = turn.keep_reply(step.clone())?;
     tokio::select! {
         biased;
         () = cancel.triggered() => return Err(Stop::Interrupted),
-        outcome = turn.run_calls(&reply) => outcome?,
+        outcome = turn.run_calls(number, &step) => outcome?,
     }
-    match turn.session.messages().last() {
-        Some(Message::Tool(answer)) => Ok(Called { status: answer.status, content: answer.content.clone() }),
-        _ => Err(Stop::Failed(anyhow::anyhow!("the call was not answered"))),
+    let items = turn.conversation.session.items();
+    let call = items.last().and_then(|item| item.as_step()?.calls().next());
+    match call.and_then(|call| call.answer.as_ref()) {
+        Some(answer) => Ok(Called { status: answer.status, content: answer.content.clone() }),
+        None => Err(Stop::Failed(anyhow::anyhow!("the call was not answered"))),
     }
 }

@@ -1,4 +1,4 @@
-//! A switch that ends whatever waits on it: Ctrl-C, SIGTERM, a closed stdout.
+//! A switch that stops everything that waits on it: Ctrl-C, SIGTERM, a closed stdout.
 
 use std::sync::Arc;
 
@@ -15,18 +15,18 @@ impl Default for Cancel {
 }
 
 impl Cancel {
-    /// Throws the switch; throwing it again changes nothing.
+    /// Triggers the switch; a second time changes nothing.
     pub fn trigger(&self) {
         self.0.send_replace(true);
     }
 
-    /// Whether somebody asked to stop.
+    /// Whether the switch was triggered.
     #[must_use]
     pub fn is_triggered(&self) -> bool {
         *self.0.borrow()
     }
 
-    /// Returns once the switch was thrown.
+    /// Returns once the switch is triggered.
     pub async fn triggered(&self) {
         // The sender lives in `self`, so the channel cannot close while this waits.
         let _ = self.0.subscribe().wait_for(|thrown| *thrown).await;

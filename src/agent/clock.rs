@@ -1,11 +1,11 @@
-//! The clock of a turn: wall time less the time spent waiting for a person, and the deadlines drawn from it.
+//! The clock of a turn: wall time minus the time spent waiting for a person, and the deadlines derived from it.
 
 use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Time that counts.
+/// A clock that can be paused.
 #[derive(Debug)]
 pub struct Clock {
     started: Instant,
@@ -18,7 +18,7 @@ struct Waiting {
     since: Option<Instant>,
 }
 
-/// While it lives, time does not count.
+/// Pauses the clock while it lives.
 pub struct Pause<'a>(&'a Clock);
 
 impl Clock {
@@ -27,7 +27,7 @@ impl Clock {
         Self { started: Instant::now(), waiting: Mutex::default() }
     }
 
-    /// The time that counted so far.
+    /// The time counted so far.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         let waiting = self.waiting.lock().expect("no holder of the clock panics");
@@ -42,7 +42,7 @@ impl Clock {
         Pause(self)
     }
 
-    /// Waits until `limit` has counted; for ever where there is none.
+    /// Waits until `limit` has passed on this clock; forever where there is none.
     pub async fn reach(&self, limit: Option<Duration>) {
         let Some(limit) = limit else { return std::future::pending().await };
         loop {
@@ -64,14 +64,15 @@ impl Drop for Pause<'_> {
     }
 }
 
-/// When work stops so that the closing answer still has time: the last tenth of `max_time`, 30 s at most, is its.
+/// When work stops so that the closing answer has time: the last tenth of `max_time`, at most 30 s, is reserved
+/// for it.
 #[must_use]
 pub fn working_time(max_time: Duration) -> Duration {
     const MOST_FOR_CLOSING: Duration = Duration::from_secs(30);
     max_time.saturating_sub((max_time / 10).min(MOST_FOR_CLOSING))
 }
 
-/// When calls end that still run: a little before work does, so that what they wrote until then is told.
+/// When running calls are ended: shortly before work stops, so that their output until then is reported.
 #[must_use]
 pub fn calling_time(max_time: Duration) -> Duration {
     const MOST_FOR_ENDING: Duration = Duration::from_secs(3);

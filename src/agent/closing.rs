@@ -1,29 +1,29 @@
-//! The closing answer: when a limit ends a turn, the model is asked once more, with the same tools and none to be
-//! called, for an honest summary. Where that comes back empty, or time is out, a summary made in code stands in.
+//! The closing answer: when a limit ends a turn, the model is asked once more, with the same tools but none
+//! callable, for an honest summary. If the answer is empty, or time is out, code writes the summary.
 
 use std::fmt::Write;
 use std::time::Duration;
 
-use crate::contract::ToolChoice;
-use crate::message::{AssistantMessage, CallStatus, FinishReason, Message};
+use crate::message::{Call, CallStatus, FinishReason, Item, Said, Step};
 
 use super::limits::Limit;
+use super::purpose::Purpose;
 use super::turn::{Stop, Turn, TurnEnd};
 
 impl Turn<'_> {
-    /// Ends the turn with a summary. `max_time` is the run's own clock: past it nothing more is asked.
+    /// Ends the turn with a summary. `max_time` is the run's own clock: after it no request is made.
     pub(super) async fn close(&mut self, limit: Limit, max_time: Option<Duration>) -> Result<TurnEnd, Stop> {
         self.settle(&Stop::Limit(limit))?;
         let prompt = self.agent.briefing.termination(self, &limit)?;
-        self.record(Message::reminder(prompt))?;
+        self.say(Said::by_program(prompt))?;
         let clock = self.clock;
         let asked = tokio::select! {
             biased;
             () = clock.reach(max_time) => None,
-            reply = self.step(ToolChoice::None) => Some(reply),
+            reply = self.step(Purpose::Closing) => Some(reply),
         };
         let (stop, text) = match asked {
-            Some(Ok(reply)) if reply.tool_calls.is_empty() => (Stop::Limit(limit), reply.content),
+            Some(Ok((_, step))) if !step.has_calls() => (Stop::Limit(limit), step.text()),
             Some(Ok(_)) | None => (Stop::Limit(limit), String::new()),
             // Running out of time outranks a provider that fails; the other limits do not.
             Some(Err(Stop::Model(_) | Stop::ContextFull(_))) if matches!(limit, Limit::Time(_)) => {
@@ -37,35 +37,28 @@ impl Turn<'_> {
         Ok(TurnEnd { stop, answer })
     }
 
-    /// A summary that needs no model, recorded like any answer.
+    /// Writes a summary without the model, and records it like any answer.
     fn summary_in_code(&mut self, limit: Limit) -> Result<String, Stop> {
         let summary = summary(limit, self.this_turn());
-        let message = AssistantMessage {
-            content: summary.clone(),
-            finish_reason: FinishReason::Interrupted,
-            ..AssistantMessage::default()
-        };
-        self.record(Message::Assistant(message))?;
+        self.keep_reply(Step::of_text(summary.clone(), FinishReason::Interrupted))?;
         Ok(summary)
     }
 
-    /// The messages since the last input of the person.
-    fn this_turn(&self) -> &[Message] {
-        let messages = self.session.messages();
-        let start = messages.iter().rposition(Message::is_from_person).unwrap_or(0);
-        &messages[start..]
+    /// The items since the person's last input.
+    fn this_turn(&self) -> &[Item] {
+        let items = self.conversation.session.items();
+        let start = items.iter().rposition(|item| item.said_by_person().is_some()).unwrap_or(0);
+        &items[start..]
     }
 }
 
-fn summary(limit: Limit, messages: &[Message]) -> String {
+fn summary(limit: Limit, items: &[Item]) -> String {
     const MOST: usize = 10;
-    let calls: Vec<String> = messages
-        .iter()
-        .filter_map(|message| match message {
-            Message::Tool(answer) => Some(format!("- {}: {}", answer.name, status(answer.status))),
-            _ => None,
-        })
-        .collect();
+    let ended = |call: &Call| {
+        let status = call.answer.as_ref().map_or(CallStatus::Cancelled, |answer| answer.status);
+        format!("- {}: {}", call.request.name, word(status))
+    };
+    let calls: Vec<String> = items.iter().filter_map(Item::as_step).flat_map(Step::calls).map(ended).collect();
     let mut out = format!("Stopped: {limit}. The model gave no closing answer.");
     if calls.is_empty() {
         out.push_str(" No tool was called.");
@@ -78,7 +71,7 @@ fn summary(limit: Limit, messages: &[Message]) -> String {
     out
 }
 
-fn status(status: CallStatus) -> &'static str {
+fn word(status: CallStatus) -> &'static str {
     match status {
         CallStatus::Ok => "done",
         CallStatus::Error => "failed",

@@ -1,50 +1,50 @@
-//! What a person does to the context by hand: looks at what fills it, compresses it, or asks what a compression would
-//! do.
+//! Context commands of a person: show what fills the window, compress it, or preview a compression.
+
+use std::collections::BTreeMap;
 
 use crate::config::Strategy;
-use crate::context::{self, Basis, Fate, Usage};
 use crate::event::{Compressed, CompressionReason};
-use crate::message::Message;
-use crate::session::Session;
+use crate::message::Item;
+use crate::session::{Change as Edited, Session, SessionError};
+use crate::window::{self, Basis, Fill};
 
 use super::clock::Clock;
-use super::limits::Meter;
-use super::repeat::RepeatDetector;
 use super::turn::{Stop, Turn};
-use super::{Agent, Cancel, Run};
+use super::{Agent, Cancel, Conversation, Run};
 
-/// What a compression would do to one message.
+/// The effect of a compression on one item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     pub what: &'static str,
-    /// The message, in a few words.
-    pub message: String,
-    /// What it weighs now.
+    /// The item, in a few words.
+    pub item: String,
+    /// Its tokens now.
     pub tokens: u64,
 }
 
-/// What a compression would do.
+/// The effects of a compression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preview {
     pub changes: Vec<Change>,
     pub before: u64,
-    /// An estimate.
+    /// Estimated.
     pub after: u64,
 }
 
-/// Compresses a conversation. `focus` is what a summary is to keep above all. `None` when there is nothing to gain.
+/// Compresses a conversation. `focus` says what a summary must keep above all. `None` when there is nothing to
+/// gain.
 ///
 /// # Errors
-/// When it was interrupted, or something of ours failed.
+/// When it was interrupted, or the program itself failed.
 pub async fn compact(
     agent: &Agent,
-    session: &mut Session,
+    conversation: &mut Conversation,
     run: &mut Run,
     focus: &str,
     cancel: &Cancel,
 ) -> Result<Option<Compressed>, Stop> {
     let clock = Clock::start();
-    let mut turn = by_hand(agent, session, run, &clock);
+    let mut turn = Turn::new(agent, conversation, run, &clock);
     tokio::select! {
         biased;
         () = cancel.triggered() => Err(Stop::Interrupted),
@@ -52,66 +52,64 @@ pub async fn compact(
     }
 }
 
-/// What [`compact`] would do. It asks nobody and changes nothing.
+/// Previews [`compact`]. It sends no request and changes nothing.
 #[must_use]
-pub fn preview(agent: &Agent, session: &mut Session, run: &mut Run) -> Preview {
+pub fn preview(agent: &Agent, conversation: &mut Conversation, run: &mut Run) -> Preview {
     let clock = Clock::start();
-    let mut turn = by_hand(agent, session, run, &clock);
+    let mut turn = Turn::new(agent, conversation, run, &clock);
     let before = turn.measure().tokens;
-    let goal = turn.goal(CompressionReason::Manual, before);
-    let plan = turn.plan(goal);
-    if plan.tokens >= before {
+    let Some(plan) = turn.plan(CompressionReason::Manual) else {
         return Preview { changes: Vec::new(), before, after: before };
-    }
-    let weights = turn.run.ruler.weights();
+    };
+    let weights = turn.conversation.ruler.weights();
     let summarises = matches!(agent.context.strategy, Strategy::Staged | Strategy::Summary);
-    let parts = plan.fates.iter().zip(turn.session.messages()).zip(weights);
-    let changes = parts.filter_map(|((fate, message), tokens)| {
-        let what = match fate {
-            Fate::Keep => return None,
-            Fate::Shorten => "shorten",
-            Fate::Unload(_) => "unload",
-            Fate::Remove if summarises => "summarise",
-            Fate::Remove => "leave out",
+    let mut what: BTreeMap<u64, &'static str> = BTreeMap::new();
+    for edit in &plan.edits {
+        let word = match edit.change {
+            Edited::Remove if summarises => "summarise",
+            Edited::Remove => "leave out",
+            Edited::Unload { .. } => "unload",
+            Edited::Text { .. } | Edited::Arguments { .. } | Edited::Answer { .. } => "shorten",
         };
-        Some(Change { what, message: context::in_short(message), tokens })
+        what.entry(edit.number).or_insert(word);
+    }
+    let session = &turn.conversation.session;
+    let items = session.ids().iter().zip(session.items()).zip(weights);
+    let changes = items.filter_map(|((id, item), tokens)| {
+        Some(Change { what: what.get(&id.number)?, item: window::in_short(item), tokens })
     });
     Preview { changes: changes.collect(), before, after: plan.tokens }
 }
 
-/// What fills the window, counted, and what the counts rest on.
+/// The contents of the window, counted, and the basis of the counts.
 #[must_use]
-pub fn usage(agent: &Agent, session: &mut Session, run: &mut Run) -> (Usage, Basis) {
+pub fn fill(agent: &Agent, conversation: &mut Conversation, run: &mut Run) -> (Fill, Basis) {
     let clock = Clock::start();
-    let mut turn = by_hand(agent, session, run, &clock);
+    let mut turn = Turn::new(agent, conversation, run, &clock);
     let basis = turn.measure_exactly().basis;
-    (turn.usage(), basis)
+    (turn.fill(), basis)
 }
 
-/// Pins the messages that contain `text`; without one, what the person said last and what was answered. Returns them
-/// in a few words each.
-pub fn pin(session: &mut Session, text: &str, now: jiff::Timestamp) -> Vec<String> {
-    let messages = session.messages();
+/// Pins the items that contain `text`; without one, the person's last message and its answers. Returns a short
+/// description of each.
+///
+/// # Errors
+/// When the disk fails.
+pub fn pin(session: &mut Session, text: &str, now: jiff::Timestamp) -> Result<Vec<String>, SessionError> {
+    let items = session.items();
     let chosen: Vec<usize> = if text.is_empty() {
-        let said = messages.iter().rposition(Message::is_from_person);
-        let answer = messages
-            .iter()
-            .rposition(|message| matches!(message, Message::Assistant(reply) if reply.tool_calls.is_empty()));
+        let said = items.iter().rposition(|item| item.said_by_person().is_some());
+        let is_answer = |item: &Item| item.as_step().is_some_and(|step| !step.has_calls());
+        let answer = items.iter().rposition(is_answer);
         said.into_iter().chain(answer.filter(|answer| said.is_some_and(|said| said < *answer))).collect()
     } else {
-        let matches = |index: &usize| {
-            !matches!(messages[*index], Message::System { .. }) && messages[*index].content().contains(text)
-        };
-        (0..messages.len()).filter(matches).collect()
+        let matches = |index: &usize| items[*index].texts().any(|held| held.contains(text));
+        (0..items.len()).filter(matches).collect()
     };
     let numbers: Vec<u64> = chosen.iter().map(|index| session.ids()[*index].number).collect();
-    let named = chosen.iter().map(|index| context::in_short(&messages[*index])).collect();
+    let named = chosen.iter().map(|index| window::in_short(&items[*index])).collect();
     if !numbers.is_empty() {
-        session.pin(&numbers, now);
+        session.pin(&numbers, now)?;
     }
-    named
-}
-
-fn by_hand<'a>(agent: &'a Agent, session: &'a mut Session, run: &'a mut Run, clock: &'a Clock) -> Turn<'a> {
-    Turn { agent, session, run, clock, meter: Meter::default(), repeats: RepeatDetector::new(0, 0) }
+    Ok(named)
 }

@@ -1,259 +1,295 @@
-//! Making the next request fit: measured and planned in `context`, carried out here. What goes is kept where `recall`
-//! finds it, a summary is asked for where the plan wants one, and the view is edited in one pass, so that a provider's
-//! cache of the prefix is lost once.
+//! Makes the next request fit: measured and planned in `window`, carried out here. The model writes a summary if
+//! the plan needs one, and the view is edited in one pass, so that a provider's cache of the prefix is lost only
+//! once.
 //!
-//! Nothing is recorded before everything is ready: a compression that is interrupted has changed nothing.
+//! Nothing is recorded before everything is ready: an interrupted compression changes nothing.
 
-use std::collections::{BTreeMap, HashSet};
+use std::future::Future;
+use std::pin::Pin;
 
 use jiff::Timestamp;
 
 use crate::config::Strategy;
-use crate::context::{self, Budget, Fate, Goal, Head, Material, Plan, Record, Room, Size, Usage};
 use crate::event::{Compressed, CompressionReason, EventKind};
-use crate::message::Message;
-use crate::session::{EditReason, Session};
+use crate::message::{FinishReason, Item, Step, Summary, Usage};
+use crate::window::{self, Budget, Fill, Goal, Head, Learned, Material, Plan, Report, Size, SummaryFacts};
 
+use super::Conversation;
+use super::purpose::{Aside, Purpose};
 use super::turn::{Stop, Turn};
 
-/// So many compressions in a row without progress stop the run: they gained next to nothing, or had to hide results
-/// that the model had not read.
-const MOST_STALLED: u32 = 3;
-
 impl Turn<'_> {
-    /// What a request may hold, with what refusals have taught.
+    /// The tokens that a request may hold, lowered by the server's refusals.
     pub(super) fn budget(&self) -> Budget {
-        self.agent.budget.at_most(self.session.learned_budget())
+        self.conversation.budget(self.agent)
     }
 
-    /// Above this the conversation is compressed.
-    fn threshold(&self) -> u64 {
-        self.agent.context.compress_at.of(self.budget().tokens)
+    /// When the conversation is compressed, and the size to reach. The request must have been measured.
+    pub(super) fn goal(&self) -> Goal {
+        Goal::new(&self.agent.context, &self.budget(), self.conversation.ruler.fixed())
     }
 
-    /// The size of the next request.
+    /// Measures the next request. From `threshold` on it is counted instead of estimated.
+    fn measure_from(&mut self, threshold: u64) -> Size {
+        let Conversation { session, ruler, is_anchored, .. } = &mut *self.conversation;
+        let request = window::Request {
+            model: &self.agent.model.info().id,
+            tools: self.agent.tools.definitions(),
+            system: session.system().map_or("", |prompt| &prompt.text),
+            items: session.items(),
+            ids: session.ids(),
+        };
+        // A session that is resumed goes on from what its server counted last.
+        if !std::mem::replace(is_anchored, true)
+            && let Some((items, tokens)) = session.counted()
+        {
+            ruler.measure(request, u64::MAX);
+            let report = ruler.anchor(items, tokens);
+            let prefix_tokens = if report == Report::Plausible { tokens } else { 0 };
+            return Size { prefix_tokens, ..ruler.measure(request, threshold) };
+        }
+        ruler.measure(request, threshold)
+    }
+
+    /// Measures the next request.
     pub(super) fn measure(&mut self) -> Size {
-        self.measure_from(self.threshold())
+        let threshold = self.agent.context.compress_at.of(self.budget().tokens);
+        self.measure_from(threshold)
     }
 
-    /// The same, with nothing estimated that can be counted.
+    /// Measures the next request, counting everything that can be counted.
     pub(super) fn measure_exactly(&mut self) -> Size {
         self.measure_from(0)
     }
 
-    fn measure_from(&mut self, threshold: u64) -> Size {
-        self.run.ruler.measure(
-            context::Request {
-                model: &self.agent.model.info().id,
-                tools: self.agent.tools.definitions(),
-                messages: self.session.messages(),
-                ids: self.session.ids(),
-            },
-            threshold,
-        )
+    /// Compresses the conversation if the next request would pass the threshold. A request that still exceeds the
+    /// budget cannot be sent; where that budget is one that a refusal taught, the server is asked again.
+    pub(super) async fn fit(&mut self) -> Result<Size, Stop> {
+        match self.fit_into_budget().await {
+            Err(Stop::ContextFull(_)) if self.conversation.learned.take().is_some() => {
+                self.fit_into_budget().await
+            }
+            fitted => fitted,
+        }
     }
 
-    /// Compresses the conversation if the next request would pass the threshold. What then is still larger than the
-    /// budget cannot be sent.
-    pub(super) async fn fit(&mut self) -> Result<Size, Stop> {
+    async fn fit_into_budget(&mut self) -> Result<Size, Stop> {
         let size = self.measure();
-        if size.tokens <= self.threshold() {
-            self.run.stalled = 0;
-            return Ok(size);
+        let (budget, fixed) = (self.budget(), self.conversation.ruler.fixed());
+        if let Some(why) = budget.too_small(fixed, self.agent.model.info(), &self.agent.context) {
+            return Err(Stop::ContextFull(why));
         }
-        if self.compress(CompressionReason::Threshold, "").await?.is_none() {
-            return if size.tokens > self.budget().tokens { Err(self.full()) } else { Ok(size) };
+        let goal = self.goal();
+        // A person who undid the compressions wants none while the request still fits.
+        let limit = if self.conversation.session.is_held() { goal.most } else { goal.at };
+        if size.tokens <= limit || self.compress(CompressionReason::Threshold, "").await?.is_none() {
+            return if size.tokens > goal.most { Err(self.full()) } else { Ok(size) };
         }
-        let after = self.measure();
-        if after.tokens > self.budget().tokens || self.run.stalled >= MOST_STALLED {
-            return Err(self.full());
+        let mut after = self.measure();
+        // What a plan took for too little is known now.
+        while after.tokens > goal.most {
+            let before = after.tokens;
+            let done = self.compress(CompressionReason::Threshold, "").await?;
+            after = self.measure();
+            if done.is_none() || after.tokens >= before {
+                return Err(self.full());
+            }
         }
+        // The compression's own event reports the broken prefix.
         Ok(Size { broken: None, ..after })
     }
 
-    /// A server refused the request as too long: takes the smaller budget from now on and makes the conversation fit.
+    /// Reacts to a server that refused the request as too long: lowers the budget and makes the conversation fit.
     /// False when nothing can be gained.
     pub(super) async fn shrink(&mut self, refusal: &str) -> Result<bool, Stop> {
         let sent = self.measure().tokens;
-        let learned = context::learned(refusal, sent).min(self.budget().tokens);
-        self.session.learn_budget(learned, Timestamp::now());
-        let message = format!("the server takes no more than {learned} tokens: that is the budget from now on");
+        let Learned { budget, limit } = window::learned(refusal, sent, self.conversation.ruler.fixed());
+        let budget = budget.min(self.budget().tokens);
+        self.conversation.learned = Some((self.agent.model.info().id.clone(), budget));
+        let message = match limit {
+            Some(limit) => format!("the server takes at most {limit} tokens; the budget is {budget} from now on"),
+            None => format!("{sent} tokens are too many for the server; the budget is {budget} from now on"),
+        };
         self.run.emitter.emit(EventKind::Warning { message })?;
-        let done = self.compress(CompressionReason::Overflow, "").await?;
-        Ok(done.is_some() && self.run.stalled < MOST_STALLED)
+        Ok(self.compress(CompressionReason::Overflow, "").await?.is_some())
     }
 
-    /// Takes one pass over the conversation. `None` when it would gain too little to be worth losing the cache.
-    pub(super) async fn compress(
-        &mut self,
+    /// Compresses the conversation once. `None` when the gain is not worth losing the cache.
+    ///
+    /// Boxed, since a summary needs a request, which may have to compress.
+    pub(super) fn compress<'t>(
+        &'t mut self,
         reason: CompressionReason,
-        focus: &str,
-    ) -> Result<Option<Compressed>, Stop> {
-        let before = self.measure().tokens;
-        let budget = self.budget().tokens;
-        let goal = self.goal(reason, before);
-        let plan = self.plan(goal);
-        if before.saturating_sub(plan.tokens) < least_gain(reason, before, budget) {
-            return Ok(None);
-        }
-        self.run.emitter.emit(EventKind::ContextCompressing { reason, tokens: before })?;
-        let mut done = Compressed {
-            reason,
-            strategy: self.agent.context.strategy.name().to_owned(),
-            tokens_before: before,
-            tokens_after: 0,
-            budget,
-            masked: plan.count(|fate| *fate == Fate::Shorten),
-            summarized: plan.count(|fate| *fate == Fate::Remove),
-            unloaded: plan.count(|fate| matches!(fate, Fate::Unload(_))),
-            usage: crate::message::Usage::default(),
-            cost_usd: None,
-        };
-        let hides_the_unread = plan.hides_the_unread(self.session.messages());
-        let standing = match done.summarized {
-            0 => None,
-            _ => Some(self.standing(&plan, goal.to, focus, &mut done).await?),
-        };
-        self.carry_out(&plan, standing, &mut done)?;
-        let gained = before.saturating_sub(done.tokens_after);
-        let is_progress = (done.tokens_after <= goal.to || gained * 10 >= budget) && !hides_the_unread;
-        self.run.stalled = if is_progress { 0 } else { self.run.stalled + 1 };
-        Ok(Some(done))
+        focus: &'t str,
+    ) -> Pin<Box<dyn Future<Output = Result<Option<Compressed>, Stop>> + Send + 't>> {
+        Box::pin(async move {
+            let before = self.measure().tokens;
+            let Some(plan) = self.plan(reason) else { return Ok(None) };
+            if plan.edits.is_empty() {
+                return Ok(None);
+            }
+            self.run.emitter.emit(EventKind::ContextCompressing { reason, tokens: before })?;
+            let mut done = Compressed {
+                reason,
+                strategy: self.agent.context.strategy.name().to_owned(),
+                tokens_before: before,
+                tokens_after: plan.tokens,
+                budget: self.budget().tokens,
+                masked: plan.masked,
+                summarized: plan.removed.len(),
+                unloaded: plan.unloaded.len(),
+                usage: Usage::default(),
+                cost_usd: None,
+            };
+            let summary =
+                if plan.removed.is_empty() { None } else { Some(self.summary(&plan, focus, &mut done).await?) };
+            self.carry_out(&plan, summary, &mut done)?;
+            Ok(Some(done))
+        })
     }
 
-    /// Where a compression is to land. A person who asks for one wants less than there is, however little that be.
-    pub(super) fn goal(&self, reason: CompressionReason, before: u64) -> Goal {
-        let settings = &self.agent.context;
-        let budget = self.budget().tokens;
-        let to = settings.compress_to.of(budget);
+    /// Plans a compression. The request must have been measured.
+    pub(super) fn plan(&self, reason: CompressionReason) -> Option<Plan> {
+        let weights = self.conversation.ruler.weights();
         let asked = reason == CompressionReason::Manual;
-        Goal {
-            to: if asked { to.min(settings.compress_to.of(before)) } else { to },
-            at_most: settings.compress_at.of(budget),
-            keep_recent_steps: settings.keep_recent_steps,
-        }
+        let goal = Goal { asked, ..self.goal() };
+        // A refused request must become smaller, whatever the count says.
+        let goal = match reason {
+            CompressionReason::Overflow => Goal { at: goal.at.min(goal.to), ..goal },
+            CompressionReason::Threshold | CompressionReason::Manual => goal,
+        };
+        window::plan(self.agent.context.strategy, self.material(&weights), goal)
     }
 
-    /// What would become of each message.
-    pub(super) fn plan(&self, goal: Goal) -> Plan {
-        let weights = self.run.ruler.weights();
-        let quoted = said_before(self.session).map(|text| self.run.ruler.weigh(text)).sum();
-        context::plan(self.agent.context.strategy, self.material(&weights, quoted), goal)
-    }
-
-    fn material<'m>(&'m self, weights: &'m [u64], quoted: u64) -> Material<'m> {
+    fn material<'m>(&'m self, weights: &'m [u64]) -> Material<'m> {
+        let session = &self.conversation.session;
         Material {
-            messages: self.session.messages(),
-            ids: self.session.ids(),
+            items: session.items(),
+            ids: session.ids(),
             weights,
-            fixed: self.run.ruler.tools(),
-            pinned: self.session.pinned(),
-            quoted,
-            ruler: &self.run.ruler,
+            fixed: self.conversation.ruler.fixed(),
+            pinned: session.pinned(),
+            ruler: &self.conversation.ruler,
         }
     }
 
-    /// What stands for the messages that go: a summary, or a note where the strategy makes none.
-    async fn standing(
+    /// The summary of the removed items: parts written by the model, or by code where the strategy asks no model
+    /// or the model's parts are unusable.
+    async fn summary(&mut self, plan: &Plan, focus: &str, done: &mut Compressed) -> Result<Summary, Stop> {
+        let weights = self.conversation.ruler.weights();
+        let todo = self.conversation.session.state().keys.get("todo");
+        let facts = SummaryFacts::of(self.material(&weights), plan, todo);
+        let asks = matches!(self.agent.context.strategy, Strategy::Staged | Strategy::Summary);
+        let body = if asks { self.ask_for_summary(plan, &facts, focus, done).await? } else { None };
+        Ok(window::compose(&facts, &body.unwrap_or_else(|| window::in_code(&facts))))
+    }
+
+    /// The parts of a summary; `None`, with a warning, when the model gave no usable ones. The usage is added to
+    /// `done`.
+    ///
+    /// The first attempt uses the same prefix, to profit from a provider's cache; the second is shorter; there is
+    /// no third.
+    async fn ask_for_summary(
         &mut self,
         plan: &Plan,
-        to: u64,
+        facts: &SummaryFacts,
         focus: &str,
         done: &mut Compressed,
-    ) -> Result<Message, Stop> {
-        let gone = gone(self.session, plan);
-        let recall = self.spill(&context::transcript(gone.iter().copied()));
-        if matches!(self.agent.context.strategy, Strategy::Window | Strategy::Selective) {
-            return Ok(context::note(gone.len(), recall.as_deref()));
+    ) -> Result<Option<String>, Stop> {
+        let prompt = self.agent.briefing.compression(self, facts, focus)?;
+        let mut why = String::new();
+        for with_less in [false, true] {
+            let Some(aside) = self.aside(plan, &prompt, with_less, done.reason) else { continue };
+            match self.ask(Purpose::Summary(aside)).await {
+                Ok(step) => {
+                    done.usage += step.usage;
+                    if let Some(cost) = step.cost_usd {
+                        *done.cost_usd.get_or_insert(0.0) += cost;
+                    }
+                    match mistake_in(&step, facts) {
+                        None => return Ok(Some(self.agent.redactor.redact(&step.text()).into_owned())),
+                        Some(mistake) => why = mistake,
+                    }
+                }
+                Err(Stop::Model(error)) => why = self.agent.redactor.redact(&error.to_string()).into_owned(),
+                Err(Stop::ContextFull(error)) => why = self.agent.redactor.redact(&error).into_owned(),
+                Err(stop) => return Err(stop),
+            }
         }
-        let room = Room::of(to);
-        let body = self.ask_for_summary(plan, room, focus, done).await?;
-        let gone = self::gone(self.session, plan);
-        let asked = self.session.messages().iter().rfind(|message| message.is_from_person()).map(Message::content);
-        let plan = self.session.state().get("todo");
-        let record = Record { gone, asked, plan, recall: recall.as_deref(), room };
-        Ok(context::message(&record, &body.unwrap_or_else(|| context::in_code(&record))))
+        let message = format!("the model gave no usable summary ({why}); one made in code stands in");
+        self.run.emitter.emit(EventKind::Warning { message })?;
+        Ok(None)
     }
 
-    /// Edits the view, and tells whoever watches.
-    fn carry_out(&mut self, plan: &Plan, standing: Option<Message>, done: &mut Compressed) -> Result<(), Stop> {
-        let weights = self.run.ruler.weights();
-        let edits = {
-            let keep = |index: usize| self.spill(&context::original(&self.session.messages()[index]));
-            plan.edits(self.material(&weights, 0), &keep, standing)
-        };
-        let unloaded: Vec<(String, u64)> = plan
-            .unloaded()
-            .into_iter()
-            .map(|name| {
-                let texts = plan.fates.iter().zip(&weights);
-                let tokens = texts.filter(|(fate, _)| matches!(fate, Fate::Unload(of) if of == name));
-                (name.to_owned(), tokens.map(|(_, tokens)| tokens).sum())
-            })
-            .collect();
-        // The figure is part of the entry that makes it true.
-        done.tokens_after = plan.tokens;
+    /// The request for a summary; `None` where it cannot be made over all items.
+    fn aside(&self, plan: &Plan, prompt: &str, with_less: bool, reason: CompressionReason) -> Option<Aside> {
+        let weights = self.conversation.ruler.weights();
+        let (material, most) = (self.material(&weights), self.budget().tokens);
+        let asked = self.conversation.ruler.weigh(prompt);
+        if with_less {
+            // Half of a refused size is surely smaller; tools are left out as well.
+            let room = (most / 2).saturating_sub(asked);
+            let items = window::with_less(material, plan, room);
+            return Some(Aside { items, prompt: prompt.to_owned(), with_tools: false, tokens: room + asked });
+        }
+        if reason == CompressionReason::Overflow {
+            return None;
+        }
+        let prefix = window::summary_prefix(material, plan, most, asked)?;
+        let items: Vec<Item> = material.items[..prefix].to_vec();
+        let tokens = material.fixed + weights[..prefix].iter().sum::<u64>() + asked;
+        Some(Aside { items, prompt: prompt.to_owned(), with_tools: true, tokens })
+    }
+
+    /// Edits the view, and tells the observers.
+    fn carry_out(&mut self, plan: &Plan, summary: Option<Summary>, done: &mut Compressed) -> Result<(), Stop> {
         let now = Timestamp::now();
-        let reason = EditReason::Compressed(done.clone());
-        self.session.edit(&reason, edits, now).map_err(anyhow::Error::from)?;
-        for (name, tokens) in unloaded {
-            let path = self.agent.briefing.loaded.forget(&name).unwrap_or_default();
-            self.run.emitter.emit(EventKind::SkillUnloaded { name, path, tokens })?;
+        self.conversation.session.compress(done, &plan.edits, summary, now).map_err(anyhow::Error::from)?;
+        for (name, tokens) in &plan.unloaded {
+            self.forget_skill(name, *tokens)?;
         }
-        let prompt = self.agent.system_prompt(self.session, &self.run.emitter.run_id())?;
-        let standing = self.session.messages().first();
-        if standing.is_some_and(|first| matches!(first, Message::System { content } if *content != prompt)) {
-            self.session.record(Message::System { content: prompt }, now).map_err(anyhow::Error::from)?;
-        }
+        self.conversation.note_knowledge(now);
+        self.render_again()?;
         done.tokens_after = self.measure().tokens;
         self.run.emitter.emit(EventKind::ContextCompressed(done.clone()))?;
         Ok(())
     }
 
-    /// What fills the window, for a person who has to know why it does not go on.
+    /// The error of a full window: tells the person what fills it.
     fn full(&mut self) -> Stop {
-        let usage = self.usage();
+        let fill = self.fill();
         Stop::ContextFull(format!(
             "the conversation cannot be made to fit: it has {} tokens, the budget is {} ({}). Start a new session, \
              ask for less at once, or raise context.budget if the model holds more",
-            usage.used,
-            usage.budget.tokens,
-            usage.sentence()
+            fill.used,
+            fill.budget.tokens,
+            fill.sentence()
         ))
     }
 
-    /// What fills the window.
-    pub(super) fn usage(&mut self) -> Usage {
+    /// The contents of the window.
+    pub(super) fn fill(&mut self) -> Fill {
         self.measure();
-        let weights = self.run.ruler.weights();
-        let messages = self.session.messages();
+        let ruler = &self.conversation.ruler;
         let (lists, instructions) = self.agent.briefing.elastic();
-        let weigh = |text: &str| self.run.ruler.weigh(text);
-        let head = Head { tools: self.run.ruler.tools(), lists: weigh(&lists), instructions: weigh(instructions) };
-        Usage::new(messages, &weights, head, self.budget(), self.threshold())
+        let head = Head {
+            tools: ruler.tools(),
+            system: ruler.fixed().saturating_sub(ruler.tools()),
+            lists: ruler.weigh(&lists),
+            instructions: ruler.weigh(instructions),
+        };
+        let items = self.conversation.session.items();
+        Fill::new(items, &ruler.weights(), head, self.budget(), self.goal().at)
     }
 }
 
-/// The tokens that a pass has to gain. One that was not asked for costs the provider's cache.
-fn least_gain(reason: CompressionReason, before: u64, budget: u64) -> u64 {
-    match reason {
-        CompressionReason::Threshold if before <= budget => budget / 20,
-        _ => 1,
+/// Why a reply cannot be used as a summary.
+fn mistake_in(step: &Step, facts: &SummaryFacts) -> Option<String> {
+    if step.has_calls() {
+        return Some("it called tools".to_owned());
     }
-}
-
-/// What a person said that a summary quotes already.
-fn said_before(session: &Session) -> impl Iterator<Item = &str> {
-    session.hidden().filter(|(_, message)| message.is_from_person()).map(|(_, message)| message.content())
-}
-
-/// What is not shown any more once the plan is carried out, as it was said, in order.
-fn gone<'s>(session: &'s Session, plan: &Plan) -> Vec<&'s Message> {
-    let ids = session.ids();
-    let removed: HashSet<u64> = plan.removed().map(|index| ids[index].number).collect();
-    let stays: HashSet<u64> = ids.iter().map(|id| id.number).filter(|number| !removed.contains(number)).collect();
-    let mut gone: BTreeMap<u64, &Message> =
-        plan.removed().map(|index| (ids[index].number, &session.messages()[index])).collect();
-    gone.extend(session.hidden().filter(|(number, _)| !stays.contains(number)));
-    gone.into_values().collect()
+    if step.finish_reason == FinishReason::Length {
+        return Some("the output limit cut it".to_owned());
+    }
+    window::mistake_in(&step.text(), facts.room)
 }

@@ -1,18 +1,25 @@
-//! The one way to the sink: puts events into their envelope, in order, and remembers when nobody can see any more.
+//! The one way to the sink: wraps events in their envelope, in order, and remembers when nobody can read any more.
 
+use std::future::poll_fn;
 use std::io;
+use std::pin::pin;
 use std::sync::Mutex;
+use std::task::Poll;
 
 use jiff::Timestamp;
 
 use super::cancel::Cancel;
 use crate::contract::EventSink;
 use crate::event::{EVENT_VERSION, Event, EventKind};
+use crate::sink::Outlets;
 
-/// Emits the events of one run after another.
+/// Emits the events of successive runs.
 pub struct Emitter {
     inner: Mutex<Inner>,
-    closed: Cancel,
+    /// Triggered once the sink has failed.
+    failed: Cancel,
+    /// The queues that the sink writes into, if any.
+    outlets: Option<Outlets>,
 }
 
 struct Inner {
@@ -29,11 +36,17 @@ struct Inner {
 pub struct SinkClosed;
 
 impl Emitter {
-    /// Events of one run of one session, handed to `sink` in order. They count from 0.
+    /// Emits the events of one run of one session to `sink`, in order. They count from 0.
     #[must_use]
     pub fn new(session_id: String, run_id: String, sink: Box<dyn EventSink>) -> Self {
         let inner = Inner { sink, session_id, run_id, seq: 0, failure: None };
-        Self { inner: Mutex::new(inner), closed: Cancel::default() }
+        Self { inner: Mutex::new(inner), failed: Cancel::default(), outlets: None }
+    }
+
+    /// Names the queues that the sink writes into: work waits while they are full.
+    #[must_use]
+    pub fn through(self, outlets: Outlets) -> Self {
+        Self { outlets: Some(outlets), ..self }
     }
 
     /// Begins another run into the same sink; its events count from 0.
@@ -44,14 +57,14 @@ impl Emitter {
         inner.seq = 0;
     }
 
-    /// What every event of this run carries as `run_id`.
+    /// The `run_id` of this run's events.
     #[must_use]
     pub fn run_id(&self) -> String {
         self.inner.lock().expect("no sink panics").run_id.clone()
     }
 
     /// # Errors
-    /// When the sink fails, now or before: whoever emits stops.
+    /// When the sink fails, now or earlier: the caller then stops.
     pub fn emit(&self, kind: EventKind) -> Result<(), SinkClosed> {
         let mut inner = self.inner.lock().expect("no sink panics");
         if inner.failure.is_some() {
@@ -68,32 +81,61 @@ impl Emitter {
         inner.seq += 1;
         inner.sink.emit(&event).map_err(|error| {
             inner.failure = Some(error);
-            self.closed.trigger();
+            self.failed.trigger();
             SinkClosed
         })
     }
 
-    /// For those who cannot stop by themselves (a tool in the middle of a call): a failure is seen by the next
-    /// [`Emitter::emit`] and by [`Emitter::closed_switch`].
+    /// Emits an event for a caller that cannot stop (a tool in the middle of a call): the next [`Emitter::emit`]
+    /// and [`Emitter::closed`] report the failure.
     pub fn notify(&self, kind: EventKind) {
         let _ = self.emit(kind);
     }
 
-    /// Something is wrong, and the run goes on: one event for each message.
+    /// Emits one warning for each message.
     pub fn warn(&self, messages: impl IntoIterator<Item = String>) {
         for message in messages {
             self.notify(EventKind::Warning { message });
         }
     }
 
-    /// Thrown once the sink has failed.
-    #[must_use]
-    pub fn closed_switch(&self) -> Cancel {
-        self.closed.clone()
+    /// Runs `work`, and pauses it while the readers of its events are behind. Other futures beside it (a signal, a
+    /// clock) continue.
+    pub async fn paced<F: Future>(&self, work: F) -> F::Output {
+        let mut work = pin!(work);
+        loop {
+            if let Some(outlets) = &self.outlets {
+                outlets.room().await;
+            }
+            let has_room = || self.outlets.as_ref().is_none_or(Outlets::has_room);
+            let done = poll_fn(|cx| match work.as_mut().poll(cx) {
+                Poll::Ready(output) => Poll::Ready(Some(output)),
+                Poll::Pending if has_room() => Poll::Pending,
+                Poll::Pending => Poll::Ready(None),
+            });
+            if let Some(output) = done.await {
+                return output;
+            }
+        }
     }
 
-    /// Why the sink failed, if it did.
+    /// Waits until nobody can read events any more.
+    pub async fn closed(&self) {
+        let stdout = async {
+            match &self.outlets {
+                Some(outlets) => outlets.closed().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.failed.triggered() => {}
+            () = stdout => {}
+        }
+    }
+
+    /// The reason why the sink failed, if it did.
     pub fn failure(&self) -> Option<io::Error> {
-        self.inner.lock().expect("no sink panics").failure.take()
+        let failure = self.inner.lock().expect("no sink panics").failure.take();
+        failure.or_else(|| self.outlets.as_ref()?.failure())
     }
 }

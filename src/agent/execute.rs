@@ -1,4 +1,4 @@
-//! Running one call: started, timed, bounded, ended, whatever the tool does.
+//! Runs one call: starts, times, bounds and ends it, whatever the tool does.
 
 use std::borrow::Cow;
 use std::sync::Mutex;
@@ -7,95 +7,111 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::config::Redacting;
 use crate::contract::{CallContext, Clocks, Keep, Permission, Tool};
 use crate::event::EventKind;
-use crate::message::{CallStatus, ToolCall, ToolMessage, Usage};
+use crate::message::{CallStatus, ToolCall, Usage};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::present;
+use crate::secrets::Redacting;
 use crate::text;
 
 use super::clock::{Clock, calling_time};
-use super::measure::{self, Measured, Moment, Stopwatch};
-use super::prepare::{Plan, Prepared};
+use super::conversation::Shared;
+use super::flights::{Flights, Slot};
+use super::measure::{Measured, Moment, Stopwatch};
+use super::prepare::{CallPlan, Prepared, Ready};
 use super::{Agent, Emitter, Terms, retry};
 
-/// What every call of a turn runs in.
+/// The surroundings that all calls of a step share.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub agent: &'a Agent,
+    pub shared: &'a Shared,
     pub emitter: &'a Emitter,
     pub clock: &'a Clock,
+    pub flights: &'a Flights,
+    /// The most tokens that one result of this step may have.
+    pub result_tokens: usize,
 }
 
-/// A call that ended, whichever way.
+/// A call that is about to run.
+pub(super) struct Flying<'a> {
+    pub call: Cow<'a, ToolCall>,
+    pub slot: Slot,
+    pub taken_up: Moment,
+    pub tool: &'a dyn Tool,
+    pub terms: &'a Terms,
+    pub arguments: Value,
+    /// The outside source whose content its result would introduce, if any.
+    pub brings: Option<String>,
+    /// A person allowed it to run outside the sandbox.
+    pub unconfined: bool,
+}
+
+/// A finished call, however it ended.
 pub(super) struct Finished<'a> {
     pub call: Cow<'a, ToolCall>,
-    /// Whether what came may direct the model.
+    pub slot: Slot,
+    /// Whether the result may direct the model.
     pub trusted: bool,
     pub arguments: Value,
     pub status: CallStatus,
     pub output: ToolOutput,
     pub measured: Measured,
-    /// Tokens that it spent on asking the model.
+    /// Tokens that it spent on model requests.
     pub spent: Usage,
-    /// The sandbox may have kept it from working.
+    /// The sandbox may have blocked it.
     pub refused: bool,
-    /// What of the outside its result brings in.
+    /// The outside source whose content the result introduces, if any.
     pub brings: Option<String>,
-    /// What the run was promised and is not to be had.
+    /// A promised guarantee that is unavailable, if any; it ends the turn.
     pub unavailable: Option<String>,
 }
 
 impl<'a> Prepared<'a> {
-    /// Runs the call without asking any more.
+    /// Runs the call without asking again.
     pub(super) async fn run(self, place: Place<'_>) -> Finished<'a> {
-        let Self { call, taken_up, plan } = self;
-        let (tool, terms, arguments, brings) = match plan {
-            Plan::Run { tool, terms, arguments, brings, .. } => (tool, terms, arguments, brings),
-            Plan::Refuse { arguments, why } => {
+        let Self { call, slot, taken_up, plan } = self;
+        let ready = match plan {
+            CallPlan::Run(ready) => ready,
+            CallPlan::Refuse { arguments, why } => {
                 place.emitter.notify(started(&call, String::new(), arguments.clone()));
-                return Finished::failed(call, taken_up, arguments, CallStatus::Error, why);
+                place.flights.announce(slot);
+                return Finished::without_run((call, slot), taken_up, arguments, CallStatus::Error, &why);
             }
         };
-        announce(place.emitter, &call, tool, &arguments);
-        execute(place, (call, taken_up), (tool, terms), arguments, (brings, false)).await
+        announce(place, (&call, slot), ready.tool, &ready.arguments);
+        let Ready { tool, terms, arguments, brings, .. } = ready;
+        Flying { call, slot, taken_up, tool, terms, arguments, brings, unconfined: false }.land(place).await
     }
 }
 
 impl<'a> Finished<'a> {
-    /// Runs the call once more, outside of the sandbox, as a person allowed.
-    pub(super) async fn again_outside(self, place: Place<'_>, tool: (&dyn Tool, &Terms)) -> Self {
-        let (name, subject) = (&self.call.name, text::one_line(&tool.0.subject(&self.arguments), 80));
-        let brings = format!("the output of {name} `{subject}`, which ran outside of the sandbox,");
-        let outside = (Some(brings), true);
-        execute(place, (self.call, Moment::now()), tool, self.arguments, outside).await
+    /// Runs the call again, outside the sandbox, as a person allowed.
+    pub(super) async fn again_outside(self, place: Place<'_>, (tool, terms): (&'a dyn Tool, &'a Terms)) -> Self {
+        let (name, subject) = (&self.call.name, text::one_line(&tool.subject(&self.arguments), 80));
+        let brings = Some(format!("the output of {name} `{subject}`, which ran outside of the sandbox,"));
+        let Self { call, slot, arguments, .. } = self;
+        let taken_up = Moment::now();
+        Flying { call, slot, taken_up, tool, terms, arguments, brings, unconfined: true }.land(place).await
     }
 
-    /// A call that gave nothing but a reason, in our own words.
-    pub(super) fn failed(
-        call: Cow<'a, ToolCall>,
+    /// A call whose tool did not run; `why` is the program's own text.
+    pub(super) fn without_run(
+        (call, slot): (Cow<'a, ToolCall>, Slot),
         taken_up: Moment,
         arguments: Value,
         status: CallStatus,
-        why: String,
+        why: &str,
     ) -> Self {
-        let output = ToolOutput {
-            result: Value::Null,
-            summary: text::one_line(&why, 120),
-            // It may quote a path or a name that was put there to be quoted.
-            observation: present::neutralise(&why).into_owned(),
-            truncated: false,
-            ..ToolOutput::default()
-        };
-        let measured = Measured::not_run(taken_up);
         Self {
             call,
+            slot,
             trusted: true,
             arguments,
             status,
-            output,
-            measured,
+            output: reason(why),
+            measured: Measured::not_run(taken_up),
             spent: Usage::default(),
             refused: false,
             brings: None,
@@ -104,74 +120,106 @@ impl<'a> Finished<'a> {
     }
 }
 
-async fn execute<'a>(
-    Place { agent, emitter, clock }: Place<'_>,
-    (call, taken_up): (Cow<'a, ToolCall>, Moment),
-    (tool, terms): (&dyn Tool, &Terms),
-    arguments: Value,
-    (brings, unconfined): (Option<String>, bool),
-) -> Finished<'a> {
-    let redacting = Mutex::new(Redacting::new(&agent.redactor));
-    let live = |chunk: &str| {
-        let chunk = redacting.lock().expect("redacting never panics").push(chunk);
-        if !chunk.is_empty() {
-            emitter.notify(EventKind::ToolOutput { call_id: call.id.clone(), chunk });
-        }
-    };
-    let notify = |kind: EventKind| emitter.notify(kind);
-    let refused = AtomicBool::new(false);
-    let spent = Mutex::new(Usage::default());
-    let context = CallContext {
-        workspace: &agent.workspace,
-        timeout: tool.time_asked(&arguments).or(terms.timeout).unwrap_or(agent.limits.tool_timeout),
-        clocks: Clocks {
-            most: agent.limits.max_tool_timeout,
-            idle: agent.limits.tool_idle_timeout,
-            run: agent.limits.max_time.map(|most| calling_time(most).saturating_sub(clock.elapsed())),
-        },
-        max_tokens: terms.max_tokens.unwrap_or(agent.context.tool_result_max_tokens),
-        live: &live,
-        keep: agent.tools.find("recall").ok().map(|_| Keep { spill: &agent.spill, redactor: &agent.redactor }),
-        unconfined,
-        refused: &|| refused.store(true, Ordering::Relaxed),
-        spent: &|usage| *spent.lock().expect("adding never panics") += usage,
-        notify: &notify,
-    };
-    let stopwatch = Stopwatch::start(tool);
-    let may_change = tool.permission(&arguments, &agent.workspace) != Permission::Read;
-    let (outcome, retries) = {
-        let _paused = may_change.then(|| agent.jobs.pause_guard());
-        persistent(tool, &arguments, context).await
-    };
-    let failure = outcome.as_ref().err().map(|error| error.kind);
-    let mut measured = Measured::ran(taken_up, stopwatch, failure);
-    measured.retries = retries;
-    let refused = refused.into_inner();
-    let spent = spent.into_inner().expect("adding never panics");
-    // A call that was refused for its arguments tells nothing but our own words.
-    let ran = !matches!(failure, Some(ToolErrorKind::Parameter | ToolErrorKind::Unavailable));
-    let brings = brings.filter(|_| ran);
-    // A tool's error may quote a file or a command.
-    let trusted = tool.trusted();
-    let finished = match outcome {
-        Ok(output) => {
-            let ended = Finished::failed(call, taken_up, arguments, CallStatus::Ok, String::new());
-            Finished { output, ..ended }
-        }
-        Err(error) => {
-            let status = match error.kind {
-                ToolErrorKind::Timeout => CallStatus::Timeout,
-                _ => CallStatus::Error,
-            };
-            let unavailable = (error.kind == ToolErrorKind::Unavailable).then(|| error.message.clone());
-            let ended = Finished::failed(call, taken_up, arguments, status, told(error, retries));
-            Finished { unavailable, ..ended }
-        }
-    };
-    Finished { trusted, measured, spent, refused, brings, ..finished }
+/// An output that consists of a reason only.
+fn reason(why: &str) -> ToolOutput {
+    ToolOutput {
+        summary: text::one_line(why, 120),
+        // It may quote a path or a name that an attacker chose.
+        observation: present::neutralise(why).into_owned(),
+        ..ToolOutput::default()
+    }
 }
 
-/// What the model reads of a failure.
+impl<'a> Flying<'a> {
+    /// Runs the tool to its end.
+    async fn land(self, place: Place<'_>) -> Finished<'a> {
+        let Self { call, slot, taken_up, tool, terms, arguments, brings, unconfined } = self;
+        let Place { agent, emitter, flights, .. } = place;
+        flights.run(slot);
+        let redacting = Mutex::new(Redacting::new(&agent.redactor));
+        let live = |chunk: &str| {
+            let chunk = redacting.lock().expect("redacting never panics").push(chunk);
+            if !chunk.is_empty() {
+                flights.output(slot, &chunk);
+                emitter.notify(EventKind::ToolOutput { call_id: call.id.clone(), chunk });
+            }
+        };
+        let notify = |kind: EventKind| emitter.notify(kind);
+        let refused = AtomicBool::new(false);
+        let spent = Mutex::new(Usage::default());
+        let context = CallContext {
+            unconfined,
+            live: &live,
+            refused: &|| refused.store(true, Ordering::Relaxed),
+            spent: &|usage| *spent.lock().expect("adding never panics") += usage,
+            notify: &notify,
+            ..place.context(tool, terms, &arguments)
+        };
+        let stopwatch = Stopwatch::start(tool);
+        let may_change = tool.permission(&arguments, &agent.workspace) != Permission::Read;
+        let (outcome, retries) = {
+            let _paused = may_change.then(|| agent.jobs.pause_guard());
+            persistent(tool, &arguments, context).await
+        };
+        let failure = outcome.as_ref().err().map(|error| error.kind);
+        let mut measured = Measured::ran(taken_up, stopwatch, failure);
+        measured.retries = retries;
+        let refused = refused.into_inner();
+        let spent = spent.into_inner().expect("adding never panics");
+        // A call refused for its arguments returns only our own words.
+        let ran = !matches!(failure, Some(ToolErrorKind::Parameter | ToolErrorKind::Unavailable));
+        let (status, output, unavailable) = match outcome {
+            Ok(output) => (CallStatus::Ok, output, None),
+            Err(error) => {
+                let timed_out = error.kind == ToolErrorKind::Timeout;
+                let status = if timed_out { CallStatus::Timeout } else { CallStatus::Error };
+                let unavailable = (error.kind == ToolErrorKind::Unavailable).then(|| error.message.clone());
+                (status, reason(&told(error, retries)), unavailable)
+            }
+        };
+        Finished {
+            call,
+            slot,
+            // A tool's error may quote a file or a command.
+            trusted: tool.trusted(),
+            arguments,
+            status,
+            output,
+            measured,
+            spent,
+            refused,
+            brings: brings.filter(|_| ran),
+            unavailable,
+        }
+    }
+}
+
+impl Place<'_> {
+    /// The context of a call whose effects nobody observes.
+    fn context<'c>(&'c self, tool: &dyn Tool, terms: &Terms, arguments: &Value) -> CallContext<'c> {
+        let agent = self.agent;
+        let run = agent.limits.max_time.map(|most| calling_time(most).saturating_sub(self.clock.elapsed()));
+        let keep = Keep { spill: &self.shared.spill, redactor: &agent.redactor };
+        CallContext {
+            workspace: &agent.workspace,
+            files: &self.shared.files,
+            skills: &self.shared.skills,
+            spill: &self.shared.spill,
+            archive: self.shared.archive.as_ref(),
+            timeout: tool.time_asked(arguments).or(terms.timeout).unwrap_or(agent.limits.tool_timeout),
+            clocks: Clocks { most: agent.limits.max_tool_timeout, idle: agent.limits.tool_idle_timeout, run },
+            max_tokens: terms.max_tokens.unwrap_or(self.result_tokens),
+            live: &|_| {},
+            keep: agent.tools.find("recall").ok().map(|_| keep),
+            unconfined: false,
+            refused: &|| {},
+            spent: &|_| {},
+            notify: &|_| {},
+        }
+    }
+}
+
+/// The text of a failure, for the model.
 fn told(error: ToolError, retries: u32) -> String {
     let ToolError { kind, message } = error;
     match (kind, retries) {
@@ -183,7 +231,7 @@ fn told(error: ToolError, retries: u32) -> String {
     }
 }
 
-/// Makes the call, and makes it again while that can help and does nothing twice. How often it was made again.
+/// Makes the call, and retries it while that can help and has no second effect. Returns the number of retries.
 async fn persistent(
     tool: &dyn Tool,
     arguments: &Value,
@@ -206,8 +254,8 @@ async fn persistent(
     }
 }
 
-/// Tools keep their own time, as they know what to say of what was seen until then. This bound is for one that
-/// does not.
+/// Bounds a call in time. Tools normally keep their own time, since they can report partial results; this bound is
+/// for those that do not.
 async fn bounded(tool: &dyn Tool, arguments: Value, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
     const GRACE: Duration = Duration::from_secs(10);
     if tool.waits_for_person() {
@@ -225,24 +273,13 @@ async fn bounded(tool: &dyn Tool, arguments: Value, context: CallContext<'_>) ->
     }
 }
 
-/// Tells whoever watches that a call begins.
-pub(super) fn announce(emitter: &Emitter, call: &ToolCall, tool: &dyn Tool, arguments: &Value) {
-    emitter.notify(started(call, tool.subject(arguments), arguments.clone()));
+/// Tells the observers that a call begins.
+pub(super) fn announce(place: Place<'_>, (call, slot): (&ToolCall, Slot), tool: &dyn Tool, arguments: &Value) {
+    place.emitter.notify(started(call, tool.subject(arguments), arguments.clone()));
+    place.flights.announce(slot);
 }
 
-fn started(call: &ToolCall, subject: String, arguments: Value) -> EventKind {
+/// The event for a call that begins.
+pub(super) fn started(call: &ToolCall, subject: String, arguments: Value) -> EventKind {
     EventKind::ToolStarted { call_id: call.id.clone(), name: call.name.clone(), subject, arguments }
-}
-
-/// The event for a call that was answered by settling the turn.
-pub(super) fn cancelled(answer: &ToolMessage) -> EventKind {
-    EventKind::ToolFinished {
-        call_id: answer.call_id.clone(),
-        name: answer.name.clone(),
-        status: answer.status,
-        summary: "cancelled".to_owned(),
-        telemetry: measure::cancelled(&answer.name),
-        truncated: false,
-        spill_id: None,
-    }
 }

@@ -1,11 +1,11 @@
-//! What stops a turn that does not end by itself: decided by pure functions over what it has used so far.
+//! The limits that stop a turn: pure functions over its usage so far.
 
 use std::fmt;
 
 use crate::config::{Limits, Prices};
 use crate::message::Usage;
 
-/// What a turn has used so far.
+/// The usage of a turn so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Meter {
     pub steps: u64,
@@ -16,7 +16,7 @@ pub struct Meter {
 /// A limit that was reached.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limit {
-    Turns(u64),
+    Steps(u64),
     Tokens {
         used: u64,
         limit: u64,
@@ -31,19 +31,35 @@ pub enum Limit {
     },
     /// The model's own output limit cut the answer.
     Output,
+    /// The answer continued until the model's context window was full.
+    Window {
+        tokens: u64,
+    },
 }
 
 impl Meter {
-    /// A request was made, by a step or beside one.
+    /// Counts a request, made by a step or beside one.
     pub fn add(&mut self, usage: Usage, cost_usd: Option<f64>) {
         self.usage += usage;
         self.cost_usd += cost_usd.unwrap_or(0.0);
     }
 
+    /// The limit that these numbers exceed, if any: a request that would surely exceed a limit is not sent.
+    #[must_use]
+    pub fn exceeded(&self, limits: &Limits) -> Option<Limit> {
+        let used = self.usage.total();
+        let tokens = limits.max_tokens.filter(|limit| used > *limit).map(|limit| Limit::Tokens { used, limit });
+        let cost = || {
+            let used = self.cost_usd;
+            limits.max_cost.filter(|limit| used > *limit).map(|limit| Limit::Cost { used, limit })
+        };
+        tokens.or_else(cost)
+    }
+
     /// The limit that forbids another request, if any.
     #[must_use]
     pub fn reached(&self, limits: &Limits) -> Option<Limit> {
-        let turns = limits.max_turns.filter(|most| self.steps >= *most).map(Limit::Turns);
+        let turns = limits.max_turns.filter(|most| self.steps >= *most).map(Limit::Steps);
         let tokens = || {
             let used = self.usage.total();
             limits.max_tokens.filter(|limit| used >= *limit).map(|limit| Limit::Tokens { used, limit })
@@ -56,10 +72,17 @@ impl Meter {
     }
 }
 
+impl Limit {
+    /// Whether the model's reply was cut: there is an answer, but it is incomplete.
+    pub(super) fn is_of_output(&self) -> bool {
+        matches!(self, Self::Output | Self::Window { .. })
+    }
+}
+
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Turns(most) => write!(f, "the limit of {most} model requests in a turn (max_turns) was reached"),
+            Self::Steps(most) => write!(f, "the limit of {most} model requests in a turn (max_turns) was reached"),
             Self::Tokens { used, limit } => {
                 write!(f, "the token limit was reached: {used} of {limit} (max_tokens)")
             }
@@ -73,6 +96,9 @@ impl fmt::Display for Limit {
                 write!(f, "the same call returned the same result {times} times: stopped in a loop")
             }
             Self::Output => write!(f, "the model's output limit cut the answer (max_output_tokens)"),
+            Self::Window { tokens } => {
+                write!(f, "the answer ran on until the model's context window of {tokens} tokens was full")
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a call cost: noted while it runs, put together when it is over.
+//! Measures a call: noted while it runs, assembled when it is over.
 
 use std::time::{Duration, Instant};
 
@@ -11,24 +11,24 @@ use crate::output::{ToolErrorKind, ToolOutput};
 use crate::telemetry::{Spent, Watch, milliseconds};
 use crate::{text, tokens};
 
-/// When a call was taken up.
+/// When a call began.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moment {
     at: Timestamp,
     since: Instant,
 }
 
-/// What is noted of a call.
+/// The measurements of a call.
 #[derive(Debug)]
 pub(super) struct Measured {
     taken_up: Moment,
-    /// From then until it was over.
+    /// The time from the beginning to the end of the call.
     total: Duration,
     /// How long the tool ran, if it did.
     pub latency: Option<Duration>,
-    /// What kind of error the tool returned.
+    /// The kind of error that the tool returned.
     pub error: Option<ToolErrorKind>,
-    /// How often the runtime tried again.
+    /// How often the runtime retried.
     pub retries: u32,
     pub spent: Option<Spent>,
 }
@@ -40,25 +40,25 @@ impl Moment {
 }
 
 impl Measured {
-    /// A call that is over now, and whose tool did not run.
+    /// A call that ends now without its tool having run.
     pub fn not_run(taken_up: Moment) -> Self {
         let total = taken_up.since.elapsed();
         Self { taken_up, total, latency: None, error: None, retries: 0, spent: None }
     }
 
-    /// A call that is over now.
+    /// A call that ends now.
     pub fn ran(taken_up: Moment, stopwatch: Stopwatch, error: Option<ToolErrorKind>) -> Self {
         let latency = Some(stopwatch.start.elapsed());
         Self { latency, error, spent: stopwatch.processes.and_then(Watch::end), ..Self::not_run(taken_up) }
     }
 
-    /// The whole, for the events and the log. `content` is what the model reads; `summary` is redacted.
+    /// The telemetry of the call, for the events and the log. `content` is what the model reads; `output` is
+    /// redacted.
     pub fn telemetry(
-        self,
+        &self,
         call: &ToolCall,
         tool: Option<&dyn Tool>,
         status: CallStatus,
-        summary: &str,
         output: &ToolOutput,
         content: &str,
     ) -> CallTelemetry {
@@ -77,7 +77,7 @@ impl Measured {
             output_bytes: content.len() as u64,
             success,
             error_code: (!success).then(|| code(status, self.error).to_owned()),
-            error_message: (!success).then(|| text::one_line(summary, MESSAGE)),
+            error_message: (!success).then(|| text::one_line(&output.summary, MESSAGE)),
             retries: self.retries,
             cpu_ms: self.spent.map(|spent| milliseconds(spent.cpu)),
             peak_memory_bytes: self.spent.and_then(|spent| spent.peak_memory),
@@ -103,7 +103,7 @@ impl Stopwatch {
     }
 }
 
-/// The telemetry of a call that was answered by settling the turn: when it was cut off is not known.
+/// The telemetry of a call that was answered by settling the turn: the time of the interruption is unknown.
 pub(super) fn cancelled(tool_name: &str) -> CallTelemetry {
     CallTelemetry {
         execution_id: fresh_id(),

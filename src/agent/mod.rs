@@ -1,58 +1,75 @@
-//! The loop: ask the model, run its calls, answer them, again, until an answer stands.
+//! The loop: ask the model, run its calls, answer them, repeat, until an answer stands.
 //!
-//! Three things are kept apart: [`Agent`] holds services and no conversation, [`Session`]
-//! is the conversation, [`Run`] is what this process has done with it. Cancelling is dropping: [`take_turn`] drops
-//! the work, and then settles what it left open, so that the next request is valid.
+//! Three things are separate: [`Agent`] holds services and settings and no state, [`Conversation`] is the state,
+//! [`Run`] is what this process has done with it. Dropping the work cancels it: [`take_turn`] drops it and then
+//! settles what it left open, so that the next request is valid.
 
-mod arguments;
+mod conversation;
+mod turn;
+mod purpose;
 mod ask;
-mod by_hand;
-mod briefing;
-mod cancel;
-mod clock;
-mod compact;
-mod compress;
-mod summarise;
-mod closing;
+mod attempt;
 mod dispatch;
 mod prepare;
+mod arguments;
 mod permission;
 mod execute;
+mod flights;
+mod answer;
 mod measure;
-mod emitter;
+mod settle;
+mod closing;
+mod schema;
 mod limits;
 mod repeat;
 mod retry;
-mod schema;
+mod compress;
+mod compact;
+mod brief;
+mod briefing;
+mod skills_by_hand;
+mod by_hand;
 mod toolbox;
-mod turn;
+mod emitter;
+mod clock;
+mod cancel;
+pub mod exit;
+mod report;
+#[cfg(test)]
+mod puppet;
+#[cfg(test)]
+mod courses;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::config::{ApprovalMode, ContextSettings, Limits, Redactor, ToolOutputSettings};
-use crate::context::{Budget, Ruler};
-use crate::contract::{Approver, CallRecord, ChatModel};
+use crate::config::{ApprovalMode, ContextSettings, Limits, ToolOutputSettings};
+use crate::contract::{Approver, ChatModel};
 use crate::message::Usage;
-use crate::policy::{Grants, Rules};
-use crate::session::Session;
-use crate::spill::Spill;
+use crate::policy::Rules;
+use crate::secrets::Redactor;
+use crate::tokens::BYTES_PER_TOKEN;
 use crate::tools::Jobs;
+use crate::window::Budget;
 use crate::workspace::Workspace;
 
+pub use brief::brief;
 pub use briefing::Briefing;
 pub use by_hand::{Called, call_by_hand};
 pub use cancel::Cancel;
-pub use compact::{Change, Preview, compact, pin, preview, usage};
+pub use compact::{Change, Preview, compact, fill, pin, preview};
+pub use conversation::Conversation;
 pub use emitter::{Emitter, SinkClosed};
 pub use limits::{Limit, cost_usd};
-pub use repeat::{RepeatDetector, Repetition};
+pub use repeat::{Observed, RepeatDetector, Repetition};
+pub use report::{completed, started};
 pub use schema::AnswerSchema;
+pub use skills_by_hand::{already_loaded, load_skills, unload_skill};
 pub use toolbox::{Filter, Found, Terms, Toolbox};
 pub use turn::{Stop, TurnEnd, settle, take_turn};
 
-/// An agent: everything that a turn needs besides the conversation. Holds no state.
+/// An agent: everything that a turn needs besides the conversation. It does not change while it answers.
 pub struct Agent {
     pub name: String,
     pub model: Arc<dyn ChatModel>,
@@ -60,74 +77,57 @@ pub struct Agent {
     pub briefing: Briefing,
     pub limits: Limits,
     pub budget: Budget,
-    /// When and how a conversation is compressed, and how much one result may bring in.
+    /// When and how a conversation is compressed, and the size of one result.
     pub context: ContextSettings,
     /// How results are written for the model.
     pub tool_output: ToolOutputSettings,
     pub approval: ApprovalMode,
     pub rules: Rules,
     pub workspace: Workspace,
-    /// Directories outside of the workspace that may be read without asking (skills).
+    /// Directories outside the workspace that may be read without asking (skills).
     pub readable: Vec<PathBuf>,
     pub approver: Arc<dyn Approver>,
-    /// Where what does not fit into the conversation goes.
-    pub spill: Arc<Spill>,
-    /// What goes on in the background.
+    /// Runs commands in the background.
     pub jobs: Arc<Jobs>,
     pub redactor: Arc<Redactor>,
-    /// What the final answer must match.
+    /// The schema that the final answer must match.
     pub schema: Option<AnswerSchema>,
 }
 
 impl Agent {
-    /// The most bytes that one result may bring in, as an estimate.
+    /// The most bytes that one result may have, as an estimate.
     #[must_use]
     pub fn result_bytes(&self) -> usize {
-        const BYTES_PER_TOKEN: usize = 4;
         self.context.tool_result_max_tokens.saturating_mul(BYTES_PER_TOKEN)
     }
 
-    /// The system prompt of a session, with the skills that it is to show.
-    ///
-    /// # Errors
-    /// When the prompt reads what nothing defines.
-    pub fn system_prompt(&self, session: &Session, run_id: &str) -> anyhow::Result<String> {
-        let prompt = self.briefing.system(session, run_id)?;
-        let section = self.briefing.loaded.section();
-        if section.is_empty() {
-            return Ok(prompt);
-        }
-        Ok(format!("{}\n\n{}\n", prompt.trim_end(), self.redactor.redact(&section)))
+    /// Kills the background commands. Returns a line that names them.
+    #[must_use]
+    pub fn end_background(&self) -> Option<String> {
+        let ended = self.jobs.end_all();
+        (!ended.is_empty()).then(|| format!("ended what was running in the background: {}", ended.join(", ")))
     }
 }
 
-/// What this process has done with a session so far.
+/// The work of this process so far: its events and its sums.
 pub struct Run {
     pub emitter: Arc<Emitter>,
     pub started: Instant,
     pub totals: Totals,
-    /// What the person allowed for the rest of the session.
-    grants: Grants,
-    granted_in: String,
-    /// Finished calls as data, kept only where a script may read them.
-    results: Vec<CallRecord>,
-    ruler: Ruler,
-    /// How many compressions in a row were no progress.
-    stalled: u32,
 }
 
 /// Sums over the turns of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Totals {
     pub usage: Usage,
-    /// USD; `None` as long as no price was known.
+    /// USD; `None` while no price is known.
     pub cost_usd: Option<f64>,
     pub turns: u64,
     pub steps: u64,
     pub tool_calls: u64,
-    /// Calls that were denied, by whomever.
+    /// Denied calls, whoever denied them.
     pub denied: u64,
-    /// Those of them that were denied because nobody could be asked.
+    /// Calls denied because nobody could be asked.
     pub unasked: u64,
 }
 
@@ -135,27 +135,12 @@ impl Run {
     /// A run that has done nothing yet.
     #[must_use]
     pub fn new(emitter: Emitter) -> Self {
-        Self {
-            emitter: Arc::new(emitter),
-            started: Instant::now(),
-            totals: Totals::default(),
-            grants: Grants::default(),
-            granted_in: String::new(),
-            results: Vec::new(),
-            ruler: Ruler::default(),
-            stalled: 0,
-        }
+        Self { emitter: Arc::new(emitter), started: Instant::now(), totals: Totals::default() }
     }
 
-    /// Begins the next run of a chat: its sums start anew, what scripts and sizes rest on stays.
+    /// Begins the next run of a chat: its sums start at zero.
     pub fn begin(&mut self, session_id: &str, run_id: String) {
         self.emitter.begin(session_id.to_owned(), run_id);
-        if self.granted_in != session_id {
-            self.grants = Grants::default();
-            self.ruler = Ruler::default();
-            self.stalled = 0;
-            session_id.clone_into(&mut self.granted_in);
-        }
         self.started = Instant::now();
         self.totals = Totals::default();
     }

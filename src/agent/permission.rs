@@ -1,4 +1,4 @@
-//! Asking whether a call may run, and telling the model when it may not.
+//! Asks whether a call may run, and tells the model when it may not.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::policy::{Grant, Grants, Grounds, Verdict};
 use super::turn::{Stop, Turn};
 
 impl Turn<'_> {
-    /// How the call ends without being run, and what to tell the model; `None` when it may run.
+    /// How the call ends without running, and the message for the model; `None` when it may run.
     pub(super) async fn denial(
         &mut self,
         call: &ToolCall,
@@ -30,14 +30,14 @@ impl Turn<'_> {
                 self.resolve(call, PermissionVerdict::Denied, by)?;
                 return Ok(Some((CallStatus::Denied, format!("Not run: {why}."))));
             }
-            Verdict::Ask { always: Some(grant), .. } if self.run.grants.cover(grant) => {
+            Verdict::Ask { always: Some(grant), .. } if self.conversation.grants.cover(grant) => {
                 self.resolve(call, PermissionVerdict::Allowed, DecidedBy::Person)?;
                 return Ok(None);
             }
             Verdict::Ask { why, always } => (why, always.as_ref()),
         };
-        let preview = match tool.preview(arguments, &self.agent.workspace) {
-            // What would fail is not worth a question.
+        let preview = match tool.preview(arguments, &self.agent.workspace, &self.conversation.shared.files) {
+            // A call that would fail is not worth a question.
             Err(error) if self.agent.approver.present() => return Ok(Some((CallStatus::Error, error.message))),
             preview => preview.unwrap_or_else(|error| error.message),
         };
@@ -45,7 +45,7 @@ impl Turn<'_> {
         Ok(denial.map(|why| (CallStatus::Denied, why)))
     }
 
-    /// What to tell the model when the answer is no.
+    /// Asks the person; returns the message for the model when the answer is no.
     async fn ask_permission(
         &mut self,
         call: &ToolCall,
@@ -76,7 +76,7 @@ impl Turn<'_> {
             Approval::Allow => (None, DecidedBy::Person),
             Approval::Always => {
                 if let Some(grant) = always {
-                    self.run.grants.add(grant);
+                    self.conversation.grants.add(grant);
                 }
                 (None, DecidedBy::Person)
             }
@@ -101,14 +101,14 @@ impl Turn<'_> {
         Ok(denial)
     }
 
-    /// Something of the outside enters the conversation: what was granted before does not hold any more.
+    /// Outside content enters the conversation: earlier grants no longer hold.
     pub(super) fn taint(&mut self, source: &str) {
-        if self.session.mark_tainted(&self.agent.redactor.redact(source), Timestamp::now()) {
-            self.run.grants = Grants::default();
+        if self.conversation.session.mark_tainted(&self.agent.redactor.redact(source), Timestamp::now()) {
+            self.conversation.grants = Grants::default();
         }
     }
 
-    /// Tells whoever watches how it was decided.
+    /// Tells the observers how the question was decided.
     fn resolve(&mut self, call: &ToolCall, verdict: PermissionVerdict, by: DecidedBy) -> Result<(), Stop> {
         let (call_id, name) = (call.id.clone(), call.name.clone());
         self.run.emitter.emit(EventKind::PermissionResolved { call_id, name, verdict, by })?;

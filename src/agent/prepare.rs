@@ -1,5 +1,4 @@
-//! What becomes of a call before anything runs: its arguments are read and checked, its tool is found, and the policy
-//! says what may happen to it.
+//! Prepares a call: parses and checks its arguments, finds its tool, and asks the policy for a verdict.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -12,55 +11,67 @@ use crate::message::ToolCall;
 use crate::policy::{self, Call, Configured, Invocation, Verdict};
 use crate::present;
 
+use super::flights::Slot;
 use super::measure::Moment;
 use super::{Agent, Found, Terms, arguments};
 
 /// A call that was checked and judged, but not run.
 pub(super) struct Prepared<'a> {
-    /// As the model wrote it; where it goes through `call_tool`, the call that it means.
+    /// The call as the model wrote it; for `call_tool`, the call inside it.
     pub call: Cow<'a, ToolCall>,
+    pub slot: Slot,
     pub taken_up: Moment,
-    pub plan: Plan<'a>,
+    pub plan: CallPlan<'a>,
 }
 
-pub(super) enum Plan<'a> {
-    Run {
-        tool: &'a dyn Tool,
-        terms: &'a Terms,
+pub(super) enum CallPlan<'a> {
+    Run(Ready<'a>),
+    /// The call cannot run; the text tells the model why.
+    Refuse {
         arguments: Value,
-        verdict: Verdict,
-        reads: bool,
-        /// What of the outside its result brings in.
-        brings: Option<String>,
+        why: String,
     },
-    /// It cannot be run; the text tells the model why.
-    Refuse { arguments: Value, why: String },
+}
+
+/// A call that can run, if its verdict allows.
+pub(super) struct Ready<'a> {
+    pub tool: &'a dyn Tool,
+    pub terms: &'a Terms,
+    pub arguments: Value,
+    pub verdict: Verdict,
+    /// Whether it only reads and needs no question.
+    pub reads: bool,
+    /// The outside source whose content its result would introduce, if any.
+    pub brings: Option<String>,
 }
 
 impl Prepared<'_> {
-    /// Whether it only reads and nobody has to be asked, so that others of its kind may run at the same time.
+    /// Whether it only reads and nobody has to be asked, so that similar calls may run at the same time.
     pub(super) fn may_run_beside(&self) -> bool {
-        matches!(self.plan, Plan::Run { reads: true, .. })
+        matches!(&self.plan, CallPlan::Run(ready) if ready.reads)
     }
 }
 
-/// Reads, checks and judges a call. `cut` says that the reply ended at the output limit; `taint` what of the outside
-/// has entered the conversation.
-pub(super) fn prepare<'a>(agent: &'a Agent, call: &'a ToolCall, cut: bool, taint: Option<&str>) -> Prepared<'a> {
+/// Parses, checks and judges a call. `cut` says that the reply ended at the output limit; `taint` names the
+/// outside content in the conversation.
+pub(super) fn prepare<'a>(
+    agent: &'a Agent,
+    (slot, call): (Slot, &'a ToolCall),
+    cut: bool,
+    taint: Option<&str>,
+) -> Prepared<'a> {
     let taken_up = Moment::now();
     let (call, meant) = match meant(agent, call) {
         Ok(call) => (call, Ok(())),
         Err(why) => (Cow::Borrowed(call), Err(why)),
     };
-    let plan = meant.and_then(|()| plan(agent, &call, cut, taint)).unwrap_or_else(|why| Plan::Refuse {
-        arguments: json::object(&call.arguments)
-            .map_or_else(|_| Value::String(call.arguments.clone()), Value::Object),
-        why,
-    });
-    Prepared { call, taken_up, plan }
+    let plan = meant
+        .and_then(|()| plan(agent, &call, cut, taint))
+        .unwrap_or_else(|why| CallPlan::Refuse { arguments: json::object_or_unparsed(&call.arguments), why });
+    Prepared { call, slot, taken_up, plan }
 }
 
-/// The call that `call_tool` stands for: judged, run, shown and recorded as if the model had written it.
+/// The call inside a `call_tool`: judged, run, shown and recorded as if the model had written it directly.
 fn meant<'a>(agent: &Agent, call: &'a ToolCall) -> Result<Cow<'a, ToolCall>, String> {
     if !agent.tools.is_call_tool(&call.name) {
         return Ok(Cow::Borrowed(call));
@@ -81,7 +92,7 @@ fn meant<'a>(agent: &Agent, call: &'a ToolCall) -> Result<Cow<'a, ToolCall>, Str
     Ok(Cow::Owned(ToolCall { name, arguments, ..call.clone() }))
 }
 
-fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool, taint: Option<&str>) -> Result<Plan<'a>, String> {
+fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool, taint: Option<&str>) -> Result<CallPlan<'a>, String> {
     if cut {
         return Err(
             "Not run: your reply was cut at the output limit before it was complete. Send the call again, \
@@ -92,15 +103,16 @@ fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool, taint: Option<&str>) -
     let found = agent.tools.find(&call.name)?;
     let mut arguments = arguments::read(&call.arguments, &found.tool.definition().parameters)?;
     restore(&mut arguments);
+    arguments::complete(&mut arguments, &found.tool.definition().parameters);
     found.validator().check("The arguments do", &arguments)?;
     check_time(found.tool, &arguments, agent.limits.max_tool_timeout)?;
     let (permission, verdict, brings) = judge(agent, found, &arguments, taint);
     let reads =
         permission == Permission::Read && matches!(verdict, Verdict::Allow(_)) && !found.tool.waits_for_person();
-    Ok(Plan::Run { tool: found.tool, terms: found.terms, arguments, verdict, reads, brings })
+    Ok(CallPlan::Run(Ready { tool: found.tool, terms: found.terms, arguments, verdict, reads, brings }))
 }
 
-/// What cannot be granted is refused before it runs: work that is ended half done is worse than none.
+/// Refuses a call that asks for more time than it can get: half-done work is worse than none.
 fn check_time(tool: &dyn Tool, arguments: &Value, most: Duration) -> Result<(), String> {
     let Some(asked) = tool.time_asked(arguments).filter(|asked| *asked > most) else { return Ok(()) };
     let (asked, most) = (asked.as_secs_f64(), most.as_secs_f64());
@@ -124,7 +136,7 @@ fn judge(
     let permission = tool.permission(arguments, workspace);
     let mut reads = tool.reads(arguments);
     let writes = tool.writes(arguments);
-    // What could be given a path and was not works on the workspace at large.
+    // A call that could name a path but does not works on the whole workspace.
     let takes_path = definition.parameters["properties"].get("path").is_some();
     if reads.is_empty() && writes.is_empty() && takes_path {
         reads.push(".");
@@ -149,7 +161,7 @@ fn judge(
     (permission, verdict, policy::brings_in(&call, &tool.subject(arguments)))
 }
 
-/// Marks that were broken when the model read them are whole again in what it writes.
+/// Restores marks that were broken when the model read them.
 fn restore(value: &mut Value) {
     match value {
         Value::String(text) => {

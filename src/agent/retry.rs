@@ -1,5 +1,5 @@
-//! When a request or a call is made again, and after how long: exponential backoff with full jitter above half of the
-//! delay; for requests, `Retry-After` as a floor.
+//! When to retry a request or a call, and after what delay: exponential backoff with full jitter above half of the
+//! delay; for requests, `Retry-After` is the minimum.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::config::RetryConfig;
 use crate::contract::ModelError;
 use crate::output::ToolErrorKind;
 
-/// How long to wait before attempt `next` (2 is the first retry), or `None` when the error is final.
+/// The delay before attempt `next` (2 is the first retry), or `None` when the error is final.
 ///
 /// `jitter` is uniform in 0..1; it is a parameter so that the decision stays a function.
 #[must_use]
@@ -21,8 +21,8 @@ pub fn delay(config: &RetryConfig, error: &ModelError, next: u32, jitter: f64) -
     Some(jittered.max(error.retry_after.unwrap_or_default()))
 }
 
-/// How long to wait before a call is made once more, or `None` when that cannot help, could do something twice, or
-/// leaves no time: `left` is what its timeout still holds.
+/// The delay before a call is retried, or `None` when a retry cannot help, could repeat an effect, or has no time:
+/// `left` is the rest of the call's timeout.
 #[must_use]
 pub fn of_call(
     failure: ToolErrorKind,

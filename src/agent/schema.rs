@@ -1,13 +1,13 @@
-//! `--schema`: the final answer must be one JSON document that matches. The schema is asked for with the task and
-//! forced only on a correction, never on the messages between calls.
+//! `--schema`: the final answer must be one JSON document that matches. The schema is requested with the task and
+//! enforced only on a correction, never on the messages between calls.
 
 use serde_json::Value;
 
-use crate::contract::ToolChoice;
 use crate::json;
-use crate::message::Message;
+use crate::message::Said;
 use crate::validator::Validator;
 
+use super::purpose::Purpose;
 use super::turn::{Stop, Turn, TurnEnd};
 
 /// How often a wrong answer may be corrected.
@@ -21,7 +21,7 @@ pub struct AnswerSchema {
 
 impl AnswerSchema {
     /// # Errors
-    /// When it is not a valid JSON Schema.
+    /// When `json` is not a valid JSON Schema.
     pub fn new(json: Value) -> Result<Self, String> {
         let validator = Validator::new(&json)?;
         Ok(Self { json, validator })
@@ -33,7 +33,7 @@ impl AnswerSchema {
         &self.json
     }
 
-    /// What is said with the task.
+    /// The instruction that is sent with the task.
     #[must_use]
     pub fn instruction(&self) -> String {
         format!(
@@ -43,7 +43,7 @@ impl AnswerSchema {
     }
 
     /// # Errors
-    /// What does not match, for the model.
+    /// The mismatch, for the model.
     pub fn check(&self, answer: &str) -> Result<Value, String> {
         let value = json::document(answer).map_err(|why| format!("It is not JSON: {why}."))?;
         self.validator.check("The answer does", &value)?;
@@ -52,7 +52,7 @@ impl AnswerSchema {
 }
 
 impl Turn<'_> {
-    /// An answer without calls: final, unless a schema says otherwise.
+    /// Handles an answer without calls: final, unless a schema rejects it.
     pub(super) async fn answer(&mut self, mut text: String) -> Result<TurnEnd, Stop> {
         let Some(schema) = &self.agent.schema else {
             return Ok(TurnEnd { stop: Stop::Answered, answer: text });
@@ -71,8 +71,10 @@ impl Turn<'_> {
                 return Err(Stop::Limit(limit));
             }
             let content = format!("That answer cannot be used. {mistake}\n\n{}", schema.instruction());
-            self.record(Message::reminder(content))?;
-            text = self.step(ToolChoice::None).await?.content;
+            self.say(Said::by_program(content))?;
+            let (_, step) = self.step(Purpose::Closing).await?;
+            self.settle_calls("this reply had to be the answer alone")?;
+            text = step.text();
         }
     }
 }

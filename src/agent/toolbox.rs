@@ -1,8 +1,8 @@
-//! The registry of an agent's tools: sorted by name, found by name, each with its schema compiled when it is first
-//! called.
+//! The registry of an agent's tools: sorted by name, found by name, each with a schema that is compiled on its
+//! first call.
 //!
-//! Up to [`MOST_SENT`] definitions are all sent with every request. Above, only the built-in ones are, with
-//! `find_tools` and `call_tool` for the rest: what stands ahead of everything else in a provider's cache stays small
+//! Up to [`MOST_SENT`] definitions are all sent with every request. Above that, only the built-in ones are sent,
+//! with `find_tools` and `call_tool` for the rest: the start of the prompt, which a provider caches, stays small
 //! and never changes.
 
 use std::sync::{Arc, OnceLock};
@@ -14,7 +14,7 @@ use crate::text;
 use crate::tools::{self, CALL_TOOL, Choice, FIND_TOOLS, FindTools, Judge};
 use crate::validator::Validator;
 
-/// More definitions than these are not all sent.
+/// The most definitions that are all sent.
 pub const MOST_SENT: usize = 20;
 
 /// The tools that an agent may use.
@@ -22,17 +22,17 @@ pub const MOST_SENT: usize = 20;
 pub struct Toolbox {
     /// Sorted by name.
     tools: Vec<Entry>,
-    /// Who finds those that are not sent.
+    /// Finds the tools that are not sent.
     judge: Judge,
-    /// Made when it is first asked for, anew after a change.
+    /// Computed on first use, again after a change.
     sent: OnceLock<Sent>,
 }
 
-/// What the model is sent with every request.
+/// The definitions that are sent with every request.
 struct Sent {
     /// Sorted by name.
     definitions: Vec<ToolDefinition>,
-    /// Where not all are sent, the tool that finds the rest.
+    /// The tool that finds the rest, where not all are sent.
     find_tools: Option<Entry>,
 }
 
@@ -42,23 +42,23 @@ struct Entry {
     validator: OnceLock<Validator>,
 }
 
-/// Where a tool comes from, and what its configuration says of every call.
+/// Where a tool comes from, and the settings for all its calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// The file that describes it; `None`: built in.
+    /// The file that defines it; `None`: built in.
     pub file: Option<String>,
-    /// In place of the agent's `tool_timeout`.
+    /// Overrides the agent's `tool_timeout`.
     pub timeout: Option<Duration>,
-    /// In place of the agent's `tool_result_max_tokens`.
+    /// Overrides the agent's `tool_result_max_tokens`.
     pub max_tokens: Option<usize>,
-    /// In place of the agent's `tool_output`.
+    /// Overrides the agent's `tool_output`.
     pub format: Option<ResponseFormat>,
     pub encoding: Option<Encoding>,
-    /// Every call is asked about.
+    /// Every call needs confirmation.
     pub requires_confirmation: bool,
 }
 
-/// A tool with what is needed to check and run a call of it.
+/// A tool, with everything needed to check and run a call.
 #[derive(Clone, Copy)]
 pub struct Found<'a> {
     pub tool: &'a dyn Tool,
@@ -69,14 +69,14 @@ pub struct Found<'a> {
 /// Which tools to list.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Names and globs, `!` takes out; empty: all.
+    /// Names and globs; `!` excludes. Empty: all.
     pub names: Vec<String>,
-    /// None that reach further.
+    /// Only tools with at most this permission.
     pub most: Option<Permission>,
 }
 
 impl Toolbox {
-    /// Adds a tool, in the place of one that has its name.
+    /// Adds a tool, replacing one of the same name.
     pub fn register(&mut self, tool: Arc<dyn Tool>, terms: Terms) {
         let entry = Entry { tool, terms, validator: OnceLock::new() };
         match self.position(&entry.tool.definition().name) {
@@ -86,13 +86,13 @@ impl Toolbox {
         self.sent = OnceLock::new();
     }
 
-    /// Says who finds tools that are not sent.
+    /// Sets the judge that finds tools that are not sent.
     pub fn find_by(&mut self, judge: Judge) {
         self.judge = judge;
         self.sent = OnceLock::new();
     }
 
-    /// Takes a tool out; false where there is none of that name.
+    /// Removes a tool; false where there is none of that name.
     pub fn unregister(&mut self, name: &str) -> bool {
         let at = self.position(name);
         if let Ok(at) = at {
@@ -112,7 +112,7 @@ impl Toolbox {
         }
     }
 
-    /// Changes what holds for every call of a tool.
+    /// The settings for all calls of a tool, mutable.
     pub fn terms_mut(&mut self, name: &str) -> Option<&mut Terms> {
         self.position(name).ok().map(|at| &mut self.tools[at].terms)
     }
@@ -120,7 +120,7 @@ impl Toolbox {
     /// The tools that pass a filter, sorted by name.
     ///
     /// # Errors
-    /// A sentence, when a name of the filter is no tool.
+    /// A sentence, when a name of the filter is not a tool.
     pub fn list(&self, filter: &Filter) -> Result<Vec<Found<'_>>, String> {
         let choices: Vec<Choice<'_>> = self.names().map(|name| Choice { name, default: true }).collect();
         let everything = ["*".to_owned()];
@@ -134,35 +134,35 @@ impl Toolbox {
         Ok(self.tools.iter().map(Entry::found).filter(within).collect())
     }
 
-    /// What the model is sent with every request, sorted by name.
+    /// The definitions that are sent with every request, sorted by name.
     #[must_use]
     pub fn definitions(&self) -> &[ToolDefinition] {
         &self.sent().definitions
     }
 
-    /// Every tool that was registered, sent or not, sorted by name.
+    /// Every registered tool, sent or not, sorted by name.
     pub fn all(&self) -> impl Iterator<Item = &ToolDefinition> {
         self.tools.iter().map(|entry| entry.tool.definition())
     }
 
-    /// The names of all of them, sorted.
+    /// The names of all tools, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.all().map(|definition| definition.name.as_str())
     }
 
-    /// Whether the model knows this tool by one line alone, and calls it through `call_tool`.
+    /// Whether the model sees only one line about this tool, and calls it through `call_tool`.
     #[must_use]
     pub fn is_left_out(&self, name: &str) -> bool {
         self.in_two_stages() && self.get(name).is_some_and(|found| found.terms.file.is_some())
     }
 
-    /// Whether a call of this name is one of another tool.
+    /// Whether a call of this name calls another tool.
     #[must_use]
     pub fn is_call_tool(&self, name: &str) -> bool {
         name == CALL_TOOL && self.in_two_stages()
     }
 
-    /// Whether not all definitions are sent.
+    /// Whether only some definitions are sent.
     #[must_use]
     pub fn in_two_stages(&self) -> bool {
         self.sent().find_tools.is_some()

@@ -1,33 +1,34 @@
-//! One turn: from a user's input to the answer that stands, or to the reason why none does.
+//! One turn: from a user's input to the answer that stands, or to the reason why there is none.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::context::Layer;
-use crate::contract::{ModelError, ModelErrorKind, ToolChoice};
-use crate::event::EventKind;
-use crate::message::{AssistantMessage, FinishReason, Message};
-use crate::session::Session;
+use crate::contract::{ModelError, ModelErrorKind};
+use crate::event::{EventKind, Message};
+use crate::message::{FinishReason, Item, Said, Step};
+use crate::window::Layer;
 
 use super::clock::{Clock, calling_time, working_time};
 use super::emitter::SinkClosed;
 use super::limits::{Limit, Meter};
+use super::purpose::Purpose;
 use super::repeat::RepeatDetector;
-use super::{Agent, Cancel, Emitter, Run, execute};
+use super::{Agent, Cancel, Conversation, Run};
 
 /// How a turn ended.
 #[derive(Debug)]
 pub struct TurnEnd {
     pub stop: Stop,
-    /// The final answer; under `--schema` the JSON text of it. Empty where there is none.
+    /// The final answer, under `--schema` its JSON text; where there is none, the model's last words in this turn.
     pub answer: String,
 }
 
 /// Why a turn ended.
 #[derive(Debug)]
 pub enum Stop {
-    /// The model's answer stands.
+    /// The model gave its answer.
     Answered,
     Limit(Limit),
     /// The request cannot be made to fit.
@@ -35,13 +36,13 @@ pub enum Stop {
     Model(ModelError),
     /// The answer does not match the schema; the text says where.
     SchemaMismatch(String),
-    /// The sandbox, which the configuration asks for, is not to be had; the text says what is missing.
+    /// The sandbox that the configuration asks for is unavailable; the text says what is missing.
     Unavailable(String),
     /// Cancelled from outside.
     Interrupted,
-    /// Nobody can see the output any more.
+    /// Nobody can read the output any more.
     SinkClosed,
-    /// Something of ours failed: the disk, a template.
+    /// The program itself failed: the disk, a template.
     Failed(anyhow::Error),
 }
 
@@ -66,42 +67,42 @@ impl From<ModelError> for Stop {
     }
 }
 
-/// The state of a turn while it runs.
+/// A running turn.
 pub(super) struct Turn<'a> {
     pub agent: &'a Agent,
-    pub session: &'a mut Session,
+    pub conversation: &'a mut Conversation,
     pub run: &'a mut Run,
     pub clock: &'a Clock,
     pub meter: Meter,
     pub repeats: RepeatDetector,
 }
 
-/// Takes one turn. Whatever ends it, afterwards every call has its answer and the session takes the next message.
+/// Takes one turn. However it ends, afterwards every call has its answer and the conversation accepts the next
+/// message.
 pub async fn take_turn(
     agent: &Agent,
-    session: &mut Session,
+    conversation: &mut Conversation,
     run: &mut Run,
-    input: String,
+    input: Said,
     cancel: &Cancel,
 ) -> TurnEnd {
     let clock = Clock::start();
     let max_time = agent.limits.max_time;
-    let closed = run.emitter.closed_switch();
-    let repeats = RepeatDetector::new(agent.limits.loop_window, agent.limits.loop_threshold);
-    let mut turn = Turn { agent, session, run, clock: &clock, meter: Meter::default(), repeats };
+    let emitter = Arc::clone(&run.emitter);
+    let mut turn = Turn::new(agent, conversation, run, &clock);
     let outcome = tokio::select! {
         biased;
         () = cancel.triggered() => Err(Stop::Interrupted),
-        () = closed.triggered() => Err(Stop::SinkClosed),
+        () = emitter.closed() => Err(Stop::SinkClosed),
         () = clock.reach(max_time.map(working_time)) => Err(Stop::Limit(Limit::Time(max_time.unwrap_or_default()))),
-        outcome = turn.work(input) => outcome,
+        outcome = emitter.paced(turn.work(input)) => outcome,
     };
     let outcome = match outcome {
-        Err(Stop::Limit(limit)) if limit != Limit::Output => {
+        Err(Stop::Limit(limit)) if !limit.is_of_output() => {
             tokio::select! {
                 biased;
                 () = cancel.triggered() => Err(Stop::Interrupted),
-                () = closed.triggered() => Err(Stop::SinkClosed),
+                () = emitter.closed() => Err(Stop::SinkClosed),
                 closing = turn.close(limit, max_time) => closing,
             }
         }
@@ -111,59 +112,93 @@ pub async fn take_turn(
     turn.finish(outcome)
 }
 
-impl Turn<'_> {
-    async fn work(&mut self, input: String) -> Result<TurnEnd, Stop> {
-        // `env | agent run …` must not send a key, nor keep it.
-        let input = self.agent.redactor.redact_known(&input).into_owned();
-        self.session.start_turn(&self.run.emitter.run_id(), Timestamp::now());
-        self.run.emitter.emit(EventKind::TurnStarted { input: input.clone() })?;
-        let input_tokens = self.run.ruler.weigh(&input);
-        self.record(Message::user(input))?;
-        let (shares, budget) = (&self.agent.context.layers, self.budget().tokens);
-        if let Some(why) = Layer::Input.over(shares, budget, &[("your message", input_tokens)]) {
-            return Err(Stop::ContextFull(why));
-        }
+impl<'a> Turn<'a> {
+    pub(super) fn new(
+        agent: &'a Agent,
+        conversation: &'a mut Conversation,
+        run: &'a mut Run,
+        clock: &'a Clock,
+    ) -> Self {
+        let repeats = RepeatDetector::new(agent.limits.loop_window, agent.limits.loop_threshold);
+        Self { agent, conversation, run, clock, meter: Meter::default(), repeats }
+    }
+
+    async fn work(&mut self, mut input: Said) -> Result<TurnEnd, Stop> {
+        // `env | agent run …` must neither send nor store a key.
+        input.text = self.agent.redactor.redact_known(&input.text).into_owned();
+        self.conversation.session.start_turn(&self.run.emitter.run_id(), Timestamp::now());
+        self.run.emitter.emit(EventKind::TurnStarted { input: input.text.clone() })?;
+        self.refuse_too_large(&input)?;
+        self.say(input)?;
         loop {
             if let Some(limit) = self.meter.reached(&self.agent.limits).or_else(|| self.out_of_time()) {
                 return Err(Stop::Limit(limit));
             }
-            let reply = self.step(ToolChoice::Auto).await?;
-            if !reply.tool_calls.is_empty() {
-                self.run_calls(&reply).await?;
+            let (number, step) = self.step(Purpose::Answer).await?;
+            if step.has_calls() {
+                self.run_calls(number, &step).await?;
                 continue;
             }
-            return match reply.finish_reason {
-                FinishReason::Length => Err(Stop::Limit(Limit::Output)),
+            return match step.finish_reason {
+                FinishReason::Length => Err(Stop::Limit(self.cut_by(&step))),
                 FinishReason::ContentFilter => {
                     let what = "the provider's content filter ended the reply";
                     Err(Stop::Model(self.model_error(ModelErrorKind::BadRequest, what)))
                 }
-                _ => self.answer(reply.content).await,
+                _ => self.answer(step.text()).await,
             };
         }
     }
 
-    /// Whether what is left of the time is for the closing answer.
+    /// Refuses an input that is too large for the window before it is recorded, so it leaves no trace in later
+    /// requests.
+    fn refuse_too_large(&mut self, input: &Said) -> Result<(), Stop> {
+        let tokens: u64 = input.texts().map(|text| self.conversation.ruler.weigh(text)).sum();
+        let (shares, budget) = (&self.agent.context.layers, self.budget().tokens);
+        match Layer::Input.over(shares, budget, &[("your message", tokens)]) {
+            Some(why) => Err(Stop::ContextFull(why)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the remaining time is reserved for the closing answer.
     fn out_of_time(&self) -> Option<Limit> {
         let over = |max_time: &Duration| self.clock.elapsed() >= calling_time(*max_time);
         self.agent.limits.max_time.filter(over).map(Limit::Time)
     }
 
-    /// One step: asks the model and keeps its reply.
-    pub(super) async fn step(&mut self, choice: ToolChoice) -> Result<AssistantMessage, Stop> {
-        let reply = self.ask(choice).await?;
-        self.record(Message::Assistant(reply.clone()))?;
-        Ok(reply)
+    /// The limit that cut a reply: the window was full, or the output limit was reached.
+    fn cut_by(&self, step: &Step) -> Limit {
+        let window = self.agent.budget.window;
+        // Servers end a little before the declared end of the window.
+        let is_full = step.usage.total() >= window - window / 50;
+        if is_full { Limit::Window { tokens: window } } else { Limit::Output }
     }
 
-    /// The only way a message enters the conversation: on disk, then in memory, then seen.
-    pub(super) fn record(&mut self, message: Message) -> Result<(), Stop> {
-        self.session.record(message.clone(), Timestamp::now()).map_err(anyhow::Error::from)?;
-        self.run.emitter.emit(EventKind::Message(message))?;
-        Ok(())
+    /// One step: asks the model and records its reply. Returns its number.
+    pub(super) async fn step(&mut self, purpose: Purpose) -> Result<(u64, Step), Stop> {
+        let step = self.ask(purpose).await?;
+        let number = self.keep_reply(step.clone())?;
+        Ok((number, step))
     }
 
-    /// A failure of the model that its server did not report as one.
+    /// Adds text in the person's place: on disk, then in memory, then as an event.
+    pub(super) fn say(&mut self, said: Said) -> Result<(), Stop> {
+        let event = EventKind::Message(Message::said(&said));
+        self.conversation.note_knowledge(Timestamp::now());
+        self.conversation.session.say(said, Timestamp::now()).map_err(anyhow::Error::from)?;
+        Ok(self.run.emitter.emit(event)?)
+    }
+
+    /// Records a reply: on disk, then in memory, then as an event.
+    pub(super) fn keep_reply(&mut self, step: Step) -> Result<u64, Stop> {
+        let event = EventKind::Message(Message::reply(&step));
+        let number = self.conversation.session.reply(step, Timestamp::now()).map_err(anyhow::Error::from)?;
+        self.run.emitter.emit(event)?;
+        Ok(number)
+    }
+
+    /// A model failure that the server did not report as one.
     pub(super) fn model_error(&self, kind: ModelErrorKind, message: &str) -> ModelError {
         ModelError {
             kind,
@@ -174,7 +209,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Settles what was left open and says how the turn ended.
+    /// Settles what was left open and returns how the turn ended.
     fn finish(&mut self, outcome: Result<TurnEnd, Stop>) -> TurnEnd {
         let stop = match outcome {
             Ok(end) => return end,
@@ -183,47 +218,37 @@ impl Turn<'_> {
         if let Err(failure) = self.settle(&stop) {
             return TurnEnd { stop: failure, answer: String::new() };
         }
-        let answer = match stop {
-            Stop::Limit(Limit::Output) | Stop::Interrupted => self.last_text(),
-            _ => String::new(),
-        };
-        TurnEnd { stop, answer }
+        TurnEnd { stop, answer: self.last_text() }
     }
 
-    /// Keeps what was streamed and answers the calls that were not answered.
+    /// Keeps streamed text, counts the running request, and answers open calls.
     pub(super) fn settle(&mut self, stop: &Stop) -> Result<(), Stop> {
         let why = match stop {
             Stop::Limit(limit) => limit.to_string(),
             Stop::Interrupted => "interrupted".to_owned(),
             _ => "the turn ended before the call did".to_owned(),
         };
-        Ok(settle(self.session, &self.run.emitter, &why)?)
+        self.settle_calls(&why)?;
+        self.settle_reply()
     }
 
-    /// What the model said last in this turn.
+    /// The model's last words in this turn.
     fn last_text(&self) -> String {
-        let said = self.session.messages().iter().rev().find_map(|message| match message {
-            Message::Assistant(message) => Some(message.content.clone()),
-            message if message.is_from_person() => Some(String::new()),
-            _ => None,
-        });
-        said.unwrap_or_default()
+        let text = |item: &Item| match item {
+            Item::Step(step) => Some(step.text()),
+            Item::Said(said) if said.author.is_person() => Some(String::new()),
+            Item::Said(_) | Item::Summary(_) => None,
+        };
+        self.conversation.session.items().iter().rev().find_map(text).unwrap_or_default()
     }
 }
 
-/// After a turn was cut short or dropped: keeps what was streamed and answers the calls that were not answered, so
-/// that the next request is valid.
+/// Completes a conversation after its turn was dropped: keeps streamed text, counts the running request, and
+/// answers open calls.
 ///
 /// # Errors
 /// When the session cannot be written.
-pub fn settle(session: &mut Session, emitter: &Emitter, why: &str) -> anyhow::Result<()> {
-    let known = session.messages().len();
-    session.settle(why, Timestamp::now())?;
-    for message in &session.messages()[known..] {
-        if let Message::Tool(answer) = message {
-            emitter.notify(execute::cancelled(answer));
-        }
-        emitter.notify(EventKind::Message(message.clone()));
-    }
-    Ok(())
+pub fn settle(agent: &Agent, conversation: &mut Conversation, run: &mut Run, stop: &Stop) -> Result<(), Stop> {
+    let clock = Clock::start();
+    Turn::new(agent, conversation, run, &clock).settle(stop)
 }

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::config::{AgentConfig, Config, SandboxMode};
-use crate::sandbox::{self, Plan, Sandbox};
+use crate::sandbox::{self, Boundary, Sandbox};
 use crate::workspace::Workspace;
 
-/// What in a config directory may hold keys; its prompts and skills are for commands to read.
+/// Entries of a config directory that may hold keys; its prompts and skills are for commands to read.
 const KEPT_IN_CONFIG: [&str; 5] = ["agent.yaml", "agent.yaml.j2", "models", "mcp", "tools"];
 
 /// The sandbox; none where it is off, or where none is known on this system.
@@ -25,7 +25,7 @@ pub(super) fn sandbox(config: &Config, agent: &AgentConfig, workspace: &Workspac
         Some(None) if dir == "~" => dirs.home.clone(),
         _ => workspace.root().join(dir),
     });
-    Some(Arc::new(Sandbox::new(Plan {
+    Some(Arc::new(Sandbox::new(Boundary {
         workspace: workspace.root().to_path_buf(),
         write: write.collect(),
         network: !settings.network.is_empty(),
@@ -36,10 +36,11 @@ pub(super) fn sandbox(config: &Config, agent: &AgentConfig, workspace: &Workspac
     })))
 }
 
-/// What to say where the settings ask for a sandbox and this system has none that is known.
+/// The warning for settings that ask for a sandbox on a system without one.
 pub(super) fn absence(agent: &AgentConfig) -> Option<String> {
     (agent.sandbox.mode == SandboxMode::On && !sandbox::SUPPORTED).then(|| {
-        "no sandbox is known on this system: commands may do whatever you may (sandbox.mode: off says so)"
+        "this system has no supported sandbox: commands run with your permissions (set sandbox.mode: off to silence \
+         this)"
             .to_owned()
     })
 }

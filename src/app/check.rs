@@ -1,16 +1,38 @@
-//! What only a run would find out: tools, skills and names in prompts that nothing defines, for every agent that is
+//! Finds the mistakes that only a run would show: tools, skills and names in prompts that nothing defines, for every agent that is
 //! configured. It asks the very functions that put an agent together, so that the two cannot disagree.
 
+use std::sync::Arc;
+
 use crate::config::{AgentConfig, Config, Mistake, PromptSource};
+use crate::contract::Approver;
 use crate::prompt::{PromptContext, Registry};
 use crate::skills::Variables;
+use crate::workspace::Workspace;
 
-use super::toolbox;
+use super::{Options, layers, toolbox};
 
-/// Every mistake in the names that agents use. Prompts that do not exist or do not compile are not among them:
-/// reading the configuration tells of those.
-#[must_use]
-pub fn check(config: &Config) -> Vec<Mistake> {
+/// Every mistake in the names that agents use, and every layer that is over its limit. Prompts that do not exist or do
+/// not compile are not among them: reading the configuration tells of those, and `known` are the mistakes that it told.
+pub fn check(
+    config: &Config,
+    workspace: &Workspace,
+    approver: &Arc<dyn Approver>,
+    known: &[Mistake],
+) -> Vec<Mistake> {
+    let mut mistakes = names(config);
+    for name in config.agents.keys() {
+        let options = Options { agent: Some(name.clone()), ..Options::default() };
+        match super::assemble_parts(config, workspace, &options, Arc::clone(approver)) {
+            Ok(services) => mistakes.extend(layers::mistakes(config, &services.agent)),
+            // Else it may be why this agent cannot be put together, and told in better words.
+            Err(error) if known.is_empty() && mistakes.is_empty() => mistakes.push(error.into_mistake(name)),
+            Err(_) => {}
+        }
+    }
+    mistakes
+}
+
+fn names(config: &Config) -> Vec<Mistake> {
     let registry = Registry::open(&config.prompt_dirs);
     let mut mistakes = toolbox::misnamed(config);
     for agent in config.agents.values() {
@@ -28,7 +50,6 @@ pub fn check(config: &Config) -> Vec<Mistake> {
             wrong("tools", &why);
         }
     }
-    mistakes.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
     mistakes
 }
 

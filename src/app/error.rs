@@ -1,8 +1,9 @@
 //! Why no agent could be put together, by kind: the front end makes an exit code of it.
 
+use crate::config::Mistake;
 use crate::session::SessionError;
 
-/// What is wrong, for whom.
+/// Why no agent could be put together.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct SetupError {
@@ -30,6 +31,10 @@ impl SetupError {
         Self { kind: SetupErrorKind::Configuration, message: message.to_string() }
     }
 
+    pub(super) fn mistakes(mistakes: &[Mistake]) -> Self {
+        Self::configuration(mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n\n"))
+    }
+
     /// A session that does not exist is the mistake of whoever named it; one that cannot be used is not.
     pub(super) fn session(error: SessionError) -> Self {
         match error {
@@ -40,5 +45,10 @@ impl SetupError {
 
     pub(super) fn failed(error: impl Into<anyhow::Error>) -> Self {
         Self { kind: SetupErrorKind::Failed, message: format!("{:#}", error.into()) }
+    }
+
+    /// The same as a mistake of the configuration of an agent.
+    pub(super) fn into_mistake(self, agent: &str) -> Mistake {
+        Mistake::in_file(format!("agent `{agent}`"), self.message)
     }
 }

@@ -61,7 +61,7 @@ pub(super) fn gather(
     (facts, warnings)
 }
 
-/// What the body of a skill may read, where it is a template.
+/// The variables that the body of a skill may read, where it is a template.
 pub(super) fn surroundings(config: &Config, workspace: &Workspace, vars: &[(String, String)]) -> Variables {
     Variables {
         dir: workspace.root().display().to_string(),

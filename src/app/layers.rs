@@ -3,13 +3,28 @@
 
 use jiff::Timestamp;
 
-use crate::agent::Agent;
-use crate::context::Layer;
+use crate::agent::{Agent, Conversation};
+use crate::config::{Config, Mistake};
 use crate::session::{About, Session};
 use crate::tokens;
+use crate::window::Layer;
 
-/// The first layer that is over its limit, as a sentence.
-pub(super) fn mistake(agent: &Agent) -> Option<String> {
+/// Every layer that is over its limit, at the value that made it so: the share, the budget, or the model's window.
+pub(super) fn mistakes(config: &Config, agent: &Agent) -> Vec<Mistake> {
+    let model = &agent.model.info().name;
+    let mistake = |(layer, why): (Layer, String)| {
+        let keys = [
+            format!("agents.{}.context.layers.{}", agent.name, layer.name()),
+            format!("agents.{}.context.budget", agent.name),
+            format!("agents.{}.context.reserve_output", agent.name),
+            format!("models.{model}.context_window"),
+        ];
+        config.mistake_of(&keys, &why)
+    };
+    over(agent).into_iter().map(mistake).collect()
+}
+
+fn over(agent: &Agent) -> Vec<(Layer, String)> {
     let (lists, instructions) = agent.briefing.elastic();
     let definitions = agent.tools.definitions();
     let definitions: u64 = definitions
@@ -21,24 +36,28 @@ pub(super) fn mistake(agent: &Agent) -> Option<String> {
     let bytes = lists.len() + instructions.len() + agent.briefing.system.body.len();
     let at_most = bytes as u64 + definitions * 4;
     if [shares.system, shares.context, shares.reminders].iter().all(|share| at_most <= share.of(budget)) {
-        return None;
+        return Vec::new();
     }
     let (lists, instructions) = (tokens::estimate(&lists), tokens::estimate(instructions));
     let about = About { workspace: agent.workspace.root(), agent: &agent.name, model: &agent.model.info().id };
     let session = Session::ephemeral(about, Timestamp::UNIX_EPOCH);
+    let conversation = Conversation::new(session, Timestamp::UNIX_EPOCH);
     // A prompt that cannot be rendered is reported where it is rendered for good.
-    let rendered = agent.briefing.system(&session, "").ok()?;
+    let Ok(rendered) = agent.briefing.system(&conversation, "") else { return Vec::new() };
     let system = tokens::estimate(&rendered).saturating_sub(lists + instructions);
     let reminders = tokens::estimate(&agent.briefing.termination.body);
-    let over = |layer: Layer, parts: &[(&str, u64)]| layer.over(shares, budget, parts);
-    over(Layer::System, &[("the system prompt without lists and instructions", system)])
-        .or_else(|| {
-            let parts = [
+    let parts: [(Layer, &[(&str, u64)]); 3] = [
+        (Layer::System, &[("the system prompt without lists and instructions", system)]),
+        (
+            Layer::Context,
+            &[
                 ("tool definitions", definitions),
                 ("lists in the prompt", lists),
                 ("project instructions", instructions),
-            ];
-            over(Layer::Context, &parts)
-        })
-        .or_else(|| over(Layer::Reminders, &[("the termination prompt", reminders)]))
+            ],
+        ),
+        (Layer::Reminders, &[("the termination prompt", reminders)]),
+    ];
+    let over = |(layer, parts): (Layer, &[(&str, u64)])| Some((layer, layer.over(shares, budget, parts)?));
+    parts.into_iter().filter_map(over).collect()
 }

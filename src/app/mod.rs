@@ -6,7 +6,6 @@ mod boundary;
 mod facts;
 mod layers;
 mod sessions;
-mod skills_by_hand;
 mod toolbox;
 
 use std::sync::Arc;
@@ -16,27 +15,26 @@ use serde_json::Value;
 
 use crate::agent::{Agent, AnswerSchema, Briefing, Toolbox};
 use crate::config::{
-    AgentConfig, ApprovalMode, Config, Limits, ModelConfig, PromptRef, PromptSource, Provider, Redactor, Secret,
-    SelectBy, ToolsSettings,
+    AgentConfig, ApprovalMode, Config, Limits, ModelConfig, PromptRef, PromptSource, Provider, SelectBy,
+    ToolsSettings,
 };
-use crate::context::Budget;
 use crate::contract::{Approver, ChatModel};
 use crate::llm::{self, Surroundings};
 use crate::net::Net;
 use crate::policy::Rules;
 use crate::prompt::Registry;
+use crate::secrets::Secret;
 use crate::sink::Collector;
-use crate::skills::{Catalogue, Loaded, Variables};
-use crate::spill::Spill;
+use crate::skills::{Catalogue, Variables};
 use crate::tools::{self, Choice, Jobs, Judge, Kit};
-use crate::workspace::{Ledger, Workspace};
+use crate::window::Budget;
+use crate::workspace::Workspace;
 
 pub use check::check;
 pub use error::{SetupError, SetupErrorKind};
-pub use sessions::{SessionChoice, brief, new_run_id, open_session, remember_loaded, store};
-pub use skills_by_hand::{WithSkills, unload, with_skills};
+pub use sessions::{SessionChoice, new_run_id, open_conversation, store};
 
-/// What a person may say beside the configuration.
+/// Choices of the user that override the configuration.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     pub agent: Option<String>,
@@ -70,9 +68,23 @@ pub fn assemble(
     options: &Options,
     approver: Arc<dyn Approver>,
 ) -> Result<Services, SetupError> {
+    let services = assemble_parts(config, workspace, options, approver)?;
+    match layers::mistakes(config, &services.agent).as_slice() {
+        [] => Ok(services),
+        mistakes => Err(SetupError::mistakes(mistakes)),
+    }
+}
+
+/// The same without a look at how much of a request the parts fill.
+fn assemble_parts(
+    config: &Config,
+    workspace: &Workspace,
+    options: &Options,
+    approver: Arc<dyn Approver>,
+) -> Result<Services, SetupError> {
     let settings = config.agent(options.agent.as_deref()).map_err(SetupError::usage)?;
-    let redactor = Arc::new(Redactor::new(&config.env, config));
-    let net = Arc::new(Net::new(config.env.get("SSL_CERT_FILE").map(Into::into)));
+    let redactor = Arc::new(config.redactor());
+    let net = Arc::new(Net::new(|name| config.env.get(name)));
     let model = model(config, settings, options, &net)?;
     let limits = limits(settings, options, model.as_ref())?;
     let registry = Registry::open(&config.prompt_dirs).map_err(|errors| {
@@ -83,23 +95,22 @@ pub fn assemble(
         |reference| PromptSource::Registered(PromptRef { reference: reference.clone() }),
     );
     let prompt = |key: &str, source: &PromptSource| {
-        registry.of(source, &format!("agents/{}.yaml: {key}", settings.name)).map_err(SetupError::configuration)
+        let origin = format!("{}: {key}", config.place(&format!("agents.{}.{key}", settings.name)));
+        registry.of(source, &origin).map_err(SetupError::configuration)
     };
     let system = prompt("system_prompt", &system_source)?;
     let termination = prompt("termination_summary_prompt", &settings.termination_summary_prompt)?;
     let compression = prompt("compression_prompt", &settings.compression_prompt)?;
 
     let around = facts::surroundings(config, workspace, &options.vars);
-    let catalogue = skills(config, settings, around).map_err(|why| misnamed(settings, "skills", &why))?;
+    let catalogue = skills(config, settings, around).map_err(|why| {
+        SetupError::configuration(config.mistake(&format!("agents.{}.skills", settings.name), &why))
+    })?;
     let catalogue = Arc::new(catalogue);
-    let loaded = Arc::new(Loaded::default());
-    let spill = Arc::new(Spill::default());
-    let jobs = Arc::new(Jobs::new(Arc::clone(&spill), Arc::clone(&redactor)));
+    let jobs = Arc::new(Jobs::new(Arc::clone(&redactor)));
     let mut toolbox = if model.info().capabilities.tools {
         let kit = Kit {
-            ledger: Arc::new(Ledger::default()),
-            child_env: config.env.for_children(),
-            spill: Arc::clone(&spill),
+            child_env: config.env.for_children(workspace),
             jobs: Arc::clone(&jobs),
             sandbox: boundary::sandbox(config, settings, workspace),
             net: Arc::clone(&net),
@@ -107,7 +118,7 @@ pub fn assemble(
             fetch_allow: config.settings.fetch.allow.clone(),
             person: Some(&approver).filter(|approver| approver.present()).cloned(),
         };
-        toolbox::assemble(config, settings, &catalogue, &loaded, kit)?
+        toolbox::assemble(config, settings, &catalogue, kit)?
     } else {
         Toolbox::default()
     };
@@ -140,7 +151,6 @@ pub fn assemble(
             compression,
             facts,
             catalogue: Arc::clone(&catalogue),
-            loaded,
             disclosure: settings.skill_disclosure,
         },
         limits,
@@ -152,23 +162,11 @@ pub fn assemble(
         workspace: workspace.clone(),
         readable: catalogue.directories(),
         approver,
-        spill,
         jobs,
         redactor,
         schema,
     };
-    if let Some(why) = layers::mistake(&agent) {
-        return Err(SetupError::configuration(format!("agents/{}.yaml: {why}", settings.name)));
-    }
     Ok(Services { agent, catalogue, warnings })
-}
-
-/// The names of an agent's skills, for completion; none where the agent cannot be put together.
-#[must_use]
-pub fn skill_names(config: &Config, agent: Option<&str>) -> Vec<String> {
-    let catalogue = config.agent(agent).ok().and_then(|agent| skills(config, agent, Variables::default()).ok());
-    let names = |catalogue: Catalogue| catalogue.iter().map(|skill| skill.name.clone()).collect();
-    catalogue.map(names).unwrap_or_default()
 }
 
 /// Where the figures of runs are sent, if anywhere.
@@ -233,7 +231,7 @@ fn chosen_model(config: &Config, agent: &AgentConfig, options: &Options) -> Resu
 }
 
 fn net(config: &Config) -> Arc<Net> {
-    Arc::new(Net::new(config.env.get("SSL_CERT_FILE").map(Into::into)))
+    Arc::new(Net::new(|name| config.env.get(name)))
 }
 
 /// The same server with another of its models: what is declared of the one says nothing of the other.
@@ -268,10 +266,6 @@ fn limits(agent: &AgentConfig, options: &Options, model: &dyn ChatModel) -> Resu
         )));
     }
     Ok(limits)
-}
-
-fn misnamed(agent: &AgentConfig, key: &str, why: &str) -> SetupError {
-    SetupError::configuration(format!("agents/{}.yaml: {key}: {why}", agent.name))
 }
 
 fn skills(config: &Config, agent: &AgentConfig, around: Variables) -> Result<Catalogue, String> {

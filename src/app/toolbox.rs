@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::agent::{Terms, Toolbox};
 use crate::config::{AgentConfig, Config, Mistake, ToolConfig, format_duration};
 use crate::contract::{Tool, ToolDefinition};
-use crate::skills::{Catalogue, Loaded};
+use crate::skills::Catalogue;
 use crate::text;
 use crate::tools::{self, BACKGROUND, Choice, Command, Kit, LoadSkill, LoadSkillReference, RUN_COMMAND};
 
@@ -17,7 +17,6 @@ pub(super) fn assemble(
     config: &Config,
     agent: &AgentConfig,
     catalogue: &Arc<Catalogue>,
-    loaded: &Arc<Loaded>,
     kit: Kit,
 ) -> Result<Toolbox, SetupError> {
     if let Some(mistake) = misnamed(config).into_iter().chain(too_slow(config, agent)).next() {
@@ -29,10 +28,9 @@ pub(super) fn assemble(
         register(&mut toolbox, config, tool);
     }
     if catalogue.offered().next().is_some() {
-        let (load, reference) = ((catalogue.clone(), loaded.clone()), (catalogue.clone(), loaded.clone()));
         let disclosure = agent.skill_disclosure;
-        register(&mut toolbox, config, Arc::new(LoadSkill::new(load.0, load.1, disclosure)));
-        register(&mut toolbox, config, Arc::new(LoadSkillReference::new(reference.0, reference.1, disclosure)));
+        register(&mut toolbox, config, Arc::new(LoadSkill::new(Arc::clone(catalogue), disclosure)));
+        register(&mut toolbox, config, Arc::new(LoadSkillReference::new(Arc::clone(catalogue), disclosure)));
     }
     for tool in commands(config) {
         register(&mut toolbox, config, Arc::new(Command::new(tool.clone(), child_env.clone(), sandbox.clone())));
@@ -69,16 +67,19 @@ fn commands(config: &Config) -> impl Iterator<Item = &ToolConfig> {
 /// A command has a name of its own; what adjusts a built-in tool has the name of one.
 pub(super) fn misnamed(config: &Config) -> Vec<Mistake> {
     let mistake = |(name, tool): (&String, &ToolConfig)| {
-        let why = match (tools::NAMES.contains(&name.as_str()), tool.command.is_some()) {
-            (true, true) => format!("`{name}` is a built-in tool: a command needs another name"),
+        let (why, hint) = match (tools::NAMES.contains(&name.as_str()), tool.command.is_some()) {
+            (true, true) => {
+                (format!("`{name}` is the name of a built-in tool"), "give the command another name".to_owned())
+            }
             (false, false) => {
                 let near = text::nearest(name, tools::NAMES);
-                let hint = near.first().map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
-                format!("there is no tool `{name}` to adjust{hint}, and without `command` this is none of its own")
+                let add = "add `command` to define a tool".to_owned();
+                let hint = near.first().map_or(add, |near| format!("did you mean `{near}`?"));
+                (format!("there is no tool `{name}` to adjust, and no `command` defines one"), hint)
             }
             _ => return None,
         };
-        Some(config.mistake(&format!("tools.{name}"), &why))
+        Some(config.mistake(&format!("tools.{name}"), &why).hint(hint))
     };
     config.tools.iter().filter_map(mistake).collect()
 }
@@ -89,17 +90,13 @@ pub(super) fn too_slow(config: &Config, agent: &AgentConfig) -> Vec<Mistake> {
     let mistake = |(name, tool): (&String, &ToolConfig)| {
         let timeout = tool.timeout.filter(|timeout| *timeout > most)?;
         let (timeout, most) = (format_duration(timeout), format_duration(most));
-        let why = format!(
-            "`timeout` is {timeout}, and no call of the agent `{}` may take longer than {most}: raise \
-             limits.max_tool_timeout",
-            agent.name
-        );
-        Some(config.mistake(&format!("tools.{name}.timeout"), &why))
+        let why = format!("`timeout` is {timeout}, but no call of the agent `{}` may exceed {most}", agent.name);
+        Some(config.mistake(&format!("tools.{name}.timeout"), &why).hint("raise limits.max_tool_timeout"))
     };
     config.tools.iter().filter_map(mistake).collect()
 }
 
-/// What is wrong with the names of tools that an agent takes.
+/// Checks the names of tools that an agent takes.
 pub(super) fn check(config: &Config, agent: &AgentConfig) -> Result<(), String> {
     taken(config, agent, &Toolbox::default()).map(drop)
 }

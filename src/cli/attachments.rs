@@ -1,5 +1,4 @@
-//! The files that options name: what `-f` reads (text of a bounded size, never a silent cut), and where
-//! `--output-file` writes.
+//! The files that options name: `-f` reads text of a bounded size and never cuts it, `--output-file` writes an answer.
 
 use std::io::Read;
 use std::path::Path;
@@ -8,10 +7,10 @@ use crate::attachment::Attachment;
 
 use super::stdin;
 
-/// More than this is an error.
+/// The largest attachment.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Reads a file; `-` is standard input.
+/// Reads a file, or standard input for `-`.
 ///
 /// # Errors
 /// A sentence with the file's name.
@@ -23,12 +22,12 @@ pub(super) fn read(path: &Path) -> Result<Attachment, String> {
     let name = path.display().to_string();
     let metadata = std::fs::metadata(path).map_err(|error| format!("cannot read {name}: {error}"))?;
     if metadata.is_dir() {
-        return Err(format!("{name} is a directory: attach files, or name the directory in the task"));
+        return Err(format!("{name} is a directory. Attach files, or name the directory in the task."));
     }
     if metadata.len() > MOST_BYTES {
         return Err(too_long(&name));
     }
-    // The size of a pipe or a device is not known before it is read.
+    // A pipe or a device does not tell its size.
     let mut bytes = Vec::new();
     let read = std::fs::File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes));
     read.map_err(|error| format!("cannot read {name}: {error}"))?;
@@ -38,8 +37,8 @@ pub(super) fn read(path: &Path) -> Result<Attachment, String> {
     from_bytes(&name, bytes)
 }
 
-/// Whether an answer can be written to `path`, as far as that shows before there is one: nobody pays for an answer
-/// that has nowhere to go. Creates nothing.
+/// Checks that an answer can be written to `path`, so that nobody pays for one that has nowhere to go. Creates
+/// nothing.
 ///
 /// # Errors
 /// A sentence with the file's name.
@@ -63,17 +62,17 @@ pub(super) fn writable(path: &Path) -> Result<(), String> {
 }
 
 fn too_long(name: &str) -> String {
-    format!("{name} has more than 16 MiB: name its path in the task instead")
+    format!("{name} is larger than 16 MiB. Name its path in the task instead.")
 }
 
-/// Text from bytes; what is not Unicode is replaced, what is binary refused.
+/// Makes an attachment of bytes. Replaces invalid UTF-8, refuses binary data.
 ///
 /// # Errors
 /// A sentence with the name.
 pub(super) fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Attachment, String> {
     const PEEK: usize = 8192;
     if bytes.iter().take(PEEK).any(|byte| *byte == 0) {
-        return Err(format!("{name} is binary: attach text, or name the path in the task"));
+        return Err(format!("{name} is binary. Attach text, or name its path in the task."));
     }
     let content =
         String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into());

@@ -1,4 +1,4 @@
-//! Sending what happens to a collector as well, where one is configured.
+//! Sends events to a telemetry collector, if one is configured.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use crate::sink::{Closing, Fanout, Otlp};
 
 use super::{Failure, exit};
 
-/// The longest that the end of the program waits for the last batch.
+/// The longest wait for the last batch at the end of the program.
 const LAST_BATCH: Duration = Duration::from_secs(1);
 
-/// The way to the collector, if there is one, until it is closed.
+/// The export to the collector, if one is configured.
 #[derive(Debug, Default)]
 pub(super) struct Export {
     closing: Option<Closing>,
 }
 
 impl Export {
-    /// Puts the collector beside `sink`. Where none is configured, `sink` stays alone.
+    /// Adds the collector to `sink`, if one is configured.
     pub fn beside(sink: Box<dyn EventSink>, config: &Config) -> Result<(Box<dyn EventSink>, Self), Failure> {
         let Some(collector) = app::collector(config) else { return Ok((sink, Self::default())) };
         let (otlp, closing) = Otlp::new(collector)
@@ -28,7 +28,7 @@ impl Export {
         Ok((sink, Self { closing: Some(closing) }))
     }
 
-    /// Sends what is left. After a failure nothing more is said: the last line is its reason.
+    /// Sends the rest. Stays silent after a failed run, whose last line is its reason.
     pub fn close(self, code: u8) {
         let Some(closing) = self.closing else { return };
         if let Err(why) = closing.close(LAST_BATCH)

@@ -1,9 +1,9 @@
-//! `agent completions SHELL` and `agent man`: made from the same definitions as `--help`. Names of skills are asked for
-//! when they are completed.
+//! `agent completions SHELL` and `agent man`: made from the same definitions as `--help`. The scripts ask for the names
+//! of skills when one is completed, and take them as data: a folder can be called anything.
 
 use super::{Outcome, args, print};
 
-/// What prints the names, one a line.
+/// Prints the names, one a line.
 const NAMES: &str = "agent skill list --names 2>/dev/null";
 
 pub(super) fn shell(shell: args::Shell) -> Outcome {
@@ -26,8 +26,12 @@ fn in_bash(script: &str) -> String {
     local cur="${{COMP_WORDS[COMP_CWORD]}}" prev="${{COMP_WORDS[COMP_CWORD-1]}}" before=""
     (( COMP_CWORD > 1 )) && before="${{COMP_WORDS[COMP_CWORD-2]}}"
     if [[ "$prev" == --skill || "$before $prev" == "skill show" ]]; then
-        local IFS=$'\n'
-        COMPREPLY=( $(compgen -W "$({NAMES})" -- "$cur") )
+        # A name is data: compgen -W would expand it, and an unquoted one would be run when the line is.
+        local name
+        COMPREPLY=()
+        while IFS= read -r name; do
+            [[ "$name" == "$cur"* ]] && COMPREPLY+=("$(printf '%q' "$name")")
+        done < <({NAMES})
     else
         _agent "$@"
     fi

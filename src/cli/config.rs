@@ -4,8 +4,9 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::app::{self, Options};
+use crate::app;
 use crate::config::{self, ConfigError, Kind};
+use crate::contract::Approver;
 use crate::prompt::Registry;
 use crate::sink::Nobody;
 use crate::tools;
@@ -44,16 +45,14 @@ fn check(setup: &Setup, workspace: &Workspace) -> Outcome {
             Err(why) => Err(why.clone()),
         }
     };
-    let config = config::check(&options, &mut prompt, &tools::NAMES)
-        .map_err(|error| Failure::new(exit::CONFIGURATION, error))?;
-    let mistakes = app::check(&config);
-    if !mistakes.is_empty() {
+    let (config, mut mistakes) = config::check(&options, &mut prompt, &tools::NAMES);
+    let Some(config) = config else {
         return Err(Failure::new(exit::CONFIGURATION, ConfigError { mistakes }));
-    }
-    // What only the whole of an agent shows: layers that are over their limits.
-    for name in config.agents.keys() {
-        let options = Options { agent: Some(name.clone()), ..Options::default() };
-        app::assemble(&config, workspace, &options, Arc::new(Nobody)).map_err(Failure::from_setup)?;
+    };
+    let nobody: Arc<dyn Approver> = Arc::new(Nobody);
+    mistakes.extend(app::check(&config, workspace, &nobody, &mistakes));
+    if !mistakes.is_empty() {
+        return Err(Failure::new(exit::CONFIGURATION, config.error(mistakes)));
     }
     for warning in &config.warnings {
         super::warn(warning);

@@ -6,8 +6,6 @@ mod chat;
 mod collector;
 mod completions;
 mod config;
-mod context;
-mod exit;
 mod init;
 mod prompt;
 mod run;
@@ -17,13 +15,14 @@ mod signals;
 mod skill;
 mod stats;
 mod stdin;
-mod tables;
 mod tool;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
+use crate::agent::exit;
 use crate::config::Env;
+use crate::repl::tables;
 use args::{Cli, Command};
 use setup::Setup;
 
@@ -80,7 +79,7 @@ impl Failure {
         if left {
             return exit::DONE;
         }
-        let _ = writeln!(io::stderr(), "error: {:#}", self.error);
+        let _ = writeln!(io::stderr(), "error: {}", exit::told(&self.error));
         self.code
     }
 }

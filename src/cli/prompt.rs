@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::agent::Conversation;
 use crate::app::{self, Options};
 use crate::prompt::{Listed, PromptError, Registry};
 use crate::session::{About, Session};
@@ -33,14 +34,15 @@ pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
                 app::assemble(&config, &workspace, &options, Arc::new(Nobody)).map_err(Failure::from_setup)?;
             let agent = &services.agent;
             let about = About { workspace: workspace.root(), agent: &agent.name, model: &agent.model.info().id };
-            let session = Session::ephemeral(about, Timestamp::now());
+            let now = Timestamp::now();
+            let conversation = Conversation::new(Session::ephemeral(about, now), now);
             let run_id = app::new_run_id();
             let briefing = &agent.briefing;
             // The prompt that ends a turn reads what only the end of one defines: as if the first limit were reached.
             let text = if briefing.system.name == briefing.termination.name {
-                briefing.ending(&session, &run_id, &agent.limits)
+                briefing.ending(&conversation, &run_id, &agent.limits)
             } else {
-                briefing.system(&session, &run_id)
+                briefing.system(&conversation, &run_id)
             };
             let text = text.map_err(Failure::briefing)?;
             print(text + "\n")

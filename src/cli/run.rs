@@ -7,34 +7,36 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::agent::{Agent, Cancel, Emitter, Run, Stop, TurnEnd, take_turn};
-use crate::app::{self, Options, Services, WithSkills};
+use crate::agent::{
+    Agent, Cancel, Conversation, Emitter, Run, Stop, TurnEnd, already_loaded, brief, completed, exit, load_skills,
+    started, take_turn,
+};
+use crate::app::{self, Options, Services};
 use crate::attachment::{Attachment, attach};
 use crate::contract::{Approver, EventSink, Request, ToolChoice};
-use crate::event::{ContextSize, EventKind, RunCompleted, RunStarted};
-use crate::message::Message;
+use crate::event::EventKind;
+use crate::message::{Item, Said};
 use crate::prompt::PromptError;
-use crate::session::Session;
-use crate::sink::{Facts, Fanout, Jsonl, Nobody, Person, Screen, Spinner, StdinLines};
+use crate::sink::{Facts, Fanout, Jsonl, Nobody, Outlets, Person, Screen, StdinLines};
 
 use super::args::{OutputFormat, RunArgs, TurnArgs};
 use super::attachments;
 use super::collector::Export;
-use super::exit::{self, Verdict};
 use super::setup::{Setup, session_choice};
 use super::signals::Signals;
 use super::stdin::{self, Input};
 use super::{Failure, Outcome, print};
 
-/// Everything that is known before the first request.
+/// Everything known before the first request.
 struct Prepared {
     services: Services,
-    session: Session,
-    input: String,
+    conversation: Conversation,
+    input: Said,
     sink: Box<dyn EventSink>,
+    outlets: Outlets,
     output_file: Option<PathBuf>,
     warnings: Vec<String>,
-    /// What happened before the turn: skills that were loaded.
+    /// Events before the turn: loaded skills.
     events: Vec<EventKind>,
     export: Export,
 }
@@ -45,12 +47,12 @@ pub(super) fn run(setup: Setup, args: RunArgs) -> Outcome {
     if dry_run {
         return preview(&prepared);
     }
-    // Inside a task of its own the loop is woken far less often than as the runtime's root future.
+    // A spawned task is woken far less often than the runtime's root future.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let export = std::mem::take(&mut prepared.export);
     let code = runtime.block_on(async { tokio::spawn(drive(prepared)).await });
     export.close(code.as_ref().ok().and_then(|code| code.as_ref().ok()).copied().unwrap_or(exit::FAILED));
-    // A thread that still waits for a line nobody types must not hold the process.
+    // A thread that still waits for a line must not hold the process.
     runtime.shutdown_background();
     code?
 }
@@ -68,44 +70,45 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
         schema: schema.is_some(),
         ..Facts::default()
     });
-    let spinner = Spinner::new(look.spinner);
+    let outlets = Outlets::open(look.spinner);
     let person = io::stdin().is_terminal() && io::stderr().is_terminal();
     let approver: Arc<dyn Approver> = if person {
-        let lines = Arc::new(StdinLines::spawn());
-        Arc::new(Person::new(lines, io::stderr(), look.style, spinner.clone()))
+        let lines = Arc::new(StdinLines::spawn(outlets.clone()));
+        Arc::new(Person::new(lines, &outlets, look.style))
     } else {
         Arc::new(Nobody)
     };
     let options = options(&args.turn, schema);
     let mut services = app::assemble(&config, &workspace, &options, approver).map_err(Failure::from_setup)?;
     let mut warnings = std::mem::take(&mut services.warnings);
-    let (task, attached) = input(&args, &mut warnings)?;
+    let say = if setup.global.quiet { |_: &str| {} } else { super::note };
+    let (task, attached) = input(&args, say, &mut warnings)?;
     let choice = session_choice(&args.turn, args.dry_run);
-    let (session, notes) =
-        app::open_session(&config, &workspace, &choice, &services.agent).map_err(Failure::from_setup)?;
+    let (conversation, notes) =
+        app::open_conversation(&config, &workspace, &choice, &services.agent).map_err(Failure::from_setup)?;
     warnings.extend(notes);
-    let WithSkills { text, events } =
-        app::with_skills(&services.agent, &task, &args.turn.skills).map_err(Failure::skill)?;
-    let mut input = attach(&text, &attached);
+    let mut input = Said::by_person(task);
+    let events =
+        load_skills(&services.agent, &conversation, &mut input, &args.turn.skills).map_err(Failure::skill)?;
+    warnings.extend(already_loaded(&args.turn.skills, &events));
+    input.text = attach(&input.text, &attached);
     if let Some(schema) = &services.agent.schema {
-        input = format!("{input}\n\n{}", schema.instruction());
+        input.text = format!("{}\n\n{}", input.text, schema.instruction());
     }
-    let screen = Screen::new(io::stdout(), io::stderr(), look, spinner);
+    let screen = Screen::on(&outlets, look);
+    let stdout = outlets.answer.clone();
     let sink: Box<dyn EventSink> = match args.output {
         OutputFormat::Text => Box::new(screen),
-        OutputFormat::Json => {
-            Box::new(Fanout { sinks: vec![Box::new(Jsonl::last(io::stdout())), Box::new(screen)] })
-        }
-        OutputFormat::Jsonl => {
-            Box::new(Fanout { sinks: vec![Box::new(Jsonl::all(io::stdout())), Box::new(screen)] })
-        }
+        OutputFormat::Json => Box::new(Fanout { sinks: vec![Box::new(Jsonl::last(stdout)), Box::new(screen)] }),
+        OutputFormat::Jsonl => Box::new(Fanout { sinks: vec![Box::new(Jsonl::all(stdout)), Box::new(screen)] }),
     };
-    // A run that sends nothing has nothing to tell.
+    // A dry run sends no telemetry.
     let (sink, export) = if args.dry_run { (sink, Export::default()) } else { Export::beside(sink, &config)? };
-    Ok(Prepared { services, session, input, sink, output_file: args.output_file, warnings, events, export })
+    let output_file = args.output_file;
+    Ok(Prepared { services, conversation, input, sink, outlets, output_file, warnings, events, export })
 }
 
-/// What the options of a turn mean for the agent.
+/// Translates the options of a turn for the agent.
 pub(super) fn options(args: &TurnArgs, schema: Option<Value>) -> Options {
     Options {
         agent: args.agent.clone(),
@@ -128,8 +131,8 @@ fn read_schema(path: &std::path::Path) -> Result<Value, Failure> {
     serde_json::from_str(&text).map_err(|error| Failure::usage(format!("--schema {name}: not JSON: {error}")))
 }
 
-/// The task and what is attached to it. Without a task, standard input is the task.
-fn input(args: &RunArgs, warnings: &mut Vec<String>) -> Result<(String, Vec<Attachment>), Failure> {
+/// Returns the task and its attachments. Without a task argument, stdin is the task.
+fn input(args: &RunArgs, say: fn(&str), warnings: &mut Vec<String>) -> Result<(String, Vec<Attachment>), Failure> {
     let task = args.task.as_deref().filter(|task| *task != "-");
     let mut attached = Vec::new();
     for file in &args.turn.files {
@@ -139,16 +142,18 @@ fn input(args: &RunArgs, warnings: &mut Vec<String>) -> Result<(String, Vec<Atta
     let task = match task {
         Some(task) if task.trim().is_empty() => return Err(Failure::usage("the task is empty")),
         Some(task) => task.to_owned(),
-        None if from_stdin => return Err(Failure::usage("give the task as an argument when -f - reads stdin")),
+        None if from_stdin => return Err(Failure::usage("`-f -` reads stdin, so the task must be an argument")),
         None => {
-            let bytes = stdin::whole(super::note).map_err(|error| {
-                Failure::usage(format!("no task: {error} (agent run \"task\", or pipe the task in)"))
+            let bytes = stdin::whole(say).map_err(|error| {
+                Failure::usage(format!(
+                    "no task: {error}. Pass it as an argument, agent run \"task\", or pipe it in."
+                ))
             })?;
             return Ok((String::from_utf8_lossy(&bytes).trim_end().to_owned(), attached));
         }
     };
     if !from_stdin {
-        match stdin::attachment(args.stdin, super::note).map_err(Failure::usage)? {
+        match stdin::attachment(args.stdin, say).map_err(Failure::usage)? {
             Input::Text(bytes) => attached.push(attachments::from_bytes("stdin", bytes).map_err(Failure::usage)?),
             Input::Nothing(note) => warnings.extend(note),
         }
@@ -156,36 +161,39 @@ fn input(args: &RunArgs, warnings: &mut Vec<String>) -> Result<(String, Vec<Atta
     Ok((task, attached))
 }
 
-/// `--dry-run`: the request as it would be sent.
+/// `--dry-run`: prints the request instead of sending it.
 fn preview(prepared: &Prepared) -> Outcome {
     let agent = &prepared.services.agent;
-    let mut messages = prepared.session.messages().to_vec();
-    if messages.is_empty() {
-        let system = agent.system_prompt(&prepared.session, "dry-run").map_err(Failure::briefing)?;
-        messages.push(Message::System { content: system });
-    }
-    messages.push(Message::user(agent.redactor.redact_known(&prepared.input)));
+    let conversation = &prepared.conversation;
+    let system = match conversation.session.system() {
+        Some(prompt) => prompt.text.clone(),
+        None => agent.system_prompt(conversation, "dry-run").map_err(Failure::briefing)?,
+    };
+    let mut said = prepared.input.clone();
+    said.text = agent.redactor.redact_known(&said.text).into_owned();
+    let mut items = conversation.session.items().to_vec();
+    items.push(Item::Said(said));
     let request = Request {
-        messages: &messages,
+        system: &system,
         tools: agent.tools.definitions(),
         tool_choice: ToolChoice::Auto,
-        schema: None,
-        session_id: prepared.session.id(),
-        results: &[],
+        ..Request::of(&items, conversation.session.id())
     };
     let body = serde_json::to_string_pretty(&agent.model.preview(request))?;
     print(body + "\n")
 }
 
 async fn drive(prepared: Prepared) -> Result<u8, Failure> {
-    let Prepared { services, mut session, input, sink, output_file, warnings, events, .. } = prepared;
+    let Prepared { services, mut conversation, input, sink, mut outlets, output_file, warnings, events, .. } =
+        prepared;
     let agent = services.agent;
     let cancel = Cancel::default();
     let signals = Signals::listen(cancel.clone())?;
-    let mut run = Run::new(Emitter::new(session.id().to_owned(), app::new_run_id(), sink));
-    let briefed = app::brief(&agent, &mut session, &run);
+    let id = conversation.session.id().to_owned();
+    let mut run = Run::new(Emitter::new(id, app::new_run_id(), sink).through(outlets.clone()));
+    let briefed = brief(&agent, &mut conversation, &run);
     if briefed.as_ref().is_err_and(anyhow::Error::is::<PromptError>) {
-        // A mistake in what is configured is told before any event.
+        // A mistake in the configuration is reported before any event.
         return briefed.map(|_| exit::DONE).map_err(Failure::briefing);
     }
     run.emitter.notify(started(&agent));
@@ -196,73 +204,52 @@ async fn drive(prepared: Prepared) -> Result<u8, Failure> {
     let end = match briefed {
         Ok(contradictions) => {
             run.emitter.warn(contradictions);
-            take_turn(&agent, &mut session, &mut run, input, &cancel).await
+            take_turn(&agent, &mut conversation, &mut run, input, &cancel).await
         }
         Err(error) => TurnEnd { stop: Stop::Failed(error), answer: String::new() },
     };
-    run.emitter.warn(ended_with_the_run(&agent));
-    let mut verdict = exit::verdict(&end.stop, run.totals.unasked, signals.seen());
-    verdict.reason = agent.redactor.redact(&verdict.reason).into_owned();
-    if let Some(path) = output_file.filter(|_| is_final(&end.stop))
+    run.emitter.warn(agent.end_background());
+    let mut ending = exit::ending(&end.stop, run.totals.unasked, signals.seen());
+    ending.reason = agent.redactor.redact(&ending.reason).into_owned();
+    if let Some(path) = output_file.filter(|_| is_final(&agent, &end.stop))
         && let Err(error) = std::fs::write(&path, &end.answer)
     {
-        verdict.fail(format!("cannot write the answer to {}: {error}", path.display()));
+        ending.fail(format!("cannot write the answer to {}: {error}", path.display()));
     }
-    if let Err(error) = session.end_turn(&verdict.reason, Timestamp::now()) {
-        verdict.fail(format!("{:#}", anyhow::Error::from(error)));
+    if let Err(error) = conversation.session.end_turn(&ending.reason, Timestamp::now()) {
+        ending.fail(exit::told(&error.into()));
     }
-    run.emitter.notify(completed(&agent, &run, &verdict, &end));
+    run.emitter.notify(completed(&agent, &run, &ending, &end));
+    let out_of_time = async {
+        match agent.limits.max_time {
+            Some(most) => tokio::time::sleep(most.saturating_sub(run.started.elapsed())).await,
+            None => std::future::pending().await,
+        }
+    };
+    let hurry = async {
+        tokio::select! {
+            () = cancel.triggered() => {}
+            () = out_of_time => {}
+        }
+    };
+    if !outlets.flush(hurry).await {
+        let unread = exit::unread(signals.seen());
+        if unread.code != ending.code {
+            outlets.last_words(&unread.reason).await;
+        }
+        return Ok(unread.code);
+    }
     if let Some(error) = run.emitter.failure().filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
         return Err(Failure::new(exit::FAILED, anyhow::anyhow!("cannot write the output: {error}")));
     }
-    Ok(verdict.code)
+    Ok(ending.code)
 }
 
-/// Kills what still runs in the background; a line that says so.
-pub(super) fn ended_with_the_run(agent: &Agent) -> Option<String> {
-    let ended = agent.jobs.end_all();
-    (!ended.is_empty()).then(|| format!("ended what was running in the background: {}", ended.join(", ")))
-}
-
-/// Whether there is an answer that a file may be made of.
-fn is_final(stop: &Stop) -> bool {
-    matches!(stop, Stop::Answered | Stop::Limit(_))
-}
-
-/// The first event of a run.
-pub(super) fn started(agent: &Agent) -> EventKind {
-    EventKind::RunStarted(RunStarted {
-        cwd: agent.workspace.root().display().to_string(),
-        agent: agent.name.clone(),
-        model: agent.model.info().id.clone(),
-        scripted: agent.model.info().scripted,
-        prompts: agent.briefing.used(),
-        tools: agent.tools.names().map(str::to_owned).collect(),
-        limits: (&agent.limits).into(),
-        context: ContextSize { budget: agent.budget.tokens, window: agent.budget.window },
-    })
-}
-
-/// The last event of a run.
-pub(super) fn completed(agent: &Agent, run: &Run, verdict: &Verdict, end: &TurnEnd) -> EventKind {
-    let valid = matches!(end.stop, Stop::Answered);
-    let result = match &agent.schema {
-        Some(_) if valid => serde_json::from_str(&end.answer).unwrap_or(Value::Null),
-        Some(_) => Value::Null,
-        None => Value::String(end.answer.clone()),
-    };
-    let totals = run.totals;
-    EventKind::RunCompleted(RunCompleted {
-        status: verdict.status,
-        exit_code: verdict.code,
-        reason: verdict.reason.clone(),
-        result,
-        usage: totals.usage,
-        cost_usd: totals.cost_usd,
-        turns: totals.turns,
-        steps: totals.steps,
-        tool_calls: totals.tool_calls,
-        denied: totals.denied,
-        duration_ms: u64::try_from(run.started.elapsed().as_millis()).unwrap_or(u64::MAX),
-    })
+/// True if there is an answer to write to a file. Under a schema the summary after a limit is none.
+fn is_final(agent: &Agent, stop: &Stop) -> bool {
+    match stop {
+        Stop::Answered => true,
+        Stop::Limit(_) => agent.schema.is_none(),
+        _ => false,
+    }
 }

@@ -1,4 +1,4 @@
-//! `agent session list / show / compact`: what was said, where it is kept, and what of it is sent.
+//! `agent session list / show / compact`: lists sessions, shows their messages or the next request, compresses them.
 
 use std::fmt::Write;
 use std::io::{self, IsTerminal, Write as _};
@@ -6,20 +6,21 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::agent::{Agent, Cancel, Emitter, Run, compact};
+use crate::agent::{Agent, Cancel, Conversation, Emitter, Run, brief, compact};
 use crate::app::{self, Options};
 use crate::config::Config;
 use crate::contract::EventSink;
 use crate::event::Event;
-use crate::message::{AssistantMessage, Message, Origin};
-use crate::session::Session;
-use crate::sink::{Facts, Nobody, Screen, Spinner};
+use crate::message::{Author, Item, Step};
+use crate::repl::context;
+use crate::session::{Session, SessionError};
+use crate::sink::{Facts, Nobody, Outlets, Screen};
 use crate::text;
 use crate::workspace::Workspace;
 
 use super::args::SessionCommand;
 use super::setup::Setup;
-use super::{Failure, Outcome, context, exit, print, tables};
+use super::{Failure, Outcome, exit, print, tables};
 
 pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
     let workspace = setup.workspace()?;
@@ -42,10 +43,10 @@ pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
             print(tables::columns(&rows, tables::edge()))
         }
         SessionCommand::Show { id, context: true } => {
-            let (mut session, _) = store.read(&id).map_err(|error| Failure::new(exit::USAGE, error))?;
+            let (session, _) = store.read(&id).map_err(|error| Failure::new(exit::USAGE, error))?;
             let agent = agent_of(&session, &config, &workspace)?;
             let mut run = Run::new(Emitter::new(session.id().to_owned(), String::new(), Box::new(Unwatched)));
-            print(context::table(&agent, &mut session, &mut run))
+            print(context::table(&agent, &mut Conversation::new(session, Timestamp::now()), &mut run))
         }
         SessionCommand::Compact { id, focus, dry_run } => {
             compact_by_id(&config, &workspace, &id, &focus, dry_run, setup)
@@ -55,7 +56,7 @@ pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
             for warning in warnings {
                 super::warn(&warning);
             }
-            let transcript = transcript(&session);
+            let transcript = transcript(&session)?;
             // A terminal is not moved by what a model or a file said; a pipe gets the bytes as they are.
             let shown =
                 if io::stdout().is_terminal() { text::visible(&transcript).into_owned() } else { transcript };
@@ -64,14 +65,13 @@ pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
     }
 }
 
-/// The agent that the session was held with, and its model as far as it is still there.
+/// Returns the agent of the session, with its model if that is still configured.
 fn agent_of(session: &Session, config: &Config, workspace: &Workspace) -> Result<Agent, Failure> {
     let about = session.about();
     let agent = Options { agent: Some(about.agent.to_owned()), ..Options::default() };
     let with_model = Options { model: Some(about.model.to_owned()), ..agent.clone() };
     let assemble = |options: &Options| app::assemble(config, workspace, options, Arc::new(Nobody));
     let services = assemble(&with_model).or_else(|_| assemble(&agent)).map_err(Failure::from_setup)?;
-    services.agent.spill.attach(session.path());
     Ok(services.agent)
 }
 
@@ -85,33 +85,37 @@ fn compact_by_id(
 ) -> Outcome {
     let store = app::store(config);
     let opened = if dry_run { store.read(id) } else { store.open(id, Timestamp::now()) };
-    let (mut session, warnings) = opened.map_err(|error| Failure::new(exit::USAGE, error))?;
+    let (session, warnings) = opened.map_err(|error| Failure::new(exit::USAGE, error))?;
     let agent = agent_of(&session, config, workspace)?;
+    let mut conversation = Conversation::new(session, Timestamp::now());
     let look = setup.look(Facts { chat: true, ..Facts::default() });
-    let screen = Screen::new(io::stdout(), io::stderr(), look, Spinner::new(look.spinner));
-    let mut run = Run::new(Emitter::new(session.id().to_owned(), app::new_run_id(), Box::new(screen)));
+    let outlets = Outlets::open(look.spinner);
+    let screen = Box::new(Screen::on(&outlets, look));
+    let mut run = Run::new(Emitter::new(conversation.session.id().to_owned(), app::new_run_id(), screen));
     run.emitter.warn(warnings);
-    run.emitter.warn(app::brief(&agent, &mut session, &run)?);
+    run.emitter.warn(brief(&agent, &mut conversation, &run)?);
     if dry_run {
-        return print(context::plan(&agent, &mut session, &mut run));
+        outlets.wait();
+        return print(context::plan(&agent, &mut conversation, &mut run));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let done = runtime.block_on(compact(&agent, &mut session, &mut run, focus, &Cancel::default()));
+    let done = runtime.block_on(compact(&agent, &mut conversation, &mut run, focus, &Cancel::default()));
+    outlets.spinner.clear();
+    outlets.wait();
     match done {
         Ok(Some(_)) => Ok(exit::DONE),
         Ok(None) => {
-            let _ =
-                writeln!(io::stderr(), "There is nothing to gain: recent steps and what is pinned stay whole.");
+            let _ = writeln!(io::stderr(), "Nothing to compact. Recent steps and pinned messages stay whole.");
             Ok(exit::DONE)
         }
         Err(stop) => {
-            let verdict = exit::verdict(&stop, 0, None);
-            Err(Failure::new(verdict.code, anyhow::anyhow!(agent.redactor.redact(&verdict.reason).into_owned())))
+            let ending = exit::ending(&stop, 0, None);
+            Err(Failure::new(ending.code, anyhow::anyhow!(agent.redactor.redact(&ending.reason).into_owned())))
         }
     }
 }
 
-/// Nobody watches: what is printed is the table alone.
+/// Discards events, for commands that print only a table.
 struct Unwatched;
 
 impl EventSink for Unwatched {
@@ -120,20 +124,31 @@ impl EventSink for Unwatched {
     }
 }
 
-fn transcript(session: &Session) -> String {
+fn transcript(session: &Session) -> Result<String, SessionError> {
     let mut out = format!("session {}\n", session.id());
-    for message in session.said() {
-        let (heading, body) = match message {
-            // The prompt is the agent's, not the conversation's: `agent prompt render` shows it.
-            Message::System { .. } => continue,
-            Message::User { content, origin: Origin::Program } => ("agent".to_owned(), content.clone()),
-            Message::User { content, .. } => ("user".to_owned(), content.clone()),
-            Message::Assistant(reply) => ("assistant".to_owned(), said(reply)),
-            Message::Tool(answer) => {
-                (format!("{} ({:?})", answer.name, answer.status).to_lowercase(), answer.content.clone())
+    for item in session.originals()? {
+        match item {
+            Item::Said(said) => {
+                let heading = if said.author == Author::Person { "user" } else { "agent" };
+                let body = said.texts().collect::<Vec<_>>().join("\n\n");
+                let _ = write!(out, "\n── {heading}\n{}\n", body.trim_end());
             }
-        };
-        let _ = write!(out, "\n── {heading}\n{}\n", body.trim_end());
+            Item::Summary(summary) => {
+                let _ = write!(out, "\n── summary\n{}\n", summary.text.trim_end());
+            }
+            Item::Step(step) => {
+                let _ = write!(out, "\n── assistant\n{}\n", said(&step).trim_end());
+                for call in step.calls() {
+                    let Some(answer) = &call.answer else { continue };
+                    let heading = format!("{} ({:?})", call.request.name, answer.status).to_lowercase();
+                    let _ = write!(out, "\n── {heading}\n{}\n", answer.content.trim_end());
+                }
+            }
+        }
+    }
+    let (unfinished, _) = session.partial();
+    if !unfinished.trim().is_empty() {
+        let _ = write!(out, "\n── assistant (unfinished)\n{}\n", unfinished.trim_end());
     }
     let usage = session.usage();
     let estimated = if usage.estimated { ", estimated" } else { "" };
@@ -145,13 +160,13 @@ fn transcript(session: &Session) -> String {
         let _ = write!(out, ", ${cost:.4}");
     }
     out.push('\n');
-    out
+    Ok(out)
 }
 
-fn said(reply: &AssistantMessage) -> String {
-    let mut out = reply.content.clone();
-    for call in &reply.tool_calls {
-        let _ = write!(out, "\n→ {} {}", call.name, call.arguments);
+fn said(step: &Step) -> String {
+    let mut out = step.text();
+    for call in step.calls() {
+        let _ = write!(out, "\n→ {} {}", call.request.name, call.request.arguments);
     }
     out.trim_start().to_owned()
 }

@@ -1,5 +1,5 @@
-//! What every command begins with: the workspace, the merged configuration, the question of trust, what is shown
-//! where.
+//! The common start of every command: the workspace, the merged configuration, the question of trust, and the look
+//! of the output.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
@@ -28,13 +28,13 @@ impl Setup {
         Workspace::open(&dir).map_err(|error| Failure::usage(format!("cannot work in {}: {error}", dir.display())))
     }
 
-    /// The merged configuration.
+    /// Loads the merged configuration.
     pub(super) fn config(&self, workspace: &Workspace) -> Result<Config, Failure> {
         let options = self.load_options(workspace)?;
         config::load(&options).map_err(|error| Failure::new(exit::CONFIGURATION, error))
     }
 
-    /// What configuration is made from, after asking whether the workspace's own part of it is to be used.
+    /// Returns the sources of the configuration. Asks first if the workspace brings its own.
     pub(super) fn load_options<'a>(&'a self, workspace: &'a Workspace) -> Result<LoadOptions<'a>, Failure> {
         let mut options = LoadOptions {
             env: &self.env,
@@ -51,8 +51,8 @@ impl Setup {
         Ok(options)
     }
 
-    /// Whether what the workspace brings along may be used: as decided before, else as a person says now. With
-    /// nobody to ask the answer is no; loading then says so in one line.
+    /// True if the configuration of the workspace may be used: as decided before, or as a person answers now. With
+    /// nobody to ask the answer is no, and loading says so in one line.
     fn trusts(&self, brought: &Brought) -> Result<bool, Failure> {
         let store = TrustStore::open(&self.env.dirs().data);
         if store.trusts(brought) {
@@ -64,7 +64,7 @@ impl Setup {
         let mut err = io::stderr().lock();
         write!(
             err,
-            "This workspace brings its own configuration:\n{}\nUse it? It is asked again when it changes. [y/N] ",
+            "This workspace brings its own configuration:\n{}\nUse it? You are asked again when it changes. [y/N] ",
             brought.describe()
         )?;
         err.flush()?;
@@ -77,7 +77,7 @@ impl Setup {
         Ok(yes)
     }
 
-    /// What is shown where, with what the command itself knows filled into `facts`.
+    /// Decides the look of the output. `facts` holds what the command itself knows.
     pub(super) fn look(&self, facts: Facts<'_>) -> Look {
         let facts = Facts {
             stdout_terminal: io::stdout().is_terminal(),
@@ -97,7 +97,7 @@ impl Setup {
     }
 }
 
-/// The session that the options ask for. `nothing_kept` where none is to be left behind.
+/// Returns the session that the options ask for. `nothing_kept` makes a new session ephemeral.
 pub(super) fn session_choice(args: &TurnArgs, nothing_kept: bool) -> SessionChoice {
     match (&args.session, args.continue_latest) {
         (Some(id), _) => SessionChoice::Id(id.clone()),

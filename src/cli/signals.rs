@@ -1,14 +1,16 @@
-//! Signals: the first cancels what runs, a second one exits at once.
+//! Signals: the first cancels the run, a second one exits at once.
+//!
+//! A separate thread waits for them, so that a busy or blocked loop delays none.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::agent::Cancel;
+use crate::agent::exit::Signal;
 use crate::process;
 
-use super::exit::Signal;
-
-/// Listens for as long as it lives.
+/// Listens until the process ends.
 pub(super) struct Signals {
     seen: Arc<AtomicU8>,
 }
@@ -17,56 +19,75 @@ const NONE: u8 = u8::MAX;
 const ALL: [Signal; 3] = [Signal::Interrupt, Signal::Terminate, Signal::Hangup];
 
 impl Signals {
-    /// Throws `cancel` at the first signal. Called inside the runtime.
+    /// Triggers `cancel` at the first signal.
     ///
     /// # Errors
     /// When the system refuses a handler.
-    #[cfg(unix)]
-    pub(super) fn listen(cancel: Cancel) -> std::io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut hangup = signal(SignalKind::hangup())?;
+    pub(super) fn listen(cancel: Cancel) -> io::Result<Self> {
         let seen = Arc::new(AtomicU8::new(NONE));
         let slot = Arc::clone(&seen);
-        tokio::spawn(async move {
-            loop {
-                let which = tokio::select! {
-                    _ = interrupt.recv() => 0,
-                    _ = terminate.recv() => 1,
-                    _ = hangup.recv() => 2,
-                };
-                if cancel.is_triggered() {
-                    process::kill_all();
-                    std::process::exit(ALL[usize::from(which)].code().into());
-                }
-                slot.store(which, Ordering::SeqCst);
-                cancel.trigger();
+        each(move |signal| {
+            if cancel.is_triggered() {
+                die(signal);
             }
-        });
+            let which = ALL.iter().zip(0..).find(|(known, _)| **known == signal).map_or(NONE, |(_, which)| which);
+            slot.store(which, Ordering::SeqCst);
+            cancel.trigger();
+        })?;
         Ok(Self { seen })
     }
 
-    /// Where there are no Unix signals, only Ctrl-C.
-    #[cfg(not(unix))]
-    pub(super) fn listen(cancel: Cancel) -> std::io::Result<Self> {
-        let seen = Arc::new(AtomicU8::new(NONE));
-        let slot = Arc::clone(&seen);
-        tokio::spawn(async move {
-            while tokio::signal::ctrl_c().await.is_ok() {
-                if cancel.is_triggered() {
-                    process::kill_all();
-                    std::process::exit(Signal::Interrupt.code().into());
-                }
-                slot.store(0, Ordering::SeqCst);
-                cancel.trigger();
-            }
-        });
-        Ok(Self { seen })
-    }
-
-    /// The first signal that came.
+    /// The first signal received.
     pub(super) fn seen(&self) -> Option<Signal> {
         ALL.get(usize::from(self.seen.load(Ordering::SeqCst))).copied()
     }
+}
+
+/// Calls `handle` for each signal, on a separate thread. The handlers are installed when this returns.
+///
+/// # Errors
+/// When the system refuses a handler or a thread.
+pub(super) fn each(mut handle: impl FnMut(Signal) + Send + 'static) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let mut next = {
+        let _entered = runtime.enter();
+        source()?
+    };
+    let serve = move || {
+        runtime.block_on(async {
+            while let Some(signal) = next().await {
+                handle(signal);
+            }
+        });
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(serve)?;
+    Ok(())
+}
+
+/// Kills every command and exits at once.
+pub(super) fn die(signal: Signal) -> ! {
+    process::kill_all();
+    std::process::exit(signal.code().into());
+}
+
+#[cfg(unix)]
+fn source() -> io::Result<impl AsyncFnMut() -> Option<Signal> + Send> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    Ok(async move || {
+        tokio::select! {
+            Some(()) = interrupt.recv() => Some(Signal::Interrupt),
+            Some(()) = terminate.recv() => Some(Signal::Terminate),
+            Some(()) = hangup.recv() => Some(Signal::Hangup),
+            else => None,
+        }
+    })
+}
+
+/// Systems without Unix signals have only Ctrl-C.
+#[cfg(not(unix))]
+fn source() -> io::Result<impl AsyncFnMut() -> Option<Signal> + Send> {
+    Ok(async || tokio::signal::ctrl_c().await.ok().map(|()| Signal::Interrupt))
 }

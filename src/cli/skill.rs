@@ -20,9 +20,8 @@ pub(super) fn run(setup: &Setup, command: SkillCommand) -> Outcome {
         SkillCommand::List { names, agent, output } => {
             let services = services(setup, agent)?;
             if names {
-                return print(
-                    services.catalogue.iter().map(|skill| skill.name.clone() + "\n").collect::<String>(),
-                );
+                let plain = services.catalogue.iter().filter(|skill| skill.has_plain_name());
+                return print(plain.map(|skill| skill.name.clone() + "\n").collect::<String>());
             }
             services.catalogue.notes().iter().for_each(|note| warn(&text::visible(&note.to_string())));
             print(match output {

@@ -1,8 +1,7 @@
-//! `agent stats`: what a session cost, for people or for programs.
+//! `agent stats`: the cost of a session, for people or for programs.
 
 use crate::app;
-use crate::session::Session;
-use crate::telemetry::{self, Report, Steps};
+use crate::telemetry;
 
 use super::args::ReportFormat;
 use super::setup::Setup;
@@ -18,7 +17,7 @@ pub(super) fn run(setup: &Setup, session: Option<&str>, output: ReportFormat) ->
             Some(latest) => latest.id,
             None => {
                 return Err(Failure::usage(
-                    "there is no session in this workspace yet; name one of another: agent session list --all",
+                    "there is no session in this workspace yet. `agent session list --all` lists those of others.",
                 ));
             }
         },
@@ -27,15 +26,9 @@ pub(super) fn run(setup: &Setup, session: Option<&str>, output: ReportFormat) ->
     for warning in warnings {
         super::warn(&warning);
     }
-    let (report, model) = (report(&session), session.about().model);
+    let (report, model) = (tables::costs(&session), session.about().model);
     print(match output {
         ReportFormat::Text => telemetry::table(&report, model, tables::edge()),
         ReportFormat::Json => serde_json::to_string_pretty(&report.json(session.id(), model))? + "\n",
     })
-}
-
-/// What the session cost so far.
-pub(super) fn report(session: &Session) -> Report {
-    let steps = Steps { count: session.steps(), usage: session.usage(), cost_usd: session.cost_usd() };
-    Report::new(steps, session.costs())
 }

@@ -1,11 +1,15 @@
-//! Standard input beside a task: read to its end where another process of the pipeline writes it, and not waited for
-//! where only the program that started us holds the other end and says nothing.
+//! Standard input beside a task: left alone where our parent may be reading it, read to its end where another process
+//! of the pipeline writes it, and not waited for where only the program that started us holds the other end and says
+//! nothing.
+
+mod holders;
 
 use std::io::{self, IsTerminal, Read};
 use std::time::Duration;
 
 use super::args::StdinMode;
 use crate::terminal;
+use holders::Writer;
 
 /// More than this is an error, never a silent cut.
 const MOST_BYTES: usize = 16 << 20;
@@ -14,45 +18,44 @@ const FORGOTTEN: Duration = Duration::from_millis(500);
 /// How long when it cannot be told who could.
 const UNKNOWN: Duration = Duration::from_secs(10);
 
-/// Who holds the other end of standard input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Writer {
-    /// Another process of the pipeline, or a file: the end will come.
-    Peer,
-    /// Only processes that started us: a pipe that nobody may ever close.
-    Ancestor,
-    Unknown,
-}
+/// Said where our parent holds the same input.
+const SHARED: &str = "stdin was not attached, because the program that started this one may be reading it; \
+                      --stdin require attaches it";
 
-/// What came, or why nothing did.
+/// Data from standard input, if there is any.
 #[derive(Debug)]
 pub enum Input {
     Text(Vec<u8>),
-    /// Nothing was read; a note for the person, where there is something to say.
+    /// Nothing was read; the note says why, where a person would wonder.
     Nothing(Option<String>),
 }
 
 /// Why standard input could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StdinError {
-    #[error("stdin has more than 16 MiB: pass a part of it, or save it to a file and name the file")]
+    #[error("stdin has more than 16 MiB. Pass a part of it, or save it to a file and name the file.")]
     TooLarge,
-    #[error("stdin is empty, and it was asked for")]
+    #[error("stdin is empty, but input from it is required")]
     Empty,
-    #[error("stdin is a terminal: pipe something in, or give the task as an argument")]
+    #[error("stdin is a terminal. Pipe something in, or give the task as an argument.")]
     Terminal,
     #[error("cannot read stdin: {0}")]
     Read(#[from] io::Error),
 }
 
-/// Reads standard input as an attachment to a task. `say` shows a note while it waits.
-pub fn attachment(mode: StdinMode, say: impl FnMut(&str)) -> Result<Input, StdinError> {
-    match mode {
-        StdinMode::None => Ok(Input::Nothing(None)),
-        StdinMode::Require => whole(say).map(Input::Text),
-        StdinMode::Auto if io::stdin().is_terminal() => Ok(Input::Nothing(None)),
-        StdinMode::Auto => read(false, say),
+/// Reads standard input as an attachment to a task. `say` shows a note while it waits, and what came.
+pub fn attachment(mode: StdinMode, mut say: impl FnMut(&str)) -> Result<Input, StdinError> {
+    let input = match mode {
+        StdinMode::None => Input::Nothing(None),
+        StdinMode::Require => Input::Text(whole(&mut say)?),
+        StdinMode::Auto if io::stdin().is_terminal() => Input::Nothing(None),
+        StdinMode::Auto if holders::parent_shares() => Input::Nothing(Some(SHARED.to_owned())),
+        StdinMode::Auto => read(false, &mut say)?,
+    };
+    if let Input::Text(bytes) = &input {
+        say(&format!("attached stdin: {}", size(bytes.len())));
     }
+    Ok(input)
 }
 
 /// Waits for all of standard input, as the task or as `-f -`.
@@ -66,12 +69,11 @@ pub fn whole(say: impl FnMut(&str)) -> Result<Vec<u8>, StdinError> {
     }
 }
 
-/// Reads to the end. When nothing comes at once and it need not come, who could still send it decides how long it is
-/// waited for.
+/// Reads to the end. When nothing comes at once and nothing has to come, the wait depends on who could still send it.
 fn read(must_come: bool, mut say: impl FnMut(&str)) -> Result<Input, StdinError> {
     if !terminal::stdin_ready(Some(FORGOTTEN)) {
-        // Only now is it asked who writes: to look at every process takes longer than most inputs take to come.
-        let writer = if must_come { Writer::Peer } else { writer_of_stdin() };
+        // To look at every process takes longer than most inputs take to come, so this is not done earlier.
+        let writer = if must_come { Writer::Peer } else { holders::writer() };
         let patience = match writer {
             Writer::Ancestor => return Ok(Input::Nothing(Some(silent(FORGOTTEN)))),
             Writer::Unknown => Some(UNKNOWN),
@@ -89,85 +91,25 @@ fn read(must_come: bool, mut say: impl FnMut(&str)) -> Result<Input, StdinError>
 
 fn silent(waited: Duration) -> String {
     format!(
-        "nothing came on stdin within {}: going on without it (--stdin none says so from the start, \
-         --stdin require waits)",
+        "nothing came on stdin within {}; going on without it (--stdin none does not wait, --stdin require waits \
+         for the end)",
         crate::config::format_duration(waited)
     )
+}
+
+/// `6 bytes`, `3.0 KiB`.
+#[expect(clippy::cast_precision_loss, reason = "one digit of at most 16 MiB is shown")]
+fn size(bytes: usize) -> String {
+    match bytes {
+        1 => "1 byte".to_owned(),
+        0..1024 => format!("{bytes} bytes"),
+        1024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1024.0),
+        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+    }
 }
 
 fn read_rest() -> Result<Vec<u8>, StdinError> {
     let mut bytes = Vec::new();
     io::stdin().lock().take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > MOST_BYTES { Err(StdinError::TooLarge) } else { Ok(bytes) }
-}
-
-/// Looks up who else has the pipe open for writing. Files and `/dev/null` end by themselves.
-#[cfg(target_os = "linux")]
-fn writer_of_stdin() -> Writer {
-    let Ok(link) = std::fs::read_link("/proc/self/fd/0") else { return Writer::Unknown };
-    let name = link.to_string_lossy().into_owned();
-    if !name.starts_with("pipe:") {
-        return if name.starts_with('/') && !name.starts_with("/dev/") || name == "/dev/null" {
-            Writer::Peer
-        } else {
-            Writer::Unknown
-        };
-    }
-    let ancestors = ancestors();
-    let Ok(processes) = std::fs::read_dir("/proc") else { return Writer::Unknown };
-    let own = std::process::id();
-    let holders: Vec<u32> = processes
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter(|process| *process != own && writes_to(*process, &link))
-        .collect();
-    if holders.iter().any(|holder| !ancestors.contains(holder)) {
-        Writer::Peer
-    } else if holders.is_empty() {
-        // Closed already (the read ends at once), or held by a process that may not be looked at.
-        Writer::Unknown
-    } else {
-        Writer::Ancestor
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn writer_of_stdin() -> Writer {
-    Writer::Unknown
-}
-
-#[cfg(target_os = "linux")]
-fn writes_to(process: u32, pipe: &std::path::Path) -> bool {
-    let Ok(descriptors) = std::fs::read_dir(format!("/proc/{process}/fd")) else { return false };
-    descriptors.flatten().any(|entry| {
-        std::fs::read_link(entry.path()).is_ok_and(|target| target == pipe)
-            && opened_for_writing(process, &entry.file_name().to_string_lossy())
-    })
-}
-
-/// `flags` in fdinfo is octal; its last two bits are the access mode, 0 for reading alone.
-#[cfg(target_os = "linux")]
-fn opened_for_writing(process: u32, descriptor: &str) -> bool {
-    let Ok(info) = std::fs::read_to_string(format!("/proc/{process}/fdinfo/{descriptor}")) else { return false };
-    info.lines()
-        .find_map(|line| line.strip_prefix("flags:"))
-        .and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok())
-        .is_some_and(|flags| flags & 0b11 != 0)
-}
-
-#[cfg(target_os = "linux")]
-fn ancestors() -> Vec<u32> {
-    let mut chain = Vec::new();
-    let mut process = std::process::id();
-    while let Some(parent) = parent_of(process).filter(|parent| *parent > 0 && !chain.contains(parent)) {
-        chain.push(parent);
-        process = parent;
-    }
-    chain
-}
-
-/// The fourth field of `stat`; the second is a name in parentheses that may hold anything.
-#[cfg(target_os = "linux")]
-fn parent_of(process: u32) -> Option<u32> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }

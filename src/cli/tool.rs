@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::contract::Approver;
 use crate::json;
 use crate::message::CallStatus;
-use crate::sink::{Facts, Nobody, Person, Screen, Spinner, StdinLines};
+use crate::sink::{Facts, Nobody, Outlets, Person, Screen, StdinLines};
 use crate::text;
 use crate::workspace::Workspace;
 
@@ -68,10 +68,10 @@ fn call(setup: &Setup, config: &Config, workspace: &Workspace, args: CallArgs) -
         .map_err(|why| Failure::usage(format!("the arguments are no JSON object: {why}")))?;
     // The answer is written here, once and whole; the screen shows what goes on.
     let look = setup.look(Facts { json: true, ..Facts::default() });
-    let spinner = Spinner::new(look.spinner);
+    let outlets = Outlets::open(look.spinner);
     let approver: Arc<dyn Approver> = if io::stdin().is_terminal() && io::stderr().is_terminal() {
-        let lines = Arc::new(StdinLines::spawn());
-        Arc::new(Person::new(lines, io::stderr(), look.style, spinner.clone()))
+        let lines = Arc::new(StdinLines::spawn(outlets.clone()));
+        Arc::new(Person::new(lines, &outlets, look.style))
     } else {
         Arc::new(Nobody)
     };
@@ -83,16 +83,17 @@ fn call(setup: &Setup, config: &Config, workspace: &Workspace, args: CallArgs) -
         terms.encoding = encoding.or(terms.encoding);
     }
     let agent = services.agent;
-    let (mut session, _) =
-        app::open_session(config, workspace, &SessionChoice::Ephemeral, &agent).map_err(Failure::from_setup)?;
-    let screen = Screen::new(io::stdout(), io::stderr(), look, spinner);
-    let mut run = Run::new(Emitter::new(session.id().to_owned(), app::new_run_id(), Box::new(screen)));
+    let (mut conversation, _) = app::open_conversation(config, workspace, &SessionChoice::Ephemeral, &agent)
+        .map_err(Failure::from_setup)?;
+    let screen = Box::new(Screen::on(&outlets, look));
+    let mut run = Run::new(Emitter::new(conversation.session.id().to_owned(), app::new_run_id(), screen));
     run.emitter.warn(services.warnings);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (outcome, signal) = runtime.block_on(async {
         let cancel = Cancel::default();
         let signals = Signals::listen(cancel.clone())?;
-        let outcome = call_by_hand(&agent, &mut session, &mut run, (&name, &arguments), &cancel).await;
+        let outcome = call_by_hand(&agent, &mut conversation, &mut run, (&name, &arguments), &cancel).await;
+        outlets.flush(cancel.triggered()).await;
         io::Result::Ok((outcome, signals.seen()))
     })?;
     // A thread that still waits for a line nobody types must not hold the process.
@@ -101,8 +102,8 @@ fn call(setup: &Setup, config: &Config, workspace: &Workspace, args: CallArgs) -
         Ok(called) => finish(&name, &called, run.totals.unasked > 0),
         Err(Stop::Failed(error)) => Err(Failure::new(exit::FAILED, error)),
         Err(stop) => {
-            let verdict = exit::verdict(&stop, 0, signal);
-            Err(Failure::new(verdict.code, anyhow::anyhow!("{}", verdict.reason)))
+            let ending = exit::ending(&stop, 0, signal);
+            Err(Failure::new(ending.code, anyhow::anyhow!("{}", ending.reason)))
         }
     }
 }
@@ -110,12 +111,16 @@ fn call(setup: &Setup, config: &Config, workspace: &Workspace, args: CallArgs) -
 fn finish(name: &str, called: &Called, unasked: bool) -> Outcome {
     let content =
         if io::stdout().is_terminal() { text::visible(&called.content) } else { called.content.as_str().into() };
-    print(format!("{content}\n"))?;
+    let end = if content.ends_with('\n') { "" } else { "\n" };
+    print(format!("{content}{end}"))?;
     match called.status {
         CallStatus::Ok => Ok(exit::DONE),
         CallStatus::Denied if unasked => {
-            let why = "denied, because nobody could be asked: allow it with --approve edits or all";
-            Err(Failure::new(exit::DENIED, anyhow::anyhow!("{why}")))
+            let hint = exit::allow("it");
+            Err(Failure::new(
+                exit::DENIED,
+                anyhow::anyhow!("the call was denied because nobody could be asked. {hint}"),
+            ))
         }
         status => {
             Err(Failure::new(exit::FAILED, anyhow::anyhow!("{name}: {}", format!("{status:?}").to_lowercase())))

@@ -1,4 +1,4 @@
-//! What is wrong with a tool, beyond what its types say: a command that cannot be run, a schema that is none, a
+//! Mistakes in a tool beyond what its types say: a command that cannot be run, a schema that is none, a
 //! template that reads what no argument is called.
 
 use std::ops::Range;

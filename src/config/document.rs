@@ -11,21 +11,19 @@ use std::sync::{Arc, Mutex};
 use super::env::Env;
 use super::layer::{ConfigFile, read_inside};
 use super::mistake::{Mistake, template_place};
-use super::redact::Redactor;
-use super::secret::looks_secret;
 use super::settings::PROMPT_KEYS;
 use super::source::{Document, Kind, Layer, Source, Sources};
 use crate::template::{self, Template, TemplateError, Undefined, is_template};
 use crate::yaml::{self, Form, Node, Place, Scalar, Tree};
 
-/// What reading files gathers.
+/// The documents, mistakes and warnings gathered while files are read.
 pub(super) struct Reading<'e> {
     pub env: &'e Env,
     pub sources: Sources,
     pub documents: Vec<Document>,
     pub mistakes: Vec<Mistake>,
     pub warnings: Vec<String>,
-    /// What templates included, by directory and name.
+    /// Files that templates included, by directory and name.
     pub included: Arc<Mutex<HashSet<(PathBuf, String)>>>,
 }
 
@@ -87,7 +85,7 @@ impl Reading<'_> {
     /// `env` and `config.dir`.
     fn context(&self, file: &ConfigFile) -> template::Value {
         let sees_secrets = file.layer != Layer::Project;
-        let env = self.env.template_object(move |name| sees_secrets || !looks_secret(name));
+        let env = self.env.for_configuration(sees_secrets);
         let dir = file.dir.as_ref().map(|dir| dir.to_string_lossy().into_owned()).unwrap_or_default();
         template::object([("env", env), ("config", template::object([("dir", dir.into())]))])
     }
@@ -127,7 +125,7 @@ impl Reading<'_> {
             Err(error) => {
                 let place = self.sources.describe(template_place(&self.sources, node, &error));
                 let message = format!("{place}: template: {}; the text is kept as it is", error.message);
-                self.warnings.push(Redactor::of_env(self.env).redact(&message).into_owned());
+                self.warnings.push(self.env.redactor().redact(&message).into_owned());
             }
         }
     }
@@ -142,7 +140,7 @@ impl Reading<'_> {
         }
     }
 
-    /// What the file describes: the name that it gives itself where it may, else its own.
+    /// The name of the thing that the file describes: the one it gives itself where it may, else the file's own.
     fn name_of(&mut self, file: &ConfigFile, node: &Node) -> String {
         /// The longest that servers take.
         const LONGEST: usize = 64;
@@ -212,7 +210,7 @@ impl Reading<'_> {
         }
     }
 
-    /// What a project may not say of a tool: that it runs unasked, or, where the tool is the person's own, what it
+    /// Refuses to let a project say of a tool that it runs unasked, or, where the tool is the person's own, what it
     /// does.
     fn refuse_freer_tools(&mut self, name: &str, node: &Node) {
         let is_persons = self.documents.iter().any(|document| {

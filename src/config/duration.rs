@@ -55,7 +55,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
 
 /// The same for a field that may be `null`.
 pub(super) mod optional {
-    use super::{Deserialize, Deserializer, Duration, Serializer, Value, de, format, parse};
+    use super::{Deserialize, Deserializer, Duration, Serializer, format};
 
     #[expect(clippy::ref_option, reason = "the signature is serde's")]
     pub fn serialize<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -66,11 +66,14 @@ pub(super) mod optional {
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::Null => Ok(None),
-            Value::String(text) => parse(&text).map(Some).map_err(de::Error::custom),
-            Value::Number(seconds) => parse(&seconds.to_string()).map(Some).map_err(de::Error::custom),
-            other => Err(de::Error::custom(format!("{other} is not a duration: write it like 20ms, 1s or 30m"))),
+        struct Given(Duration);
+
+        impl<'de> Deserialize<'de> for Given {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                super::deserialize(deserializer).map(Self)
+            }
         }
+
+        Option::<Given>::deserialize(deserializer).map(|given| given.map(|Given(duration)| duration))
     }
 }

@@ -1,11 +1,13 @@
 //! The one snapshot of the environment, taken when the program starts. No other file reads it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::secret::looks_secret;
+use crate::secrets::{Redactor, looks_secret};
 use crate::template;
+use crate::workspace::Workspace;
 
 /// The variables of the process.
 #[derive(Clone, Default)]
@@ -54,30 +56,42 @@ impl Env {
         self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Who is at work: `AGENT_USER`, else the login name.
+    /// The name of the user: `AGENT_USER`, else the login name.
     #[must_use]
     pub fn user(&self) -> &str {
         ["AGENT_USER", "USER", "LOGNAME", "USERNAME"].iter().find_map(|name| self.get(name)).unwrap_or("user")
     }
 
-    /// `env` for templates: variables are looked up when a template reads them, and those that `shows` refuses are
-    /// as if unset.
-    pub fn template_object(&self, shows: impl Fn(&str) -> bool + Send + Sync + 'static) -> template::Value {
+    /// `env` for templates in configuration. Without `secrets`, variables that look like secrets are as if unset; with
+    /// them they can be read by name, and are never listed.
+    pub fn for_configuration(&self, secrets: bool) -> template::Value {
+        self.template_object(move |name| secrets || !looks_secret(name), |name| !looks_secret(name))
+    }
+
+    /// Variables are looked up when a template reads them; those that `shows` refuses are as if unset.
+    fn template_object(
+        &self,
+        shows: impl Fn(&str) -> bool + Send + Sync + 'static,
+        lists: impl Fn(&str) -> bool,
+    ) -> template::Value {
+        let listed = self.iter().filter(|(name, value)| !value.is_empty() && lists(name));
+        let names = listed.map(|(name, _)| name.to_owned()).collect();
         let env = self.clone();
-        template::lookup(move |name| env.get(name).filter(|_| shows(name)).map(str::to_owned))
+        template::lookup(names, move |name| env.get(name).filter(|_| shows(name)).map(str::to_owned))
     }
 
     /// `env` for prompts: without variables whose names look like secrets, unless `allow_env` lists them.
     #[must_use]
     pub fn for_prompts(&self, allow_env: &[String]) -> template::Value {
         let allowed = allow_env.to_vec();
-        self.template_object(move |name| !looks_secret(name) || allowed.iter().any(|other| other == name))
+        let shows = move |name: &str| !looks_secret(name) || allowed.iter().any(|other| other == name);
+        self.template_object(shows.clone(), shows)
     }
 
-    /// What a child process gets: no variable that looks like a secret, and no pager or prompt that would wait for
-    /// somebody.
+    /// The environment of child processes: without variables that look like secrets, without libraries of the
+    /// workspace, and without a pager or prompt that would wait for somebody.
     #[must_use]
-    pub fn for_children(&self) -> Vec<(String, String)> {
+    pub fn for_children(&self, workspace: &Workspace) -> Vec<(String, String)> {
         const FIXED: [(&str, &str); 5] = [
             ("PAGER", "cat"),
             ("GIT_PAGER", "cat"),
@@ -85,16 +99,25 @@ impl Env {
             ("GIT_TERMINAL_PROMPT", "0"),
             ("DEBIAN_FRONTEND", "noninteractive"),
         ];
-        let mut children: BTreeMap<&str, &str> = self.iter().filter(|(name, _)| !looks_secret(name)).collect();
-        children.extend(FIXED);
-        children.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+        let open = self.iter().filter(|(name, _)| !looks_secret(name));
+        let mut children: BTreeMap<&str, Cow<'_, str>> = open
+            .filter_map(|(name, value)| Some((name, loaded_from_elsewhere(name, value, workspace)?)))
+            .collect();
+        children.extend(FIXED.map(|(name, value)| (name, Cow::Borrowed(value))));
+        children.into_iter().map(|(name, value)| (name.to_owned(), value.into_owned())).collect()
     }
 
-    /// The values of variables that look like secrets, long enough to be told from ordinary words: what is never
-    /// shown, logged or sent.
+    /// The values of variables that look like secrets, which are never shown, logged or sent. Short values are left
+    /// out: they could be ordinary words.
     pub fn secret_values(&self) -> impl Iterator<Item = &str> {
         const SHORTEST: usize = 8;
         self.iter().filter(|(name, value)| looks_secret(name) && value.len() >= SHORTEST).map(|(_, value)| value)
+    }
+
+    /// Masks the values of secret-looking variables alone: before there is a configuration.
+    #[must_use]
+    pub fn redactor(&self) -> Redactor {
+        Redactor::of(self.secret_values().map(str::to_owned).collect())
     }
 
     /// The directories of the program for this user.
@@ -113,6 +136,24 @@ impl Env {
             home,
         }
     }
+}
+
+/// A variable without the places in the workspace from which the dynamic loader would take code into every program;
+/// `None` if nothing is left. `cargo run` sets such a path. Relative places count, wherever the program starts.
+fn loaded_from_elsewhere<'a>(name: &str, value: &'a str, workspace: &Workspace) -> Option<Cow<'a, str>> {
+    let is_of_loader = name.starts_with("LD_") || name.starts_with("DYLD_");
+    let is_list_of_places = name.ends_with("_PATH");
+    let is_in_workspace = |place: &str| {
+        let is_place = is_list_of_places || place.contains('/');
+        is_place && (!place.starts_with('/') || workspace.resolve(place).inside)
+    };
+    // Libraries are separated by spaces too, and places may contain some.
+    let separators: &[char] = if is_list_of_places { &[':', ';'] } else { &[':', ' '] };
+    if !is_of_loader || !value.split(separators).any(is_in_workspace) {
+        return Some(Cow::Borrowed(value));
+    }
+    let kept: Vec<&str> = value.split(separators).filter(|place| !is_in_workspace(place)).collect();
+    (!kept.is_empty()).then(|| Cow::Owned(kept.join(":")))
 }
 
 impl std::fmt::Debug for Env {

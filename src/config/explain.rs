@@ -5,11 +5,11 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use super::key::{self, KeyPath};
-use super::load::{Config, UnknownName};
+use super::loaded::{Config, UnknownName};
 use super::merge::INHERITED;
-use super::mistake::Mistake;
-use super::redact::Redactor;
+use super::mistake::{ConfigError, Mistake, in_order};
 use super::source::{Document, Kind};
+use crate::secrets::Redactor;
 use crate::yaml::{self, Node, Tree};
 
 impl Config {
@@ -48,7 +48,7 @@ impl Config {
         if chain.is_empty() {
             text.push_str("  default of the program\n");
         }
-        let redactor = Redactor::new(&self.env, self);
+        let redactor = self.redactor();
         for (number, (document, node)) in chain.iter().rev().enumerate() {
             let place = self.sources.describe(node.place);
             let layer = self.sources.of(node.place).layer;
@@ -69,6 +69,36 @@ impl Config {
             Some((_, node)) => Mistake::at(&self.sources, node.place, message),
             None => Mistake::in_file(key, message),
         }
+    }
+
+    /// The same for a mistake that several values make together: at the one of them that the highest layer set.
+    #[must_use]
+    pub fn mistake_of(&self, keys: &[String], message: &str) -> Mistake {
+        let latest = keys.iter().filter_map(|key| {
+            let KeyPath { kind, name, path } = key::parse(key, |kind| self.names(kind));
+            let place = self.chain(kind, &name, &path).last()?.1.place;
+            Some((self.sources.of(place).layer, place))
+        });
+        // Of several in one layer, the first.
+        let latest = latest.reduce(|found, other| if other.0 > found.0 { other } else { found });
+        match latest {
+            Some((_, place)) => Mistake::at(&self.sources, place, message),
+            None => Mistake::in_file(keys.first().map_or("", String::as_str), message),
+        }
+    }
+
+    /// Where the value of a dotted key comes from, for people: `file:line`, the variable or the flag.
+    #[must_use]
+    pub fn place(&self, key: &str) -> String {
+        let KeyPath { kind, name, path } = key::parse(key, |kind| self.names(kind));
+        self.chain(kind, &name, &path).last().map_or(key.to_owned(), |(_, node)| self.sources.describe(node.place))
+    }
+
+    /// All mistakes as one error, in the order of their places.
+    #[must_use]
+    pub fn error(&self, mut mistakes: Vec<Mistake>) -> ConfigError {
+        in_order(&self.sources, &mut mistakes);
+        ConfigError { mistakes }
     }
 
     /// The file, variable or flag that describes a tool; of several, the one that wins.
@@ -96,17 +126,17 @@ impl Config {
         let mut value = json!(self.settings);
         value["agents"] = json!(self.agents);
         value["models"] = json!(self.models);
-        // What holds for all tools stands beside the single ones.
+        // Settings for all tools are listed beside the single tools.
         if let (Value::Object(all), Value::Object(single)) = (&mut value["tools"], json!(self.tools)) {
             all.extend(single);
         }
         value["session_stores"] = json!(self.session_stores);
-        Redactor::new(&self.env, self).mask("", &mut value);
+        self.redactor().mask("", &mut value);
         value
     }
 }
 
-/// What one layer said, in short.
+/// The value that one layer set, in short.
 fn said(redactor: &Redactor, key: &str, node: &Node) -> String {
     if !matches!(node.tree, Tree::Scalar(_)) {
         return String::new();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::builtin::{self, Dir};
 
-/// What became of one file.
+/// One file and whether it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InitFile {
     pub path: PathBuf,

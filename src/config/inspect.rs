@@ -3,11 +3,13 @@
 //! The schemas are those of [`super::schema`], made from the types that are read, so the two cannot disagree about
 //! a key. Only failures and `config check` come here.
 
+use std::path::PathBuf;
+
 use serde_json::Value;
 
 use super::document::{RULES, is_run_time_text};
 use super::duration;
-use super::load::{Gathered, PromptCheck};
+use super::gather::Gathered;
 use super::merge::Merged;
 use super::mistake::{Mistake, did_you_mean};
 use super::schema::raw;
@@ -15,6 +17,9 @@ use super::settings::{PROMPT_KEYS, PromptRef, PromptSource};
 use super::source::{Kind, Sources};
 use crate::template::{Template, Undefined, is_template};
 use crate::yaml::{Node, Scalar, Tree};
+
+/// Says what is wrong with a reference to a prompt, given the prompt directories (lowest first).
+pub type PromptCheck<'p> = dyn FnMut(&[PathBuf], &str) -> Result<(), String> + 'p;
 
 /// Unknown keys and wrong types in every document, missing keys in what they merge to.
 pub(super) fn against_schemas(gathered: &Gathered, merged: &Merged, mistakes: &mut Vec<Mistake>) {
@@ -51,7 +56,7 @@ pub(super) fn run_time_templates(gathered: &Gathered, mistakes: &mut Vec<Mistake
     }
     for document in &gathered.documents {
         walk(document.kind, &document.node, &mut Vec::new(), false, &mut |node, text| {
-            // What it includes is the prompt registry's business.
+            // The prompt registry checks the included templates.
             if let Err(error) = Template::compile("template", text, Undefined::Error) {
                 mistakes.push(Mistake::template(&gathered.sources, node, &error));
             }

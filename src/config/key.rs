@@ -53,7 +53,7 @@ pub(super) fn apply(reading: &mut Reading<'_>, sets: &[String]) {
             reading.set(Layer::Flags, format!("--set {key}"), key, value.trim());
             continue;
         }
-        // What follows the key may be a secret.
+        // The text after the key may be a secret.
         let is_key = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
         let key = &set[..set.find(|c| !is_key(c)).unwrap_or(set.len())];
         reading.mistakes.push(Mistake::in_file(format!("--set {key}"), "it is KEY=VALUE"));

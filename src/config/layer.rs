@@ -4,11 +4,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::load::LoadOptions;
 use super::mistake::{Mistake, did_you_mean};
+use super::options::LoadOptions;
+use super::regular::read_regular;
 use super::skill_dirs::{self, SkillDir, SkillScope};
 use super::source::{Kind, Layer};
-use super::trust;
 use crate::builtin;
 
 /// One directory of a layer, lowest first.
@@ -33,7 +33,7 @@ pub(super) struct ConfigFile {
     pub whole_template: bool,
 }
 
-/// What a directory holds.
+/// The files of a directory.
 #[derive(Default)]
 pub(super) struct Scan {
     pub files: Vec<ConfigFile>,
@@ -52,6 +52,8 @@ pub(super) struct Layers {
     pub warnings: Vec<String>,
 }
 
+const NOT_A_DIRECTORY: &str = "is not a directory";
+
 pub(super) fn find(options: &LoadOptions<'_>) -> Layers {
     let mut layers = Layers::default();
     layers.dirs.push(LayerDir { layer: Layer::BuiltIn, dir: None });
@@ -62,7 +64,7 @@ pub(super) fn find(options: &LoadOptions<'_>) -> Layers {
                 layers.skill_dirs = skill_dirs::of_directory(&dir);
                 layers.add(Layer::Directory, dir);
             }
-            Ok(_) => layers.mistakes.push(Mistake::in_file(dir.display().to_string(), "is not a directory")),
+            Ok(_) => layers.mistakes.push(Mistake::in_file(dir.display().to_string(), NOT_A_DIRECTORY)),
             Err(error) => {
                 let mistake = Mistake::in_file(dir.display().to_string(), format!("cannot be read: {error}"));
                 layers.mistakes.push(mistake.hint("`agent init DIR` writes the built-in files out"));
@@ -73,7 +75,8 @@ pub(super) fn find(options: &LoadOptions<'_>) -> Layers {
     let user = options.env.dirs().config;
     layers.skill_dirs = skill_dirs::of_user(&options.env.dirs());
     match user.canonicalize() {
-        Ok(dir) => layers.add(Layer::User, dir),
+        Ok(dir) if dir.is_dir() => layers.add(Layer::User, dir),
+        Ok(dir) => layers.mistakes.push(Mistake::in_file(dir.display().to_string(), NOT_A_DIRECTORY)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => {
             layers.mistakes.push(Mistake::in_file(user.display().to_string(), format!("cannot be read: {error}")));
@@ -102,22 +105,6 @@ impl Layers {
 
     fn prompts_of(&mut self, dir: Option<&Path>) {
         self.prompt_dirs.extend(dir.map(|dir| dir.join("prompts")).filter(|dir| dir.is_dir()));
-    }
-}
-
-impl LoadOptions<'_> {
-    /// Where configuration is looked for, lowest first, whether or not anything is there.
-    #[must_use]
-    pub fn places(&self) -> Vec<(Layer, PathBuf)> {
-        if let Some(dir) = self.directory() {
-            return vec![(Layer::Directory, dir)];
-        }
-        let mut places = vec![(Layer::User, self.env.dirs().config)];
-        let projects = self.workspace.dirs_up_to_git_root().map(|dir| (Layer::Project, dir.join(trust::FOLDER)));
-        let mut projects: Vec<_> = projects.collect();
-        projects.reverse();
-        places.append(&mut projects);
-        places
     }
 }
 
@@ -171,6 +158,10 @@ fn walk(layer: Layer, root: &Path, inside: &str, scan: &mut Scan) {
         if path.is_dir() {
             match classify_dir(&relative) {
                 Entry::Open => walk(layer, root, &relative, scan),
+                _ if matches!(classify(&relative), Entry::File(..)) => {
+                    let message = "is a directory, not a file";
+                    scan.mistakes.push(Mistake::in_file(path.display().to_string(), message));
+                }
                 Entry::Unknown(hint) => scan.unknown(root, relative, "is no directory of a configuration", hint),
                 _ => {}
             }
@@ -205,16 +196,12 @@ impl Scan {
 
 /// The text of a file that truly lies in `root`: a link that leads out is refused.
 pub(super) fn read_inside(root: &Path, relative: &str) -> Result<String, String> {
-    let unreadable = |error| format!("cannot be read: {error}");
+    let unreadable = |error: io::Error| format!("cannot be read: {error}");
     let path = root.join(relative).canonicalize().map_err(unreadable)?;
     if !path.starts_with(root) {
         return Err("is a link that leads out of its directory".to_owned());
     }
-    let bytes = match fs::metadata(&path).map_err(unreadable)?.len() {
-        length if length > crate::yaml::LONGEST as u64 => return Err("is longer than 1 MiB".to_owned()),
-        _ => fs::read(&path).map_err(unreadable)?,
-    };
-    String::from_utf8(bytes).map_err(|_| "is not UTF-8".to_owned())
+    read_regular(&path)?.ok_or_else(|| unreadable(io::ErrorKind::NotFound.into()))
 }
 
 enum Entry {

@@ -47,7 +47,7 @@ impl Merged {
 }
 
 /// Lays `above` over `below`. A section with nothing written in it says nothing.
-fn lay(below: &mut Node, above: &Node) {
+pub(super) fn lay(below: &mut Node, above: &Node) {
     if above.is_blank() && matches!(below.tree, Tree::Map(_)) {
         return;
     }
@@ -94,7 +94,8 @@ fn set_name(node: &mut Node, name: &str) {
     }
 }
 
-fn inherit(agent: &mut Node, settings: &Node) {
+/// Lays an agent's own sections over those of the settings.
+pub(super) fn inherit(agent: &mut Node, settings: &Node) {
     let Tree::Map(entries) = &mut agent.tree else { return };
     for section in INHERITED {
         let Some((key, ground)) = settings.entries().iter().find(|(key, _)| key.text == section) else { continue };
@@ -140,7 +141,7 @@ mod tests {
         }
     }
 
-    /// What merging means, said in another way.
+    /// A second implementation of merging.
     fn model(below: &mut Map<String, Value>, above: Map<String, Value>) {
         for (key, value) in above {
             match (below.get_mut(&key), value) {

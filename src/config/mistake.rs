@@ -1,10 +1,10 @@
-//! What is wrong with a configuration: every mistake at once, each with its place and the line itself, without the
+//! Mistakes of a configuration: every one at once, each with its place and the line itself, without the
 //! secrets that may stand there.
 
 use std::fmt::{self, Write};
 
-use super::redact::mask_line;
 use super::source::Sources;
+use crate::secrets::mask_line;
 use crate::template::TemplateError;
 use crate::text::{head, nearest, visible};
 use crate::yaml::{Form, Node, Place, Scalar, Tree, YamlError};
@@ -21,7 +21,7 @@ pub struct Mistake {
     /// The line itself, secrets masked.
     pub source_line: Option<String>,
     pub message: String,
-    /// What to do.
+    /// How to fix it.
     pub hint: Option<String>,
 }
 
@@ -34,7 +34,7 @@ pub struct ConfigError {
 
 impl Mistake {
     /// About a file as a whole.
-    pub(super) fn in_file(file: impl Into<String>, message: impl Into<String>) -> Self {
+    pub fn in_file(file: impl Into<String>, message: impl Into<String>) -> Self {
         let (file, message) = (file.into(), message.into());
         Self { file, line: None, column: None, source_line: None, message, hint: None }
     }
@@ -73,7 +73,9 @@ impl Mistake {
         mistake
     }
 
-    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+    /// The same with how to fix it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
@@ -84,6 +86,14 @@ impl Mistake {
             None => self,
         }
     }
+}
+
+/// Sorts mistakes by their places; each is told once.
+pub(super) fn in_order(sources: &Sources, mistakes: &mut Vec<Mistake>) {
+    mistakes.sort_by_cached_key(|mistake| {
+        (sources.position(&mistake.file), mistake.line.unwrap_or(0), mistake.column.unwrap_or(0))
+    });
+    mistakes.dedup();
 }
 
 pub(super) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {

@@ -5,7 +5,6 @@
 
 // The shapes.
 mod env;
-mod secret;
 mod duration;
 mod permissions;
 mod settings;
@@ -14,39 +13,42 @@ mod model;
 mod tool;
 mod schema;
 // From files to the whole.
+mod regular;
 mod source;
 mod mistake;
-mod trust;
+mod options;
 mod skill_dirs;
+mod trust;
+mod loaded;
 mod layer;
 mod document;
 mod key;
+mod gather;
 mod merge;
+mod partly;
 mod inspect;
 mod rules;
 mod command;
 mod load;
-// What people ask about it.
-mod shapes;
-mod redact;
-mod redacting;
+// Commands about the configuration.
 mod explain;
 mod init;
 
 pub use duration::{format as format_duration, parse as parse_duration};
 pub use env::{Dirs, Env};
 pub use init::{InitFile, init};
-pub use load::{Config, LoadOptions, PromptCheck, UnknownName, check, load};
+pub use inspect::PromptCheck;
+pub use load::{check, load};
+pub use loaded::{Config, UnknownName};
 pub use mistake::{ConfigError, Mistake};
 pub use model::{
     Capabilities, ModelConfig, Prices, Provider, RetryConfig, ScriptCall, ScriptCondition, ScriptError,
     ScriptReply, Timeouts,
 };
+pub use options::LoadOptions;
 pub use permissions::{Permission, PermissionRule, PermissionSettings, RuleEffect};
-pub use redact::Redactor;
-pub use redacting::Redacting;
+pub use regular::read_regular;
 pub use schema::schema;
-pub use secret::{Secret, looks_secret};
 pub use selection::{SelectBy, ToolsSettings};
 pub use settings::{
     AgentConfig, ApprovalMode, ContextSettings, LayerShares, Limits, Named, PROMPT_KEYS, PromptRef,
@@ -68,7 +70,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{Env, LoadOptions, check, load};
+    use super::{ConfigError, Env, LoadOptions, check, load};
     use crate::workspace::Workspace;
 
     #[test]
@@ -132,13 +134,15 @@ mod tests {
         };
         let tools = ["read_file", "write_file", "edit_file", "run_command"];
         let said = match check(&options, &mut prompt, &tools) {
-            Err(error) => {
+            (_, mistakes) if !mistakes.is_empty() => {
+                let error = ConfigError { mistakes };
                 // A run says the same, less what only a check looks for.
                 let of_run = load(&options).err().map(|error| error.mistakes).unwrap_or_default();
                 assert!(of_run.iter().all(|mistake| error.mistakes.contains(mistake)), "{of_run:?}");
                 error.to_string()
             }
-            Ok(config) => {
+            (config, _) => {
+                let config = config.expect("without mistakes there is a configuration");
                 let mut text = String::new();
                 for warning in &config.warnings {
                     let _ = writeln!(text, "warning: {warning}");

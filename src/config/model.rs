@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::duration;
-use super::secret::Secret;
+use crate::secrets::Secret;
 
 /// One model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -118,7 +118,7 @@ impl Default for Timeouts {
     }
 }
 
-/// What a server understands: nothing is sent that is not declared here.
+/// The features that a server understands. Nothing is sent that is not declared here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a server")]

@@ -47,7 +47,7 @@ pub struct PermissionRule {
     pub command: Option<Vec<String>>,
 }
 
-/// What a rule does.
+/// The effect of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RuleEffect {
     Deny,
@@ -66,7 +66,7 @@ fn write() -> Permission {
 }
 
 impl PermissionRule {
-    /// What the rule does, to calls of which tool; `None` unless it says exactly one thing.
+    /// The effect of the rule and the tool whose calls it covers; `None` unless it states exactly one effect.
     #[must_use]
     pub fn subject(&self) -> Option<(RuleEffect, &str)> {
         match (&self.deny, &self.ask, &self.allow) {

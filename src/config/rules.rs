@@ -2,73 +2,68 @@
 
 use std::collections::BTreeMap;
 
-use serde::de::DeserializeOwned;
-
+use super::merge::Merged;
 use super::model::{ModelConfig, Provider};
 use super::permissions::PermissionSettings;
-use super::secret::Secret;
 use super::settings::{
     AgentConfig, ContextSettings, Limits, Named, SandboxSettings, Settings, SkillSettings, TelemetrySettings,
 };
 use super::source::Kind;
+use crate::secrets::Secret;
 use crate::text::Glob;
-use crate::yaml::Node;
 
 /// Kind, name, path and what is wrong.
 pub(super) type Report<'r> = dyn FnMut(Kind, &str, &[&str], &str) + 'r;
 
-/// `settings` is what they are as a whole, where that can be read; `sections` is the tree of them, of which each section
-/// is looked at by itself: a mistake in one hides none in another.
+/// `settings`, `agents` and `models` are what could be read of `merged`: values that cannot be read are those of the
+/// ground. What two values must be to one another is told only where the section could be read as a whole.
 pub(super) fn check(
+    merged: &Merged,
     settings: Option<&Settings>,
-    sections: Option<&Node>,
     agents: &Named<AgentConfig>,
     models: &Named<ModelConfig>,
     report: &mut Report<'_>,
 ) {
     let mut settings_agree = true;
-    if let Some(tree) = sections {
+    let is_whole = |kind: Kind, name: &str, section: &str| {
+        let node = merged.get(kind, name).and_then(|node| node.get(section));
+        node.is_none_or(|node| match section {
+            "limits" => node.read::<Limits>().is_ok(),
+            _ => node.read::<ContextSettings>().is_ok(),
+        })
+    };
+    if let Some(settings) = settings {
         let mut seen = |path: &[&str], message: &str| {
             settings_agree = false;
             report(Kind::Settings, "", path, message);
         };
-        section(tree, "limits", limits, &mut seen);
-        section(tree, "context", context, &mut seen);
-        section(tree, "sandbox", sandbox, &mut seen);
-        section(tree, "permissions", permissions, &mut seen);
-        section(tree, "telemetry", telemetry, &mut seen);
-        section(tree, "skills", skills, &mut seen);
+        limits(&settings.limits, is_whole(Kind::Settings, "", "limits"), &mut seen);
+        context(&settings.context, is_whole(Kind::Settings, "", "context"), &mut seen);
+        sandbox(&settings.sandbox, &mut seen);
+        permissions(&settings.permissions, &mut seen);
+        telemetry(&settings.telemetry, &mut seen);
+        skills(&settings.skills, &mut seen);
     }
     for (name, agent) in agents {
-        // What an agent inherits was reported where it stands.
+        // Inherited values were reported at their source.
         let own = |same: bool| settings_agree || !same;
         let inherits = settings
             .is_some_and(|s| s.limits == agent.limits && s.context == agent.context && s.sandbox == agent.sandbox);
         if own(inherits) {
-            limits(&agent.limits, &mut |path, message| report(Kind::Agents, name, path, message));
-            context(&agent.context, &mut |path, message| report(Kind::Agents, name, path, message));
-            sandbox(&agent.sandbox, &mut |path, message| report(Kind::Agents, name, path, message));
+            let mut seen = |path: &[&str], message: &str| report(Kind::Agents, name, path, message);
+            limits(&agent.limits, is_whole(Kind::Agents, name, "limits"), &mut seen);
+            context(&agent.context, is_whole(Kind::Agents, name, "context"), &mut seen);
+            sandbox(&agent.sandbox, &mut seen);
         }
         permissions(&agent.permissions, &mut |path, message| report(Kind::Agents, name, path, message));
     }
     for (name, config) in models {
-        model(config, &mut |path, message| report(Kind::Models, name, path, message));
+        let is_absent = |key: &str| merged.get(Kind::Models, name).is_none_or(|node| node.get(key).is_none());
+        model(config, &is_absent, &mut |path, message| report(Kind::Models, name, path, message));
     }
 }
 
-/// Holds a section against its rules, as far as it can be read.
-fn section<T: DeserializeOwned>(
-    tree: &Node,
-    name: &str,
-    rules: impl Fn(&T, &mut dyn FnMut(&[&str], &str)),
-    report: &mut dyn FnMut(&[&str], &str),
-) {
-    if let Some(Ok(section)) = tree.get(name).map(Node::read::<T>) {
-        rules(&section, report);
-    }
-}
-
-fn limits(limits: &Limits, report: &mut dyn FnMut(&[&str], &str)) {
+fn limits(limits: &Limits, is_whole: bool, report: &mut dyn FnMut(&[&str], &str)) {
     let rules: [(&str, bool, &str); 8] = [
         ("max_turns", limits.max_turns != Some(0), "at least 1, or null for no limit"),
         (
@@ -79,7 +74,7 @@ fn limits(limits: &Limits, report: &mut dyn FnMut(&[&str], &str)) {
         ("max_cost", limits.max_cost.is_none_or(|cost| cost > 0.0), "more than 0, or null for no limit"),
         ("max_parallel", limits.max_parallel >= 1, "at least 1"),
         ("tool_timeout", !limits.tool_timeout.is_zero(), "more than nothing"),
-        ("max_tool_timeout", limits.max_tool_timeout >= limits.tool_timeout, "at least tool_timeout"),
+        ("max_tool_timeout", !is_whole || limits.max_tool_timeout >= limits.tool_timeout, "at least tool_timeout"),
         (
             "tool_idle_timeout",
             limits.tool_idle_timeout.is_none_or(|time| !time.is_zero()),
@@ -88,15 +83,20 @@ fn limits(limits: &Limits, report: &mut dyn FnMut(&[&str], &str)) {
         ("loop_threshold", limits.loop_threshold >= 2, "at least 2: one call is no loop"),
     ];
     tell("limits", &rules, report);
-    let window = limits.loop_window >= limits.loop_threshold;
+    let window = !is_whole || limits.loop_window >= limits.loop_threshold;
     tell("limits", &[("loop_window", window, "at least loop_threshold")], report);
 }
 
-fn context(context: &ContextSettings, report: &mut dyn FnMut(&[&str], &str)) {
+fn context(context: &ContextSettings, is_whole: bool, report: &mut dyn FnMut(&[&str], &str)) {
     let (at, to) = (context.compress_at, context.compress_to);
-    let rules: [(&str, bool, &str); 4] = [
+    let rules: [(&str, bool, &str); 5] = [
         ("compress_at", at.is_sound(), "a share of the budget: more than 0, at most 1"),
-        ("compress_to", to.is_sound() && to.is_under(at), "a share of the budget, smaller than compress_at"),
+        (
+            "compress_to",
+            to.is_sound() && (!is_whole || to.is_under(at)),
+            "a share of the budget, smaller than compress_at",
+        ),
+        ("keep_recent", context.keep_recent.is_sound_or_zero(), "a share of the budget: from 0 to 1"),
         ("budget", context.budget != Some(0), "at least 1, or null for the model's window"),
         ("tool_result_max_tokens", context.tool_result_max_tokens >= 1, "at least 1"),
     ];
@@ -128,7 +128,7 @@ fn sandbox(sandbox: &SandboxSettings, report: &mut dyn FnMut(&[&str], &str)) {
     }
 }
 
-/// What one of several agents inherits is the same mistake each time, and told once.
+/// Checks the rules. A mistake that several agents inherit is reported once.
 fn permissions(permissions: &PermissionSettings, report: &mut dyn FnMut(&[&str], &str)) {
     for (at, rule) in permissions.rules.iter().enumerate() {
         let at = at.to_string();
@@ -211,16 +211,16 @@ fn tell(section: &str, rules: &[(&str, bool, &str)], report: &mut dyn FnMut(&[&s
     }
 }
 
-fn model(model: &ModelConfig, report: &mut dyn FnMut(&[&str], &str)) {
+fn model(model: &ModelConfig, is_absent: &dyn Fn(&str) -> bool, report: &mut dyn FnMut(&[&str], &str)) {
     let is_set = |value: &Option<String>| value.as_deref().is_some_and(|text| !text.trim().is_empty());
     match model.provider {
         Provider::Openai if model.script.is_some() => {
             report(&["script"], "only a model with `provider: scripted` has a script");
         }
-        Provider::Openai if !is_set(&model.model) => {
+        Provider::Openai if !is_set(&model.model) && (model.model.is_some() || is_absent("model")) => {
             report(&["model"], "the key `model` is missing: the provider's name for the model");
         }
-        Provider::Scripted if model.script.is_none() => {
+        Provider::Scripted if model.script.is_none() && is_absent("script") => {
             report(&[], "the key `script` is missing: the replies of a scripted model");
         }
         _ => {}

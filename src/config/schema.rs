@@ -16,7 +16,7 @@ use super::tool::ToolConfig;
 #[must_use]
 pub fn schema(kind: Kind) -> Value {
     let mut schema = raw(kind);
-    // What lists hold is described among the definitions: those keep what they require.
+    // Entries of lists are described in the definitions, which keep their required keys.
     let complete = used_in_lists(&schema);
     loosen(&mut schema, &complete, "");
     schema

@@ -24,7 +24,7 @@ fn default_embedding_model() -> String {
     "text-embedding-3-small".to_owned()
 }
 
-/// What a query and the definitions of tools are compared by.
+/// How a query is compared with the definitions of tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SelectBy {
@@ -33,6 +33,6 @@ pub enum SelectBy {
     Bm25,
     /// Their meaning: vectors from the provider's `/embeddings`.
     Embedding,
-    /// What the agent's model says, in a request of its own.
+    /// By the answer of the agent's model to a request of its own.
     Model,
 }

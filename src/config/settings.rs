@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::duration;
 use super::permissions::PermissionSettings;
-use super::secret::Secret;
 use super::selection::ToolsSettings;
 use crate::output::{Encoding, ResponseFormat};
+use crate::secrets::Secret;
 
 /// `agent.yaml`: the defaults of every agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -120,7 +120,7 @@ fn everything() -> Vec<String> {
     vec!["*".to_owned()]
 }
 
-/// What runs without asking.
+/// Which calls run without asking.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalMode {
@@ -131,7 +131,7 @@ pub enum ApprovalMode {
     Edits,
     /// Everything runs.
     All,
-    /// What would ask is refused.
+    /// Calls that would ask are refused.
     Never,
 }
 
@@ -199,8 +199,9 @@ pub struct ContextSettings {
     pub compress_at: Share,
     /// The share of the budget at or under which a compression lands.
     pub compress_to: Share,
-    /// How many of the last steps a compression leaves whole as long as it can.
-    pub keep_recent_steps: usize,
+    /// The share of the budget that the most recent steps may fill and stay whole as long as a compression can help
+    /// it; 0 keeps none but the last.
+    pub keep_recent: Share,
     /// How a compression chooses what goes.
     pub strategy: Strategy,
     /// How much of the budget the layers of a request may take, each.
@@ -219,9 +220,9 @@ pub struct LayerShares {
     pub system: Share,
     /// Definitions of tools, the list of skills, project instructions.
     pub context: Share,
-    /// What a person says in one message, attachments included.
+    /// One message of the user, attachments included.
     pub input: Share,
-    /// What this program says in between: the termination prompt, for one.
+    /// Text that this program adds in between, such as the termination prompt.
     pub reminders: Share,
 }
 
@@ -235,6 +236,12 @@ impl Share {
     #[must_use]
     pub fn is_sound(self) -> bool {
         self.0 > 0.0 && self.0 <= 1.0
+    }
+
+    /// Whether it is a share, or nothing.
+    #[must_use]
+    pub fn is_sound_or_zero(self) -> bool {
+        self.0 == 0.0 || self.is_sound()
     }
 
     /// Whether it is the smaller one.
@@ -292,7 +299,7 @@ pub struct ToolOutputSettings {
     pub encoding: Encoding,
 }
 
-/// What commands may do. The default is the narrowest.
+/// The boundary around commands. The default is the narrowest.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SandboxSettings {
@@ -308,7 +315,7 @@ pub struct SandboxSettings {
 }
 
 impl SandboxSettings {
-    /// What opens the network, the only entry that `network` may have.
+    /// The entry of `network` that opens it, and the only one allowed.
     pub const ANY_HOST: &str = "*";
 }
 
@@ -322,7 +329,7 @@ pub enum SandboxMode {
     Off,
 }
 
-/// What prompts may see of the environment.
+/// The part of the environment that prompts see.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PromptSettings {

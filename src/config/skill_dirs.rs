@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::env::Dirs;
 use super::settings::SkillSettings;
-use super::trust::SHARED_SKILLS;
+
+/// Where skills lie that other agents read as well.
+pub(super) const SHARED_SKILLS: [&str; 2] = [".claude/skills", ".agents/skills"];
 
 /// How near a skill is: a nearer one hides another of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

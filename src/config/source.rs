@@ -29,7 +29,7 @@ impl fmt::Display for Layer {
     }
 }
 
-/// What a file describes.
+/// The kind of thing that a file describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// `agent.yaml`
@@ -85,13 +85,13 @@ pub(super) struct Source {
     pub layer: Layer,
     /// The path, `AGENT_SET_…` or `--set KEY`.
     pub name: String,
-    /// What line and column count in: the file, or what a `.yaml.j2` file rendered to. Empty for variables and flags.
+    /// The text that line and column count in: the file, or the output of a `.yaml.j2` file. Empty for variables and flags.
     pub text: String,
     /// Whether `text` is what a template gave.
     pub rendered: bool,
 }
 
-/// What one source says about one thing.
+/// One source's values for one thing.
 #[derive(Debug)]
 pub(super) struct Document {
     pub layer: Layer,

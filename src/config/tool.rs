@@ -15,7 +15,7 @@ use crate::output::{Encoding, ResponseFormat};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolConfig {
-    /// What the model calls it. Without it, the name of the file.
+    /// The name that the model calls; the name of the file by default.
     pub name: String,
     /// A tool that is switched off is not shown to the model.
     #[serde(default = "yes")]
@@ -36,7 +36,7 @@ pub struct ToolConfig {
     /// Every call is asked about, also one that only reads.
     #[serde(default)]
     pub requires_confirmation: bool,
-    /// What is run: a list of arguments, or with `shell: true` a line for the shell. Templates over the arguments of
+    /// The command: a list of arguments, or with `shell: true` a line for the shell. Templates over the arguments of
     /// the call, rendered when it is made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandLine>,
@@ -58,19 +58,19 @@ pub struct ToolConfig {
     /// How far it reaches; `write` where nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission: Option<Permission>,
-    /// What it touches besides running a process.
+    /// Side effects besides running a process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effects: Option<Vec<Effect>>,
     /// Whether calling it twice does nothing twice, so that it may be tried again when it fails for a moment (exit
     /// code 75). Without it, whether it only reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
-    /// What it prints; `text` where nothing is said.
+    /// The format of its output; `text` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_format: Option<OutputFormat>,
 }
 
-/// What a command tool runs.
+/// The command line of a command tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum CommandLine {
@@ -80,7 +80,7 @@ pub enum CommandLine {
     Shell(String),
 }
 
-/// What a command prints.
+/// The format of a command's output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputFormat {
@@ -90,7 +90,7 @@ pub enum OutputFormat {
     Json,
 }
 
-/// What a tool touches besides reading the workspace.
+/// A side effect of a tool besides reading the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {

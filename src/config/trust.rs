@@ -1,4 +1,4 @@
-//! What a workspace brings along, and whether somebody said yes to it. The answer holds for that content alone:
+//! The configuration and skills that a workspace brings along, and whether the user trusts them. The answer holds for that content alone:
 //! another file, or another byte, and the question is asked again.
 
 use std::collections::BTreeSet;
@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::load::LoadOptions;
+use super::options::{FOLDER, LoadOptions};
+use super::regular::read_regular;
+use super::skill_dirs::{self, SHARED_SKILLS};
 use crate::workspace::Workspace;
 
-/// The config directory of a project.
-pub(super) const FOLDER: &str = ".agent";
 /// More than this is no configuration, and hashing it would keep somebody waiting.
 const MOST_FILES: usize = 5_000;
 
@@ -24,7 +24,7 @@ pub struct Brought {
     layers: Vec<ProjectLayer>,
 }
 
-/// What a directory holds.
+/// The kind of a directory's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     /// `.agent`: configuration, prompts and skills.
@@ -41,10 +41,7 @@ struct ProjectLayer {
     hash: String,
 }
 
-/// Where skills lie that other agents read as well.
-pub(super) const SHARED_SKILLS: [&str; 2] = [".claude/skills", ".agents/skills"];
-
-/// What the workspace brings along, but for the directories that are the user's `own` all the same; `None` when it
+/// The directories that the workspace brings along, except those that are the user's `own`; `None` when it
 /// brings nothing.
 #[must_use]
 pub fn brought(workspace: &Workspace, own: &[PathBuf]) -> Option<Brought> {
@@ -69,14 +66,14 @@ pub fn brought(workspace: &Workspace, own: &[PathBuf]) -> Option<Brought> {
 }
 
 impl LoadOptions<'_> {
-    /// What a person must be asked about before `trust` may be set; `None` when there is nothing, or when a config
+    /// The directories to ask the user about before `trust` may be set; `None` when there is nothing, or when a config
     /// directory stands in for it.
     #[must_use]
     pub fn brought(&self) -> Option<Brought> {
         if self.directory().is_some() {
             return None;
         }
-        let own = super::skill_dirs::of_user(&self.env.dirs());
+        let own = skill_dirs::of_user(&self.env.dirs());
         let own: Vec<PathBuf> = own.iter().filter_map(|own| own.dir.canonicalize().ok()).collect();
         brought(self.workspace, &own)
     }
@@ -102,7 +99,7 @@ impl Brought {
         skills.filter(|dir| dir.is_dir())
     }
 
-    /// What a person reads before saying yes: every file, with what it can do.
+    /// The text that the user reads before saying yes: every file, with what it can do.
     #[must_use]
     pub fn describe(&self) -> String {
         let mut lines = Vec::new();
@@ -132,7 +129,7 @@ impl ProjectLayer {
             // Links count with their target's name, too: pointing elsewhere is another content.
             let link =
                 fs::read_link(&path).map(|target| target.to_string_lossy().into_owned()).unwrap_or_default();
-            // What is no file (a pipe, a socket) would keep whoever reads it waiting.
+            // Reading a pipe or a socket would block.
             let content = Some(&path).filter(|path| path.is_file()).and_then(|path| fs::read(path).ok());
             let content = content.unwrap_or_default();
             for part in [file.as_bytes(), link.as_bytes(), &content] {
@@ -190,11 +187,11 @@ impl TrustStore {
     /// Whether somebody said yes to exactly this. An unreadable store knows nothing.
     #[must_use]
     pub fn trusts(&self, brought: &Brought) -> bool {
-        let text = fs::read_to_string(&self.path).unwrap_or_default();
+        let text = read_regular(&self.path).ok().flatten().unwrap_or_default();
         let decisions: Vec<Decision> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let known = |layer: &ProjectLayer| {
             let same = |decision: &Decision| decision.path == layer.dir && decision.hash == layer.hash;
-            // What was cut off from the listing was not hashed, so nobody can have agreed to it.
+            // Files left out of the listing were not hashed, so nobody can have agreed to them.
             layer.files.len() < MOST_FILES && decisions.iter().any(same)
         };
         brought.layers.iter().all(known)

@@ -1,24 +1,22 @@
-//! Arguments on their way to and from a server: what goes back in history is always sound JSON.
+//! Arguments of calls on their way to and from a server. History always carries valid JSON.
 
 use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
-use serde_json::{Value, json};
 
 use crate::json;
 
-/// Arguments as they go back to a server in history: always the text of a JSON object, since servers refuse anything
-/// else for as long as it is in the conversation. What is sound already goes back verbatim.
+/// Arguments as history carries them: always the text of a JSON object, since servers refuse anything else for as
+/// long as it is in the conversation. Valid arguments go back verbatim.
 pub(super) fn for_history(text: &str) -> Cow<'_, str> {
     let is_object = text.trim_start().starts_with('{');
     if is_object && serde_json::from_str::<IgnoredAny>(text).is_ok() {
         return Cow::Borrowed(text);
     }
-    let object = json::object(text).map_or_else(|_| json!({ "unparsed": text }), Value::Object);
-    Cow::Owned(object.to_string())
+    Cow::Owned(json::object_or_unparsed(text).to_string())
 }
 
-/// Whether a text is one whole JSON object: nothing more can be added to it. Cheap where it plainly is not.
+/// Whether a text is one whole JSON object, to which nothing can be added. Cheap for most that are not.
 pub(super) fn is_complete(text: &str) -> bool {
     text.trim_end().ends_with('}') && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }

@@ -1,8 +1,8 @@
 //! A reply put together from the events of a stream, or from one whole body. Pure: events in, deltas out.
 //!
-//! Consecutive text becomes one delta until somebody takes it. Only what ends a reply ends it: a `finish_reason`, or
-//! `[DONE]`; what the provider reports last counts. Chunks are told apart by nothing but the call they belong to,
-//! since their ids, roles and indexes cannot be relied on.
+//! Consecutive text becomes one delta until somebody takes it. A reply ends with a `finish_reason` or `[DONE]`, and
+//! with nothing else. The usage that is reported last counts. Chunks are told apart only by the call they belong to, since
+//! their ids, roles and indexes cannot be relied on.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -13,7 +13,7 @@ use crate::contract::{Delta, ReplyEnd};
 use crate::message::{FinishReason, ToolCall, Usage};
 use crate::tokens;
 
-/// Why a reply cannot be completed.
+/// The reason why a reply cannot be completed.
 #[derive(Debug, PartialEq)]
 pub enum Broken {
     /// The server said what went wrong.
@@ -30,7 +30,7 @@ pub struct Assembly {
     finish: Option<FinishReason>,
     done: bool,
     usage: Option<Usage>,
-    /// What the reply's words weigh, for the estimate: quarters of a token.
+    /// The estimated size of the reply, in quarters of a token.
     weight: u64,
     reasoning_weight: u64,
     used_ids: HashSet<String>,
@@ -45,7 +45,7 @@ struct Call {
 }
 
 impl Assembly {
-    /// `used_ids` are the ids of calls that the conversation holds: none of them is given again.
+    /// Begins a reply. `used_ids` are the ids of calls in the conversation, none of which is given again.
     pub fn new(used_ids: HashSet<String>) -> Self {
         Self { used_ids, ..Self::default() }
     }
@@ -69,13 +69,13 @@ impl Assembly {
         let mended = wire::without_lone_surrogates(data).unwrap_or_default();
         match Chunk::read(&mended) {
             Ok(chunk) => self.chunk(chunk, &mended),
-            // What follows a finished reply cannot spoil it.
+            // Nothing that follows a finished reply can spoil it.
             Err(_) if self.is_finished() => Ok(()),
             Err(_) => Err(unreadable(data)),
         }
     }
 
-    /// Takes a body that is one whole reply. `Ok(false)` when it is something else.
+    /// Takes a body that is one whole reply. `Ok(false)` if it is something else.
     pub fn whole(&mut self, body: &[u8]) -> Result<bool, Broken> {
         let Ok(chunk) = Chunk::read(body.trim_ascii()) else { return Ok(false) };
         let is_reply = chunk.choices.as_ref().is_some_and(|choices| choices.iter().any(|c| c.message.is_some()));
@@ -84,7 +84,7 @@ impl Assembly {
         Ok(is_reply)
     }
 
-    /// Whether the model has finished: what may still come is the account.
+    /// Whether the model has finished. Only usage may still come.
     pub fn is_finished(&self) -> bool {
         self.done || self.finish.is_some()
     }
@@ -107,11 +107,11 @@ impl Assembly {
         })
     }
 
-    /// The end of a finished reply. `input_estimate` is asked only where the server reported no usage.
+    /// The end of a finished reply. `input_estimate` is called only if the server reported no usage.
     pub fn end(&mut self, input_estimate: impl FnOnce() -> u64) -> ReplyEnd {
         let tool_calls = self.take_calls();
         let finish = match self.finish {
-            // What is there is more to be trusted than what it is called.
+            // The calls in a reply count for more than its `finish_reason`.
             None | Some(FinishReason::Stop | FinishReason::ToolCalls) if tool_calls.is_empty() => {
                 FinishReason::Stop
             }
@@ -132,7 +132,7 @@ impl Assembly {
         let choices = chunk.choices.unwrap_or_default();
         if chunk.error.is_some_and(|error| !is_empty(error.get())) || (choices.is_empty() && chunk.usage.is_none())
         {
-            // Errors come in more shapes than `error`; a chunk without anything in it is none of them.
+            // Errors come in more shapes than `error`, and an empty chunk is none of them.
             if let Some(said) = Said::in_reply(&String::from_utf8_lossy(data)) {
                 return Err(Broken::Error(said));
             }
@@ -229,7 +229,7 @@ impl Assembly {
             name.clone_into(&mut call.name);
             self.deltas.push_back(Delta::CallBegun(name.to_owned()));
         }
-        // A frame that came twice: nothing can follow a whole value, so the same again is no continuation.
+        // A frame that came twice: nothing can continue a whole value.
         let repeated = arguments == call.arguments && is_complete(&call.arguments);
         if !repeated {
             call.arguments.push_str(&arguments);
@@ -277,7 +277,7 @@ impl Assembly {
     }
 }
 
-/// What a server's word for the end means: `Ok(None)` says nothing, `Err` that the reply was given up.
+/// The meaning of a server's `finish_reason`: `Ok(None)` if it has none, `Err` if the server gave the reply up.
 fn finish_reason(word: &str) -> Result<Option<FinishReason>, ()> {
     Ok(Some(match word.to_ascii_lowercase().as_str() {
         "" | "null" | "none" => return Ok(None),

@@ -1,8 +1,8 @@
-//! What is known of well-known models without asking anybody: a dated list in `catalogue.yaml`, looked into only where a
-//! model file leaves something open. What the file declares beats it.
+//! Facts about well-known models: a dated list in `catalogue.yaml`, read only where a model file leaves something
+//! open. The model file wins.
 //!
-//! The list has one model a line, and only the line that is asked for is read as YAML: the whole of it would cost more
-//! than the rest of a start.
+//! The list has one model a line, and only the line that is asked for is parsed as YAML: parsing all of it would
+//! cost more than the rest of a start.
 
 use serde::Deserialize;
 
@@ -11,14 +11,14 @@ use crate::yaml;
 
 const CATALOGUE: &str = include_str!("catalogue.yaml");
 
-/// What the catalogue says of one model.
+/// The entry of one model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     pub id: String,
-    /// Tokens that a request and its reply may have together.
+    /// The most tokens of a request and its reply together.
     pub window: u64,
-    /// Tokens that a reply may have.
+    /// The most tokens of a reply.
     #[serde(default)]
     pub output: Option<u64>,
     #[serde(default)]
@@ -36,7 +36,7 @@ pub fn lookup(id: &str) -> Option<Entry> {
     Some(yaml::parse(entry).expect("a test reads every line"))
 }
 
-/// The ids with what is said of each.
+/// The ids, each with its line.
 fn lines() -> impl Iterator<Item = (&'static str, &'static str)> {
     CATALOGUE.lines().filter_map(|line| {
         let entry = line.strip_prefix("  - ")?;

@@ -6,7 +6,7 @@ use super::{Surroundings, connect};
 use crate::builtin;
 use crate::config::ModelConfig;
 use crate::contract::{CallRecord, ChatModel, Delta, Request, ToolChoice};
-use crate::message::{AssistantMessage, CallStatus, Message, ToolMessage};
+use crate::message::{Answer, Call, CallStatus, Item, Part, Said, Step};
 use crate::yaml;
 
 #[test]
@@ -94,17 +94,11 @@ fn run(task: &str, result: &dyn Fn(&str) -> Option<Value>) -> (Vec<String>, Stri
 }
 
 async fn walk(model: &dyn ChatModel, task: &str, result: &dyn Fn(&str) -> Option<Value>) -> (Vec<String>, String) {
-    let mut messages = vec![Message::user(task)];
+    let mut messages = vec![Item::Said(Said::by_person(task))];
     let (mut results, mut calls) = (Vec::new(), Vec::new());
     loop {
-        let request = Request {
-            messages: &messages,
-            tools: &[],
-            tool_choice: ToolChoice::Auto,
-            schema: None,
-            session_id: "s",
-            results: &results,
-        };
+        let tool_choice = ToolChoice::Auto;
+        let request = Request { tool_choice, results: &results, ..Request::of(&messages, "s") };
         let mut reply = model.ask(request).await.expect("a reply");
         let mut text = String::new();
         let end = loop {
@@ -117,24 +111,14 @@ async fn walk(model: &dyn ChatModel, task: &str, result: &dyn Fn(&str) -> Option
         if end.tool_calls.is_empty() {
             return (calls, text);
         }
-        let tool_calls = end.tool_calls.clone();
-        messages.push(Message::Assistant(AssistantMessage {
-            content: text,
-            tool_calls,
-            ..AssistantMessage::default()
-        }));
+        let mut step = Step::of_text(text, end.finish);
         for call in end.tool_calls {
             calls.push(format!("{} {}", call.name, call.arguments));
             let data = result(&call.name);
             let status = if data.is_some() { CallStatus::Ok } else { CallStatus::Error };
-            let (name, content) = (call.name.clone(), "what the model reads".to_owned());
-            messages.push(Message::Tool(ToolMessage {
-                call_id: call.id,
-                name: name.clone(),
-                content,
-                status,
-                images: Vec::new(),
-            }));
+            let name = call.name.clone();
+            let answer = Some(Answer::of_text("what the model reads", status));
+            step.parts.push(Part::Call(Call { request: call, opaque: None, answer }));
             results.push(CallRecord {
                 name,
                 arguments: Value::Null,
@@ -143,5 +127,6 @@ async fn walk(model: &dyn ChatModel, task: &str, result: &dyn Fn(&str) -> Option
                 observation: String::new(),
             });
         }
+        messages.push(Item::Step(step));
     }
 }

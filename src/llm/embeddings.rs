@@ -1,4 +1,4 @@
-//! Texts as vectors: `POST {base_url}/embeddings`, of the same server and with the same key as the model's replies.
+//! Texts as vectors: `POST {base_url}/embeddings`, with the server and the key of the model.
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
@@ -8,10 +8,10 @@ use crate::contract::{Embedded, Embedder, ModelError, ModelErrorKind};
 
 use super::openai::OpenAi;
 
-/// Texts of one request; servers take so many at least.
+/// The texts of one request. Every server takes as many.
 const BATCH: usize = 256;
 
-/// A model that makes vectors, behind a server.
+/// A model behind a server that makes vectors.
 pub(super) struct Embeddings {
     server: OpenAi,
     model: String,

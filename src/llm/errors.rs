@@ -1,30 +1,31 @@
-//! What a server says when it does not answer: its own words found in whatever shape they come, and the kind of
-//! failure decided by status, by code and, where servers share neither, by wording.
+//! Errors of servers. Finds the server's own words in whatever shape they come, and decides the kind of failure by
+//! status, by code and, where servers share neither, by wording.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::stated::Stated;
 use crate::contract::ModelErrorKind;
 use crate::text;
 
-/// The most characters of a provider's words that are kept.
+/// The most characters that are kept of a server's message.
 const LONGEST: usize = 600;
 
-/// What a server said of an error.
+/// An error in the server's own words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Said {
     /// Its own words, on one line; empty when it said nothing.
     pub message: String,
-    /// `code`, `type` and `status` in one, as far as they are words.
+    /// The words among `code`, `type` and `status`, joined.
     pub code: String,
     /// A `code` that is an HTTP status.
     pub status: Option<u16>,
 }
 
 impl Said {
-    /// Finds the words in the body of an error, whatever its shape.
+    /// Reads the body of an error, whatever its shape.
     pub fn read(body: &str) -> Self {
         match serde_json::from_str::<Value>(body) {
             Ok(value) => Self::from_value(&value).unwrap_or_else(|| Self::plain(body)),
@@ -33,7 +34,7 @@ impl Said {
         }
     }
 
-    /// The error in a body or event that could as well be a reply; `None` when it is none.
+    /// Reads a body or an event that may be an error or a reply; `None` for a reply.
     pub fn in_reply(body: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(body).ok()?;
         let object = value.as_array().and_then(|list| list.first()).unwrap_or(&value);
@@ -66,7 +67,7 @@ impl Said {
                 _ => {}
             }
         }
-        // A router's own words say nothing; what it was told stands deeper.
+        // A router's own message says nothing; the message of the server behind it is nested deeper.
         if let Some(raw) = levels.iter().find_map(|level| level.get("metadata")?.get("raw")?.as_str()) {
             let upstream = Self::read(raw).message;
             said.message = format!("{}: {upstream}", said.message);
@@ -81,7 +82,7 @@ impl Said {
     }
 }
 
-/// Words without anything secret that a server repeated.
+/// Blots out secrets that a server repeated.
 pub(super) fn redact(mut words: String, secrets: &[String]) -> String {
     for secret in secrets {
         if words.contains(secret.as_str()) {
@@ -91,7 +92,7 @@ pub(super) fn redact(mut words: String, secrets: &[String]) -> String {
     words
 }
 
-/// The kind of a failure. `status` is that of the HTTP response, or `None` where it was good and the error came later.
+/// The kind of a failure. `status` is that of the HTTP response, or `None` if the error came in mid-stream.
 pub(super) fn classify(status: Option<u16>, said: &Said) -> ModelErrorKind {
     let status = status.filter(|status| !(200..300).contains(status)).or(said.status);
     let words = format!("{} {}", said.code, said.message).to_ascii_lowercase();
@@ -106,8 +107,13 @@ pub(super) fn classify(status: Option<u16>, said: &Said) -> ModelErrorKind {
         (CONTEXT, ModelErrorKind::ContextTooLong),
         (AUTHENTICATION, ModelErrorKind::Authentication),
     ];
-    if let Some((_, kind)) = by_words.into_iter().find(|(marks, _)| says(marks)) {
-        return kind;
+    match by_words.into_iter().find(|(marks, _)| says(marks)) {
+        // Servers name the limit of the window too when `max_tokens` alone is too large.
+        Some((_, ModelErrorKind::ContextTooLong)) if Stated::read(&said.message).reply_is_too_long() => {
+            return ModelErrorKind::BadRequest;
+        }
+        Some((_, kind)) => return kind,
+        None => {}
     }
     match status {
         Some(429) => ModelErrorKind::RateLimit,
@@ -129,7 +135,7 @@ const QUOTA: &[&str] = &[
     "arrearage",
 ];
 
-/// How servers say that a request holds more than the model can: codes first, then words.
+/// Codes and words by which servers refuse a request that is too long.
 const CONTEXT: &[&str] = &[
     "context_length_exceeded",
     "exceed_context_size",
@@ -205,7 +211,7 @@ pub(super) fn retry_after(header: &dyn Fn(&str) -> Option<String>, now: Timestam
         return Duration::try_from_secs_f64(seconds).ok();
     }
     let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_zoned(value).ok()?;
-    // A date that is past asks for no wait.
+    // A date in the past asks for no wait.
     Some(Duration::try_from(date.timestamp().duration_since(now)).unwrap_or(Duration::ZERO))
 }
 
@@ -214,7 +220,7 @@ pub(super) fn looks_like_html(body: &str) -> bool {
     start.starts_with("<!doctype html") || start.starts_with("<html") || start.starts_with("<head")
 }
 
-/// What a web page says of itself.
+/// The title of a web page, or the beginning of its text.
 pub(super) fn page_title(page: &str) -> String {
     const LONGEST_EXTRACT: usize = 120;
     let lower = page.to_ascii_lowercase();
@@ -389,6 +395,60 @@ mod tests {
         for code in ["context_length_exceeded", "exceed_context_size_error"] {
             let said = Said { code: code.to_owned(), ..Said::default() };
             assert_eq!(classify(Some(400), &said), ContextTooLong, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_limit_on_the_reply_is_a_wrong_parameter() {
+        for message in [
+            // OpenAI
+            "max_tokens is too large: 200000. This model supports at most 16384 completion tokens, whereas you \
+             provided 200000.",
+            "This model's maximum context length is 8192 tokens. However, you requested 100020 tokens (20 in the \
+             messages, 100000 in the completion). Please reduce the length of the messages or completion.",
+            // Anthropic, and what speaks like it
+            "max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens for this model",
+            "`max_tokens` must be greater than `thinking.budget_tokens`.",
+            "input length and `max_tokens` exceed context limit: 190 + 200000 > 200000",
+            // vLLM
+            "'max_tokens' or 'max_completion_tokens' is too large: 100000. This model's maximum context length is \
+             8192 tokens and your request has 20 input tokens (100000 > 8192 - 20).",
+            // SGLang
+            "Requested token count exceeds the model's maximum context length of 4096 tokens. You requested a total \
+             of 100020 tokens: 20 tokens from the input messages and 100000 tokens for the completion.",
+            // OpenRouter
+            "This endpoint's maximum context length is 32768 tokens. However, you requested about 100050 tokens (50 \
+             of text input, 100000 in the output). Please reduce the length of either one.",
+            // llama.cpp
+            "n_predict must be at least -1",
+            // Mistral, Groq
+            "max_tokens must be less than or equal to 32768",
+            "`max_completion_tokens` must be less than or equal to `32768`, the maximum value for \
+             `max_completion_tokens` is less than the `context_window` for this model",
+            // Gemini
+            "Unable to submit request because it has a maxOutputTokens value of 100000 but the supported range is \
+             from 1 (inclusive) to 65537 (exclusive). Update the value and try again.",
+            // DeepSeek, Qwen
+            "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]",
+            "<400> InternalError.Algo.InvalidParameter: Range of max_tokens should be [1, 8192]",
+            // Other limits on length
+            "Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40.",
+            "Invalid 'tools': array too long. Expected an array with maximum length 128.",
+        ] {
+            for status in [Some(400), Some(422)] {
+                let said = Said { message: message.to_owned(), ..Said::default() };
+                assert_eq!(classify(status, &said), BadRequest, "{status:?} {message}");
+            }
+        }
+        // A request that would fit if it were shorter, whatever is kept for the reply.
+        for message in [
+            "'max_tokens' or 'max_completion_tokens' is too large: 2000. This model's maximum context length is 8192 \
+             tokens and your request has 7000 input tokens (2000 > 8192 - 7000).",
+            "This model's maximum context length is 4097 tokens. However, you requested 5000 tokens (4000 in the \
+             messages, 1000 in the completion).",
+        ] {
+            let said = Said { message: message.to_owned(), ..Said::default() };
+            assert_eq!(classify(Some(400), &said), ContextTooLong, "{message}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Which model servers answer on this machine: for the message to somebody who has configured none.
+//! Finds the model servers that answer on this machine, for the message to somebody who has configured none.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use crate::net::{self, Net};
 /// A server that answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalServer {
-    /// What usually listens on this port.
+    /// The program that usually listens on this port.
     pub name: &'static str,
     /// For `base_url`.
     pub base_url: String,
-    /// The models that it offers, in its order.
+    /// The models that it offers, in the server's order.
     pub models: Vec<String>,
 }
 
 const USUAL: [(&str, u16); 4] = [("Ollama", 11434), ("llama.cpp", 8080), ("LM Studio", 1234), ("vLLM", 8000)];
 
-/// Asks the usual ports of this machine, all at once, and waits for 150 ms at most.
+/// Asks the usual ports of this machine, all at once, and waits 150 ms at most.
 pub async fn probe_local(net: &Net) -> Vec<LocalServer> {
     let probes = USUAL.map(|(name, port)| probe(net, name, port));
     join_all(probes).await.into_iter().flatten().collect()
@@ -36,7 +36,7 @@ async fn probe(net: &Net, name: &'static str, port: u16) -> Option<LocalServer> 
     Some(LocalServer { name, base_url, models })
 }
 
-/// The ids in a list of models; `None` for whatever else a port may answer.
+/// The ids in a list of models; `None` for any other answer.
 fn model_ids(body: &[u8]) -> Option<Vec<String>> {
     #[derive(Deserialize)]
     struct List {

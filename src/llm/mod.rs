@@ -1,12 +1,13 @@
 //! Models: the network and the script, behind one trait.
 //!
 //! Bytes become events (`sse`), events a reply (`wire`, `assemble`), words an error (`errors`), a conversation a
-//! request (`request`): all pure. Only `openai` and `reply` talk to anybody. What is public of the former is so for
+//! request (`request`): all pure. Only `openai` and `reply` talk to anybody. The public modules are public for
 //! benches/inside/.
 
 mod arguments;
 pub mod sse;
 mod wire;
+mod stated;
 mod errors;
 pub mod assemble;
 pub mod request;
@@ -30,11 +31,12 @@ use crate::contract::{ChatModel, Embedder, ModelInfo, WindowSource};
 use crate::net::Net;
 
 pub use local::{LocalServer, probe_local};
+pub use stated::Stated;
 
-/// Tokens that a model is taken to hold when nobody says.
+/// The window of a model, in tokens, if nothing says how large it is.
 const ASSUMED_WINDOW: u64 = 128_000;
 
-/// Why a configured model cannot be used. Nothing was sent yet.
+/// The reason why a configured model cannot be used. Nothing was sent yet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
     /// The model's file is wrong.
@@ -48,7 +50,7 @@ impl ConnectError {
     }
 }
 
-/// What models share.
+/// Services that all models share.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
     pub net: Arc<Net>,
@@ -56,10 +58,10 @@ pub struct Surroundings {
     pub user_id: String,
 }
 
-/// Makes a configured model ready to be asked. Sends nothing.
+/// Prepares a configured model for requests. Sends nothing.
 ///
 /// # Errors
-/// What in the configuration keeps it from being asked.
+/// A mistake in the model's configuration.
 pub fn connect(config: &ModelConfig, around: &Surroundings) -> Result<Arc<dyn ChatModel>, ConnectError> {
     Ok(match config.provider {
         Provider::Openai => {
@@ -76,10 +78,10 @@ pub fn connect(config: &ModelConfig, around: &Surroundings) -> Result<Arc<dyn Ch
     })
 }
 
-/// Makes `id`, another model of the same server, ready to turn texts into vectors. Sends nothing.
+/// Prepares `id`, another model of the same server, to turn texts into vectors. Sends nothing.
 ///
 /// # Errors
-/// What in the configuration keeps it from being asked; a script has no vectors.
+/// A mistake in the model's configuration, or a script, which has no vectors.
 pub fn embedder(config: &ModelConfig, id: &str, around: &Surroundings) -> Result<Arc<dyn Embedder>, ConnectError> {
     if config.provider == Provider::Scripted {
         return Err(ConnectError::wrong(&config.name, "provider", "a script makes no embeddings"));
@@ -88,7 +90,7 @@ pub fn embedder(config: &ModelConfig, id: &str, around: &Surroundings) -> Result
     Ok(Arc::new(embeddings::Embeddings::new(server, id.to_owned())))
 }
 
-/// What the file declares, what the catalogue knows, what is assumed: in this order.
+/// Facts about a model: those that its file declares, else those of the catalogue, else what is assumed.
 fn info(config: &ModelConfig, id: &str) -> ModelInfo {
     let scripted = config.provider == Provider::Scripted;
     let is_open = config.context_window.is_none() || config.prices.is_none() || config.max_output_tokens.is_none();

@@ -1,6 +1,6 @@
-//! Any server of the OpenAI chat-completions protocol. The one door to async-openai: its configuration makes the
-//! address and the headers, its types the fields of a request. Bodies are read by our own decoder, since real servers
-//! send what typed chunks refuse.
+//! Any server of the OpenAI chat-completions protocol. The one door to async-openai, whose configuration makes the
+//! address and the headers, and whose types make the fields of a request. Bodies are read by our own decoder, since
+//! typed chunks refuse much of what real servers send.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use async_openai::types::chat::{
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Response, Url};
+use reqwest::{Client, Response, Url};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
@@ -22,9 +22,10 @@ use super::errors::{self, Said};
 use super::reply::HttpReply;
 use super::request::{self, Body};
 use super::unconfigured::no_model;
-use crate::config::{ModelConfig, Secret, Timeouts, format_duration};
+use crate::config::{ModelConfig, Timeouts, format_duration};
 use crate::contract::{ChatModel, ModelError, ModelErrorKind, ModelInfo, ReplyStream, Request, ToolChoice};
-use crate::net::{self, Net};
+use crate::net::{self, Net, SendError};
+use crate::secrets::Secret;
 
 /// A model behind a server.
 pub(super) struct OpenAi {
@@ -34,18 +35,18 @@ pub(super) struct OpenAi {
     config: ModelConfig,
 }
 
-/// Where requests go, and how its failures are told.
+/// The address of a server, and its failures in our words.
 pub(super) struct Endpoint {
     url: Url,
     headers: HeaderMap,
     model: String,
-    /// What is never shown, even when a server repeats it.
+    /// Texts that are never shown, even if a server repeats them.
     secrets: Vec<String>,
     pub timeouts: Timeouts,
 }
 
 impl OpenAi {
-    /// Checks what can be checked without a request; connects to nothing.
+    /// Checks the configuration; connects to nothing.
     pub fn new(config: &ModelConfig, info: ModelInfo, net: Arc<Net>) -> Result<Self, ConnectError> {
         let wrong = |key: &str, why: String| ConnectError::wrong(&config.name, key, why);
         let key = config.api_key.as_ref().map(|key| key.reveal().trim()).unwrap_or_default();
@@ -60,7 +61,7 @@ impl OpenAi {
         }
         let (base, query) = base.split_once('?').unwrap_or((base, ""));
         let base = base.trim_end_matches('/').trim_end_matches("/chat/completions");
-        // The crate would take what is not set from the variables of OpenAI, and send it to whatever host this is.
+        // Unset fields would be filled from the variables of OpenAI, and sent to whatever host this is.
         let openai = OpenAIConfig::new().with_api_key(key).with_org_id("").with_project_id("").with_api_base(base);
         let mut headers = openai.headers();
         if key.is_empty() {
@@ -110,7 +111,9 @@ impl OpenAi {
             head: self.head(request, !tools.is_empty()),
             tools,
             strict: can.strict_tools,
-            messages: request.messages,
+            system: request.system,
+            items: request.items,
+            aside: request.aside,
             vision: can.vision,
             breakpoints: can.cache_breakpoints,
             tail,
@@ -118,7 +121,7 @@ impl OpenAi {
         }
     }
 
-    /// The fields that stay the same for a whole session. Nothing stands here that the model file does not declare.
+    /// The fields that stay the same for a whole session, and only those that the model file declares.
     fn head(&self, request: &Request<'_>, has_tools: bool) -> Map<String, Value> {
         let can = self.config.capabilities;
         let mut head = Map::new();
@@ -166,24 +169,25 @@ impl OpenAi {
         Ok(Box::new(HttpReply::new(stream, assembly, Arc::clone(endpoint), body, asked)))
     }
 
-    /// Sends a body and waits for a response that is a success.
+    /// Sends a body and waits for a successful response.
     async fn respond(&self, url: &Url, body: Bytes) -> Result<Response, ModelError> {
         let endpoint = &self.endpoint;
-        let client = self
-            .net
-            .client(url, endpoint.timeouts.connect)
-            .map_err(|error| endpoint.error(ModelErrorKind::BadRequest, error.to_string()))?;
-        let sending = client.post(url.clone()).headers(endpoint.headers.clone()).body(body).send();
+        let request =
+            |client: &Client| client.post(url.clone()).headers(endpoint.headers.clone()).body(body.clone());
+        let sending = self.net.send(url, endpoint.timeouts.connect, request);
         let first_byte = endpoint.timeouts.first_byte;
         let response = match tokio::time::timeout(first_byte, sending).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(endpoint.unreachable(&error)),
+            Ok(Err(SendError::Http(error))) => return Err(endpoint.unreachable(&error)),
+            Ok(Err(SendError::Net(error))) => {
+                return Err(endpoint.error(ModelErrorKind::BadRequest, error.to_string()));
+            }
             Err(_) => return Err(endpoint.no_first_byte(first_byte)),
         };
         if response.status().is_success() { Ok(response) } else { Err(endpoint.refusal(response).await) }
     }
 
-    /// Asks another path of the same server for a whole body.
+    /// Sends a body to another path of the same server and reads the whole answer.
     pub(super) async fn post(&self, path: &str, body: Bytes) -> Result<Bytes, ModelError> {
         let mut url = self.endpoint.url.clone();
         let base = url.path().trim_end_matches("/chat/completions").to_owned();
@@ -208,7 +212,7 @@ impl ChatModel for OpenAi {
             return Box::pin(async { Err(no_model(&self.net, &self.info.id).await) });
         }
         let body = Bytes::from(self.body(&request).to_vec());
-        let assembly = Assembly::new(request::call_ids(request.messages));
+        let assembly = Assembly::new(request::call_ids(request.items));
         Box::pin(self.send(body, assembly))
     }
 
@@ -218,7 +222,7 @@ impl ChatModel for OpenAi {
 }
 
 impl Endpoint {
-    /// Only OpenAI itself asks for the newer name; what is compatible knows the older one.
+    /// The name of the field that limits a reply. Only OpenAI itself asks for the newer one.
     fn output_limit_field(&self) -> &'static str {
         let host = self.url.host_str().unwrap_or_default();
         let is_openai = ["api.openai.com", "openai.azure.com"].iter().any(|known| {
@@ -227,13 +231,13 @@ impl Endpoint {
         if is_openai { "max_completion_tokens" } else { "max_tokens" }
     }
 
-    /// A failure, in words that hold no secret.
+    /// A failure, with secrets blotted out.
     pub fn error(&self, kind: ModelErrorKind, words: impl Into<String>) -> ModelError {
         let message = errors::redact(words.into(), &self.secrets);
         ModelError { kind, status: None, message, model: self.model.clone(), retry_after: None }
     }
 
-    /// A failure in the server's words. `status` is that of the response, unless it was good.
+    /// A failure in the server's words. `status` is that of the response, if it was not a success.
     pub fn refused(&self, status: Option<u16>, said: Said) -> ModelError {
         let kind = errors::classify(status, &said);
         let words = if said.message.is_empty() { "the server gave no reason".to_owned() } else { said.message };
@@ -250,12 +254,12 @@ impl Endpoint {
         let (host, why) = (self.host(), net::causes(error));
         if why.contains("invalid peer certificate") {
             let hint = if why.contains("CaUsedAsEndEntity") {
-                "its certificate is that of an authority, which no server may present as its own: make one with \
-                 basicConstraints=CA:FALSE"
+                "Its certificate is that of an authority, which no server may present as its own. Make one with \
+                 basicConstraints=CA:FALSE."
             } else {
-                "SSL_CERT_FILE names the certificates to trust"
+                "Set SSL_CERT_FILE to a file with the certificates to trust."
             };
-            let words = format!("{host} cannot be trusted: {why}; {hint}");
+            let words = format!("{host} is not trusted: {why}. {hint}");
             return self.error(ModelErrorKind::BadRequest, words);
         }
         let words = if error.is_connect() && error.is_timeout() {
@@ -264,18 +268,18 @@ impl Endpoint {
         } else if error.is_connect() {
             format!("cannot connect to {host}: {why}")
         } else {
-            format!("the connection to {host} broke before an answer came: {why}")
+            format!("the connection to {host} broke before a response: {why}")
         };
         self.error(ModelErrorKind::Transient, words)
     }
 
-    /// What a response that is no success says.
+    /// The error in a response that is not a success.
     async fn refusal(&self, response: Response) -> ModelError {
         let status = response.status();
         let header = |name: &str| response.headers().get(name).and_then(|v| v.to_str().ok()).map(str::to_owned);
         let retry_after = errors::retry_after(&header, jiff::Timestamp::now());
         if let Some(target) = header("location").filter(|_| status.is_redirection()) {
-            let words = format!("the server redirects to {target}: set base_url to where it really is");
+            let words = format!("the server redirects to {target}. Set base_url to that address.");
             let error = self.error(ModelErrorKind::BadRequest, words);
             return ModelError { status: Some(status.as_u16()), ..error };
         }
@@ -293,7 +297,7 @@ impl Endpoint {
     }
 }
 
-/// The body of an error, as far as it is worth reading.
+/// The body of an error, up to a limit.
 async fn read_body(mut response: Response, patience: Duration) -> Vec<u8> {
     const MOST: usize = 256 * 1024;
     let mut body = Vec::new();
@@ -307,7 +311,7 @@ async fn read_body(mut response: Response, patience: Duration) -> Vec<u8> {
 }
 
 fn secrets<'a>(key: &str, headers: impl Iterator<Item = &'a Secret>) -> Vec<String> {
-    // Anything shorter would blot out ordinary words.
+    // A shorter one would blot out ordinary words.
     const SHORTEST: usize = 8;
     let values = headers.map(|value| value.reveal().trim());
     std::iter::once(key).chain(values).filter(|value| value.len() >= SHORTEST).map(str::to_owned).collect()

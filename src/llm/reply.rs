@@ -1,8 +1,8 @@
-//! A reply as it comes from a server: bytes polled from the body, decoded, given on as deltas.
+//! A reply as it comes from a server: bytes are polled from the body, decoded and passed on as deltas.
 //!
-//! While bytes are ready they are read; text is given on when none are, or when enough of it has gathered, so that
-//! what arrives together is seen together. The timer is armed only while there is really nothing to do. A reply that
-//! has ended is read to the end of its body, within bounds, so that the connection can serve the next request.
+//! Bytes are read while they are ready. Text is passed on when none are ready or when enough of it has gathered, so
+//! that text that arrives together is seen together. The timer is armed only while there is nothing to read. A reply
+//! that has ended is read to the end of its body, within bounds, so that the connection can serve the next request.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -23,13 +23,13 @@ use crate::config::{Timeouts, format_duration};
 use crate::contract::{Delta, ModelError, ModelErrorKind, ReplyStream};
 use crate::{net, tokens};
 
-/// Text is given on at this size, however much more is ready.
+/// Text of this size is passed on even if more is ready.
 const LARGEST_DELTA: usize = 64 * 1024;
-/// The largest body that is kept in order to find out what it is.
+/// The largest body that is kept to find out what it is.
 const LARGEST_WHOLE: usize = 32 * 1024 * 1024;
-/// After `finish_reason`: how long the account (usage, `[DONE]`) is waited for.
+/// How long to wait for usage and `[DONE]` after `finish_reason`.
 const GRACE: Duration = Duration::from_secs(2);
-/// After `[DONE]`: how long, and over how many bytes, the end of the body is waited for.
+/// How long, and over how many bytes, to wait for the end of the body after `[DONE]`.
 const DRAIN: Duration = Duration::from_millis(250);
 const DRAIN_BYTES: usize = 64 * 1024;
 
@@ -42,22 +42,22 @@ pub(super) struct HttpReply {
     decoder: Decoder,
     assembly: Assembly,
     failure: Option<ModelError>,
-    /// What came before the first event: all there is, when no event comes.
+    /// The bytes before the first event, which are the whole body if no event comes.
     unread: Vec<u8>,
     saw_event: bool,
     received: usize,
     drained: usize,
     endpoint: Arc<Endpoint>,
-    /// The request: what its tokens are estimated from when nobody reports them.
+    /// The request, from which its tokens are estimated if the server does not report them.
     request: Bytes,
     patience: Patience,
-    /// The task was woken once more to see whether more is ready.
+    /// Whether the task was woken once more to see if more is ready.
     looked_again: bool,
     let_go: bool,
 }
 
 impl HttpReply {
-    /// `asked` is when the request was sent.
+    /// Reads the reply to a request that was sent at `asked`.
     pub fn new(body: Body, assembly: Assembly, endpoint: Arc<Endpoint>, request: Bytes, asked: Instant) -> Self {
         let patience = Patience { first_byte: asked + endpoint.timeouts.first_byte, ..Patience::default() };
         Self {
@@ -153,7 +153,7 @@ impl HttpReply {
         }
     }
 
-    /// The body has ended as a body should. Whether the reply has is another question.
+    /// Handles the end of the body, which may come before the end of the reply.
     fn ended(&mut self) {
         let (assembly, saw_event) = (&mut self.assembly, &mut self.saw_event);
         let mut broken = None;
@@ -172,7 +172,7 @@ impl HttpReply {
         }
     }
 
-    /// No event came: a whole reply, an error, or something that is neither.
+    /// Reads a body without events: a whole reply, an error, or neither.
     fn judge_whole(&mut self) {
         let body = std::mem::take(&mut self.unread);
         match self.assembly.whole(&body) {
@@ -182,13 +182,13 @@ impl HttpReply {
                 let text = String::from_utf8_lossy(&body);
                 let said = Said::read(&text).message;
                 if errors::looks_like_html(&text) {
-                    let hint = "is base_url right, with its version path?";
-                    self.fail(ModelErrorKind::BadRequest, format!("the server answered with {said}: {hint}"));
+                    let hint = "Check base_url and its version path.";
+                    self.fail(ModelErrorKind::BadRequest, format!("the server answered with {said}. {hint}"));
                 } else if said.is_empty() {
-                    self.fail(ModelErrorKind::Incomplete, "the server answered with nothing");
+                    self.fail(ModelErrorKind::Incomplete, "the server's answer is empty");
                 } else {
                     let said = crate::text::one_line(&said, 200);
-                    self.fail(ModelErrorKind::Incomplete, format!("the server's answer is no reply: {said}"));
+                    self.fail(ModelErrorKind::Incomplete, format!("the server's answer is not a reply: {said}"));
                 }
             }
         }
@@ -196,7 +196,7 @@ impl HttpReply {
 
     fn broke_off(&mut self, error: &reqwest::Error) {
         self.body = None;
-        // What broke after the reply had ended is no loss.
+        // Nothing is lost if the connection breaks after the reply has ended.
         if !self.assembly.is_finished() {
             let after = self.received;
             let why = net::causes(error);
@@ -220,7 +220,7 @@ impl HttpReply {
             self.failure = Some(self.endpoint.no_first_byte(first_byte));
         } else if !self.assembly.is_finished() {
             let idle = format_duration(idle);
-            self.fail(ModelErrorKind::Incomplete, format!("nothing came for {idle} (timeouts.idle)"));
+            self.fail(ModelErrorKind::Incomplete, format!("the server sent nothing for {idle} (timeouts.idle)"));
         }
         Poll::Ready(())
     }
@@ -257,7 +257,7 @@ impl ReplyStream for HttpReply {
     }
 }
 
-/// How long a wait may last.
+/// The limit of a wait.
 #[derive(Clone, Copy)]
 enum Limit {
     /// Until the time by which the first byte is due.
@@ -266,7 +266,7 @@ enum Limit {
     Silence(Duration),
 }
 
-/// One timer for all waits of a reply: moved when it fires too early, not with each read.
+/// One timer for all waits of a reply. It is moved when it fires too early, not with each read.
 struct Patience {
     first_byte: Instant,
     waiting_since: Option<Instant>,
@@ -280,7 +280,7 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// Something came.
+    /// Starts the wait anew, as something came.
     fn rest(&mut self) {
         self.waiting_since = None;
     }

@@ -1,9 +1,9 @@
-//! What a script replies next, and with which words. Pure: the place in a script is found by going through the
+//! Chooses the next reply of a script and renders it. Pure: the place in a script is found by going through the
 //! conversation again, so that a resumed session, an undone turn or a second process goes on where the conversation
 //! stands.
 //!
 //! Replies are given in order, each once. One whose `when` does not hold is passed over and stays available. An error
-//! leaves no message behind: which errors were given since the last message is what the caller remembers.
+//! leaves no message behind, so the caller remembers which errors were given since the last message.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::ConnectError;
 use crate::config::{ScriptCondition, ScriptReply};
 use crate::contract::{CallRecord, Request};
-use crate::message::Message;
+use crate::message::Item;
 use crate::template::{self, Template, TemplateError, Undefined};
 
 /// A script whose templates are compiled.
@@ -46,7 +46,7 @@ enum Tree {
     Map(Vec<(String, Tree)>),
 }
 
-/// What the templates of a script can read.
+/// The variables of the templates of a script.
 #[derive(Serialize)]
 struct Context<'a> {
     task: &'a str,
@@ -92,25 +92,32 @@ impl Script {
 
     /// The reply that the conversation has come to, by its place in the script. `errors` are the places of the errors
     /// that were given since the last message of the model.
-    pub fn next(&self, messages: &[Message], results: &[CallRecord], errors: &[usize]) -> Option<(usize, &Reply)> {
-        let tools = messages.iter().filter(|message| matches!(message, Message::Tool(_))).count();
+    pub fn next(&self, request: &Request<'_>, errors: &[usize]) -> Option<(usize, &Reply)> {
+        let calls = |item: &Item| item.as_step().map_or(0, |step| step.calls().count());
+        let answers: usize = request.items.iter().map(calls).sum();
+        let results = request.results;
         // The records are those of this run: the last of the conversation.
         let mut records =
-            std::iter::repeat_n(None, tools.saturating_sub(results.len())).chain(results.iter().map(Some));
+            std::iter::repeat_n(None, answers.saturating_sub(results.len())).chain(results.iter().map(Some));
         let mut scene = Scene::default();
         let mut used = vec![false; self.replies.len()];
-        for message in messages {
-            match message {
-                Message::System { .. } => {}
+        for item in request.items {
+            match item {
                 // A turn begins: no call of it has returned.
-                Message::User { content, .. } => scene = Scene { user: content, ..Scene::default() },
-                Message::Tool(answer) => {
-                    scene.tool = &answer.name;
-                    scene.observation = &answer.content;
-                    scene.record = records.next().flatten();
+                Item::Said(said) => scene = Scene { user: &said.text, ..Scene::default() },
+                Item::Summary(summary) => scene = Scene { user: &summary.text, ..Scene::default() },
+                Item::Step(step) => {
+                    self.pass(&mut used, &scene);
+                    for call in step.calls() {
+                        scene.tool = &call.request.name;
+                        scene.observation = call.answer.as_ref().map_or("", |answer| &answer.content);
+                        scene.record = records.next().flatten();
+                    }
                 }
-                Message::Assistant(_) => self.pass(&mut used, &scene),
             }
+        }
+        if let Some(user) = request.aside {
+            scene = Scene { user, ..Scene::default() };
         }
         for &given in errors {
             used[given] = !self.replies[given].config.repeat;
@@ -141,7 +148,7 @@ impl Reply {
     /// A sentence that names the reply and what is wrong with its template.
     pub fn render(&self, request: &Request<'_>, user_id: &str) -> Result<Words, String> {
         let context = template::value(&Context {
-            task: last_user_text(request.messages),
+            task: last_user_text(request),
             results: request.results,
             session: Session { id: request.session_id, user_id },
         });
@@ -206,7 +213,7 @@ impl Tree {
     }
 }
 
-/// What conditions look at.
+/// The values that conditions look at.
 #[derive(Default)]
 struct Scene<'a> {
     user: &'a str,
@@ -223,16 +230,20 @@ impl Scene<'_> {
             && result_contains.as_ref().is_none_or(|text| self.result_contains(text))
     }
 
-    /// In what the model read, or in the data behind it, as compact JSON.
+    /// Whether a text is in what the model read or in the data behind it, as compact JSON.
     fn result_contains(&self, text: &str) -> bool {
         self.observation.contains(text)
             || self.record.is_some_and(|record| record.result.to_string().contains(text))
     }
 }
 
-fn last_user_text(messages: &[Message]) -> &str {
-    let users = messages.iter().rev().filter(|message| matches!(message, Message::User { .. }));
-    users.map(Message::content).next().unwrap_or_default()
+fn last_user_text<'a>(request: &Request<'a>) -> &'a str {
+    let said = |item: &'a Item| match item {
+        Item::Said(said) => Some(said.text.as_str()),
+        Item::Summary(summary) => Some(summary.text.as_str()),
+        Item::Step(_) => None,
+    };
+    request.aside.or_else(|| request.items.iter().rev().find_map(said)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -240,8 +251,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::contract::ToolChoice;
-    use crate::message::{AssistantMessage, CallStatus, ToolMessage};
+    use crate::message::{Answer, Call, CallStatus, Part, Said, Step, ToolCall};
     use crate::yaml;
 
     fn script(text: &str) -> Script {
@@ -249,19 +259,20 @@ mod tests {
         Script::compile("m", &replies).expect("templates")
     }
 
-    /// `u:text`, `a` (the model answered), `t:tool=observation`.
-    fn conversation(lines: &[&str]) -> Vec<Message> {
-        let message = |line: &&str| match line.split_once(':') {
-            Some(("u", content)) => Message::user(content),
+    /// `u:text`, `a` (the model answered), `t:tool=observation` (with a call, which returned).
+    fn conversation(lines: &[&str]) -> Vec<Item> {
+        let item = |line: &&str| match line.split_once(':') {
+            Some(("u", text)) => Item::Said(Said::by_person(text)),
             Some((_, answer)) => {
                 let (name, content) = answer.split_once('=').expect("tool=observation");
-                let (call_id, status) = ("c".to_owned(), CallStatus::Ok);
-                let (name, content) = (name.to_owned(), content.to_owned());
-                Message::Tool(ToolMessage { call_id, name, content, status, images: Vec::new() })
+                let request = ToolCall { id: "c".to_owned(), name: name.to_owned(), arguments: String::new() };
+                let answer = Some(Answer::of_text(content, CallStatus::Ok));
+                let parts = vec![Part::Call(Call { request, opaque: None, answer })];
+                Item::Step(Step { parts, ..Step::default() })
             }
-            None => Message::Assistant(AssistantMessage::default()),
+            None => Item::Step(Step::default()),
         };
-        lines.iter().map(message).collect()
+        lines.iter().map(item).collect()
     }
 
     #[test]
@@ -281,19 +292,19 @@ mod tests {
             (&["u:x"][..], &[][..], Some(1)),
             (&["u:x"], &[1], Some(2)),
             (&["u:hello"], &[], Some(0)),
-            (&["u:x", "a", "t:list_dir=empty"], &[], Some(3)),
-            (&["u:x", "a", "t:list_dir=a b"], &[], Some(4)),
-            // What was passed over stays available.
-            (&["u:x", "a", "t:list_dir=a b", "a", "u:hello"], &[], Some(0)),
-            (&["u:x", "a", "t:list_dir=a b", "a", "u:again"], &[], Some(5)),
-            (&["u:x", "a", "t:list_dir=a b", "a", "u:again", "a", "u:again"], &[], Some(5)),
-            (&["u:x", "a", "t:list_dir=a b", "a", "u:y"], &[], Some(6)),
-            (&["u:x", "a", "t:list_dir=a b", "a", "u:y", "a", "u:z"], &[], None),
+            (&["u:x", "t:list_dir=empty"], &[], Some(3)),
+            (&["u:x", "t:list_dir=a b"], &[], Some(4)),
+            // Skipped entries stay available.
+            (&["u:x", "t:list_dir=a b", "a", "u:hello"], &[], Some(0)),
+            (&["u:x", "t:list_dir=a b", "a", "u:again"], &[], Some(5)),
+            (&["u:x", "t:list_dir=a b", "a", "u:again", "a", "u:again"], &[], Some(5)),
+            (&["u:x", "t:list_dir=a b", "a", "u:y"], &[], Some(6)),
+            (&["u:x", "t:list_dir=a b", "a", "u:y", "a", "u:z"], &[], None),
             // An interrupted turn: conditions on results hold within a turn.
-            (&["u:x", "a", "t:list_dir=a b", "u:y"], &[], Some(6)),
+            (&["u:x", "t:list_dir=a b", "u:y"], &[], Some(6)),
         ] {
-            let messages = conversation(conversation_so_far);
-            let at = script.next(&messages, &[], errors).map(|(at, _)| at);
+            let items = conversation(conversation_so_far);
+            let at = script.next(&Request::of(&items, "s"), errors).map(|(at, _)| at);
             assert_eq!(at, next, "{conversation_so_far:?}");
         }
     }
@@ -316,15 +327,8 @@ mod tests {
             result: json!({"entries": [{"name": "a"}, {"name": "b"}]}),
             observation: String::new(),
         }];
-        let request = Request {
-            messages: &messages,
-            tools: &[],
-            tool_choice: ToolChoice::Auto,
-            schema: None,
-            session_id: "s",
-            results: &results,
-        };
-        let (_, reply) = script.next(&messages, &results, &[]).expect("a reply");
+        let request = Request { results: &results, ..Request::of(&messages, "s") };
+        let (_, reply) = script.next(&request, &[]).expect("a reply");
         let words = reply.render(&request, "ann").expect("templates");
         assert_eq!(words.text, "ann: {{ 7 * 7 }}: 2 in list_dir");
         assert_eq!(

@@ -19,7 +19,7 @@ use crate::config::{ModelConfig, ScriptError};
 use crate::contract::{
     ChatModel, Delta, ModelError, ModelErrorKind, ModelInfo, ReplyEnd, ReplyStream, Request, ToolChoice,
 };
-use crate::message::{FinishReason, Message, ToolCall, Usage};
+use crate::message::{FinishReason, ToolCall, Usage};
 use crate::tokens;
 
 const CALLS_LEFT_OUT: &str = "(script) The next reply only calls tools, and this request allows none.";
@@ -33,7 +33,7 @@ pub(super) struct Scripted {
     errors: Mutex<GivenErrors>,
 }
 
-/// The errors given since the last message of the model: all that the conversation does not tell.
+/// The errors given since the last message of the model, which the conversation does not hold.
 #[derive(Default)]
 struct GivenErrors {
     session: String,
@@ -53,14 +53,14 @@ impl Scripted {
     }
 
     fn reply(&self, request: &Request<'_>) -> Result<ScriptedReply, ModelError> {
-        let replies_before = request.messages.iter().filter(|m| matches!(m, Message::Assistant(_))).count();
+        let replies_before = request.items.iter().filter(|item| item.as_step().is_some()).count();
         let mut errors = self.errors.lock().expect("no holder of the errors panics");
         if errors.replies_before != replies_before || errors.session != request.session_id {
             *errors = GivenErrors { session: request.session_id.to_owned(), replies_before, given: Vec::new() };
         }
         let (at, reply) = self
             .script
-            .next(request.messages, request.results, &errors.given)
+            .next(request, &errors.given)
             .ok_or_else(|| self.error(None, "the script has no further reply"))?;
         let mut words = reply.render(request, &self.user_id).map_err(|words| self.error(None, &words))?;
         let failure = reply.config.error.as_ref().map(|error| self.scripted_error(error));
@@ -82,7 +82,7 @@ impl Scripted {
     }
 
     fn perform(&self, request: &Request<'_>, words: Words, chunk_size: usize) -> (VecDeque<Delta>, ReplyEnd) {
-        let used = request::call_ids(request.messages);
+        let used = request::call_ids(request.items);
         let mut ids = (used.len() + 1..).map(|n| format!("call_{n}")).filter(|id| !used.contains(id));
         let reasoning_tokens = tokens::estimate(&words.reasoning);
         let written: u64 =
@@ -112,7 +112,9 @@ impl Scripted {
             head: head.into_iter().collect(),
             tools: request.tools,
             strict: false,
-            messages: request.messages,
+            system: request.system,
+            items: request.items,
+            aside: request.aside,
             vision: self.info.capabilities.vision,
             breakpoints: false,
             tail: Map::new(),
@@ -120,7 +122,7 @@ impl Scripted {
         }
     }
 
-    /// The error that a server with this status and these words would have been.
+    /// The error of a server that answers with this status and these words.
     fn scripted_error(&self, error: &ScriptError) -> ModelError {
         let said = Said { message: error.message.clone(), ..Said::default() };
         let kind = errors::classify(error.status, &said);
@@ -183,12 +185,12 @@ fn chunks(text: &str, size: usize) -> impl Iterator<Item = String> {
 mod tests {
     use super::*;
     use crate::llm::{Surroundings, connect};
-    use crate::message::AssistantMessage;
+    use crate::message::{Call, Item, Part, Said as SaidText, Step};
     use crate::yaml;
 
-    /// What asking gives, a line per piece.
-    async fn ask(model: &dyn ChatModel, messages: &[Message], tool_choice: ToolChoice) -> String {
-        let request = Request { messages, tools: &[], tool_choice, schema: None, session_id: "s", results: &[] };
+    /// The pieces of a reply, one per line.
+    async fn ask(model: &dyn ChatModel, items: &[Item], tool_choice: ToolChoice) -> String {
+        let request = Request { tool_choice, ..Request::of(items, "s") };
         let mut reply = match model.ask(request).await {
             Ok(reply) => reply,
             Err(error) => return format!("{:?} {error}", error.kind),
@@ -226,12 +228,13 @@ script:
         .expect("a model");
         let model = connect(&config, &Surroundings::default()).expect("a script");
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        let user = || Message::user("x");
+        let user = || Item::Said(SaidText::by_person("x"));
         let answered = |calls: &[&str]| {
-            let call =
-                |id: &&str| ToolCall { id: (*id).to_owned(), name: "f".to_owned(), arguments: String::new() };
-            let tool_calls = calls.iter().map(call).collect();
-            Message::Assistant(AssistantMessage { tool_calls, ..AssistantMessage::default() })
+            let call = |id: &&str| {
+                let request = ToolCall { id: (*id).to_owned(), name: "f".to_owned(), arguments: String::new() };
+                Part::Call(Call { request, opaque: None, answer: None })
+            };
+            Item::Step(Step { parts: calls.iter().map(call).collect(), ..Step::default() })
         };
         let one = [user()];
         let two = [user(), answered(&["call_2"]), user()];
@@ -240,7 +243,7 @@ script:
             (&one[..], ToolChoice::Auto, "RateLimit m: HTTP 429: slow down"),
             (&one, ToolChoice::Auto, "half an|Transient m: broken"),
             (&one, ToolChoice::Auto, "(hm)|hél|lo|Stop []"),
-            // The place is in the conversation: the same again until something was added.
+            // The conversation is the place in the script: the same reply comes until something is added.
             (&one, ToolChoice::Auto, "(hm)|hél|lo|Stop []"),
             (&two, ToolChoice::Auto, r#"f…|g…|ToolCalls ["call_3", "call_4"]"#),
             (

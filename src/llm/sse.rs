@@ -1,39 +1,39 @@
-//! Server-sent events: bytes in, events out. Pure and incremental: however the bytes are cut, the same events come.
+//! Server-sent events: bytes in, events out. Pure and incremental: the same events come however the bytes are cut.
 //!
 //! More forgiving than the standard where servers are: a last event without its blank line is still an event, and a
 //! byte order mark is skipped. Invalid UTF-8 is left for whoever reads the data to judge.
 
-/// The longest line or event that is read, in bytes: more is a broken server, not a reply.
+/// The longest line or event that is read, in bytes. Anything longer is a broken server, not a reply.
 const LONGEST: usize = 16 * 1024 * 1024;
 
-/// One event. A comment is none.
+/// One event. Comments are not events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// `event:`, empty where it was not given.
+    /// The value of `event:`, empty if there is none.
     pub name: &'a [u8],
     /// The lines of `data:`, joined by line feeds.
     pub data: &'a [u8],
 }
 
-/// A line or an event that is longer than any reply.
+/// The error of a line or an event that is longer than any reply.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TooLong;
 
-/// What is known so far of a stream of events.
+/// The state of a stream of events.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// The line that has begun but not ended.
+    /// The line that has begun and not ended.
     line: Vec<u8>,
     name: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
     past_first_line: bool,
-    /// The last byte was a carriage return: a line feed now belongs to it.
+    /// The last byte was a carriage return, so a line feed that follows belongs to it.
     after_cr: bool,
 }
 
 impl Decoder {
-    /// Reads what came and hands every event that it completes to `on_event`, which says whether to go on.
+    /// Reads bytes and hands every event that they complete to `on_event`, which says whether to go on.
     pub fn feed(&mut self, mut bytes: &[u8], mut on_event: impl FnMut(Event<'_>) -> bool) -> Result<(), TooLong> {
         if self.after_cr && !bytes.is_empty() {
             self.after_cr = false;
@@ -67,7 +67,7 @@ impl Decoder {
         if self.line.len() > LONGEST || self.data.len() > LONGEST { Err(TooLong) } else { Ok(()) }
     }
 
-    /// Nothing more comes: a last line or event that was not closed counts.
+    /// Ends the stream. A last line or event that was not closed counts.
     pub fn finish(&mut self, mut on_event: impl FnMut(Event<'_>) -> bool) {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() || self.read_line(&line, &mut on_event) {

@@ -20,7 +20,7 @@ use super::reply::HttpReply;
 use super::{Surroundings, connect, info};
 use crate::config::ModelConfig;
 use crate::contract::{ChatModel, Delta, ModelError, ReplyStream, Request, ToolChoice};
-use crate::message::Message;
+use crate::message::{Item, Said};
 use crate::yaml;
 
 const EXPECTED: &str = "\n=== reads as\n";
@@ -79,7 +79,7 @@ fn wire_cases() -> Vec<(String, String, String)> {
     cases
 }
 
-/// What a body reads as, cut into pieces of `size` bytes.
+/// Reads a body that is cut into pieces of `size` bytes, and shows the result.
 fn read_body(body: &[u8], size: usize) -> String {
     let model = openai("http://127.0.0.1:1/v1");
     let assembly = Assembly::new(["used".to_owned()].into());
@@ -150,7 +150,7 @@ struct Server {
     thread: JoinHandle<Vec<Vec<String>>>,
 }
 
-/// What a connection does: answers with bytes, one entry a request.
+/// The bytes that a connection answers with, one entry a request.
 type Connection = &'static [&'static str];
 
 impl Server {
@@ -245,7 +245,7 @@ fn failures_of_a_connection() {
         (
             "a redirect is not followed",
             &["HTTP/1.1 307 Over There\r\nlocation: https://example.com/\r\ncontent-length: 0\r\n\r\n"],
-            "error BadRequest Some(307): the server redirects to https://example.com/: set base_url to where it really is",
+            "error BadRequest Some(307): the server redirects to https://example.com/. Set base_url to that address.",
         ),
         (
             "no first byte",
@@ -262,7 +262,7 @@ fn failures_of_a_connection() {
             &[
                 "HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\nHANG",
             ],
-            "text \"a\"\nerror Incomplete None: nothing came for 100ms (timeouts.idle)",
+            "text \"a\"\nerror Incomplete None: the server sent nothing for 100ms (timeouts.idle)",
         ),
         (
             "broken in the middle",
@@ -346,7 +346,7 @@ fn a_model_with_neither_key_nor_server_is_not_configured() {
 
 #[test]
 fn only_what_is_declared_is_sent() {
-    let hello = [Message::user("hello")];
+    let hello = [Item::Said(Said::by_person("hello"))];
     let schema = serde_json::json!({"type": "object"});
     for (yaml, body) in [
         (
@@ -385,12 +385,12 @@ fn openai(base: &str) -> OpenAi {
     OpenAi::new(&config, info(&config, "m"), Arc::default()).expect("a model")
 }
 
-fn request(messages: &[Message]) -> Request<'_> {
-    Request { messages, tools: &[], tool_choice: ToolChoice::Auto, schema: None, session_id: "s", results: &[] }
+fn request(items: &[Item]) -> Request<'_> {
+    Request { tool_choice: ToolChoice::Auto, ..Request::of(items, "s") }
 }
 
 async fn ask(model: &OpenAi) -> Result<(Vec<Delta>, Result<Delta, ModelError>), ModelError> {
-    let hello = [Message::user("hello")];
+    let hello = [Item::Said(Said::by_person("hello"))];
     let mut reply = model.ask(request(&hello)).await?;
     Ok(read_all(reply.as_mut()).await)
 }

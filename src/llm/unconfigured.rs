@@ -1,10 +1,10 @@
-//! What somebody is told who has configured no model: what to do, and which servers on this machine answer.
+//! The error for somebody who has configured no model: the next step, and the servers that answer on this machine.
 
 use super::local::{LocalServer, probe_local};
 use crate::contract::{ModelError, ModelErrorKind};
 use crate::net::Net;
 
-/// The error of a model that has neither a key nor a server that needs none.
+/// The error of a model that has neither a key nor a server that works without one.
 pub(super) async fn no_model(net: &Net, id: &str) -> ModelError {
     ModelError {
         kind: ModelErrorKind::Authentication,
@@ -15,10 +15,12 @@ pub(super) async fn no_model(net: &Net, id: &str) -> ModelError {
     }
 }
 
-/// What to do, in three lines.
+/// The next step, in three lines.
 fn advice(servers: &[LocalServer]) -> String {
     let local = match servers {
-        [] => "set OPENAI_BASE_URL to it (none answers on the usual ports of this machine)".to_owned(),
+        [] => {
+            "set OPENAI_BASE_URL to its address (no server answers on the usual ports of this machine)".to_owned()
+        }
         found => {
             let found: Vec<String> = found
                 .iter()
@@ -33,7 +35,7 @@ fn advice(servers: &[LocalServer]) -> String {
     format!(
         "no model is configured. For OpenAI: set OPENAI_API_KEY (AGENT_MODEL names another model than gpt-5-mini)\n\
          For a server of your own: {local}\n\
-         To try it with neither: agent run -m demo \"Show me around\""
+         To try it without either: agent run -m demo \"Show me around\""
     )
 }
 

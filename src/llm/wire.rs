@@ -1,5 +1,5 @@
-//! What a server sends, as leniently as it can be read: everything is optional, nothing that is not used is looked at,
-//! and text is borrowed from the bytes that came.
+//! The chunks and bodies that servers send, read leniently: every field is optional, unused fields are skipped, and
+//! text is borrowed from the bytes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -28,7 +28,7 @@ pub(super) struct Choice<'a> {
     pub index: Number,
     #[serde(borrow, default)]
     pub delta: Option<Piece<'a>>,
-    /// Where a delta stands in a whole reply.
+    /// The same in a whole reply.
     #[serde(borrow, default)]
     pub message: Option<Box<Piece<'a>>>,
     #[serde(borrow, default)]
@@ -51,7 +51,7 @@ pub(super) struct Piece<'a> {
     pub refusal: Text<'a>,
     #[serde(borrow, default)]
     pub tool_calls: Option<Vec<CallPiece<'a>>>,
-    /// What calls were before they were tools.
+    /// The older form of a call.
     #[serde(borrow, default)]
     pub function_call: Option<Box<Function<'a>>>,
 }
@@ -74,7 +74,7 @@ pub(super) struct Function<'a> {
     pub arguments: Text<'a>,
 }
 
-/// A text, or whatever stands where a text is expected.
+/// A text, or another value where a text is expected.
 #[derive(Debug, Default)]
 pub(super) enum Text<'a> {
     #[default]
@@ -104,7 +104,7 @@ impl Text<'_> {
     }
 }
 
-/// A count that may be written as an integer, as a float, as a string, or not at all.
+/// A count written as an integer, a float or a string, or missing.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Number(pub Option<u64>);
 
@@ -174,8 +174,8 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-/// JSON whose strings hold halves of a surrogate pair, as servers write that cut text between UTF-16 units, with a
-/// replacement character for each half. `None` when there is none.
+/// Replaces halves of surrogate pairs in the strings of a JSON text, which servers write that cut text between UTF-16
+/// units, by replacement characters. `None` if there are none.
 pub(super) fn without_lone_surrogates(json: &[u8]) -> Option<Vec<u8>> {
     const ESCAPE: usize = 6;
     let unit = |at: usize| {
@@ -227,7 +227,7 @@ pub(super) fn content_parts(content: &Value) -> (String, String) {
     (text, reasoning)
 }
 
-/// What a server says a reply cost; `None` where it says nothing that can be used.
+/// The usage that a server reports; `None` if it reports nothing that can be used.
 pub(super) fn usage(raw: &RawValue) -> Option<Usage> {
     let usage: Value = serde_json::from_str(raw.get()).ok()?;
     let at = |path: &[&str]| path.iter().try_fold(&usage, |value, key| value.get(key)).and_then(number);
@@ -257,7 +257,7 @@ pub(super) fn usage(raw: &RawValue) -> Option<Usage> {
         .unwrap_or(0),
         estimated: false,
     };
-    // All zero is how some servers say that they did not count.
+    // Some servers report zeros when they did not count.
     (usage.total() > 0).then_some(usage)
 }
 

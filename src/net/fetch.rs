@@ -23,7 +23,7 @@ pub struct FetchRules<'a> {
     pub connect_timeout: Duration,
 }
 
-/// What came.
+/// A fetched page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
     /// Where it came from in the end.

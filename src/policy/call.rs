@@ -1,6 +1,6 @@
-//! What the policy knows of a call. Looking it up is done here, once; judging it is pure.
+//! The facts of a call that the policy judges. They are looked up here, once; judging is pure.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::contract::{Effect, Permission};
 use crate::workspace::Workspace;
@@ -14,14 +14,14 @@ use super::target::{Place, Target};
 pub struct Call<'a> {
     pub tool: &'a str,
     pub permission: Permission,
-    /// Whoever configured the tool wants to be asked every time.
+    /// The tool is configured to ask every time.
     pub requires_confirmation: bool,
     pub effects: &'a [Effect],
-    /// What it returns may come from the network.
+    /// Whether its result may come from the network.
     pub has_network: bool,
     pub reads: Vec<Target>,
     pub writes: Vec<Target>,
-    /// What it hands to the shell.
+    /// The line that it hands to the shell.
     pub line: Option<Line>,
 }
 
@@ -29,7 +29,7 @@ pub struct Call<'a> {
 #[derive(Debug, Clone)]
 pub struct Line {
     pub(super) script: Script,
-    /// Of each simple command, whether it is proven to only read inside the workspace.
+    /// For each simple command, whether it is proven to only read inside the workspace.
     pub(super) proven: Vec<bool>,
     /// It runs in the workspace.
     pub(super) is_inside: bool,
@@ -37,24 +37,24 @@ pub struct Line {
     pub(super) files: Vec<(Option<Target>, Opens)>,
     /// Words that may name paths, and whether their command is proven to only read.
     pub(super) named: Vec<(Target, bool)>,
-    /// It runs neither in the workspace nor in what the person installed.
+    /// It runs neither in the workspace nor in a directory that the person installed.
     starts_outside: bool,
-    /// It speaks of the home directory, which is only known when it runs.
+    /// It mentions the home directory, which is only known when it runs.
     names_home: bool,
-    /// The command is not the model's own: it wrote the arguments alone.
+    /// The command is not the model's own: the model wrote only the arguments.
     pub(super) configured: Option<Configured>,
 }
 
-/// The call of a tool whose command stands in the configuration.
+/// The call of a tool whose command the configuration defines.
 #[derive(Debug, Clone)]
 pub struct Configured {
-    /// What the model wrote: the same arguments make the same command.
+    /// The arguments as the model wrote them: the same arguments make the same command.
     pub arguments: String,
     /// The command that they make, for a person.
     pub shown: String,
 }
 
-/// What a redirection does with its file.
+/// The use that a redirection makes of its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opens {
     ToRead,
@@ -62,8 +62,8 @@ pub(super) enum Opens {
 }
 
 impl Line {
-    /// Reads a line and looks up what it names. `readable` are the directories outside the workspace whose content the
-    /// person installed.
+    /// Parses a line and looks up the paths it names. `readable` are the directories outside the workspace whose
+    /// content the person installed.
     #[must_use]
     pub fn new(
         invocation: Invocation<'_>,
@@ -73,11 +73,11 @@ impl Line {
     ) -> Self {
         let script = shell::read(invocation.command);
         let proof = prove(&script, invocation, workspace);
-        // After a `cd` that was not followed, a relative path could be anywhere.
+        // After a `cd` that was not followed, a relative path could lead anywhere.
         let moves = |command: &&Simple| matches!(command.program(), Some("cd" | "pushd" | "popd" | "chdir"));
         let moving = script.all().iter().filter(|command| moves(command)).count();
         let is_lost = moving > usize::from(proof.enters);
-        let find = |given: &str| Target::find(workspace, &proof.dir, given, readable);
+        let find = |given: &str| Target::find(workspace, &proof.dir, Path::new(given), readable);
         let files = script.all_files().into_iter().map(|file| {
             let target = file.target.text().filter(|path| !is_lost || path.starts_with('/')).map(find);
             (target, if file.writes { Opens::ToWrite } else { Opens::ToRead })
@@ -85,12 +85,12 @@ impl Line {
         let files = files.collect();
         let named = named(&script, &proof.reads, &find);
         let is_inside = invocation.dir.starts_with(workspace.root());
-        let starts_outside = !Target::find(workspace, invocation.dir, ".", readable).is_free_to_read();
+        let starts_outside = !Target::find(workspace, invocation.dir, Path::new("."), readable).is_free_to_read();
         let names_home = ["~", "$HOME", "${HOME"].iter().any(|name| invocation.command.contains(name));
         Self { files, named, is_inside, starts_outside, names_home, configured, proven: proof.reads, script }
     }
 
-    /// Whether it names something outside the workspace that it could read. Devices hold no text of anybody's.
+    /// Whether it names something outside the workspace that it could read. Devices hold nobody's text.
     pub(super) fn reaches_outside(&self) -> bool {
         let opened = self.files.iter().filter(|(_, opens)| *opens == Opens::ToRead);
         let opened = opened.filter_map(|(target, _)| target.as_ref());
@@ -107,7 +107,7 @@ impl Line {
     }
 }
 
-/// What the words of the commands could name: themselves, or what stands after a `=` in them.
+/// The paths that the words of commands could name: a word itself, or its part after a `=`.
 fn named(script: &Script, proven: &[bool], find: &dyn Fn(&str) -> Target) -> Vec<(Target, bool)> {
     let mut named = Vec::new();
     for (at, command) in script.commands.iter().enumerate() {
@@ -122,7 +122,7 @@ fn named(script: &Script, proven: &[bool], find: &dyn Fn(&str) -> Target) -> Vec
         words.sort_unstable();
         words.dedup();
         let targets: Vec<Target> = words.into_iter().map(find).collect();
-        // What reads whole trees reads the one it is in where it is given none.
+        // A search without a path reads the current directory.
         if matches!(command.program(), Some("grep" | "rg")) && !targets.iter().any(|target| target.is_dir) {
             named.push((find("."), is_proven));
         }
@@ -134,5 +134,5 @@ fn named(script: &Script, proven: &[bool], find: &dyn Fn(&str) -> Target) -> Vec
 /// The paths of a call, looked up from the workspace.
 #[must_use]
 pub fn targets(workspace: &Workspace, given: &[&str], readable: &[PathBuf]) -> Vec<Target> {
-    given.iter().map(|given| Target::find(workspace, workspace.root(), given, readable)).collect()
+    given.iter().map(|given| Target::named(workspace, given, readable)).collect()
 }

@@ -1,8 +1,9 @@
-//! Each file of `tests/policy_cases/` is a case: what is called, under which mode and rules, and what becomes of it.
+//! Each file of `tests/policy_cases/` is a case: a call, the mode and rules, and the expected verdict.
 //!
-//! `expect` is `run`, `ask` or `deny`; `why` is a part of the reason; `always` is what a person may allow for the rest
-//! of the session (`none` where nothing is offered). Without a `tool` it is `run_command` with `command`; others get
-//! `path`; what one that stands in the configuration makes of its arguments is in `makes`. The workspace of every case is the one that [`workspace`] builds.
+//! `expect` is `run`, `ask` or `deny`; `why` is a part of the reason; `always` is the grant offered to the person
+//! (`none` where nothing is offered). Without a `tool` the call is `run_command` with `command`; other tools get
+//! `path`; `makes` holds the command that a configured tool makes of its arguments. The workspace of every case is
+//! built by [`workspace`].
 
 use std::fs;
 use std::path::Path;
@@ -32,7 +33,7 @@ struct Case {
     mode: ApprovalMode,
     #[serde(default)]
     rules: Vec<PermissionRule>,
-    /// What of the outside has entered the conversation.
+    /// The external source that has entered the conversation, if any.
     #[serde(default)]
     taint: Option<String>,
     expect: String,

@@ -1,9 +1,9 @@
-//! Whether a command line is known to only read, so that it may run without asking.
+//! Proves that a command line only reads, so that it may run without asking.
 //!
-//! A proof, not a guess: the line must be made of words that every shell takes as they are, joined by `|`, `&&`, `||`
-//! and `;` at most, and send its output nowhere but on; each program must be in the table, with flags that are in the
-//! table, and come from a directory outside the workspace; each path must resolve inside the workspace. Whatever is
-//! not understood is not proven.
+//! This is a proof, not a guess: the words must be ones that every shell takes literally, joined by `|`, `&&`,
+//! `||` and `;` at most, with no redirection of output to a file; each program and its flags must be in the table,
+//! and the program must be in a directory outside the workspace; each path must resolve inside the workspace.
+//! Anything not understood is not proven.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -25,9 +25,9 @@ pub struct Invocation<'a> {
     pub env: &'a [(String, String)],
 }
 
-/// What is proven of a command line.
+/// Facts that are proven about a command line.
 pub(super) struct Proof {
-    /// Of each simple command of the line, whether it only reads, and only inside the workspace.
+    /// For each simple command, whether it only reads, and only inside the workspace.
     pub reads: Vec<bool>,
     /// Where all but a leading `cd` run.
     pub dir: PathBuf,
@@ -43,7 +43,7 @@ pub fn only_reads(invocation: Invocation<'_>, workspace: &Workspace) -> bool {
     script.files.is_empty() && prove(&script, invocation, workspace).reads.iter().all(|reads| *reads)
 }
 
-/// What can be proven of the commands of a line that was read.
+/// Proves what it can of the commands of a parsed line.
 pub(super) fn prove(script: &Script, invocation: Invocation<'_>, workspace: &Workspace) -> Proof {
     let place = |dir| Place { dir, search_path: variable(invocation.env, "PATH"), workspace };
     let nothing = || Proof {
@@ -77,7 +77,7 @@ pub(super) fn prove(script: &Script, invocation: Invocation<'_>, workspace: &Wor
     Proof { reads, dir: dir.to_path_buf(), enters: entered.is_some() }
 }
 
-/// Whether no shell would do anything to the words of this line but cut them apart.
+/// Whether every shell would only split this line into words.
 fn is_read_alike(line: &str) -> bool {
     let mut chars = line.trim_matches([' ', '\t', '\n']).chars();
     while let Some(c) = chars.next() {
@@ -94,7 +94,7 @@ fn is_read_alike(line: &str) -> bool {
     true
 }
 
-/// Whether what follows in the line may mean something else than it seems to.
+/// Whether the command may change the meaning of the rest of the line.
 fn changes_the_shell(command: &Simple) -> bool {
     const CHANGING: [&str; 27] = [
         "cd", "pushd", "popd", ".", "source", "export", "set", "unset", "alias", "unalias", "eval", "exec",
@@ -104,8 +104,8 @@ fn changes_the_shell(command: &Simple) -> bool {
     command.program().is_none_or(|name| CHANGING.contains(&name))
 }
 
-/// Whether a variable makes a known program load something that is not there for sure, or that this session could
-/// have written.
+/// Whether a variable makes a known program load something from a relative path, or from the workspace, where this
+/// session could have written it.
 fn is_steered(env: &[(String, String)], workspace: &Workspace) -> bool {
     const STEERING: [&str; 6] = [
         "LD_PRELOAD",
@@ -115,7 +115,7 @@ fn is_steered(env: &[(String, String)], workspace: &Workspace) -> bool {
         "DYLD_LIBRARY_PATH",
         "RIPGREP_CONFIG_PATH",
     ];
-    let is_doubtful = |path: &str| !path.starts_with('/') || workspace.resolve(path).inside;
+    let is_doubtful = |path: &str| !path.starts_with('/') || workspace.resolve_path(Path::new(path)).inside;
     env.iter().any(|(name, value)| {
         let steers = STEERING.contains(&name.as_str()) && !value.is_empty();
         name == "BASH_ENV"
@@ -145,7 +145,7 @@ impl Program {
     fn accepts(&self, words: &[String], place: &Place<'_>) -> bool {
         match self.operands {
             PathsThenTests => accepts_find(words, place),
-            // Nothing that `echo` gets is a flag to be afraid of.
+            // No argument of `echo` is a dangerous flag.
             Words if self.name == "echo" => true,
             _ => self.operands_of(words).is_some_and(|operands| self.accepts_operands(&operands, place)),
         }
@@ -170,7 +170,7 @@ impl Program {
         }
     }
 
-    /// Takes the flags out; `None` when one of them is not known to be harmless.
+    /// The operands without the flags; `None` when a flag is not known to be harmless.
     fn operands_of<'a>(&self, words: &'a [String]) -> Option<Given<'a>> {
         let mut given = Given::default();
         let mut words = words.iter().map(String::as_str);
@@ -228,17 +228,17 @@ impl Program {
     }
 }
 
-/// What a command was given besides flags.
+/// The operands of a command.
 #[derive(Default)]
 struct Given<'a> {
     words: Vec<&'a str>,
     /// Letters of the flags.
     flags: String,
-    /// A flag gave the pattern, or says that there is none.
+    /// A flag gives the pattern, or makes it unnecessary.
     has_pattern: bool,
 }
 
-/// `5p`, `1,20p`, `$p`: the one kind of script that is told from those that write or run.
+/// `5p`, `1,20p`, `$p`: the only scripts that are distinguished from those that write or run.
 fn only_prints_lines(script: &str) -> bool {
     let address = |text: &str| text == "$" || (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()));
     script.strip_suffix('p').is_some_and(|range| match range.split_once(',') {
@@ -262,22 +262,22 @@ fn accepts_find(words: &[String], place: &Place<'_>) -> bool {
 }
 
 impl Place<'_> {
-    /// Where `cd DIR` leads, if that is certain and inside the workspace.
+    /// The target of `cd DIR`, if it is certain and inside the workspace.
     fn entered(&self, cd: &Simple, env: &[(String, String)]) -> Option<PathBuf> {
         let [_, dir] = cd.argv.as_slice() else { return None };
         let dir = dir.text().filter(|dir| !dir.is_empty() && !dir.starts_with('-') && !cd.assigns)?;
         let is_searched = !variable(env, "CDPATH").is_empty() && !dir.starts_with(['/', '.']);
-        let target = self.workspace.resolve(&self.dir.join(dir).to_string_lossy());
+        let target = self.workspace.resolve_path(&self.dir.join(dir));
         (!is_searched && target.inside && target.path.is_dir()).then_some(target.path)
     }
 
-    /// Whether a path that the command names lies in the workspace, links followed. `-` is its input.
+    /// Whether a path in the command lies in the workspace, with links resolved. `-` is the input.
     fn is_inside(&self, path: &str) -> bool {
-        path == "-" || self.workspace.resolve(&self.dir.join(path).to_string_lossy()).inside
+        path == "-" || self.workspace.resolve_path(&self.dir.join(path)).inside
     }
 
-    /// Whether the shell would find the program, and find it outside the workspace, where this session does not
-    /// write without asking.
+    /// Whether the shell would find the program outside the workspace, where this session cannot write without
+    /// asking.
     fn finds_outside(&self, name: &str) -> bool {
         for dir in self.search_path.split(':') {
             let dir = Path::new(dir);
@@ -286,7 +286,7 @@ impl Place<'_> {
             }
             let program = dir.join(name);
             if program.is_file() {
-                let target = self.workspace.resolve(&program.to_string_lossy());
+                let target = self.workspace.resolve_path(&program);
                 return !target.inside && !dir.starts_with(self.workspace.root());
             }
         }

@@ -1,6 +1,7 @@
-//! What a person may allow for the rest of a session: as narrow as it can be said, and never more than was shown.
+//! Grants: the calls that a person allows for the rest of a session, as narrow as possible and never more than was
+//! shown.
 //!
-//! A grant is derived from a call, and the same derivation of a later call must give nothing that was not granted.
+//! A grant is derived from a call. A later call is covered if everything derived from it was granted.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -11,7 +12,7 @@ use super::call::{Call, Configured, Line};
 use super::shell::Simple;
 use super::target::Target;
 
-/// What would be allowed from here on.
+/// The calls that a person allows from here on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant(Vec<Item>);
 
@@ -29,14 +30,14 @@ enum Item {
     Call { tool: String, arguments: String, shown: String },
 }
 
-/// Programs whose first word says what they do: the words after it may vary.
+/// Programs whose first word names the action: the words after it may vary.
 const WITH_SUBCOMMANDS: [&str; 11] =
     ["cargo", "go", "npm", "pnpm", "yarn", "bun", "uv", "pip", "dotnet", "git", "rustup"];
 
-/// A subcommand that takes the name of what it runs.
+/// The subcommand whose operand names the script to run.
 const RUN: &str = "run";
 
-/// What is longer than this cannot be read at a glance.
+/// A longer line cannot be read at a glance.
 const LONGEST: usize = 200;
 
 impl Grants {
@@ -51,7 +52,7 @@ impl Grants {
     }
 }
 
-/// What "always" would mean for this call; `None` where nothing narrow can be said.
+/// The grant that "always" would give for this call; `None` if there is no narrow one.
 pub(super) fn offer(call: &Call<'_>) -> Option<Grant> {
     let items = match &call.line {
         Some(line) => of_line(call.tool, line)?,

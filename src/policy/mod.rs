@@ -1,10 +1,11 @@
-//! What may run without asking: pure judgements over a call, what its tool declares, and the rules of the
-//! configuration.
+//! Decides which calls may run without asking: pure judgements over a call, the declarations of its tool, and the
+//! rules of the configuration.
 //!
-//! Reading inside the workspace runs. What writes or executes asks, unless the mode or a rule says otherwise. Rules
-//! beat modes: deny wins, then ask, then allow. A call outside of what is freed is asked about, never silently allowed;
-//! and what cannot be told before it runs is never taken for harmless. Once content from outside has entered the
-//! conversation, what writes or uses the network asks, whatever else would free it.
+//! Calls that read inside the workspace run. Calls that write or execute ask, unless the mode or a rule says
+//! otherwise. Rules beat modes: deny wins, then ask, then allow. A call outside of the permitted scope asks and is
+//! never silently allowed; a call whose effects are unknown before it runs is never considered harmless. Once
+//! outside content has entered the conversation, calls that write or use the network ask, even if something else
+//! would permit them.
 
 mod call;
 mod command;
@@ -31,7 +32,7 @@ pub use rules::Rules;
 pub use taint::brings_in;
 pub use target::{Place, Target};
 
-/// What may happen to a call.
+/// The decision on a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// It runs.
@@ -39,23 +40,23 @@ pub enum Verdict {
     /// A person decides.
     Ask {
         why: String,
-        /// What they may allow for the rest of the session, where that can be said in a narrow way.
+        /// The grant they may give for the rest of the session, if there is a narrow one.
         always: Option<Grant>,
     },
     /// It does not run; the text says why, for the model.
     Deny { why: String, grounds: Grounds },
 }
 
-/// What a judgement rests on.
+/// The ground of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grounds {
-    /// The mode, and what the call is.
+    /// The mode, together with the properties of the call.
     Mode,
     /// A rule of the configuration.
     Rule,
 }
 
-/// Judges one call. `taint` is what of the outside has entered the conversation, as [`brings_in`] said it.
+/// Judges one call. `taint` is the outside source in the conversation, as returned by [`brings_in`].
 #[must_use]
 pub fn judge(mode: ApprovalMode, rules: &Rules, call: &Call<'_>, taint: Option<&str>) -> Verdict {
     let could_do_harm = call.permission > Permission::Read || call.effects.contains(&Effect::Network);

@@ -1,15 +1,15 @@
-//! What a rule's `path` and `command` are held against.
+//! Patterns for a rule's `path` and `command`.
 
 use crate::text::Glob;
 
 use super::shell::Arg;
 use super::target::Target;
 
-/// How surely something is what a rule means.
+/// How certainly something matches a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Match {
     No,
-    /// That is only known when it runs.
+    /// It may match; that is only known when it runs.
     Possible,
     Yes,
 }
@@ -30,7 +30,7 @@ impl CommandPattern {
         Ok(Self { words: words.iter().map(|word| Glob::word(word)).collect::<Result<_, _>>()?, is_open })
     }
 
-    /// `by_name`: a program that is named by its path counts as the program of that name.
+    /// `by_name`: a program given by its path counts as the program of that name.
     pub fn matches(&self, argv: &[Arg], by_name: bool) -> Match {
         for (at, pattern) in self.words.iter().enumerate() {
             match argv.get(at) {
@@ -53,7 +53,7 @@ impl CommandPattern {
         }
     }
 
-    /// Whether the word at this place is spelled out.
+    /// Whether the pattern spells out the word at this position.
     pub fn spells(&self, at: usize) -> bool {
         self.words.get(at).is_some_and(|word| !word.as_str().contains(['*', '?', '[', '{', '\\']))
     }
@@ -63,7 +63,7 @@ impl CommandPattern {
 #[derive(Debug, Clone)]
 pub(super) struct PathPattern {
     glob: Glob,
-    /// The directories that it begins with.
+    /// The fixed directories at its beginning.
     fixed: Vec<String>,
 }
 
@@ -74,7 +74,7 @@ impl PathPattern {
         Ok(Self { glob: Glob::path(pattern)?, fixed: fixed.map(str::to_owned).collect() })
     }
 
-    /// A directory is possibly meant where something in it could be.
+    /// A directory matches possibly where something in it could.
     pub fn matches(&self, target: &Target) -> Match {
         if self.glob.matches(&target.path) {
             return Match::Yes;

@@ -1,7 +1,7 @@
-//! The programs that only read, with the flags that keep it so: a table, for `command` to prove with. What runs others
-//! or obeys files of the workspace (git, find -exec, sed scripts, awk) is not in it.
+//! A table of the programs that only read, with the flags that keep it so, for the proofs in `command`. Programs
+//! that run others or obey files of the workspace (git, find -exec, sed scripts, awk) are not in it.
 
-/// A program that only reads, as long as it gets nothing but these flags.
+/// A program that only reads, as long as it gets only these flags.
 pub(super) struct Program {
     pub name: &'static str,
     /// Single letters that take no value.
@@ -110,8 +110,8 @@ pub(super) const PROGRAMS: &[Program] = &[
 
 pub(super) const BUILT_IN: [&str; 4] = ["pwd", "echo", "true", "false"];
 
-/// Tests of `find`: those that end with `=` here take the next word. What runs, deletes or writes is not among them,
-/// nor is what follows links.
+/// Tests of `find`: those that end with `=` here take the next word. Excludes tests that run, delete or write, and
+/// those that follow links.
 pub(super) const FIND_TESTS: &str = "\
     -name= -iname= -path= -ipath= -type= -maxdepth= -mindepth= -size= -mtime= -mmin= -ctime= -atime= -perm= \
     -user= -regex= -iregex= -empty -executable -readable -writable -not -a -and -o -or -prune -print -print0 \

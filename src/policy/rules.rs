@@ -1,8 +1,8 @@
 //! The rules of the configuration: deny wins, then ask, then allow.
 //!
-//! Denying and asking look for anything that a rule means, or could mean; allowing wants every part of the call to be
-//! meant. What a line redirects is judged as the `read_file` or `write_file` of its target, and the command that a
-//! configured tool makes as one of `run_command`.
+//! Deny and ask apply to anything that a rule matches or could match; allow requires every part of the call to
+//! match. A redirection is judged as the `read_file` or `write_file` of its target, and the command that a
+//! configured tool makes as a `run_command`.
 
 use crate::config::{ApprovalMode, PermissionRule, RuleEffect};
 use crate::text::Glob;
@@ -12,10 +12,10 @@ use super::pattern::{CommandPattern, Match, PathPattern};
 use super::shell::Simple;
 use super::target::Target;
 
-/// The tool whose rules over commands hold for the commands of all tools.
+/// The tool whose rules for commands apply to the commands of all tools.
 const COMMANDS: &str = "run_command";
 
-/// All rules that hold.
+/// All rules in force.
 #[derive(Debug, Clone, Default)]
 pub struct Rules(Vec<Rule>);
 
@@ -35,18 +35,18 @@ enum Scope {
     Command(CommandPattern),
 }
 
-/// What the rules that deny and ask say of a call.
+/// The answer of the rules that deny and ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Objection {
     Denied(String),
     Asked(String),
-    /// It could be what a rule denies or asks about.
+    /// A deny or ask rule may match.
     Doubtful(String),
 }
 
 impl Rules {
     /// # Errors
-    /// What is wrong with a rule, which the configuration reports with its place.
+    /// A mistake in a rule, which the configuration reports with its place.
     pub fn new(rules: &[PermissionRule]) -> Result<Self, String> {
         rules.iter().map(Rule::new).collect::<Result<_, _>>().map(Self)
     }
@@ -91,7 +91,7 @@ impl Rules {
         }
         line.is_inside
             && line.script.doubt().is_none()
-            // Whoever configured a tool said whether it only reads.
+            // The configuration of a tool says whether it only reads.
             && line.commands().all(|(command, is_proven)| {
                 (is_proven && line.configured.is_none()) || self.frees(tool, command)
             })
@@ -134,7 +134,8 @@ impl Rules {
         }
     }
 
-    /// What decides later what runs is never covered by a rule, and what lies outside only by one that names it.
+    /// Whether the rule covers a path. No rule covers a file that decides later what runs, and a path outside is
+    /// covered only by a rule that names it.
     fn covers(&self, tool: &str, target: &Target, opens: Opens) -> bool {
         if opens == Opens::ToWrite && target.is_protected {
             return false;
@@ -150,7 +151,8 @@ impl Rules {
         self.0.iter().filter(move |rule| rule.effect == RuleEffect::Allow && rule.tool.matches(tool))
     }
 
-    /// What is allowed of commands is allowed of those that a tool makes.
+    /// The rules that allow `run_command` and so also the commands of this tool, without those that name this
+    /// tool.
     fn allowing_commands(&self, tool: &str) -> impl Iterator<Item = &Rule> {
         self.allowing(COMMANDS).filter(move |rule| !rule.tool.matches(tool))
     }
@@ -196,8 +198,8 @@ impl Rule {
         }
     }
 
-    /// A path in a line: what a redirection opens is certain; what a program does with a word of it is certain only
-    /// where the program is known.
+    /// Matches a path in a line. The file of a redirection is certain; a path among a program's words is certain
+    /// only where the program is known.
     fn matches_line(&self, pattern: &PathPattern, line: &Line, is_meant: bool) -> Match {
         let opened = line.files.iter().filter(|(_, opens)| is_meant || self.tool.matches(opens.tool()));
         let opened = opened.map(|(target, _)| match target {
@@ -207,7 +209,7 @@ impl Rule {
         let (reads, writes) = (self.tool.matches("read_file"), self.tool.matches("write_file"));
         let named = line.named.iter().map(|(target, is_proven)| match pattern.matches(target) {
             Match::No => Match::No,
-            // Naming a directory is not reaching into it, but where whole trees are read.
+            // Naming a directory does not read its content, except where whole trees are read.
             Match::Possible if !is_proven => Match::No,
             found if is_meant || (reads && *is_proven) => found,
             _ if !is_proven && (reads || writes) => Match::Possible,
@@ -218,7 +220,7 @@ impl Rule {
 }
 
 impl Opens {
-    /// The tool that does the same.
+    /// The tool with the same effect.
     pub(super) fn tool(self) -> &'static str {
         match self {
             Self::ToRead => "read_file",

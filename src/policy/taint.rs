@@ -1,7 +1,8 @@
-//! What of the outside world a call brings into the conversation.
+//! Taint: the external sources that results introduce into the conversation.
 //!
-//! Outside is what neither the workspace nor the person nor what they installed says: it may have been written to
-//! direct the model. What a command reads by itself is only known as far as its words tell.
+//! Outside content comes neither from the workspace nor from the person nor from what they installed: it may have
+//! been written to direct the model. The files and addresses that a command reads are known only as far as its
+//! words show.
 
 use crate::contract::{Effect, Permission};
 use crate::text;
@@ -9,11 +10,11 @@ use crate::text;
 use super::call::Call;
 use super::target::Place;
 
-/// The longest that a source is told, in characters.
+/// The longest shown source, in characters.
 const LONGEST: usize = 80;
 
-/// What comes in with the result of this call, as the beginning of a sentence (`content from https://…`); `None` where
-/// nothing does. `subject` is what the call is about ([`crate::contract::Tool::subject`]).
+/// The external source that the result of this call introduces, if any, as the beginning of a sentence (`content from
+/// https://…`). `subject` is what the call is about ([`crate::contract::Tool::subject`]).
 #[must_use]
 pub fn brings_in(call: &Call<'_>, subject: &str) -> Option<String> {
     let subject = text::one_line(subject, LONGEST);

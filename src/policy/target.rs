@@ -1,8 +1,9 @@
-//! The paths that a call touches, as the operating system will see them: links followed, and what the policy wants to
-//! know of each.
+//! The paths that a call touches, as the operating system will see them: with links resolved, and with the facts
+//! that the policy needs.
 
 use std::path::{Path, PathBuf};
 
+use crate::file_name;
 use crate::workspace::Workspace;
 
 /// A path that is read or written.
@@ -10,7 +11,8 @@ use crate::workspace::Workspace;
 pub struct Target {
     /// As it was written.
     pub given: String,
-    /// Links followed; relative to the workspace where it lies inside, else absolute.
+    /// Links followed; relative to the workspace where it lies inside, else absolute. For patterns: never quoted, and
+    /// bytes that are not UTF-8 are U+FFFD.
     pub path: String,
     pub place: Place,
     /// A write to it decides what runs or what is allowed later (`.git/`, `.agent/`).
@@ -43,16 +45,24 @@ impl Target {
         self.place != Place::Outside
     }
 
-    /// Looks a path up, told from `dir`.
+    /// Looks up a path as a model writes it.
     #[must_use]
-    pub fn find(workspace: &Workspace, dir: &Path, given: &str, readable: &[PathBuf]) -> Self {
+    pub fn named(workspace: &Workspace, given: &str, readable: &[PathBuf]) -> Self {
+        let path = file_name::read(given);
+        // The person reads this path: an unnecessary escape would obscure it.
+        let given = file_name::written(&path).into_owned();
+        Self { given, ..Self::find(workspace, workspace.root(), &path, readable) }
+    }
+
+    /// Looks up a path relative to `dir`.
+    #[must_use]
+    pub fn find(workspace: &Workspace, dir: &Path, given: &Path, readable: &[PathBuf]) -> Self {
         let from = dir.join(given);
-        let from = from.to_string_lossy();
-        let resolved = workspace.resolve(&from);
+        let resolved = workspace.resolve_path(&from);
         let lies_in = |dir: &PathBuf| dir.canonicalize().is_ok_and(|dir| resolved.path.starts_with(dir));
         Self {
-            given: given.to_owned(),
-            path: workspace.display(&resolved.path),
+            given: given.to_string_lossy().into_owned(),
+            path: workspace.relative(&resolved.path).to_string_lossy().into_owned(),
             place: match resolved.inside {
                 true => Place::Inside,
                 false if readable.iter().any(lies_in) => Place::Readable,

@@ -1,10 +1,10 @@
-//! A tool's result as the model reads it: which parts of it (the format), written down how (the encoding, one file
+//! A tool's result as the model reads it: the selected parts (the format), in a notation (the encoding, one file
 //! each).
 //!
-//! Every result opens with the same bytes for the same tool, so that a provider's prefix cache can reuse them, and
-//! nothing that changes from run to run (time, id, duration) is part of it, outside of `detailed`. What came from
-//! outside is marked as untrusted within the encoding, so that the whole stays parseable. Telemetry and metadata
-//! have no way in: [`View`] has no place for them.
+//! The results of a tool all begin with the same bytes, so that a provider's prefix cache can reuse them, and
+//! values that change from run to run (time, id, duration) appear only in `detailed`. Content from outside is
+//! marked as untrusted within the encoding, so that the whole stays parseable. Telemetry and metadata cannot get
+//! in: [`View`] has no place for them.
 
 mod compact;
 mod csv;
@@ -23,22 +23,22 @@ use crate::output::{Encoding, ResponseFormat, ToolOutput};
 pub use data::fit;
 pub use neutral::{neutralise, restore};
 
-/// Who is speaking, and whether what it says directs the model.
+/// The tool, and whether its result directs the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Source<'a> {
     pub tool: &'a str,
-    /// Instructions that the person installed (skills) or said; anything else is data.
+    /// Instructions that the person installed (skills) or said; everything else is data.
     pub trusted: bool,
 }
 
-/// What changes from call to call; only `detailed` shows it.
+/// The values that change from call to call; only `detailed` shows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Occasion<'a> {
     pub call_id: &'a str,
     pub duration_ms: u64,
 }
 
-/// What of a result is written down: names and values, in order.
+/// The parts of a result that are written: names and values, in order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View<'a> {
     pub source: Source<'a>,
@@ -52,7 +52,8 @@ pub enum Field {
     Data(Value),
 }
 
-/// Chooses the parts of a result. `most` is the bytes that its data may have; an array is cut to its first items.
+/// Selects the parts of a result. `most` is the bytes that its data may have; an array is cut to its first items,
+/// with the output's handle for the rest.
 #[must_use]
 pub fn view<'a>(
     source: Source<'a>,
@@ -65,7 +66,7 @@ pub fn view<'a>(
     let text = |text: &str| Field::Text(text.to_owned());
     let content = ("content", Field::Text(marked(source, &output.observation)));
     let outcome = || ("status", text(word(status)));
-    let data = || ("result", Field::Data(fit(&output.result, most)));
+    let data = || ("result", Field::Data(fit(&output.result, most, output.kept.as_ref())));
     let failed = status != CallStatus::Ok;
     let fields = match format {
         ResponseFormat::Concise | ResponseFormat::Raw if failed => vec![outcome(), content],
@@ -84,7 +85,18 @@ pub fn view<'a>(
     View { source, fields }
 }
 
-/// Writes a view down.
+/// The whole data of a result as text, if [`view`] shows only a part of it.
+#[must_use]
+pub fn left_out(status: CallStatus, output: &ToolOutput, format: ResponseFormat, most: usize) -> Option<String> {
+    let shown = match format {
+        ResponseFormat::Detailed => true,
+        ResponseFormat::Raw => status == CallStatus::Ok,
+        ResponseFormat::Concise | ResponseFormat::Standard => false,
+    };
+    (shown && !data::fits(&output.result, most)).then(|| format!("{:#}", output.result))
+}
+
+/// Writes a view in an encoding.
 #[must_use]
 pub fn encode(view: &View<'_>, encoding: Encoding) -> String {
     match encoding {
@@ -111,7 +123,7 @@ fn word(status: CallStatus) -> &'static str {
 }
 
 impl Field {
-    /// As one text; data as compact JSON.
+    /// The field as one text; data as compact JSON.
     fn as_text(&self) -> std::borrow::Cow<'_, str> {
         match self {
             Self::Text(text) => text.into(),
@@ -128,7 +140,7 @@ impl Field {
 }
 
 impl View<'_> {
-    /// The whole as one object: tool, mark, fields.
+    /// The view as one object: tool, mark, fields.
     fn as_object(&self) -> serde_json::Map<String, Value> {
         let mut object = serde_json::Map::new();
         object.insert("tool".to_owned(), self.source.tool.into());
@@ -205,7 +217,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a file holds, what is read back is what was written: nothing broke out of its field.
+        /// Whatever a file holds, reading back returns what was written: nothing breaks out of its field.
         #[test]
         fn data_formats_round_trip(content in "[\\PC\n\t\\\\|:\"'<>&\u{0}-\u{1f}]{0,60}") {
             let object = |text: &str| serde_json::from_str::<Value>(text).expect("one JSON object");
@@ -226,7 +238,7 @@ mod tests {
             prop_assert_eq!(xml.matches("</result>").count(), 1);
         }
 
-        /// The closing tag of the text encoding stands once, at the end.
+        /// The closing tag of the text encoding appears once, at the end.
         #[test]
         fn text_cannot_be_broken_out_of(content in "(</?result[ >]|<system>|x|\n|<\u{2060}/result>){0,8}") {
             let text = shown(&content, ResponseFormat::Concise, Encoding::Text, "c");

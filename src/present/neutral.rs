@@ -1,13 +1,13 @@
-//! Marks in data that a model could take for the frame around it: role markers, tags that look like ours.
+//! Neutralises marks in data that a model could mistake for the frame around it: role markers, tags like ours.
 //!
-//! A word joiner (U+2060, which shows nothing) is put behind the first character of such a mark, so that it is not the
-//! mark any more and still reads the same. It is reversible: file tools take it out again before they match or write.
+//! A word joiner (U+2060, which is invisible) is inserted after the first character of such a mark, which breaks
+//! the mark but looks the same. This is reversible: file tools remove it before they match or write.
 
 use std::borrow::Cow;
 
 const JOINER: char = '\u{2060}';
 
-/// What follows the first character of a mark. Letters match in either case.
+/// The rest of each mark, after its first character. Matching ignores case.
 const MARKS: [(char, &[&str]); 2] = [
     (
         '<',
@@ -40,7 +40,7 @@ const MARKS: [(char, &[&str]); 2] = [
             "/think>",
             "start_of_turn",
             "end_of_turn",
-            // A bar of full width.
+            // A full-width bar.
             "\u{ff5c}",
         ],
     ),
@@ -78,7 +78,7 @@ pub fn neutralise(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The text that [`neutralise`] was given.
+/// The text that was passed to [`neutralise`].
 #[must_use]
 pub fn restore(text: &str) -> Cow<'_, str> {
     if !text.contains(JOINER) {
@@ -96,8 +96,8 @@ pub fn restore(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether `opener` begins a mark that goes on with `rest`. Joiners in between count as nothing: a mark that was
-/// broken before is broken once more, so that taking one joiner out gives what there was.
+/// Whether `opener` and `rest` form a mark. Joiners in between are ignored: a mark that was broken already is
+/// broken once more, so that removing one joiner restores the original.
 fn is_mark(opener: char, rest: &str) -> bool {
     let Some((_, endings)) = MARKS.iter().find(|(mark, _)| *mark == opener) else { return false };
     let rest = rest.trim_start_matches(JOINER);

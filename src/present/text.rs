@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Field, View, csv};
 
-/// A content alone stands by itself; several fields get their names before them.
+/// A single content is written bare; several fields are preceded by their names.
 pub(super) fn encode(view: &View<'_>) -> String {
     let mark = if view.source.trusted { "" } else { " untrusted" };
     let mut out = format!("<result tool=\"{}\"{mark}>\n", view.source.tool);
@@ -30,7 +30,7 @@ pub(super) fn encode(view: &View<'_>) -> String {
     out + "</result>"
 }
 
-/// A table of uniform records as CSV, which is the smallest; anything else as compact JSON.
+/// A table of uniform records as CSV, the smallest form; anything else as compact JSON.
 fn tabular(data: &Value) -> String {
     csv::table(data).map_or_else(|| data.to_string(), |table| format!("(CSV)\n{table}"))
 }

@@ -1,18 +1,18 @@
-//! The process group of a child: everything it started that did not leave on purpose.
+//! The process group of a child: all its descendants that did not leave the group on purpose.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard};
 
 use tokio::process::Child;
 
-/// The groups of this process that live.
+/// The live groups of this process.
 static LIVE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 fn live() -> MutexGuard<'static, BTreeSet<i32>> {
     LIVE.lock().expect("no holder of the list panics")
 }
 
-/// Kills every group that lives, for a process that is about to exit without unwinding.
+/// Kills every live group, for a process that is about to exit without unwinding.
 pub fn kill_all() {
     live().iter().copied().for_each(kill);
 }
@@ -45,7 +45,7 @@ impl Group {
         Self { id }
     }
 
-    /// The number of the group.
+    /// The id of the group.
     pub fn id(&self) -> Option<i32> {
         self.id.map(nix::unistd::Pid::as_raw)
     }
@@ -64,7 +64,7 @@ impl Group {
         self.id.is_some_and(|id| nix::sys::signal::killpg(id, None).is_ok())
     }
 
-    /// Once the group is gone its number may be given to others: it is never signalled again.
+    /// Forgets the group: its id may be reused once it is gone, so it is never signalled again.
     pub fn forget(&mut self) {
         if let Some(id) = self.id.take() {
             live().remove(&id.as_raw());

@@ -1,9 +1,9 @@
-//! Child processes: started in a group of their own, watched, and killed with everything they started.
+//! Child processes: started in a group of their own, watched, and killed with all their descendants.
 //!
-//! This is the one place that spawns, inside the boundary of `sandbox` where one is asked for. A child never outlives its call: when the time is out the group gets SIGTERM
-//! and then SIGKILL; what the child left behind when it exited is ended too; and dropping the future, whatever the
-//! reason, kills the group before anything else happens. A process that moves itself into another session
-//! (`setsid`) leaves the group and escapes all of this.
+//! This is the one place that spawns, inside the boundary of `sandbox` where one is asked for. A child never
+//! outlives its call: at a timeout the group gets SIGTERM and then SIGKILL; processes left behind when the child
+//! exits are killed too; and dropping the future, for any reason, kills the group first. A process that moves to
+//! another session (`setsid`) leaves the group and escapes all of this.
 
 mod group;
 
@@ -30,16 +30,16 @@ pub use group::kill_all;
 /// The shell that runs command lines, and the flag before the line.
 pub const SHELL: [&str; 2] = if cfg!(unix) { ["/bin/sh", "-c"] } else { ["cmd", "/C"] };
 
-/// How long a group that was asked to end has for it.
+/// The time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long output is awaited once the child itself has exited: somebody else may hold its pipe for ever.
+/// How long output is awaited after the child has exited: another process may hold its pipe forever.
 const LINGER: Duration = Duration::from_millis(300);
-/// How often one looks in that time whether survivors are gone.
+/// How many times within that time survivors are checked.
 const LOOKS: u32 = 15;
-/// What the kernel holds of a pipe.
+/// The capacity of a pipe in the kernel.
 const READ_BYTES: usize = 64 * 1024;
 
-/// What to run. The child reads nothing and sees only `env`.
+/// A command to run. The child reads no input and sees only `env`.
 #[derive(Clone, Copy)]
 pub struct Launch<'a> {
     pub program: &'a str,
@@ -48,23 +48,23 @@ pub struct Launch<'a> {
     /// The whole environment of the child.
     pub env: &'a [(String, String)],
     pub patience: Patience<'a>,
-    /// The boundary around it; none where it was switched off, or where a person allowed it to run without.
+    /// The sandbox boundary; `None` where it was switched off, or where a person allowed running without.
     pub walls: Option<&'a Walls>,
 }
 
-/// How long a child is waited for. Whichever clock runs out first ends it, or whoever holds its leash.
+/// How long to wait for a child. The first clock to run out ends it, or the holder of its leash.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Patience<'a> {
-    /// In all.
+    /// The limit of the whole call.
     pub call: Option<Duration>,
-    /// Since it last wrote anything.
+    /// The limit since its last output.
     pub idle: Option<Duration>,
-    /// What is left to the run.
+    /// The time left in the run.
     pub run: Option<Duration>,
     pub leash: Option<&'a Leash>,
 }
 
-/// Why a child was ended: a clock that ran out, or somebody asked.
+/// Why a child was ended: a clock ran out, or somebody asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
     Call,
@@ -73,7 +73,7 @@ pub enum Cut {
     Asked,
 }
 
-/// Ends a child from somewhere else.
+/// Ends a child from elsewhere.
 #[derive(Debug, Default)]
 pub struct Leash {
     asked: Notify,
@@ -82,7 +82,7 @@ pub struct Leash {
 }
 
 impl Leash {
-    /// Asks it to end, as when its time is out.
+    /// Asks the child to end, as at a timeout.
     pub fn stop(&self) {
         self.asked.notify_one();
     }
@@ -99,7 +99,7 @@ impl Leash {
     }
 }
 
-/// While it lives, the leash has a group at its end.
+/// Attaches a group to the leash while it lives.
 struct Held<'a>(&'a Leash);
 
 impl<'a> Held<'a> {
@@ -116,7 +116,7 @@ impl Drop for Held<'_> {
 }
 
 impl Patience<'_> {
-    /// The clock that runs out next, and when.
+    /// The next clock to run out, and when.
     fn next(&self, started: Instant, heard: Instant) -> Option<(Cut, Instant)> {
         let at = |clock, since: Instant, limit: Option<Duration>| Some((clock, since.checked_add(limit?)?));
         let clocks =
@@ -125,11 +125,11 @@ impl Patience<'_> {
     }
 }
 
-/// How it ended.
+/// How a child ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
     pub exit: Exit,
-    /// It was ended before it would have, for this reason.
+    /// It was ended early, for this reason.
     pub cut: Option<Cut>,
     /// It was ended because it had started more than [`sandbox::MOST_PROCESSES`] processes.
     pub flooded: bool,
@@ -137,16 +137,16 @@ pub struct Ended {
     pub left_behind: bool,
 }
 
-/// The status of an exit.
+/// The exit status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exit {
     Code(i32),
-    /// The name of the signal, `SIGSEGV`.
+    /// Ended by the signal of this name, `SIGSEGV`.
     Signal(String),
 }
 
-/// Runs a child to its end. `seen` gets what it writes to stdout and stderr, in the order in which it was written.
-/// Dropping the future kills the whole group.
+/// Runs a child to its end. `seen` receives its stdout and stderr, in the order of writing. Dropping the future
+/// kills the whole group.
 ///
 /// # Errors
 /// When the child cannot be started or watched, or cannot be killed.
@@ -158,7 +158,7 @@ pub async fn run(launch: Launch<'_>, mut seen: impl FnMut(&[u8]) + Send) -> io::
     if cut.is_some() {
         running.end_by_force(&mut seen).await?;
     }
-    // What was written before the exit is in the pipe; more than that is not worth waiting for.
+    // Output from before the exit is in the pipe already; later output is not worth waiting for.
     if let Ok(closed) = timeout(LINGER, running.feed(Until::Closed, &mut seen)).await {
         closed?;
     }
@@ -175,20 +175,20 @@ enum Until {
     Closed,
 }
 
-/// A child that may still run. The group is dropped, and so killed, before the child is.
+/// A child that may still run. The group is dropped, and so killed, before the child.
 struct Running {
     group: Group,
     child: Child,
     pipes: Vec<Pin<Box<dyn AsyncRead + Send>>>,
     buffer: Box<[u8]>,
-    /// When something was last read.
+    /// The time of the last read.
     heard: Instant,
     status: Option<ExitStatus>,
 }
 
 impl Running {
     fn start(launch: &Launch<'_>) -> io::Result<Self> {
-        // From the first child on there is somebody to hide from.
+        // With the first child there is a process to hide from.
         static HIDDEN: std::sync::Once = std::sync::Once::new();
         HIDDEN.call_once(sandbox::hide_this_process);
         let line = match launch.walls {
@@ -209,7 +209,7 @@ impl Running {
         Ok(Self { group, child, pipes, buffer, heard: Instant::now(), status: None })
     }
 
-    /// Hands on output until the child has exited, or until it is to be ended: then why.
+    /// Passes output on until the child has exited or must be ended; returns why.
     async fn feed_in_time(
         &mut self,
         patience: Patience<'_>,
@@ -224,7 +224,7 @@ impl Running {
         });
         loop {
             let next = patience.next(started, self.heard);
-            // A clock that was set back by output in the meantime is looked at again.
+            // Output may have reset the clock in the meantime, so it is checked again.
             if let Some((cut, _)) = next.filter(|(_, at)| *at <= Instant::now()) {
                 return Ok(Some(cut));
             }
@@ -243,8 +243,8 @@ impl Running {
         }
     }
 
-    /// Hands on output until the condition holds. Both the pipes and the exit are watched all the time, so that
-    /// neither waits for the other.
+    /// Passes output on until the condition holds. Polls the pipes and the exit together, so that neither blocks
+    /// the other.
     async fn feed(&mut self, until: Until, seen: &mut (impl FnMut(&[u8]) + Send)) -> io::Result<()> {
         poll_fn(|cx| {
             loop {
@@ -269,7 +269,7 @@ impl Running {
         .await
     }
 
-    /// Reads once from each pipe; true when one of them had something. A closed or broken pipe is let go.
+    /// Reads once from each pipe; true when one of them had data. Drops a closed or broken pipe.
     fn poll_output(&mut self, cx: &mut Context<'_>, seen: &mut (impl FnMut(&[u8]) + Send)) -> bool {
         let mut any = false;
         let buffer = &mut self.buffer;
@@ -303,11 +303,11 @@ impl Running {
         }
     }
 
-    /// Ends what is left of the group after the child has exited; true when something was.
+    /// Ends the rest of the group after the child has exited; true if there was any.
     async fn end_survivors(&mut self, seen: &mut (impl FnMut(&[u8]) + Send)) -> bool {
         let survivors = self.group.signal(Force::Ask);
         if survivors {
-            // A pipe that somebody still holds closes as they end; without one, the time is simply waited for.
+            // A pipe that survivors hold closes as they end; without a pipe, it waits for the whole time.
             let closed = !self.pipes.is_empty() && timeout(LINGER, self.feed(Until::Closed, seen)).await.is_ok();
             for _ in 0..LOOKS {
                 if closed || !self.group.is_alive() {
@@ -323,7 +323,7 @@ impl Running {
 
     fn signal(&mut self, force: Force) {
         if !self.group.signal(force) {
-            // Where there are no groups, and where the group is gone already, the child alone is left to kill.
+            // Without groups, or when the group is gone already, only the child is left to kill.
             let _ = self.child.start_kill();
         }
     }
@@ -341,7 +341,7 @@ impl Running {
     }
 }
 
-/// A child has the boundary of the thread that starts it, and is waited for by the runtime of this one.
+/// Starts a child. It inherits the boundary of the thread that starts it; this thread's runtime waits for it.
 fn start(command: &mut Command, walls: Option<&Walls>) -> io::Result<Child> {
     let Some(walls) = walls else {
         let child = command.spawn()?;
@@ -357,13 +357,13 @@ fn start(command: &mut Command, walls: Option<&Walls>) -> io::Result<Child> {
 
 type Pipes = Vec<Pin<Box<dyn AsyncRead + Send>>>;
 
-/// One pipe for both streams, so that the kernel keeps their order.
+/// Uses one pipe for both streams, so that the kernel keeps their order.
 #[cfg(unix)]
 fn spawn(mut command: Command, walls: Option<&Walls>) -> io::Result<(Child, Pipes)> {
     let (reader, writer) = io::pipe()?;
     command.stdout(writer.try_clone()?).stderr(writer).process_group(0);
     let child = start(&mut command, walls)?;
-    // The command holds the writing end: while it lives, the pipe never closes.
+    // The command holds the writing end: the pipe would not close while it lives.
     drop(command);
     let reader = tokio::net::unix::pipe::Receiver::from_owned_fd(reader.into())?;
     Ok((child, vec![Box::pin(reader)]))
@@ -469,7 +469,7 @@ mod tests {
         });
         let pid = heard();
         let pid = nix::unistd::Pid::from_raw(pid.trim().parse().expect("the shell printed the id"));
-        // Whoever adopts the orphan may take its time to reap it; a zombie has no command line any more.
+        // The process that adopts the orphan may reap it late; a zombie has no command line any more.
         let gone = || {
             nix::sys::signal::kill(pid, None).is_err()
                 || std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.is_empty())

@@ -39,7 +39,7 @@ const NEGATIONS: [&[&str]; 23] = [
 ];
 const VERBS: [&str; 10] =
     ["use", "using", "call", "calling", "run", "running", "invoke", "invoking", "execute", "executing"];
-/// What may stand before a negation that is meant for the model.
+/// Words that may precede a negation meant for the model.
 const SUBJECTS: [&str; 12] =
     ["you", "please", "and", "but", "also", "so", "then", "agent", "assistant", "we", "important", "always"];
 const DETERMINERS: [&str; 8] = ["the", "any", "of", "tool", "tools", "these", "this", "following"];
@@ -57,7 +57,7 @@ const CONDITIONS: [&str; 13] = [
     "if", "unless", "when", "whenever", "until", "before", "after", "except", "without", "while", "once",
     "instead", "than",
 ];
-/// What qualifies the rest of the sentence, up to its comma.
+/// Words that qualify the rest of the sentence, up to its comma.
 const OPENINGS: [&str; 8] = ["for", "to", "in", "during", "on", "with", "as", "at"];
 
 const HAN_NEGATIONS: [&str; 17] = [
@@ -84,7 +84,7 @@ const HAN_VERBS: [&str; 5] = ["使用", "调用", "运行", "执行", "用"];
 const HAN_BANS: [&str; 3] = ["禁止", "严禁", "禁用"];
 const HAN_CONDITIONS: [&str; 14] =
     ["如果", "若", "除非", "除了", "之前", "以前", "之后", "以后", "当", "时", "未经", "直到", "情况下", "用户"];
-/// What looks like a condition and is none.
+/// Phrases that look like a condition and are none.
 const UNCONDITIONAL: [&str; 9] = [
     "在任何情况下",
     "任何时候",
@@ -107,7 +107,7 @@ enum Token {
     Mark(char),
 }
 
-/// What a text forbids of these tools, each of them once for a line.
+/// The tools that a text forbids, each once per line.
 pub(super) fn bans<'a>(text: &'a str, tools: &[&'a str]) -> Vec<Ban<'a>> {
     let mut found: Vec<Ban<'a>> = Vec::new();
     let (mut in_code, mut in_list) = (false, false);

@@ -1,4 +1,4 @@
-//! What a prompt can read when the agent runs, as one value.
+//! The names that a prompt can read when the agent runs, as one value.
 //!
 //! Facts come in, nothing is looked up here. The aliases (`name`, `tools`, `user_id`, …) are other names for facts
 //! that stand in their section.
@@ -27,20 +27,22 @@ pub struct PromptContext {
     /// The text of the project's instructions; empty where there are none.
     pub instructions: String,
     /// Only in the termination prompt.
-    pub ending: Option<Ending>,
+    pub ending: Option<EndingFacts>,
     /// Only in the compression prompt.
     pub summary: Option<SummaryFacts>,
 }
 
-/// What a summary is to be like.
+/// Requirements of a summary.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SummaryFacts {
     /// Its headings.
     pub parts: Vec<SummaryPart>,
-    /// What the person asks it to keep above all; empty where they said nothing.
+    /// The topic that the user asked to keep above all; empty if none.
     pub focus: String,
     /// Whether the conversation begins with a summary already.
     pub updates: bool,
+    /// How many tokens it may have.
+    pub tokens: u64,
 }
 
 /// A heading of a summary, and what belongs below it.
@@ -105,12 +107,12 @@ pub struct WorkspaceFacts {
 
 /// Why a turn has to end now.
 #[derive(Debug, Clone, Serialize)]
-pub struct Ending {
+pub struct EndingFacts {
     /// One sentence.
     pub termination_reason: String,
     /// The limits of the turn, as configured.
     pub limits: Json,
-    /// What the turn has used.
+    /// Tokens that the turn has used.
     pub usage: Usage,
 }
 
@@ -127,7 +129,7 @@ struct Names<'a> {
     state: &'a Map<String, Json>,
     instructions: &'a str,
     #[serde(flatten)]
-    ending: Option<&'a Ending>,
+    ending: Option<&'a EndingFacts>,
     #[serde(flatten)]
     summary: Option<&'a SummaryFacts>,
     name: &'a str,
@@ -144,7 +146,7 @@ impl PromptContext {
     /// `summary` that of the compression prompt.
     #[must_use]
     pub fn anything(ending_limits: Option<Json>, summary: bool) -> Value {
-        let anything = || template::lookup(|_| Some(String::new()));
+        let anything = || template::lookup(Vec::new(), |_| Some(String::new()));
         let tool = ToolFacts {
             name: String::new(),
             description: String::new(),
@@ -161,7 +163,7 @@ impl PromptContext {
             vars: Map::new(),
             state: Map::new(),
             instructions: String::new(),
-            ending: ending_limits.map(|limits| Ending {
+            ending: ending_limits.map(|limits| EndingFacts {
                 termination_reason: String::new(),
                 limits,
                 usage: Usage::default(),
@@ -204,7 +206,7 @@ impl PromptContext {
 mod tests {
     use serde_json::{Map, json};
 
-    use super::{AgentFacts, Ending, PromptContext, SessionFacts, SkillFacts, ToolFacts, WorkspaceFacts};
+    use super::{AgentFacts, EndingFacts, PromptContext, SessionFacts, SkillFacts, ToolFacts, WorkspaceFacts};
     use crate::contract::Permission;
     use crate::message::Usage;
     use crate::prompt::{Prompt, Registry};
@@ -283,7 +285,7 @@ mod tests {
     #[test]
     fn the_termination_prompt_tells_why_and_how_much() {
         let mut context = context();
-        context.ending = Some(Ending {
+        context.ending = Some(EndingFacts {
             termination_reason: "the limit of 50 steps is reached.".to_owned(),
             limits: json!({"max_turns": 50, "max_time": "30m", "max_tokens": null, "max_cost": null}),
             usage: Usage { input_tokens: 1000, output_tokens: 234, ..Usage::default() },

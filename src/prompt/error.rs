@@ -1,4 +1,4 @@
-//! What is wrong with a prompt, and where: the file, the line and the column as far as they are known.
+//! Errors of prompts and their places: the file, the line and the column as far as they are known.
 
 use std::fmt;
 
@@ -17,6 +17,8 @@ pub struct PromptError {
     pub column: Option<usize>,
     /// Without the place.
     pub message: String,
+    /// How to fix it.
+    pub hint: Option<String>,
 }
 
 impl fmt::Display for PromptError {
@@ -28,19 +30,37 @@ impl fmt::Display for PromptError {
             }
             f.write_str(": ")?;
         }
-        f.write_str(&self.message)
+        f.write_str(&self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, ". {hint}"),
+            None => Ok(()),
+        }
     }
 }
 
 impl PromptError {
     /// Nothing in a file is wrong: what was asked for does not exist.
     pub(super) fn unknown(message: String) -> Self {
-        Self { file: None, line: None, column: None, message }
+        Self { file: None, line: None, column: None, message, hint: None }
     }
 
     /// About `file` as a whole.
     pub(super) fn of_file(file: &str, message: impl Into<String>) -> Self {
-        Self { file: Some(file.to_owned()), line: None, column: None, message: message.into() }
+        Self { file: Some(file.to_owned()), line: None, column: None, message: message.into(), hint: None }
+    }
+
+    /// Names that a prompt reads and nothing defines.
+    pub(super) fn of_missing(file: &str, names: &[String]) -> Self {
+        let names = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        Self::of_file(file, format!("nothing defines {names}, which this prompt reads")).hint(
+            "Pass variables with --var NAME=VALUE (read as vars.NAME), or write `| default('…')` where one may be \
+             absent.",
+        )
+    }
+
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
     }
 
     pub(super) fn of_head(file: &str, error: FrontmatterError) -> Self {

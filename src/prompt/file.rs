@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::event::PromptUsed;
 use crate::frontmatter::{self, Document};
-use crate::template::{Template, Undefined, Value};
+use crate::template::{Template, TemplateError, Undefined, Value};
 
 use super::error::PromptError;
 use super::version::Version;
@@ -23,7 +23,7 @@ pub struct Prompt {
     pub description: String,
     /// Names that must be defined, dotted ones (`vars.team`) included.
     pub required_vars: Vec<String>,
-    /// What its head forbids, as the names of tools or words of what they do, each with its line.
+    /// Actions that its head forbids, as the names of tools or words of what they do, each with its line.
     pub(super) forbidden: Vec<(String, usize)>,
     /// The line of the file, 1-based, on which the body begins.
     pub(super) body_line: usize,
@@ -36,7 +36,7 @@ pub struct Prompt {
     template: Template,
 }
 
-/// What may stand in the head of a prompt.
+/// The head of a prompt.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Head {
@@ -93,26 +93,31 @@ impl Prompt {
     /// # Errors
     /// One that names every variable that is missing; else what the template says.
     pub fn render(&self, context: &Value) -> Result<String, PromptError> {
-        let required = undefined(self.required_vars.iter().map(String::as_str), context);
-        if !required.is_empty() {
-            return Err(self.missing(&required));
-        }
-        self.template.render(context).map(|text| text.trim().to_owned()).map_err(|error| {
-            match error.missing.as_slice() {
-                [] => PromptError::of_template(&self.origin, &error),
-                missing => PromptError { line: error.line, column: error.column, ..self.missing(missing) },
+        let rendered = self.template.render(context);
+        let missing = self.missing(context, rendered.as_ref().err());
+        match rendered {
+            Ok(text) if missing.is_empty() => Ok(text.trim().to_owned()),
+            Err(error) if missing.is_empty() => Err(PromptError::of_template(&self.origin, &error)),
+            rendered => {
+                let place = rendered.err().filter(|error| !error.missing.is_empty());
+                let (line, column) = place.map_or((None, None), |error| (error.line, error.column));
+                Err(PromptError { line, column, ..PromptError::of_missing(&self.origin, &missing) })
             }
-        })
+        }
     }
 
     /// The names that rendering in this context would miss.
     #[must_use]
     pub fn undefined_in(&self, context: &Value) -> Vec<String> {
-        let required = undefined(self.required_vars.iter().map(String::as_str), context);
-        if !required.is_empty() {
-            return required.into_iter().map(str::to_owned).collect();
-        }
-        self.template.render(context).err().map(|error| error.missing).unwrap_or_default()
+        self.missing(context, self.template.render(context).err().as_ref())
+    }
+
+    /// The names that the head requires and nothing defines, then those that rendering missed.
+    fn missing(&self, context: &Value, error: Option<&TemplateError>) -> Vec<String> {
+        let mut missing: Vec<String> = undefined(&self.required_vars, context).map(str::to_owned).collect();
+        let read = error.into_iter().flat_map(|error| &error.missing);
+        missing.extend(read.filter(|name| !self.required_vars.contains(name)).cloned());
+        missing
     }
 
     /// How `run.started` names it.
@@ -123,17 +128,6 @@ impl Prompt {
             version: self.version.map(|version| version.to_string()).unwrap_or_default(),
             fingerprint: self.fingerprint.clone(),
         }
-    }
-
-    fn missing(&self, names: &[impl std::fmt::Display]) -> PromptError {
-        let names = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        PromptError::of_file(
-            &self.origin,
-            format!(
-                "nothing defines {names}, which this prompt reads; pass variables with --var NAME=VALUE (read as \
-                 vars.NAME), or write `| default('…')` where one may be absent"
-            ),
-        )
     }
 }
 
@@ -162,13 +156,11 @@ fn compile(origin: &str, source: &str) -> Result<Template, PromptError> {
 }
 
 /// Those of the dotted `names` that the context does not define.
-fn undefined<'a>(names: impl Iterator<Item = &'a str>, context: &Value) -> Vec<&'a str> {
-    names
-        .filter(|name| {
-            let found = name.split('.').try_fold(context.clone(), |value, part| value.get_attr(part));
-            found.map_or(true, |value| value.is_undefined())
-        })
-        .collect()
+fn undefined<'a>(names: &'a [String], context: &Value) -> impl Iterator<Item = &'a str> {
+    names.iter().map(String::as_str).filter(|name| {
+        let found = name.split('.').try_fold(context.clone(), |value, part| value.get_attr(part));
+        found.map_or(true, |value| value.is_undefined())
+    })
 }
 
 #[cfg(test)]
@@ -199,6 +191,11 @@ mod tests {
         let message = prompt(GREETING).expect("sound").render(&value(&json!({}))).expect_err("two are missing");
         assert!(message.to_string().contains("`vars.who`, `vars.team`"), "{message}");
 
+        let both =
+            "---\ndescription: d\nrequired_vars: [vars.who]\n---\n{{ vars.who }}{{ vars.team + 1 }}{{ name }}\n";
+        let error =
+            prompt(both).expect("sound").render(&value(&json!({"vars": {}}))).expect_err("three are missing");
+        assert!(error.to_string().contains("`vars.who`, `name`, `vars.team`"), "{error}");
         let optional = "{% if vars.a %}x{% endif %}{{ b }}{% for i in range(2) %}{{ i }}{{ c.d }}{% endfor %}";
         let error = prompt(optional).expect("sound").render(&value(&json!({"c": {}}))).expect_err("undefined");
         assert!(error.to_string().contains("`b`, `c.d`"), "{error}");

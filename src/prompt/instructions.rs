@@ -15,10 +15,10 @@ use crate::workspace::Workspace;
 
 /// The most bytes of instructions in a prompt, without the lines that delimit them.
 pub const BUDGET: usize = 32 * 1024;
-/// What a directory is searched for, in this order.
+/// The file names that a directory is searched for, in this order.
 const NAMES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
 
-/// What a project says to agents.
+/// The instructions of a project to agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Instructions {
     /// Each file between two lines that name it; empty where there is none.

@@ -13,7 +13,7 @@ mod ban;
 mod contradiction;
 
 pub use context::{
-    AgentFacts, Ending, PromptContext, SessionFacts, SkillFacts, SummaryFacts, SummaryPart, ToolFacts,
+    AgentFacts, EndingFacts, PromptContext, SessionFacts, SkillFacts, SummaryFacts, SummaryPart, ToolFacts,
     WorkspaceFacts,
 };
 pub use error::PromptError;

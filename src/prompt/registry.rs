@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use crate::builtin;
-use crate::config::PromptSource;
+use crate::config::{PromptSource, read_regular};
 use crate::text;
 use crate::yaml;
 
@@ -171,10 +171,10 @@ impl Registry {
             }
         }
         let release = dir.join(RELEASE);
-        match fs::read_to_string(&release) {
-            Ok(text) => self.add_labels(&release.display().to_string(), &text),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(unreadable(&release, &error)),
+        let name = release.display().to_string();
+        match read_regular(&release).map_err(|why| PromptError::of_file(&name, why))? {
+            Some(text) => self.add_labels(&name, &text),
+            None => Ok(()),
         }
     }
 
@@ -220,7 +220,7 @@ impl Family {
         )
     }
 
-    /// What there is, and how to name a version where there is no label.
+    /// The known versions and labels, and how to give a version a label where there is none.
     fn known(&self, name: &str) -> String {
         let versions = self.versions.keys().map(Version::to_string).collect::<Vec<_>>().join(", ");
         let labels: Vec<String> =
@@ -248,8 +248,8 @@ impl Source {
             Self::Builtin { path, text } => Prompt::parse(name, version, path, text),
             Self::File(path) => {
                 let origin = path.display().to_string();
-                let text = fs::read_to_string(path)
-                    .map_err(|error| PromptError::of_file(&origin, format!("cannot be read: {error}")))?;
+                let text = read_regular(path).map_err(|why| PromptError::of_file(&origin, why))?;
+                let text = text.ok_or_else(|| PromptError::of_file(&origin, "does not exist any more"))?;
                 Prompt::parse(name, version, &origin, &text)
             }
         }
@@ -263,7 +263,7 @@ fn did_you_mean(name: &str, candidates: &[&str]) -> String {
     }
 }
 
-/// What a directory holds, sorted; nothing where it does not exist.
+/// The entries of a directory, sorted; none where it does not exist.
 fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let listing = match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

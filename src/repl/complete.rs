@@ -1,29 +1,29 @@
-//! What Tab offers: slash commands and their arguments at the start of a line, paths of the workspace after `@`.
+//! Completion: slash commands and their arguments at the start of a line, paths of the workspace after `@`.
 
 use std::path::{Path, PathBuf};
 
 use super::commands::{COMMANDS, Completes, find};
 use crate::text;
 
-/// What is known when the editor starts.
+/// Names that complete as arguments.
 #[derive(Debug, Clone, Default)]
 pub struct Vocabulary {
     pub models: Vec<String>,
     pub skills: Vec<String>,
-    /// Where `@` paths begin.
+    /// The directory in which `@` paths start.
     pub workspace: PathBuf,
 }
 
-/// One offer.
+/// One completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// What stands in the list.
+    /// Its text in the list.
     pub shown: String,
-    /// What is put in the line.
+    /// Its text in the line.
     pub inserted: String,
 }
 
-/// Where the word under the cursor begins (a byte of `line`), and what may stand there instead.
+/// Completes the word under the cursor. Returns where it begins (a byte of `line`), and what may replace it.
 #[must_use]
 pub fn offers(line: &str, cursor: usize, vocabulary: &Vocabulary) -> (usize, Vec<Offer>) {
     let typed = &line[..cursor];
@@ -56,7 +56,7 @@ pub fn offers(line: &str, cursor: usize, vocabulary: &Vocabulary) -> (usize, Vec
     }
 }
 
-/// Where the `@` word that ends `typed` begins, if it ends in one.
+/// Returns where the `@` word at the end of `typed` begins, if there is one.
 fn mention(typed: &str) -> Option<usize> {
     let quoted = typed.rfind("@\"").filter(|at| !typed[at + 2..].contains('"'));
     let start =
@@ -68,7 +68,7 @@ fn width_at(text: &str, at: usize) -> usize {
     text[at..].chars().next().map_or(0, char::len_utf8)
 }
 
-/// Files and directories that continue `word` (`@src/ma`). Hidden ones only when a dot was typed.
+/// Lists files and directories that continue `word` (`@src/ma`). Lists hidden ones only after a dot.
 fn paths(word: &str, workspace: &Path) -> Vec<Offer> {
     const MOST: usize = 500;
     let path = word.trim_start_matches('@').trim_start_matches('"');

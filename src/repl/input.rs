@@ -1,12 +1,13 @@
 //! The line editor on a terminal: keys, completion, history. The only user of the editing crate.
 //!
-//! Enter ends a line, and a message unless it goes on (see `multiline`); a paste is one line, whatever it holds.
+//! Enter ends a line, and with it the message unless it continues (see `multiline`). A paste is one line, whatever it
+//! holds.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use rustyline::completion::{Completer, Pair};
 use rustyline::config::{Behavior, BellStyle};
@@ -20,9 +21,8 @@ use rustyline::{
     Modifiers, RepeatCount,
 };
 
-use super::Line;
 use super::complete::{Vocabulary, offers};
-use super::lines::Setup;
+use super::lines::{Line, Setup};
 use super::multiline::Joined;
 use crate::sink::{Ink, Style};
 
@@ -31,8 +31,9 @@ const PROMPT: &str = "> ";
 const MORE: &str = ". ";
 const MOST_ENTRIES: usize = 1000;
 
-/// Reads lines from a person; `Err` is why there is no editor.
+/// Reads lines from a person.
 pub struct Editor {
+    /// `Err` says why there is no editor.
     terminal: Result<Terminal, String>,
     history: Option<PathBuf>,
     keys: Arc<Shared>,
@@ -42,7 +43,7 @@ pub struct Editor {
 
 type Terminal = rustyline::Editor<Keys, FileHistory>;
 
-/// What key handlers and the editor tell each other.
+/// State that key handlers share with the editor.
 #[derive(Default)]
 struct Shared {
     /// How the line was ended, if not by Enter.
@@ -60,12 +61,11 @@ impl Editor {
         let keys = Arc::new(Shared::default());
         let style = setup.style;
         let history = setup.history.filter(|path| prepare(path).is_ok());
-        let helper = Keys { vocabulary: Some(setup.vocabulary), style };
+        let helper = Keys { vocabulary: setup.vocabulary, style };
         let terminal = open(helper, setup.stdout_terminal, &keys).map(|mut editor| {
             if let Some(path) = &history {
-                // A history that cannot be read is begun anew.
-                let _ = forget_repeats(path);
-                let _ = editor.load_history(path);
+                // A history that cannot be read begins anew.
+                let _ = load(editor.history_mut(), path);
             }
             editor
         });
@@ -73,8 +73,7 @@ impl Editor {
         Self { terminal: terminal.map_err(|error| error.to_string()), history, keys, style, stdout_terminal }
     }
 
-    /// Reads a message: lines until it is whole. `joined` holds the lines of it that came already, `begun` is the
-    /// start of the next one.
+    /// Reads lines until a message is whole. `joined` holds its lines so far, `begun` is the start of the next one.
     pub fn read_message(&mut self, mut joined: Joined, mut begun: &str) -> Line {
         let editor = match &mut self.terminal {
             Ok(editor) => editor,
@@ -98,17 +97,17 @@ impl Editor {
         }
     }
 
-    /// Reads the answer to a question, which no history keeps. An editor of its own reads it: lines that came in one
-    /// piece with the message (a paste) wait in the other one, and answer nothing.
+    /// Reads the answer to a question. No history keeps it. A separate editor reads it: lines that came in one piece
+    /// with the message (a paste) wait in the other one, and answer nothing.
     pub fn read_answer(&self, prompt: &str) -> Line {
         let keys = Arc::new(Shared::default());
-        match open(Keys { vocabulary: None, style: self.style }, self.stdout_terminal, &keys) {
+        match open(Keys { vocabulary: Arc::default(), style: self.style }, self.stdout_terminal, &keys) {
             Ok(mut editor) => read(&mut editor, &keys, prompt, ""),
             Err(error) => Line::Failed(error.to_string()),
         }
     }
 
-    /// A message that came without the editor is shown as if it had been typed here.
+    /// Shows a message that came without the editor as if it had been typed here.
     pub fn accepted(&mut self, message: &str) {
         use io::Write;
 
@@ -130,11 +129,11 @@ impl Editor {
     }
 }
 
-/// One line. Whatever ends it, the keys behind it are kept.
+/// Reads one line. Whatever ends it, the keys after it are kept.
 fn read(editor: &mut Terminal, keys: &Shared, prompt: &str, begun: &str) -> Line {
     match editor.readline_with_initial(prompt, (begun, "")) {
         Ok(text) => keys.take_end().unwrap_or(Line::Text(text)),
-        // Ctrl-C where the editor takes it for itself.
+        // Ctrl-C that the editor handled itself.
         Err(ReadlineError::Interrupted) => Line::Cleared,
         Err(ReadlineError::Eof) => Line::Eof,
         Err(error) => Line::Failed(error.to_string()),
@@ -172,10 +171,8 @@ fn prepare(path: &Path) -> io::Result<()> {
     builder.create(dir)
 }
 
-/// Drops all but the last of equal entries.
-fn forget_repeats(path: &Path) -> rustyline::Result<()> {
-    let config = Config::builder().max_history_size(MOST_ENTRIES)?.build();
-    let mut history = FileHistory::with_config(&config);
+/// Reads the history, and drops all but the last of equal entries.
+fn load(history: &mut FileHistory, path: &Path) -> rustyline::Result<()> {
     history.load(path)?;
     let mut entries = Vec::with_capacity(history.len());
     for index in 0..history.len() {
@@ -187,7 +184,7 @@ fn forget_repeats(path: &Path) -> rustyline::Result<()> {
         return Ok(());
     }
     kept.reverse();
-    let mut history = FileHistory::with_config(&config);
+    history.clear()?;
     for entry in kept {
         history.add(entry)?;
     }
@@ -196,8 +193,8 @@ fn forget_repeats(path: &Path) -> rustyline::Result<()> {
 
 /// Completion and colours.
 struct Keys {
-    /// What completes; `None` for the answer to a question.
-    vocabulary: Option<Vocabulary>,
+    /// The words that complete. Empty for the answer to a question.
+    vocabulary: Arc<OnceLock<Vocabulary>>,
     style: Style,
 }
 
@@ -207,14 +204,14 @@ impl Hinter for Keys {
     type Hint = String;
 }
 
-/// What is whole is decided after Enter.
+/// Whether a message is whole is decided after Enter.
 impl Validator for Keys {}
 
 impl Completer for Keys {
     type Candidate = Pair;
 
     fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
-        let Some(vocabulary) = &self.vocabulary else {
+        let Some(vocabulary) = self.vocabulary.get() else {
             return Ok((pos, Vec::new()));
         };
         let (start, offers) = offers(line, pos, vocabulary);
@@ -229,8 +226,8 @@ impl Highlighter for Keys {
     }
 }
 
-/// Ctrl-C, and Ctrl-D on an empty line, end the line as Enter does: the editor's own way out of a line loses the keys
-/// that came behind.
+/// Ends the line at Ctrl-C, and at Ctrl-D on an empty line, as Enter does: the editor's own way out of a line loses
+/// the keys that came after it.
 struct EndLine {
     /// Ctrl-C.
     interrupts: bool,

@@ -1,13 +1,14 @@
-//! Where lines come from: the line editor on a terminal, plain stdin elsewhere.
+//! The source of lines: the line editor on a terminal, plain stdin elsewhere.
 //!
-//! One thread owns the source and reads only when asked, so nothing else touches the terminal meanwhile. What is
-//! typed while nobody asks is kept by the terminal, unseen, until the next message is read. It never answers a
-//! question that was not on the screen yet: a question takes it out of the terminal first.
+//! One thread owns the source and reads only on request, so nothing else touches the terminal meanwhile. The terminal
+//! keeps keys that are typed in between, unseen, until the next message is read. They never answer a question that was
+//! not on the screen yet: a question takes them out of the terminal first.
 
 use std::io::{self, BufRead, Read, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc as requests;
+use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -15,26 +16,42 @@ use tokio::sync::{Mutex, mpsc};
 
 use super::complete::Vocabulary;
 use super::input::Editor;
+use super::interrupts::Interrupter;
 use super::multiline::Joined;
-use super::{Interrupter, Line, LineSource};
-use crate::sink::{AskLine, Style};
+use crate::sink::{AskLine, Outlets, Style};
 use crate::terminal::{self, Modes};
 
-/// What the line editor starts with.
+/// One line, or why there is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Line {
+    /// May hold line feeds.
+    Text(String),
+    /// Ctrl-C on an empty line.
+    Interrupted,
+    /// Ctrl-C threw away what was typed.
+    Cleared,
+    Eof,
+    Failed(String),
+}
+
+/// The settings of the line editor.
 pub struct Setup {
-    /// Where what was typed is kept; `None`: not at all.
+    /// The file of the history; `None` keeps none.
     pub history: Option<PathBuf>,
-    pub vocabulary: Vocabulary,
+    /// The words that complete. They may be set while the editor runs.
+    pub vocabulary: Arc<OnceLock<Vocabulary>>,
     pub style: Style,
-    /// stdout is a terminal too; else the editor draws on the controlling terminal.
+    /// stdout is a terminal too; otherwise the editor draws on the controlling terminal.
     pub stdout_terminal: bool,
+    /// Written to the end before the editor draws.
+    pub outlets: Outlets,
 }
 
 /// A source of lines. Messages and answers to questions come from the same one.
 pub struct Lines {
     requests: requests::Sender<Request>,
     replies: Mutex<mpsc::Receiver<Line>>,
-    /// A line was asked for and has not come: whoever waits next gets it.
+    /// A line was requested and has not come. The next caller gets it.
     waiting: AtomicBool,
     interrupter: Interrupter,
     terminal: Option<Modes>,
@@ -48,15 +65,17 @@ pub(super) enum Request {
 }
 
 impl Lines {
-    /// The line editor. Ctrl-C at a question goes to `interrupter`, as it stops the turn that asks.
+    /// Starts the line editor. Ctrl-C at a question goes to `interrupter`, as it stops the turn that asks.
     #[must_use]
     pub fn editor(setup: Setup, interrupter: Interrupter) -> Self {
         let terminal = Modes::save();
         hold(terminal.as_ref());
         Self::spawn(interrupter, terminal, true, move || {
+            let outlets = setup.outlets.clone();
             let mut editor = Editor::new(setup);
             let mut ahead = TypedAhead::default();
             move |request| {
+                outlets.wait();
                 let line = match request {
                     Request::Message => ahead.message(&mut editor),
                     Request::Question(prompt) => {
@@ -70,7 +89,7 @@ impl Lines {
         })
     }
 
-    /// Plain stdin: each line (or block of lines) a message, without prompts.
+    /// Reads plain stdin without prompts. Each line (or block of lines) is a message.
     #[must_use]
     pub fn piped(interrupter: Interrupter) -> Self {
         Self::spawn(interrupter, None, false, || {
@@ -108,6 +127,16 @@ impl Lines {
         }
     }
 
+    /// True if a person types the lines.
+    pub(super) fn interactive(&self) -> bool {
+        self.interactive
+    }
+
+    /// Reads the next message. Dropping the future loses nothing: the line comes with the next call.
+    pub(super) async fn read(&self) -> Line {
+        self.next(Request::Message).await
+    }
+
     async fn next(&self, request: Request) -> Line {
         let mut replies = self.replies.lock().await;
         if !self.waiting.swap(true, Ordering::Relaxed) && self.requests.send(request).is_err() {
@@ -116,16 +145,6 @@ impl Lines {
         let line = replies.recv().await.unwrap_or(Line::Eof);
         self.waiting.store(false, Ordering::Relaxed);
         line
-    }
-}
-
-impl LineSource for Lines {
-    fn interactive(&self) -> bool {
-        self.interactive
-    }
-
-    fn read(&self) -> BoxFuture<'_, Line> {
-        self.next(Request::Message).boxed()
     }
 }
 
@@ -151,7 +170,7 @@ impl Drop for Lines {
         let Some(terminal) = &self.terminal else {
             return;
         };
-        // The editor may still be reading: it is left where it is, the terminal is not.
+        // The editor may still be reading. It is left alone; the terminal gets its modes back.
         let line_end = if self.waiting.load(Ordering::Relaxed) { "\r\n" } else { "" };
         let mut stderr = io::stderr();
         let _ = write!(stderr, "{MARK_NO_PASTE}{line_end}").and_then(|()| stderr.flush());
@@ -165,7 +184,7 @@ const MARK_NO_PASTE: &str = "\x1b[?2004l";
 const PASTE_BEGINS: &str = "\x1b[200~";
 const PASTE_ENDS: &str = "\x1b[201~";
 
-/// Nobody reads for a while. The editor takes the marks off when it has a line.
+/// Holds the keys while nobody reads. The editor stops the marking when it has a line.
 fn hold(terminal: Option<&Modes>) {
     if let Some(modes) = terminal {
         modes.hold_keys();
@@ -174,7 +193,7 @@ fn hold(terminal: Option<&Modes>) {
     }
 }
 
-/// What was typed before a question was asked, kept for the messages after it.
+/// Keys typed before a question was asked, kept for the messages after it.
 #[derive(Default)]
 struct TypedAhead {
     /// Enter is a carriage return, a line feed belongs to a paste.
@@ -188,7 +207,7 @@ impl TypedAhead {
         self.typed += &decode(&mut self.bytes);
     }
 
-    /// The first whole message of it; else what the editor reads, begun with the rest of it.
+    /// Returns the first whole message. Without one, lets the editor read, beginning with what was typed.
     fn message(&mut self, editor: &mut Editor) -> Line {
         let mut joined = Joined::default();
         let mut from = 0;
@@ -205,8 +224,7 @@ impl TypedAhead {
     }
 }
 
-/// Takes the characters out of `bytes`, without the keys that are none (arrows, function keys); an incomplete
-/// character at the end stays.
+/// Takes the text out of `bytes`, without arrows and function keys. An incomplete character at the end stays.
 fn decode(bytes: &mut Vec<u8>) -> String {
     let whole = match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
@@ -239,7 +257,7 @@ fn decode(bytes: &mut Vec<u8>) -> String {
     text
 }
 
-/// What follows a key that an escape began: CSI and SS3 go up to the letter or tilde that ends them.
+/// Skips the rest of a key that began with an escape: CSI and SS3 end with a letter or a tilde.
 fn after_escape(keys: &str) -> &str {
     let Some(rest) = keys.strip_prefix(['[', 'O']) else {
         return keys;
@@ -257,7 +275,7 @@ fn read_piped(stdin: &mut impl BufRead, joined: &mut Joined) -> Line {
             Err(error) => return Line::Failed(error.to_string()),
             Ok(0) => return joined.rest().map_or(Line::Eof, Line::Text),
             Ok(count) if count as u64 > LONGEST => {
-                return Line::Failed("a line of stdin has more than 16 MiB".to_owned());
+                return Line::Failed("a line of stdin is longer than 16 MiB".to_owned());
             }
             Ok(_) => {
                 let line = String::from_utf8_lossy(&line);

@@ -1,7 +1,7 @@
-//! `@path` in a message: the file goes along as an attachment.
+//! `@path` in a message attaches the file.
 //!
-//! Only files inside the workspace: a message is often pasted, and what was pasted must not send what lies elsewhere.
-//! A word after `@` that names no file is just a word.
+//! Only files of the workspace are attached: a message is often pasted, and a paste must not send other files. A word
+//! after `@` that names no file is just a word.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,20 +9,20 @@ use std::io::Read;
 use crate::attachment::Attachment;
 use crate::workspace::Workspace;
 
-/// The most that one file may bring along, in bytes.
+/// The size of the largest file, in bytes.
 pub const MOST_BYTES: u64 = 256 * 1024;
 
-/// What reading a mentioned file gave.
+/// A mentioned file, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mentioned {
-    /// No such file: the word means something else.
+    /// There is no such file; the word means something else.
     Nothing,
     Text(String),
-    /// It cannot go along, and why.
+    /// The file is not attached. The text says why.
     Refused(String),
 }
 
-/// The files that `message` mentions, each once, in order; and what to tell the person of those that cannot go along.
+/// Reads the files that `message` mentions, each once, in order. Also returns why others are not attached.
 pub fn expand(message: &str, mut read: impl FnMut(&str) -> Mentioned) -> (Vec<Attachment>, Vec<String>) {
     let (mut attachments, mut refused) = (Vec::<Attachment>::new(), Vec::new());
     for mention in mentions(message) {
@@ -52,11 +52,11 @@ pub fn read(workspace: &Workspace, name: &str) -> Mentioned {
         return Mentioned::Nothing;
     };
     if !resolved.inside {
-        return Mentioned::Refused("it lies outside the workspace".to_owned());
+        return Mentioned::Refused("it is outside of the workspace".to_owned());
     }
     if metadata.len() > MOST_BYTES {
         let (size, most) = (metadata.len() / 1024, MOST_BYTES / 1024);
-        return Mentioned::Refused(format!("it has {size} KiB, and {most} KiB may go along"));
+        return Mentioned::Refused(format!("it has {size} KiB, the limit is {most} KiB"));
     }
     let mut bytes = Vec::new();
     match File::open(&resolved.path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes)) {
@@ -69,7 +69,7 @@ pub fn read(workspace: &Workspace, name: &str) -> Mentioned {
     }
 }
 
-/// What stands after each `@` that begins a word: up to white space, or between quotes.
+/// Returns the text after each `@` that begins a word: up to white space, or between quotes.
 fn mentions(message: &str) -> impl Iterator<Item = &str> {
     message.match_indices('@').filter_map(|(at, _)| {
         let before = message[..at].chars().next_back();

@@ -1,11 +1,11 @@
-//! Messages of many lines: when one is whole, and what was meant.
+//! Messages of several lines.
 //!
-//! A trailing `\` and an open `"""` go on in the next line. A pasted text is kept as it is: only its end is looked
-//! at.
+//! A line that ends in `\`, and an open `"""`, continue in the next line. Pasted text is kept as it is: only its end
+//! counts.
 
 const FENCE: &str = "\"\"\"";
 
-/// The text of a block without its fences; `None` when the message is no block.
+/// Returns the text of a block without its fences; `None` if the message is no block.
 #[must_use]
 pub fn block(message: &str) -> Option<&str> {
     let inner = message.trim().strip_prefix(FENCE)?;
@@ -14,14 +14,14 @@ pub fn block(message: &str) -> Option<&str> {
     Some(inner.strip_suffix('\n').unwrap_or(inner))
 }
 
-/// Lines that come one by one (a pipe, keys typed ahead) put together to messages.
+/// Joins lines that come one by one (from a pipe, or typed ahead) to messages.
 #[derive(Debug, Default)]
 pub struct Joined {
     begun: String,
 }
 
 impl Joined {
-    /// Adds a line without its line feed; the message when it is whole.
+    /// Adds a line without its line feed. Returns the message once it is whole.
     pub fn add(&mut self, line: &str) -> Option<String> {
         self.begun += line;
         if !is_open(&self.begun) {
@@ -34,24 +34,24 @@ impl Joined {
         None
     }
 
-    /// Nothing has been begun.
+    /// True if no message has begun.
     pub fn is_empty(&self) -> bool {
         self.begun.is_empty()
     }
 
-    /// What has been begun and not ended.
+    /// Takes the message that has begun and not ended.
     pub fn rest(&mut self) -> Option<String> {
         Some(std::mem::take(&mut self.begun)).filter(|rest| !rest.is_empty())
     }
 }
 
-/// A `"""` block has begun and not ended.
+/// True if a `"""` block has begun and not ended.
 fn is_open(typed: &str) -> bool {
     let inner = typed.trim().strip_prefix(FENCE);
     inner.is_some_and(|inner| !inner.ends_with(FENCE))
 }
 
-/// The last backslash is not escaped by another.
+/// True if the text ends in a backslash that no other escapes.
 fn goes_on(typed: &str) -> bool {
     let backslashes = typed.len() - typed.trim_end_matches('\\').len();
     backslashes % 2 == 1

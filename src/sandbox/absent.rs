@@ -1,17 +1,17 @@
-//! No boundary is known on this system: whoever asks for one is told so.
+//! The fallback for systems without a known boundary: every request for one fails.
 
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Plan;
+use super::Boundary;
 use super::places::Places;
 
-/// There is none.
+/// Never exists.
 pub(super) enum Walls {}
 
 impl Walls {
-    pub fn build(_plan: &Plan, _temp: &Path, _places: &[Arc<Places>]) -> Result<Self, String> {
+    pub fn build(_plan: &Boundary, _temp: &Path, _places: &[Arc<Places>]) -> Result<Self, String> {
         Err("none is known on this system".to_owned())
     }
 
@@ -32,7 +32,7 @@ impl Walls {
     }
 }
 
-/// Nothing is watched.
+/// Watches nothing.
 pub(super) struct Watch;
 
 impl Watch {

@@ -1,12 +1,12 @@
-//! Where secrets lie: what commands cannot read.
+//! The places of secrets, which commands cannot read.
 //!
-//! A list, not a search: copies and hard links elsewhere are not found, and what lies inside the workspace belongs to
-//! the workspace, unless that holds the whole home.
+//! A list, not a search: copies and hard links elsewhere are not found, and files inside the workspace belong to
+//! the workspace, unless it contains the whole home directory.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::Plan;
+use super::Boundary;
 
 /// In a home directory.
 const IN_HOME: &[&str] = &[
@@ -82,9 +82,9 @@ const IN_HOME: &[&str] = &[
 /// Of the system: only the superuser could read them anyway.
 const OF_SYSTEM: &[&str] = &["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/run/secrets"];
 
-/// Every path to hide, absolute and sorted, whether or not it exists yet. `superuser` adds what only that one reads:
-/// the system's own and every other home.
-pub(super) fn paths(plan: &Plan, superuser: bool) -> Vec<PathBuf> {
+/// Every path to hide, absolute and sorted, whether or not it exists yet. `superuser` adds the paths that only the
+/// superuser can read: the system's own and every other home.
+pub(super) fn paths(plan: &Boundary, superuser: bool) -> Vec<PathBuf> {
     let home = real(&plan.home);
     let mut homes = vec![home.clone()];
     if superuser {
@@ -101,15 +101,15 @@ pub(super) fn paths(plan: &Plan, superuser: bool) -> Vec<PathBuf> {
     found.extend(targets);
     let owns_home = home.starts_with(&plan.workspace);
     found.retain(|path| owns_home || !path.starts_with(&plan.workspace));
-    // Whoever names one of them among the directories to write means it.
+    // A person who lists one of them among the writable directories means it.
     found.retain(|path| !plan.write.iter().any(|named| real(named).starts_with(path)));
     found.sort();
     found.dedup();
     found
 }
 
-/// What links on the way and at the end lead to: hidden as well as the link. There are far fewer directories than
-/// paths, so each is followed once.
+/// The targets of links on the way and at the end, which are hidden like the link itself. There are far fewer
+/// directories than paths, so each is resolved once.
 fn targets(paths: &[PathBuf]) -> Vec<PathBuf> {
     let mut parents = HashMap::new();
     let mut targets = Vec::new();
@@ -124,7 +124,7 @@ fn targets(paths: &[PathBuf]) -> Vec<PathBuf> {
     targets
 }
 
-/// Links followed as far as the path exists.
+/// Resolves links as far as the path exists.
 pub(super) fn real(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;
@@ -147,7 +147,7 @@ mod tests {
         std::fs::create_dir_all(home.join("dotfiles/ssh")).expect("made");
         #[cfg(unix)]
         std::os::unix::fs::symlink(home.join("dotfiles/ssh"), home.join(".ssh")).expect("made");
-        let plan = |workspace: &Path, write: &[&str]| Plan {
+        let plan = |workspace: &Path, write: &[&str]| Boundary {
             workspace: workspace.to_path_buf(),
             write: write.iter().map(|path| home.join(path)).collect(),
             network: false,
@@ -156,7 +156,7 @@ mod tests {
             temp_base: root.clone(),
             undone: root.join("undone"),
         };
-        let hides = |plan: &Plan, path: &str| paths(plan, false).contains(&home.join(path));
+        let hides = |plan: &Boundary, path: &str| paths(plan, false).contains(&home.join(path));
         let outside = plan(&root.join("elsewhere"), &[]);
         assert!(hides(&outside, ".ssh") && hides(&outside, ".netrc") && hides(&outside, "project/data"));
         #[cfg(unix)]

@@ -1,13 +1,13 @@
-//! Telling that the boundary may be why a command failed.
+//! Detects that the boundary may be why a command failed.
 //!
-//! The kernel does not say who refused: a command reports `Permission denied`, whatever the reason. So this looks for
-//! such words in what a failed command wrote, says "may", and says what the boundary is.
+//! The kernel does not say who refused: a command reports `Permission denied`, whatever the reason. So this
+//! searches the output of a failed command for such words, says "may", and describes the boundary.
 
 use std::fmt::{self, Write};
 
-use super::{MOST_FILE_BYTES, Plan};
+use super::{Boundary, MOST_FILE_BYTES};
 
-/// What the boundary may have had to do with a failure.
+/// The part of the boundary that may have caused a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reason {
     Refused,
@@ -15,7 +15,7 @@ enum Reason {
     FileSize,
 }
 
-/// What is looked for, in lower case.
+/// The words that are looked for, in lower case.
 const WORDS: [(&str, Reason); 19] = [
     ("permission denied", Reason::Refused),
     ("operation not permitted", Reason::Refused),
@@ -43,9 +43,9 @@ const WORDS: [(&str, Reason); 19] = [
 pub struct Denial(String);
 
 impl Denial {
-    /// Judges what a command wrote that failed (`signal` names what killed it).
+    /// Judges the output of a failed command (`signal` names the signal that killed it).
     #[must_use]
-    pub fn of(output: &str, signal: Option<&str>, plan: &Plan) -> Option<Self> {
+    pub fn of(output: &str, signal: Option<&str>, plan: &Boundary) -> Option<Self> {
         let output = output.to_lowercase();
         let found = WORDS.iter().find(|(words, _)| output.contains(words)).map(|(_, reason)| *reason);
         let found = found.or((signal == Some("SIGXFSZ")).then_some(Reason::FileSize));
@@ -59,7 +59,7 @@ impl Denial {
         }
     }
 
-    fn named(plan: &Plan) -> Self {
+    fn named(plan: &Boundary) -> Self {
         let mut also = String::new();
         for dir in &plan.write {
             let _ = write!(also, ", {}", dir.display());
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn only_what_the_boundary_can_have_caused_is_laid_to_it() {
-        let plan = |network| Plan {
+        let plan = |network| Boundary {
             workspace: "/w".into(),
             write: vec!["/cache".into()],
             network,

@@ -1,12 +1,12 @@
-//! The boundary on macOS: `sandbox-exec` with a profile of our own stands before the program. Limits on processes,
-//! memory and files are not set here. Written from the documentation; never run in our tests.
+//! The boundary on macOS: `sandbox-exec` with our own profile runs the program. Limits on processes, memory and
+//! files are not set here. Written from the documentation; never run in our tests.
 
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::places::Places;
-use super::{Plan, credentials, profile};
+use super::{Boundary, credentials, profile};
 
 const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
@@ -17,7 +17,7 @@ pub(super) struct Walls {
 impl Walls {
     /// # Errors
     /// When the program is not there.
-    pub fn build(plan: &Plan, temp: &Path, places: &[Arc<Places>]) -> Result<Self, String> {
+    pub fn build(plan: &Boundary, temp: &Path, places: &[Arc<Places>]) -> Result<Self, String> {
         if !Path::new(PROGRAM).exists() {
             return Err(format!("{PROGRAM} does not exist"));
         }
@@ -25,12 +25,12 @@ impl Walls {
         Ok(Self { profile: profile::write(plan, temp, places, &credentials::paths(plan, superuser)) })
     }
 
-    /// The profile names what it hides; nothing has to be listed.
+    /// The profile names the hidden paths, so nothing has to be listed.
     pub fn is_current(&self) -> bool {
         true
     }
 
-    /// Only what the program starts is confined.
+    /// Only the programs that it starts are confined.
     pub fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         Ok(work())
     }

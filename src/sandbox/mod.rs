@@ -1,11 +1,12 @@
-//! What a command may do, enforced by the operating system: the boundary around everything that `process` starts.
+//! The boundary around everything that `process` starts, enforced by the operating system.
 //!
-//! Writing only in the workspace, a private temporary directory and what the settings add; reading everything but
-//! credentials; no network unless the settings say so; limits on processes, memory and the size of files. Linux:
-//! Landlock, seccomp and fewer capabilities, laid on a thread that then spawns, so that the child is born inside.
-//! macOS: a profile for `sandbox-exec`. Elsewhere there is none ([`SUPPORTED`]).
+//! Commands can write only in the workspace, a private temporary directory and the directories in the settings;
+//! they can read everything but credentials; they have no network unless the settings allow it; processes, memory
+//! and file sizes are limited. Linux: Landlock, seccomp and fewer capabilities, applied to a thread that then
+//! spawns, so that the child starts inside. macOS: a profile for `sandbox-exec`. Other systems are not supported
+//! ([`SUPPORTED`]).
 //!
-//! Nothing is done before the first command. What cannot be had is an error, never a wider boundary.
+//! Nothing is done before the first command. An unavailable feature is an error, never a wider boundary.
 
 #[cfg(any(target_os = "linux", target_os = "macos", test))]
 mod credentials;
@@ -39,16 +40,16 @@ use places::Places;
 pub use denial::Denial;
 pub use protected::{Protection, Undone};
 
-/// Whether this system has a boundary that is known here.
+/// Whether this program has a boundary for this system.
 pub const SUPPORTED: bool = cfg!(any(target_os = "linux", target_os = "macos"));
 /// A command that has started more processes than this is ended.
 pub const MOST_PROCESSES: usize = 512;
-/// No file grows beyond this, in bytes.
+/// The largest file that a command may write, in bytes.
 pub const MOST_FILE_BYTES: u64 = 8 << 30;
 
-/// What the boundary lets through.
+/// The permissions of the boundary.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct Boundary {
     /// Absolute, without symbolic links.
     pub workspace: PathBuf,
     /// Further directories that may be written, absolute.
@@ -56,17 +57,18 @@ pub struct Plan {
     /// Whether commands reach the network.
     pub network: bool,
     pub home: PathBuf,
-    /// What this program keeps for itself (sessions, keys): hidden as credentials are.
+    /// Files of this program (sessions, keys), hidden as credentials are.
     pub own: Vec<PathBuf>,
-    /// Where the private temporary directory is made.
+    /// Where the private temporary directory is created.
     pub temp_base: PathBuf,
-    /// Where is kept what commands made of protected files, before those were put back.
+    /// Where the versions that commands wrote of protected files are kept, before the files are restored.
     pub undone: PathBuf,
 }
 
-/// The boundary of a run. Clones of its [`Walls`] share one temporary directory, which goes with the sandbox.
+/// The boundary of a run. Clones of its [`Walls`] share one temporary directory, which is removed with the
+/// sandbox.
 pub struct Sandbox {
-    plan: Plan,
+    plan: Boundary,
     temp: OnceLock<TempDir>,
     places: OnceLock<Vec<Arc<Places>>>,
     walls: Mutex<Option<Walls>>,
@@ -80,22 +82,21 @@ pub struct Sandbox {
 pub struct Unavailable(pub String);
 
 impl Sandbox {
-    /// Only remembers the plan.
+    /// Stores the plan; does nothing else.
     #[must_use]
-    pub fn new(plan: Plan) -> Self {
+    pub fn new(plan: Boundary) -> Self {
         Self { plan, temp: OnceLock::new(), places: OnceLock::new(), walls: Mutex::default() }
     }
 
     #[must_use]
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &Boundary {
         &self.plan
     }
 
-    /// The walls as they have to stand now: built when first asked for, and again when a directory that they rest on
-    /// has changed.
+    /// The current walls: built on first use, and again when a directory that they depend on has changed.
     ///
     /// # Errors
-    /// What is missing on this system.
+    /// The feature that this system lacks.
     pub fn walls(&self) -> Result<Walls, Unavailable> {
         let mut walls = self.walls.lock().expect("nobody panics while building walls");
         if let Some(walls) = walls.as_ref().filter(|walls| walls.system.is_current()) {
@@ -105,7 +106,7 @@ impl Sandbox {
         let places = self.places.get_or_init(|| places::of(&self.plan)).clone();
         let system = system::Walls::build(&self.plan, &temp, &places).map_err(Unavailable)?;
         let built = Walls { system: Arc::new(system), temp, places, undone: self.plan.undone.clone() };
-        // A kernel may know the calls and refuse them all the same (a container's own filter).
+        // A kernel may know the calls and still refuse them (a container's own filter).
         built.inside(|| ()).map_err(|error| Unavailable(error.to_string()))?;
         Ok(walls.insert(built).clone())
     }
@@ -129,7 +130,7 @@ impl Sandbox {
 pub struct Walls {
     system: Arc<system::Walls>,
     temp: PathBuf,
-    /// What commands must not change.
+    /// Places that commands must not change.
     places: Vec<Arc<Places>>,
     undone: PathBuf,
 }
@@ -141,21 +142,21 @@ impl Walls {
         &self.temp
     }
 
-    /// Does `work` inside the boundary; what it starts stays inside for good.
+    /// Does `work` inside the boundary; everything that it starts stays inside.
     ///
     /// # Errors
-    /// When the boundary cannot be laid; then `work` was not done.
+    /// When the boundary cannot be applied; then `work` was not done.
     pub fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         self.system.inside(work)
     }
 
-    /// Watches over what was started, a process group, until the watch is dropped.
+    /// Watches a started process group until the watch is dropped.
     #[must_use]
     pub fn watch(&self, group: i32) -> Watch {
         Watch(self.system.watch(group))
     }
 
-    /// The command line that runs `program` inside, where the boundary is a program of its own.
+    /// The command line that runs `program` inside, where a separate program enforces the boundary.
     #[must_use]
     pub fn command_line<'a>(&'a self, program: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
         let mut line = self.system.prefix();
@@ -169,15 +170,15 @@ impl Walls {
 pub struct Watch(system::Watch);
 
 impl Watch {
-    /// Whether it has.
+    /// Whether the group exceeded the limit.
     #[must_use]
     pub fn flooded(&self) -> bool {
         self.0.flooded()
     }
 }
 
-/// Gives a child that was started outside the limits that it would have without this program, which lowers its own
-/// so that those inside are born with them.
+/// Gives a child outside the sandbox the limits that it would have without this program, which lowers its own so
+/// that children inside inherit them.
 pub fn lift_limits(process: u32) {
     #[cfg(target_os = "linux")]
     system::lift_limits(process);
@@ -185,8 +186,8 @@ pub fn lift_limits(process: u32) {
     let _ = process;
 }
 
-/// Hides this process from those with the same user: its memory and environment cannot be read, and it leaves no
-/// core dump. Done before the first child is started, for only from then on is there somebody to hide from.
+/// Hides this process from others of the same user: its memory and environment cannot be read, and it leaves no
+/// core dump. Done before the first child starts: until then there is nobody to hide from.
 pub fn hide_this_process() {
     #[cfg(target_os = "linux")]
     system::hide_this_process();

@@ -1,15 +1,16 @@
-//! Where in a workspace files lie that decide what runs later: at fixed places from its root, and where the
-//! repositories in it keep theirs: nested ones, submodules, linked work trees.
+//! The files in a workspace that decide what runs later: at fixed places below its root, and in the repositories
+//! in it: nested ones, submodules, linked work trees.
 //!
-//! Repositories are looked for once, before the first command, and not for ever: the nearest first, few levels down,
-//! and neither in what package managers fill nor behind links. One that commands make later is their own.
+//! Repositories are searched once, before the first command, within limits: the nearest first, a few levels deep,
+//! and neither in directories that package managers fill nor through links. A repository that commands create
+//! later is theirs.
 
 use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Plan;
+use super::Boundary;
 
 /// Single files, from the root of the workspace. `.git` is one in a linked work tree.
 const FILES: &[&str] = &[
@@ -54,7 +55,7 @@ const DIRS: &[&str] = &[
     ".config/fish",
 ];
 
-/// What a repository may hold, from its git directory.
+/// Files that a git directory may hold.
 const OF_REPOSITORIES: [&str; 3] = ["config", "config.worktree", "commondir"];
 const HOOKS: &str = "hooks";
 
@@ -66,19 +67,19 @@ const MOST_REPOSITORIES: usize = 64;
 /// A file that points to a git directory is short.
 const LONGEST_POINTER: u64 = 4096;
 
-/// Places that are watched over: from the root of the workspace, or absolute where they lie outside.
+/// Places that are watched: relative to the workspace, or absolute where they lie outside.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     pub files: Vec<PathBuf>,
     pub dirs: Vec<PathBuf>,
-    /// The git directories among what is watched.
+    /// The git directories among the watched places.
     pub repositories: Vec<PathBuf>,
-    /// Those of the files that stand for a git directory elsewhere.
+    /// The files that point to a git directory elsewhere.
     pub pointers: Vec<PathBuf>,
 }
 
 /// The places of a workspace, and those of the repositories in what its commands may write.
-pub(super) fn of(plan: &Plan) -> Vec<Arc<Places>> {
+pub(super) fn of(plan: &Boundary) -> Vec<Arc<Places>> {
     let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect();
     let own =
         Places { files: paths(FILES), dirs: paths(DIRS), repositories: paths(&[".git"]), pointers: Vec::new() };
@@ -89,13 +90,13 @@ pub(super) fn of(plan: &Plan) -> Vec<Arc<Places>> {
 
 struct Search<'a> {
     workspace: &'a Path,
-    /// What else commands may write, links followed.
+    /// Other places that commands may write, with links resolved.
     written: Vec<PathBuf>,
     places: Places,
 }
 
 impl<'a> Search<'a> {
-    fn through(plan: &'a Plan) -> Places {
+    fn through(plan: &'a Boundary) -> Places {
         let written: Vec<PathBuf> = plan.write.iter().filter_map(|dir| dir.canonicalize().ok()).collect();
         let mut search = Self { workspace: &plan.workspace, written: written.clone(), places: Places::default() };
         search.entry(&plan.workspace.join(".git"));
@@ -143,7 +144,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A git directory, and those that it holds for submodules and linked work trees.
+    /// A git directory, and those inside it for submodules and linked work trees.
     fn git_dir(&mut self, dir: &Path) {
         let mut queue = VecDeque::from([(dir.to_path_buf(), 0)]);
         while let Some((dir, level)) = queue.pop_front() {
@@ -177,7 +178,7 @@ impl<'a> Search<'a> {
         self.places.repositories.push(dir);
     }
 
-    /// How a path is named, where commands may write it at all.
+    /// The name of a path, if commands may write it at all.
     fn watched(&self, path: &Path) -> Option<PathBuf> {
         match path.strip_prefix(self.workspace) {
             Ok(inside) => Some(inside.to_path_buf()),
@@ -186,7 +187,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The directory that a file names after `key`, told from where it lies.
+/// The directory that a file names after `key`, relative to the file.
 fn named_in(file: &Path, key: &str) -> Option<PathBuf> {
     let is_short = fs::symlink_metadata(file).is_ok_and(|file| file.is_file() && file.len() <= LONGEST_POINTER);
     let text = if is_short { fs::read_to_string(file).ok()? } else { return None };

@@ -1,14 +1,14 @@
-//! The profile for `sandbox-exec`. The last rule that matches decides, so what is refused comes after what is allowed.
+//! The profile for `sandbox-exec`. The last matching rule decides, so denials come after permissions.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::places::Places;
-use super::{Plan, credentials};
+use super::{Boundary, credentials};
 
 /// The profile's text. `hidden` can neither be read nor written.
-pub(super) fn write(plan: &Plan, temp: &Path, places: &[Arc<Places>], hidden: &[PathBuf]) -> String {
+pub(super) fn write(plan: &Boundary, temp: &Path, places: &[Arc<Places>], hidden: &[PathBuf]) -> String {
     let mut text = "(version 1)\n(allow default)\n(deny file-write*)\n".to_owned();
     let mut rule = |verdict: &str, path: &Path| {
         let _ = writeln!(text, "({verdict} (subpath {}))", quoted(path));
@@ -17,7 +17,7 @@ pub(super) fn write(plan: &Plan, temp: &Path, places: &[Arc<Places>], hidden: &[
     for dir in [plan.workspace.as_path(), temp].into_iter().chain(written.iter().map(PathBuf::as_path)) {
         rule("allow file-write*", dir);
     }
-    // `.git` itself may be a directory, most of which is written by every commit.
+    // `.git` itself may be a directory, and every commit writes to most of it.
     let watched = places.iter().flat_map(|places| places.files.iter().chain(&places.dirs));
     for path in watched.filter(|path| *path != Path::new(".git")) {
         rule("deny file-write*", &plan.workspace.join(path));
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn what_is_refused_comes_last() {
-        let plan = Plan {
+        let plan = Boundary {
             workspace: "/Users/x/a \"project\"".into(),
             write: vec!["/Users/x/.cache/tool".into()],
             network: false,

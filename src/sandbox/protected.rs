@@ -1,10 +1,10 @@
 //! Files of the workspace that decide what runs later: git's hooks and configuration, this program's own, start-up
 //! files of shells, CI. A command must not change them.
 //!
-//! Landlock cannot take them out of a workspace that it grants. So they are looked at before a command and after it,
-//! and what it changed is put back and reported. Putting back happens inside the boundary: a link that a command
-//! left in the way leads nowhere that it could not have written itself. What processes do that outlive the command
-//! in a session of their own is not seen before the next one.
+//! Landlock cannot exclude them from a workspace that it grants. So they are compared before and after a command,
+//! and its changes are undone and reported. They are restored inside the boundary: a link that a command planted
+//! leads only to places that it could have written itself. Changes by processes that outlive the command in their
+//! own session are noticed only with the next command.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,19 +21,19 @@ const MOST_DEPTH: usize = 4;
 const MOST_FILE_BYTES: u64 = 1 << 20;
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Watches over the protected files while a command runs. Dropping it puts them back as well.
+/// Watches the protected files while a command runs. Dropping it restores them as well.
 pub struct Protection {
     walls: Walls,
     workspace: PathBuf,
-    /// Of the workspace itself, and of the repositories in it.
+    /// The states of the workspace itself, and of the repositories in it.
     before: Vec<(Arc<Places>, Snapshot)>,
 }
 
-/// What a command had changed, by paths from the workspace.
+/// The changes of a command, by paths relative to the workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Undone {
     pub put_back: Vec<String>,
-    /// Too large to have been kept, or in the way of something that cannot be removed.
+    /// Not restored: too large to have been kept, or blocked by something that cannot be removed.
     pub left: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ impl Undone {
 }
 
 impl Protection {
-    /// Remembers how the protected files are. Where the boundary itself guards them there is nothing to remember.
+    /// Records the state of the protected files. Where the boundary itself guards them, it records nothing.
     #[must_use]
     pub fn begin(walls: &Walls, workspace: &Path) -> Self {
         let places = if cfg!(target_os = "linux") { walls.places.as_slice() } else { &[] };
@@ -54,7 +54,7 @@ impl Protection {
         Self { walls: walls.clone(), workspace: workspace.to_path_buf(), before }
     }
 
-    /// Puts back what was changed since.
+    /// Undoes the changes since.
     #[must_use]
     pub fn end(mut self) -> Undone {
         self.undo()
@@ -96,12 +96,12 @@ impl Drop for Protection {
     }
 }
 
-/// Files and links by their paths from the root. A directory has no entry of its own.
+/// Files and links by their paths from the root. Directories have no entries.
 struct Snapshot {
     entries: BTreeMap<PathBuf, Entry>,
-    /// False when there was more than is looked at.
+    /// False when there was more than the limits allow to examine.
     whole: bool,
-    /// Those of the repositories that are there.
+    /// The repositories that exist.
     repositories: Vec<PathBuf>,
     bytes: u64,
 }
@@ -139,7 +139,7 @@ impl PartialEq for Entry {
 }
 
 impl Snapshot {
-    /// `known` saves reading what has not been touched since.
+    /// `known` avoids reading files that were not touched since.
     fn of(root: &Path, places: &Places, known: Option<&Self>) -> Self {
         let repositories = places.repositories.iter().filter(|dir| root.join(dir).is_dir()).cloned().collect();
         let mut snapshot = Self { entries: BTreeMap::new(), whole: true, repositories, bytes: 0 };
@@ -205,10 +205,10 @@ impl Snapshot {
         fs::read(path).ok().map(Into::into)
     }
 
-    /// What has to be put back: what was there before, or that nothing was. New things come first, for one may be a
-    /// link that stands in the way.
+    /// The files to restore, or to remove if they are new. New ones come first, as one may be a link that blocks
+    /// another.
     fn changes(&self, after: &Self, places: &Places, root: &Path) -> Vec<(PathBuf, Option<Entry>)> {
-        // A repository that is gone has nothing left that could run, nor has a pointer whose directory is.
+        // A repository that is gone can run nothing, nor can a pointer whose directory is gone.
         let lost = |path: &Path| {
             let in_lost = |dir: &&PathBuf| path.starts_with(dir) && !after.repositories.contains(dir);
             let is_orphan = places.pointers.iter().any(|pointer| pointer == path)
@@ -224,8 +224,8 @@ impl Snapshot {
         new.map(|(path, _)| (path.clone(), None)).chain(changed).collect()
     }
 
-    /// Whether this is the configuration of a repository that was made just now and says nothing but what `git init`
-    /// says.
+    /// Whether this is the configuration of a repository that was just created, with nothing but the content from
+    /// `git init`.
     fn is_fresh(&self, entry: &Entry) -> bool {
         const PLAIN: [&str; 7] = [
             "repositoryformatversion",
@@ -257,8 +257,8 @@ fn is_sample(path: &Path) -> bool {
     path.parent().is_some_and(|dir| dir.ends_with("hooks")) && path.extension().is_some_and(|end| end == "sample")
 }
 
-/// Keeps what is about to be undone: it may have been a person who changed it meanwhile. A copy that cannot be kept
-/// is no reason to let the change stand.
+/// Keeps a copy of a change before it is undone: a person may have made it meanwhile. The change is undone even if
+/// no copy can be kept.
 fn keep(entry: Option<&Entry>, copy: &Path) {
     if let (Some(Entry::File { content: Some(content), .. }), Some(dir)) = (entry, copy.parent()) {
         let _ = fs::create_dir_all(dir).and_then(|()| fs::write(copy, content));

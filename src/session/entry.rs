@@ -1,40 +1,43 @@
-//! The format of the log: one JSON object a line, the first of which says what follows.
+//! The format of the log: one JSON object per line. The first line is a header.
 //!
 //! ```text
-//! {"v":1,"type":"session","id":…,"workspace":…,"agent":…,"model":…,"created_at":…}
+//! {"v":2,"type":"session","id":…,"workspace":…,"agent":…,"model":…,"created_at":…}
 //! {"type":"turn.started","run_id":…,"time":…}
-//! {"type":"message","n":1,"time":…,"role":"user","content":…}
-//! {"type":"partial","text":…}                what a reply has said so far, piece by piece
-//! {"type":"partial.void"}                    the reply begins anew
-//! {"type":"message","n":2,"time":…,"role":"assistant",…}
-//! {"type":"telemetry","call_id":…,"tool_name":…,…}      what the call cost whose answer follows
+//! {"type":"system","time":…,"text":…,"basis":{…}}       the system prompt, and what it was made from
+//! {"type":"said","n":1,"time":…,"text":…}
+//! {"type":"partial","text":…}                           a reply so far, piece by piece
+//! {"type":"partial.void"}                               the reply restarts
+//! {"type":"reply","n":2,"time":…,"parts":[…],…}         a step; its calls are not answered yet
+//! {"type":"state","time":…,"changes":{"todo":[…]},…}    keys of the session's state, files read, skills loaded
+//! {"type":"answer","n":2,"call":0,"time":…,"content":…,"telemetry":{…}}
 //! {"type":"turn.completed","stop":…,"time":…}
-//! {"type":"state","changes":{"todo":[…]},"time":…}      keys of the session's state; null removes one
-//! {"type":"taint","source":"content from …","time":…}  what came in from outside; from here on more is asked
-//! {"type":"edited","time":…,"reason":{"compressed":{…}},"edits":[{"n":2,"message":{…}},{"n":3}]}   what is sent changes
-//! {"type":"restored","time":…}                         everything is sent again as it was said
-//! {"type":"pinned","numbers":[1,2],"time":…}           what no compression touches
-//! {"type":"budget","tokens":…,"time":…}                what a request may hold, as a server taught
-//! {"type":"switched","agent":…,"model":…,"time":…}     who answers from here on
+//! {"type":"taint","source":"content from …","time":…}   outside content entered; more calls ask from here on
+//! {"type":"compressed","time":…,"done":{…},"edits":[…],"summary":{…}}   fewer tokens are sent
+//! {"type":"unloaded","time":…,"skills":[…],"edits":[…]}                 instructions of skills are not sent
+//! {"type":"restored","time":…}                          everything is sent verbatim again
+//! {"type":"pinned","numbers":[1,2],"time":…}            items that no compression touches
+//! {"type":"spent","time":…,"usage":{…}}                 tokens of a request that left no reply
+//! {"type":"switched","agent":…,"model":…,"time":…}      who answers from here on
 //! ```
 //!
-//! A message makes the pieces before it void: it holds them. Readers pass over types and fields that they do not
-//! know.
+//! A reply replaces the pieces before it. Readers skip types and fields that they do not know.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
-use crate::event::CallTelemetry;
-use crate::message::Message;
+use crate::event::{CallTelemetry, Compressed};
+use crate::message::{Answer, Said, Step, Summary, Usage};
 
-use super::view::{Edit, EditReason};
+use super::state::StateChange;
+use super::view::Edit;
 
-/// The format that this program writes, and the newest that it reads.
-pub const FORMAT_VERSION: u32 = 1;
+/// The version that is written. It grows only when an older reader would misread a log.
+pub(super) const FORMAT_VERSION: u32 = 2;
 
 /// The first line.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Header {
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Header {
     pub v: u32,
     #[serde(rename = "type")]
     kind: HeaderKind,
@@ -42,11 +45,10 @@ pub struct Header {
     pub workspace: String,
     pub agent: String,
     pub model: String,
-    /// RFC 3339.
     pub created_at: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum HeaderKind {
     Session,
@@ -59,34 +61,57 @@ impl Header {
     }
 }
 
-/// Any line but the first, to be written.
+/// Any line but the first, for writing.
 #[derive(Serialize)]
 #[serde(tag = "type")]
 pub(super) enum Entry<'a> {
     #[serde(rename = "turn.started")]
     TurnStarted { run_id: &'a str, time: &'a str },
-    #[serde(rename = "message")]
-    Message {
-        /// Absent for a system prompt.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        n: Option<u64>,
+    #[serde(rename = "system")]
+    System { time: &'a str, text: &'a str, basis: &'a BTreeMap<String, String> },
+    #[serde(rename = "said")]
+    Said {
+        n: u64,
         time: &'a str,
         #[serde(flatten)]
-        message: &'a Message,
+        said: &'a Said,
     },
-    #[serde(rename = "edited")]
-    Edited { time: &'a str, reason: &'a EditReason, edits: &'a [Edit] },
+    #[serde(rename = "reply")]
+    Reply {
+        n: u64,
+        time: &'a str,
+        #[serde(flatten)]
+        step: &'a Step,
+    },
+    #[serde(rename = "answer")]
+    Answer {
+        n: u64,
+        call: usize,
+        time: &'a str,
+        #[serde(flatten)]
+        answer: &'a Answer,
+        telemetry: &'a CallTelemetry,
+    },
+    #[serde(rename = "compressed")]
+    Compressed {
+        time: &'a str,
+        done: &'a Compressed,
+        edits: &'a [Edit],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        summary: Option<&'a Summary>,
+    },
+    #[serde(rename = "unloaded")]
+    Unloaded { time: &'a str, skills: &'a [String], edits: &'a [Edit] },
     #[serde(rename = "restored")]
     Restored { time: &'a str },
-    #[serde(rename = "budget")]
-    Budget { tokens: u64, time: &'a str },
     #[serde(rename = "pinned")]
     Pinned { numbers: &'a [u64], time: &'a str },
-    #[serde(rename = "telemetry")]
-    Telemetry {
-        call_id: &'a str,
-        #[serde(flatten)]
-        telemetry: &'a CallTelemetry,
+    #[serde(rename = "spent")]
+    Spent {
+        time: &'a str,
+        usage: Usage,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<f64>,
     },
     #[serde(rename = "partial")]
     Partial {
@@ -100,113 +125,139 @@ pub(super) enum Entry<'a> {
     #[serde(rename = "switched")]
     Switched { agent: &'a str, model: &'a str, time: &'a str },
     #[serde(rename = "state")]
-    State { changes: &'a Map<String, Value>, time: &'a str },
+    State {
+        time: &'a str,
+        #[serde(flatten)]
+        change: &'a StateChange,
+    },
     #[serde(rename = "taint")]
     Taint { source: &'a str, time: &'a str },
     #[serde(rename = "turn.completed")]
     TurnCompleted { stop: &'a str, time: &'a str },
 }
 
-/// Any line but the first, as far as it matters when it is read again.
-#[derive(Debug)]
+/// Any line but the first, with the fields that a reader needs.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type")]
 pub(super) enum Line {
-    TurnStarted,
-    Message(Message, Option<u64>),
-    Edited(Edited),
-    Restored,
-    Pinned(Pinned),
-    Budget(Learned),
-    Partial(Piece),
-    PartialVoid,
-    Switched(Answering),
-    Telemetry(Box<CallCost>),
-    State(Changes),
-    Taint(Tainted),
-    /// Nothing that changes the conversation, or a type of a later version.
+    #[serde(rename = "turn.started")]
+    TurnStarted {},
+    #[serde(rename = "system")]
+    System { text: String, basis: BTreeMap<String, String> },
+    #[serde(rename = "said")]
+    Said {
+        n: u64,
+        #[serde(flatten)]
+        said: Said,
+    },
+    #[serde(rename = "reply")]
+    Reply {
+        n: u64,
+        #[serde(flatten)]
+        step: Step,
+    },
+    #[serde(rename = "answer")]
+    Answer {
+        n: u64,
+        call: usize,
+        #[serde(flatten)]
+        answer: Answer,
+        #[serde(default)]
+        telemetry: Box<CallTelemetry>,
+    },
+    #[serde(rename = "compressed")]
+    Compressed { done: Box<Compressed>, edits: Vec<Edit>, summary: Option<Box<Summary>> },
+    #[serde(rename = "unloaded")]
+    Unloaded { edits: Vec<Edit> },
+    #[serde(rename = "restored")]
+    Restored {},
+    #[serde(rename = "pinned")]
+    Pinned { numbers: Vec<u64> },
+    #[serde(rename = "spent")]
+    Spent { usage: Usage, cost_usd: Option<f64> },
+    #[serde(rename = "partial")]
+    Partial {
+        #[serde(default)]
+        text: String,
+        #[serde(default)]
+        reasoning: String,
+    },
+    #[serde(rename = "partial.void")]
+    PartialVoid {},
+    #[serde(rename = "switched")]
+    Switched { agent: String, model: String },
+    #[serde(rename = "state")]
+    State {
+        #[serde(flatten)]
+        change: StateChange,
+    },
+    #[serde(rename = "taint")]
+    Taint { source: String },
+    /// The end of a turn, or a type of a later version: it does not change the conversation.
+    #[serde(other)]
     Other,
 }
 
-/// What the view shows instead of what was said.
-#[derive(Debug, Deserialize)]
-pub(super) struct Edited {
-    pub reason: EditReason,
-    pub edits: Vec<Edit>,
+/// The beginning of a line that belongs to an item: enough to know whether the rest is worth parsing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Head {
+    /// Of the item.
+    pub number: u64,
+    /// The line holds the answer to a call of the item, not the item.
+    pub is_answer: bool,
 }
 
-/// What a request may hold at most.
-#[derive(Debug, Deserialize)]
-pub(super) struct Learned {
-    pub tokens: u64,
-}
-
-/// What no compression touches.
-#[derive(Debug, Deserialize)]
-pub(super) struct Pinned {
-    pub numbers: Vec<u64>,
-}
-
-/// A piece of a reply that was still being written.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Piece {
-    pub text: String,
-    pub reasoning: String,
-}
-
-/// Who answers.
-#[derive(Debug, Deserialize)]
-pub(super) struct Answering {
-    pub agent: String,
-    pub model: String,
-}
-
-/// What a call cost.
-#[derive(Debug, Deserialize)]
-pub(super) struct CallCost {
-    pub call_id: String,
-    #[serde(flatten)]
-    pub telemetry: CallTelemetry,
-}
-
-/// What came in from outside.
-#[derive(Debug, Deserialize)]
-pub(super) struct Tainted {
-    pub source: String,
-}
-
-/// What of the state changed.
-#[derive(Debug, Deserialize)]
-pub(super) struct Changes {
-    pub changes: Map<String, Value>,
+impl Head {
+    /// Reads the first fields, which are written first; `None` for a line of another type.
+    pub fn of(line: &[u8]) -> Option<Self> {
+        const ITEMS: [(&[u8], bool); 3] = [
+            (br#"{"type":"said","n":"#, false),
+            (br#"{"type":"reply","n":"#, false),
+            (br#"{"type":"answer","n":"#, true),
+        ];
+        let (rest, is_answer) =
+            ITEMS.iter().find_map(|(start, is_answer)| Some((line.strip_prefix(*start)?, *is_answer)))?;
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let number = std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()?;
+        Some(Self { number, is_answer })
+    }
 }
 
 impl Line {
     /// # Errors
     /// When the line is not an entry.
     pub fn parse(line: &[u8]) -> serde_json::Result<Self> {
-        #[derive(Deserialize)]
-        struct Kind<'a> {
-            #[serde(rename = "type", borrow)]
-            kind: std::borrow::Cow<'a, str>,
-            #[serde(default)]
-            n: Option<u64>,
+        serde_json::from_slice(line)
+    }
+}
+
+/// The system prompt, and its ingredients: a name and a value or digest for each.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SystemPrompt {
+    pub text: String,
+    pub basis: BTreeMap<String, String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_items_are_known_by_their_beginning() {
+        let said = Said::by_person("x");
+        let step = Step::default();
+        let answer = Answer::of_text("x", crate::message::CallStatus::Ok);
+        let (time, telemetry) = ("", &CallTelemetry::default());
+        for (entry, expected) in [
+            (Entry::Said { n: 1, time, said: &said }, Some((1, false))),
+            (Entry::Reply { n: 20, time, step: &step }, Some((20, false))),
+            (Entry::Answer { n: 300, call: 4, time, answer: &answer, telemetry }, Some((300, true))),
+            (Entry::Restored { time }, None),
+            (Entry::Partial { text: r#"{"type":"said","n":1"#, reasoning: "" }, None),
+        ] {
+            let line = serde_json::to_vec(&entry).expect("plain data");
+            let head = Head::of(&line).map(|head| (head.number, head.is_answer));
+            assert_eq!(head, expected, "{}", String::from_utf8_lossy(&line));
         }
-        let Kind { kind, n } = serde_json::from_slice(line)?;
-        Ok(match kind.as_ref() {
-            "message" => Self::Message(serde_json::from_slice(line)?, n),
-            "edited" => Self::Edited(serde_json::from_slice(line)?),
-            "restored" => Self::Restored,
-            "budget" => Self::Budget(serde_json::from_slice(line)?),
-            "pinned" => Self::Pinned(serde_json::from_slice(line)?),
-            "partial" => Self::Partial(serde_json::from_slice(line)?),
-            "partial.void" => Self::PartialVoid,
-            "switched" => Self::Switched(serde_json::from_slice(line)?),
-            "state" => Self::State(serde_json::from_slice(line)?),
-            "taint" => Self::Taint(serde_json::from_slice(line)?),
-            "turn.started" => Self::TurnStarted,
-            // Figures of a later version are no reason to call the log damaged.
-            "telemetry" => serde_json::from_slice(line).map_or(Self::Other, Self::Telemetry),
-            _ => Self::Other,
-        })
     }
 }

@@ -1,9 +1,9 @@
-//! Why a session cannot be opened or kept.
+//! Errors of opening or writing a session.
 
 use std::io;
 use std::path::PathBuf;
 
-/// What went wrong, with what to do about it where something can be done.
+/// An error, with a hint where the person can act on it.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     #[error("there is no session `{id}`{hint}; `agent session list` shows them")]
@@ -15,19 +15,31 @@ pub enum SessionError {
     #[error("session {id} is in use by another process; wait for it, or start a new session")]
     Locked { id: String },
 
-    #[error("{} was written by a newer version of agent (format {found}; this one reads {known})", .path.display())]
-    TooNew { path: PathBuf, found: u64, known: u32 },
+    #[error(
+        "{} was written by another version of agent (format {found}; this one reads {known})", .path.display()
+    )]
+    OtherFormat { path: PathBuf, found: u64, known: u32 },
 
     #[error("{} is not a session log: {why}", .path.display())]
     NotALog { path: PathBuf, why: String },
 
-    /// The disk is in the way. Nothing in memory is lost; what could not be written is tried again with the next
-    /// entry.
+    /// The disk failed. Nothing in memory is lost; unwritten entries are tried again with the next entry.
     #[error("{} cannot be {doing}", .path.display())]
     Io { path: PathBuf, doing: &'static str, source: io::Error },
 }
 
 impl SessionError {
+    /// The next step for a person, if there is one.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Io { doing: "created" | "written" | "synced", .. } => Some(
+                "--ephemeral keeps the session in memory alone; XDG_DATA_HOME names another place for sessions",
+            ),
+            _ => None,
+        }
+    }
+
     pub(super) fn io(path: &std::path::Path, doing: &'static str, source: io::Error) -> Self {
         Self::Io { path: path.to_path_buf(), doing, source }
     }

@@ -1,4 +1,4 @@
-//! Names: of sessions (they sort by the time they began) and of the directory that a workspace's sessions lie in.
+//! Names of sessions (they sort by start time) and of the directory that holds a workspace's sessions.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub(super) fn session_id(began: Timestamp, random: u32) -> String {
     )
 }
 
-/// The workspace's name for people, and its path's hash, so that two of one name stay apart.
+/// The workspace's name for people, and a hash of its path, which separates workspaces of the same name.
 pub(super) fn workspace_slug(workspace: &Path) -> String {
     use std::fmt::Write;
     const LONGEST: usize = 40;

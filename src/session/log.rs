@@ -1,11 +1,12 @@
 //! The file of a session: entries are appended, never changed, and only by one process at a time.
 //!
-//! What cannot be written stays in `pending`, in order, and is tried again with the next entry; a line that was
-//! written in part is cut off again, so that the file always ends with a whole line.
+//! Entries that cannot be written stay in `pending`, in order, and are tried again with the next entry; a partly
+//! written line is cut off, so the file always ends with a whole line.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 
@@ -15,54 +16,74 @@ use super::error::SessionError;
 #[derive(Debug)]
 pub(super) struct Log {
     path: PathBuf,
-    /// Made with the first write: a session in which nothing was said leaves no file.
+    /// Created with the first write: a session without messages leaves no file.
     file: Option<File>,
-    /// Bytes of the file that are whole lines.
+    /// The length of the file's whole lines, in bytes.
     len: u64,
     pending: Vec<u8>,
     unsynced: bool,
+    /// Files that the log names: on disk before it.
+    before: Vec<File>,
+    /// The first sync that failed. After one nobody knows what the disk holds, so that every later one fails too.
+    failed: Failed,
 }
 
-/// What was written and is not on disk for good yet.
+/// A failed sync, shared by everyone who may see one.
+type Failed = Arc<OnceLock<(io::ErrorKind, String)>>;
+
+/// Bytes that were written but are not durable yet.
 #[derive(Debug)]
 #[must_use = "nothing is durable before it was waited for"]
 pub struct Syncing {
+    /// Files that the log refers to: synced before it.
+    before: Vec<File>,
     file: File,
     path: PathBuf,
+    failed: Failed,
 }
 
 impl Syncing {
     /// Waits for the disk. Blocks.
     ///
     /// # Errors
-    /// When the disk is in the way.
+    /// When the disk fails.
     pub fn wait(self) -> Result<(), SessionError> {
-        self.file.sync_data().map_err(|error| SessionError::io(&self.path, "synced", error))
+        let synced = self.before.iter().chain([&self.file]).try_for_each(File::sync_data);
+        if let Err(error) = synced {
+            let _ = self.failed.set((error.kind(), error.to_string()));
+        }
+        check(&self.failed, &self.path)
+    }
+}
+
+fn check(failed: &Failed, path: &Path) -> Result<(), SessionError> {
+    match failed.get() {
+        None => Ok(()),
+        Some((kind, why)) => Err(SessionError::io(path, "synced", io::Error::new(*kind, why.clone()))),
     }
 }
 
 impl Log {
     /// A log that does not exist yet.
     pub fn new(path: PathBuf) -> Self {
-        Self { path, file: None, len: 0, pending: Vec::new(), unsynced: false }
+        let (pending, before, failed) = (Vec::new(), Vec::new(), Failed::default());
+        Self { path, file: None, len: 0, pending, unsynced: false, before, failed }
     }
 
-    /// Opens an existing log, locked against other processes, with what it holds. [`Log::cut`] has to follow before
-    /// anything is appended.
-    pub fn open(path: &Path, id: &str) -> Result<(Self, Vec<u8>), SessionError> {
-        let mut file = OpenOptions::new()
+    /// Opens an existing log, locked against other processes. Call [`Log::cut`] before appending.
+    pub fn open(path: &Path, id: &str) -> Result<Self, SessionError> {
+        let file = OpenOptions::new()
             .read(true)
             .append(true)
             .open(path)
             .map_err(|error| SessionError::io(path, "opened", error))?;
         lock(&file, path, id)?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(|error| SessionError::io(path, "read", error))?;
-        let len = bytes.len() as u64;
-        Ok((Self { path: path.to_path_buf(), file: Some(file), len, pending: Vec::new(), unsynced: false }, bytes))
+        let len = file.metadata().map_err(|error| SessionError::io(path, "read", error))?.len();
+        let (pending, before, failed) = (Vec::new(), Vec::new(), Failed::default());
+        Ok(Self { path: path.to_path_buf(), file: Some(file), len, pending, unsynced: false, before, failed })
     }
 
-    /// Cuts a torn end off, so that the next entry begins a line.
+    /// Cuts off a torn end, so that the next entry begins a line.
     pub fn cut(&mut self, whole: u64, ends_with_newline: bool) -> Result<(), SessionError> {
         if let Some(file) = &self.file
             && whole < self.len
@@ -76,6 +97,11 @@ impl Log {
         Ok(())
     }
 
+    /// The file, once it exists.
+    pub fn file(&self) -> Option<&File> {
+        self.file.as_ref()
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -86,7 +112,7 @@ impl Log {
         self.pending.push(b'\n');
     }
 
-    /// Hands what is queued to the operating system: it survives the end of this process.
+    /// Writes the queued entries to the operating system: they survive the end of this process.
     pub fn write(&mut self) -> Result<(), SessionError> {
         if self.pending.is_empty() {
             return Ok(());
@@ -97,7 +123,7 @@ impl Log {
         };
         let written = file.write_all(&self.pending);
         if written.is_err() {
-            // Best effort: what stays is a torn line, which reading repairs.
+            // Best effort: a torn line may stay, and reading repairs it.
             let _ = file.set_len(self.len);
         }
         self.file = Some(file);
@@ -108,25 +134,32 @@ impl Log {
         Ok(())
     }
 
-    /// Writes what is queued and waits for the disk: it survives the end of the machine.
+    /// Writes the queued entries and waits for the disk: they survive a crash of the machine.
     pub fn sync(&mut self) -> Result<(), SessionError> {
         match self.begin_sync()? {
             Some(syncing) => syncing.wait(),
-            None => Ok(()),
+            None => check(&self.failed, &self.path),
         }
     }
 
-    /// Writes what is queued; what is returned waits for the disk. `None` when there is nothing to wait for.
+    /// Takes files that the entries to come name.
+    pub fn sync_before(&mut self, files: Vec<File>) {
+        self.before.extend(files);
+    }
+
+    /// Writes what is queued; the result waits for the disk. `None` when there is nothing to wait for.
     pub fn begin_sync(&mut self) -> Result<Option<Syncing>, SessionError> {
         self.write()?;
+        check(&self.failed, &self.path)?;
         let Some(file) = self.file.as_ref().filter(|_| self.unsynced) else { return Ok(None) };
         let file = file.try_clone().map_err(|error| SessionError::io(&self.path, "synced", error))?;
         self.unsynced = false;
-        Ok(Some(Syncing { file, path: self.path.clone() }))
+        let before = std::mem::take(&mut self.before);
+        Ok(Some(Syncing { before, file, path: self.path.clone(), failed: Arc::clone(&self.failed) }))
     }
 }
 
-/// A new file, for this user alone.
+/// Creates a file that only this user can read.
 fn create(path: &Path) -> Result<File, SessionError> {
     if let Some(dir) = path.parent() {
         make_dir(dir).map_err(|error| SessionError::io(dir, "created", error))?;
@@ -136,6 +169,11 @@ fn create(path: &Path) -> Result<File, SessionError> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(path).map_err(|error| SessionError::io(path, "created", error))?;
+    // A crash of the machine would lose a file whose directory entry is not on disk.
+    #[cfg(unix)]
+    if let Some(dir) = path.parent() {
+        File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| SessionError::io(dir, "synced", error))?;
+    }
     let id = path.file_stem().unwrap_or_default().to_string_lossy();
     lock(&file, path, &id)?;
     Ok(file)
@@ -153,7 +191,7 @@ fn lock(file: &File, path: &Path, id: &str) -> Result<(), SessionError> {
     match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(SessionError::Locked { id: id.to_owned() }),
-        // Some network file systems know no locks: going on is better than keeping no session.
+        // Some network file systems have no locks: continuing is better than keeping no session.
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
         Err(TryLockError::Error(error)) => Err(SessionError::io(path, "locked", error)),
     }

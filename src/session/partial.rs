@@ -1,15 +1,18 @@
-//! The reply that is streaming, and how much of it the log has.
+//! The reply that is streaming, and how much of it is logged.
 
-use jiff::Timestamp;
-
-/// What the reply that is streaming has said.
+/// The reply so far.
 #[derive(Debug, Default)]
 pub(super) struct Partial {
     pub text: String,
     pub reasoning: String,
-    /// How much of each is in the log.
+    /// How many bytes of each are in the log.
     pub logged_text: usize,
     pub logged_reasoning: usize,
-    /// When the log last got a piece, or the first piece came.
-    pub since: Option<Timestamp>,
+}
+
+impl Partial {
+    /// The number of bytes that are not in the log yet.
+    pub fn unlogged(&self) -> usize {
+        self.text.len() - self.logged_text + self.reasoning.len() - self.logged_reasoning
+    }
 }

@@ -1,56 +1,76 @@
-//! A log read again: what was said, and what had to be overlooked.
+//! Reads a log: the conversation that it holds, and the damage that was skipped.
 //!
-//! A torn last line is what a crash leaves behind, and is dropped; a damaged line elsewhere is passed over. Both
-//! are reported. A log of a later format is refused rather than half understood.
+//! A torn last line is the trace of a crash and is dropped; a damaged line elsewhere is skipped. Both are
+//! reported. A log of another format is refused rather than half understood. The log is read line by line: items
+//! that a compression removed from the view do not stay in memory.
+//! compression took out of the view does not stay in memory.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use serde::Deserialize;
 
 use crate::text;
 
-use super::conversation::Conversation;
-use super::entry::{FORMAT_VERSION, Header, Line, Piece};
+use super::archive::{Originals, each_item};
+use super::entry::{FORMAT_VERSION, Header, Line, SystemPrompt};
 use super::error::SessionError;
+use super::transcript::Transcript;
+use super::view::View;
 
-/// Why a call has no real answer, for the model.
+/// The answer, for the model, to a call without a real answer.
 pub(super) const INTERRUPTED: &str =
     "interrupted: the session ended before this call did; it may have run in part";
 
-/// What a log holds.
+/// A log as it was read.
 #[derive(Debug)]
 pub(super) struct Replayed {
     pub header: Header,
-    pub conversation: Conversation,
-    /// What a reply had said when the log ended.
-    pub partial: Piece,
-    /// Bytes up to the end of the last line that counts.
+    pub transcript: Transcript,
+    pub originals: Originals,
+    /// Text and reasoning of the reply that was streaming when the log ended.
+    pub partial: (String, String),
+    /// Bytes up to the end of the last valid line.
     pub whole: u64,
     /// Whether those bytes end with a line break.
     pub ends_with_newline: bool,
     pub warnings: Vec<String>,
+    /// Answers without a call.
+    strays: usize,
 }
 
 /// Reads a whole log.
 ///
 /// # Errors
-/// When it is no session log, or one of a later format.
-pub(super) fn replay(path: &Path, bytes: &[u8]) -> Result<Replayed, SessionError> {
-    let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').enumerate();
-    let (_, first) = lines.next().ok_or_else(|| no_log(path, "it is empty"))?;
-    let header = header(path, first)?;
+/// When it is not a session log, or has another format.
+pub(super) fn replay(path: &Path, file: &File) -> Result<Replayed, SessionError> {
+    let unreadable = |error| SessionError::io(path, "read", error);
+    let mut reader = BufReader::with_capacity(1 << 16, file);
+    let mut line = Vec::new();
+    reader.read_until(b'\n', &mut line).map_err(unreadable)?;
+    if line.is_empty() {
+        return Err(no_log(path, "it is empty"));
+    }
+    let header = header(path, &line)?;
     let mut log = Replayed {
-        conversation: Conversation::new(&header.agent, &header.model),
+        transcript: Transcript::new(&header.agent, &header.model),
+        originals: Originals::new(Some(path.to_path_buf())),
         header,
-        partial: Piece::default(),
-        whole: first.len() as u64,
-        ends_with_newline: first.ends_with(b"\n"),
+        partial: (String::new(), String::new()),
+        whole: line.len() as u64,
+        ends_with_newline: line.ends_with(b"\n"),
         warnings: Vec::new(),
+        strays: 0,
     };
-    for (index, line) in lines {
+    for number in 2.. {
+        line.clear();
+        if reader.read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
+            break;
+        }
         let whole = line.ends_with(b"\n");
-        match Line::parse(line) {
-            Ok(line) => log.apply(line),
+        match Line::parse(&line) {
+            Ok(entry) => log.apply(path, entry)?,
             Err(_) if !whole => {
                 let beginning = text::one_line(&String::from_utf8_lossy(&line[..line.len().min(256)]), 60);
                 log.warnings.push(format!(
@@ -60,22 +80,15 @@ pub(super) fn replay(path: &Path, bytes: &[u8]) -> Result<Replayed, SessionError
                 ));
                 break;
             }
-            Err(error) => log.warnings.push(format!(
-                "{}:{}: this line is damaged and is passed over: {error}",
-                path.display(),
-                index + 1
-            )),
+            Err(error) => log
+                .warnings
+                .push(format!("{}:{number}: this line is damaged and is passed over: {error}", path.display())),
         }
         log.whole += line.len() as u64;
         log.ends_with_newline = whole;
     }
-    let (dropped, added) = log.conversation.repair(INTERRUPTED);
-    if dropped + added > 0 {
-        log.warnings.push(format!(
-            "{}: {dropped} answers without a call are left out, {added} calls without an answer count as \
-             interrupted",
-            path.display()
-        ));
+    if log.strays > 0 {
+        log.warnings.push(format!("{}: {} answers without a call are left out", path.display(), log.strays));
     }
     Ok(log)
 }
@@ -83,15 +96,15 @@ pub(super) fn replay(path: &Path, bytes: &[u8]) -> Result<Replayed, SessionError
 /// Reads the first line.
 ///
 /// # Errors
-/// When it is no header, or one of a later format.
+/// When it is not a header, or has another format.
 pub(super) fn header(path: &Path, line: &[u8]) -> Result<Header, SessionError> {
     #[derive(Deserialize)]
     struct Probe {
         v: u64,
     }
     let Probe { v } = serde_json::from_slice(line).map_err(|error| no_log(path, error))?;
-    if v > u64::from(FORMAT_VERSION) {
-        return Err(SessionError::TooNew { path: path.to_path_buf(), found: v, known: FORMAT_VERSION });
+    if v != u64::from(FORMAT_VERSION) {
+        return Err(SessionError::OtherFormat { path: path.to_path_buf(), found: v, known: FORMAT_VERSION });
     }
     serde_json::from_slice(line).map_err(|error| no_log(path, error))
 }
@@ -100,30 +113,129 @@ pub(super) fn no_log(path: &Path, why: impl std::fmt::Display) -> SessionError {
     SessionError::NotALog { path: path.to_path_buf(), why: why.to_string() }
 }
 
+/// The view of a log with every item as it was recorded.
+pub(super) fn restored(path: &Path) -> std::io::Result<View> {
+    let mut view = View::default();
+    each_item(
+        path,
+        |_| true,
+        |number, item| {
+            view.push(number, item.clone());
+            true
+        },
+    )?;
+    Ok(view)
+}
+
 impl Replayed {
-    fn apply(&mut self, line: Line) {
+    fn apply(&mut self, path: &Path, line: Line) -> Result<(), SessionError> {
+        let transcript = &mut self.transcript;
         match line {
-            Line::Message(message, number) => {
-                self.partial = Piece::default();
-                self.conversation.push(message, number);
+            Line::Said { n, said } => {
+                transcript.last = transcript.last.max(n.saturating_sub(1));
+                transcript.say(said);
             }
-            Line::Edited(edited) => self.conversation.edit(&edited.reason, edited.edits),
-            Line::Restored => _ = self.conversation.view.restore(),
-            Line::Budget(learned) => self.conversation.learned_budget = Some(learned.tokens),
-            Line::Pinned(pinned) => self.conversation.pinned.extend(pinned.numbers),
-            Line::Partial(piece) => {
-                self.partial.text.push_str(&piece.text);
-                self.partial.reasoning.push_str(&piece.reasoning);
+            Line::Reply { n, step } => {
+                self.partial = (String::new(), String::new());
+                transcript.last = transcript.last.max(n.saturating_sub(1));
+                transcript.reply(step);
             }
-            Line::PartialVoid => self.partial = Piece::default(),
-            Line::Switched(now) => self.conversation.switch(&now.agent, &now.model),
-            Line::State(state) => self.conversation.update(state.changes),
-            Line::Taint(taint) => {
-                self.conversation.taint.get_or_insert(taint.source);
+            Line::Answer { n, call, answer, telemetry } => {
+                self.strays += usize::from(!transcript.answer(n, call, answer, *telemetry));
             }
-            Line::TurnStarted => self.conversation.turns += 1,
-            Line::Telemetry(cost) => self.conversation.note(&cost.call_id, cost.telemetry),
+            Line::System { text, basis } => transcript.brief(SystemPrompt { text, basis }),
+            Line::Compressed { done, edits, summary } => {
+                let originals = &self.originals;
+                let summary = summary.map(|summary| *summary);
+                transcript.compress(&done, &edits, summary, |number, item| originals.hide(number, item));
+            }
+            Line::Unloaded { edits } => {
+                let originals = &self.originals;
+                transcript.edit(&edits, None, |number, item| originals.hide(number, item));
+            }
+            Line::Restored {} => {
+                let numbers = transcript.last;
+                let mut view = restored(path).map_err(|error| SessionError::io(path, "read", error))?;
+                view.keep_up_to(numbers);
+                transcript.restore(view);
+                self.originals.clear();
+            }
+            Line::Pinned { numbers } => transcript.pinned.extend(numbers),
+            Line::Spent { usage, cost_usd } => transcript.spend(usage, cost_usd),
+            Line::Partial { text, reasoning } => {
+                self.partial.0.push_str(&text);
+                self.partial.1.push_str(&reasoning);
+            }
+            Line::PartialVoid {} => self.partial = (String::new(), String::new()),
+            Line::Switched { agent, model } => transcript.switch(&agent, &model),
+            Line::State { change } => transcript.state.apply(change),
+            Line::Taint { source } => {
+                transcript.taint.get_or_insert(source);
+            }
+            Line::TurnStarted {} => transcript.turns += 1,
             Line::Other => {}
         }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::tests::{NOON, append, begun, path, step, texts, user};
+
+    #[test]
+    fn a_torn_last_line_is_cut_off() {
+        let (_dir, store, session) = begun();
+        let (id, path) = (session.id().to_owned(), path(&session));
+        drop(session);
+        let sound = fs::read_to_string(&path).expect("a log");
+        append(&path, "{\"type\":\"said\",\"n\":2,\"time\":\"\",\"text\":\"lo");
+        let (read, warnings) = store.read(&id).expect("reading leaves it alone");
+        assert_eq!((read.items().len(), warnings.len()), (1, 1));
+        assert_ne!(fs::read_to_string(&path).expect("a log"), sound);
+
+        let (mut session, warnings) = store.open(&id, NOON).expect("repaired");
+        assert!(warnings[0].contains("was not written to its end; 41 bytes are dropped"), "{warnings:?}");
+        assert_eq!(fs::read_to_string(&path).expect("a log"), sound);
+        session.say(user("again"), NOON).expect("written");
+        drop(session);
+        assert_eq!(store.open(&id, NOON).expect("sound").1, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_last_line_that_lacks_only_its_end_counts() {
+        let (_dir, store, session) = begun();
+        let (id, path) = (session.id().to_owned(), path(&session));
+        drop(session);
+        let log = fs::read_to_string(&path).expect("a log");
+        fs::write(&path, log.trim_end()).expect("written");
+        let (mut session, warnings) = store.open(&id, NOON).expect("sound");
+        assert_eq!((session.items().len(), warnings.len()), (1, 0));
+        session.say(user("again"), NOON).expect("written");
+        drop(session);
+        assert_eq!(store.open(&id, NOON).expect("sound").0.items().len(), 2);
+    }
+
+    #[test]
+    fn damage_in_the_middle_leaves_a_conversation_without_strays() {
+        let (_dir, store, mut session) = begun();
+        step(&mut session, "", &["a", "b"]);
+        step(&mut session, "", &["c"]);
+        session.say(user("x"), NOON).expect("written");
+        let (id, path) = (session.id().to_owned(), path(&session));
+        drop(session);
+        let log = fs::read_to_string(&path).expect("a log");
+        let mut lines: Vec<&str> = log.lines().collect();
+        // The answer to `b`, and the reply that called `c`.
+        lines[5] = "\0\0\0";
+        lines[6] = "{}";
+        fs::write(&path, lines.join("\n") + "\n").expect("written");
+        let (session, warnings) = store.open(&id, NOON).expect("readable");
+        let open = "interrupted: the session ended before this call did; it may have run in part";
+        let expected = ["hello".to_owned(), format!("|grep|{{}}|found|grep|{{}}|{open}"), "x".to_owned()];
+        assert_eq!(texts(session.items()), expected, "the answer to `c` is gone");
+        assert_eq!(warnings.len(), 3, "{warnings:?}");
     }
 }

@@ -1,14 +1,14 @@
-//! Where sessions live: `DIR/WORKSPACE/ID.jsonl`, found by id, by the beginning of an id, or as a workspace's latest.
+//! The store of sessions: `DIR/WORKSPACE/ID.jsonl`, found by id, by a prefix of an id, or as a workspace's latest.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::message::Message;
 use crate::text;
 
 use super::entry::Line;
@@ -24,11 +24,11 @@ pub struct Store {
     dir: PathBuf,
 }
 
-/// A session as lists show it, from the beginning of its log.
+/// A session as lists show it, read from the beginning of its log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Summary {
     pub id: String,
-    /// The first words of the user, on one line; empty where there are none yet.
+    /// The user's first words, on one line; empty where there are none yet.
     pub title: String,
     pub workspace: String,
     pub agent: String,
@@ -36,13 +36,13 @@ pub struct Summary {
     /// RFC 3339, both.
     pub created_at: String,
     pub updated_at: String,
-    /// Of the log.
+    /// The size of the log.
     pub bytes: u64,
     pub path: PathBuf,
 }
 
 impl Store {
-    /// Sessions below `dir`, which is made when the first one is written.
+    /// A store below `dir`, which is created with the first session.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into() }
     }
@@ -53,32 +53,33 @@ impl Store {
         Session::new(about, now, Some(self))
     }
 
-    /// Opens a session to go on with it: locked, repaired, and settled where it was cut short. The warnings say
-    /// what was repaired.
+    /// Opens a session to continue it: locked, repaired, and settled where it was interrupted. The warnings name
+    /// the repairs.
     ///
     /// # Errors
     /// When there is no such session, it is in use, or its log cannot be read or written.
     pub fn open(&self, id: &str, now: Timestamp) -> Result<(Session, Vec<String>), SessionError> {
         let path = self.find(id)?;
-        let (mut log, bytes) = Log::open(&path, &id_of(&path))?;
-        let replayed = replay::replay(&path, &bytes)?;
+        let mut log = Log::open(&path, &id_of(&path))?;
+        let file = log.file().expect("it was opened");
+        let replayed = replay::replay(&path, file)?;
         log.cut(replayed.whole, replayed.ends_with_newline)?;
         let (mut session, warnings) = restored(&path, replayed, Some(log))?;
         session.settle(INTERRUPTED, now)?;
         Ok((session, warnings))
     }
 
-    /// Reads a session without touching it: what is recorded in the result is not kept.
+    /// Reads a session without changing it: entries recorded in the result are not written.
     ///
     /// # Errors
     /// When there is no such session or its log cannot be read.
     pub fn read(&self, id: &str) -> Result<(Session, Vec<String>), SessionError> {
         let path = self.find(id)?;
-        let bytes = fs::read(&path).map_err(|error| SessionError::io(&path, "read", error))?;
-        restored(&path, replay::replay(&path, &bytes)?, None)
+        let file = File::open(&path).map_err(|error| SessionError::io(&path, "read", error))?;
+        restored(&path, replay::replay(&path, &file)?, None)
     }
 
-    /// The session of this workspace that was used last.
+    /// The most recently used session of this workspace.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -86,8 +87,7 @@ impl Store {
         Ok(self.list(Some(workspace))?.into_iter().next())
     }
 
-    /// The sessions of a workspace, or of all, the one used last first. Files that are no session logs are passed
-    /// over.
+    /// The sessions of a workspace, or of all, most recently used first. Skips files that are not session logs.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -101,10 +101,10 @@ impl Store {
         Ok(found.into_iter().map(|(_, summary)| summary).collect())
     }
 
-    /// The log of the session with this id, or with the only id that begins so.
+    /// The log of the session with this id, or with the only id that has this prefix.
     ///
     /// # Errors
-    /// When there is none, or more than one.
+    /// When none matches, or more than one.
     pub fn find(&self, id: &str) -> Result<PathBuf, SessionError> {
         const SHOWN: usize = 5;
         let logs = self.logs()?;
@@ -130,7 +130,7 @@ impl Store {
         }
     }
 
-    /// Where the log of a session goes.
+    /// The path of a session's log.
     pub(super) fn path(&self, workspace: &Path, id: &str) -> PathBuf {
         self.dir.join(workspace_slug(workspace)).join(format!("{id}.jsonl"))
     }
@@ -147,22 +147,18 @@ impl Store {
 }
 
 fn restored(path: &Path, replayed: Replayed, log: Option<Log>) -> Result<(Session, Vec<String>), SessionError> {
-    let Replayed { header, conversation, partial, warnings, .. } = replayed;
+    let Replayed { header, transcript, originals, partial: (text, reasoning), warnings, .. } = replayed;
     let started_at = header.created_at.parse().map_err(|error| replay::no_log(path, error))?;
-    // What is in the log counts as logged.
-    let partial = Partial {
-        logged_text: partial.text.len(),
-        logged_reasoning: partial.reasoning.len(),
-        text: partial.text,
-        reasoning: partial.reasoning,
-        since: None,
-    };
-    Ok((Session { header, started_at, conversation, partial, log }, warnings))
+    // The text in the log counts as logged.
+    let (logged_text, logged_reasoning) = (text.len(), reasoning.len());
+    let partial = Partial { text, reasoning, logged_text, logged_reasoning };
+    let originals = Arc::new(originals);
+    Ok((Session { header, started_at, transcript, partial, log, originals }, warnings))
 }
 
-/// Reads no further than the first words of the user.
+/// Reads no further than the user's first words.
 fn summary(path: &Path) -> Result<(SystemTime, Summary), SessionError> {
-    /// A system prompt stands before them; what is longer than this has no title.
+    /// A system prompt comes before them; a session with a longer one has no title.
     const MOST_BYTES: u64 = 512 * 1024;
     const TITLE_CHARS: usize = 80;
     let unreadable = |error| SessionError::io(path, "read", error);
@@ -173,7 +169,7 @@ fn summary(path: &Path) -> Result<(SystemTime, Summary), SessionError> {
     let first = lines.next().ok_or_else(|| replay::no_log(path, "it is empty"))?;
     let header = replay::header(path, &first)?;
     let title = lines.find_map(|line| match Line::parse(&line) {
-        Ok(Line::Message(Message::User { content, .. }, _)) => Some(text::one_line(&content, TITLE_CHARS)),
+        Ok(Line::Said { said, .. }) if said.author.is_person() => Some(text::one_line(&said.text, TITLE_CHARS)),
         _ => None,
     });
     let updated_at = Timestamp::try_from(used).map(stamp).unwrap_or_default();
@@ -195,7 +191,7 @@ fn logs_in(dir: &Path) -> Result<Vec<PathBuf>, SessionError> {
     Ok(entries(dir)?.into_iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect())
 }
 
-/// What a directory holds; nothing where it does not exist.
+/// The entries of a directory; empty where it does not exist.
 fn entries(dir: &Path) -> Result<Vec<PathBuf>, SessionError> {
     let listing = match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -208,4 +204,37 @@ fn entries(dir: &Path) -> Result<Vec<PathBuf>, SessionError> {
 
 fn id_of(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::super::tests::{NOON, about, begun, path, user};
+    use super::*;
+
+    #[test]
+    fn sessions_are_found_by_the_beginning_of_their_id() {
+        let (_dir, store, first) = begun();
+        let mut later = store.create(about(Path::new("/w/other")), NOON + SignedDuration::from_secs(1));
+        later.say(user("  what is\nthis "), NOON).expect("written");
+        let id = first.id();
+        assert_eq!(store.find(id).expect("exact"), path(&first));
+        assert_eq!(store.find(&id[..17]).expect("unique"), path(&first));
+        let error = store.find("2027").expect_err("both").to_string();
+        assert!(error.contains(id) && error.contains(later.id()), "{error}");
+        let error = store.find("20270115-080000-").err();
+        assert!(error.is_none(), "{error:?}");
+        let mistyped = format!("{}_", &id[..20]);
+        assert!(store.find(&mistyped).expect_err("none").to_string().contains(&format!("did you mean {id}")));
+        assert!(matches!(store.find(""), Err(SessionError::Unknown { .. })));
+
+        let all = store.list(None).expect("readable");
+        assert_eq!(
+            all.iter().map(|summary| summary.title.as_str()).collect::<Vec<_>>(),
+            ["what is this", "hello"]
+        );
+        assert_eq!(store.latest(Path::new("/w/project")).expect("readable").expect("one").id, id);
+        assert_eq!(store.latest(Path::new("/w/none")).expect("readable"), None);
+    }
 }

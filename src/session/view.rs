@@ -1,127 +1,154 @@
-//! What of a conversation is sent: the view. It shows every message as it was said, save for those that an edit took
-//! out or put another text in place of. The log keeps all of them, and so does memory, once each: what the view does
-//! not show waits in `hidden` until the view is restored.
+//! The view: the items of a conversation that are sent. It shows every item verbatim, except those that an edit
+//! changed or removed. The log keeps the originals.
 //!
-//! Messages are numbered in the order in which they were recorded; the view is always in that order. A text that
-//! stands for several messages takes the number of one of them.
-
-use std::collections::BTreeMap;
+//! Items are numbered in the order of recording. A summary takes a number of its own and stands in the place of
+//! the first item that it replaces.
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::Compressed;
-use crate::message::Message;
+use crate::message::{Answer, Call, CallStatus, Item, Part, Said, SkillText, Step, Summary};
 
-/// Names the exact bytes of a message of the view.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct MessageId {
-    /// The number of the message, from 1 on; that of the system prompt is 0.
+/// Identifies the exact bytes of an item of the view.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct ItemId {
+    /// The number of the item, from 1; the system prompt is 0.
     pub number: u64,
-    /// Which pass over the view wrote it; 0 for what was said.
+    /// The pass over the view that wrote it; 0 for an original.
     pub pass: u32,
 }
 
-/// Another text in the place of a message, or none.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A change of one item of the view.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edit {
     #[serde(rename = "n")]
     pub number: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<Message>,
+    #[serde(flatten)]
+    pub change: Change,
 }
 
-/// Why a view was edited.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EditReason {
-    Compressed(Compressed),
-    /// Skills whose instructions were taken out.
-    Unloaded(Vec<String>),
+/// How an item changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "change", rename_all = "snake_case")]
+pub enum Change {
+    /// The item is no longer sent.
+    Remove,
+    /// Replaces a user's text, or the text of a reply.
+    Text { text: String },
+    /// Replaces the arguments of a call. They are JSON.
+    Arguments { call: usize, arguments: String },
+    /// Replaces the text of an answer; its pictures are no longer sent.
+    Answer { call: usize, content: String },
+    /// Replaces the instructions of a skill that came with a user's text by a stub.
+    Unload { skill: String },
 }
 
-/// The messages that are sent, with their ids.
+/// The items that are sent, with their ids.
 #[derive(Debug, Default)]
 pub(super) struct View {
-    pub messages: Vec<Message>,
-    pub ids: Vec<MessageId>,
-    /// What was said, by number, where the view shows something else or nothing.
-    pub hidden: BTreeMap<u64, Message>,
+    pub items: Vec<Item>,
+    /// One id per item.
+    pub ids: Vec<ItemId>,
     passes: u32,
 }
 
 impl View {
-    pub fn push(&mut self, number: u64, message: Message) {
-        self.messages.push(message);
-        self.ids.push(MessageId { number, pass: 0 });
+    pub fn push(&mut self, number: u64, item: Item) {
+        self.items.push(item);
+        self.ids.push(ItemId { number, pass: 0 });
     }
 
-    /// Gives the view its system prompt, in the place of the one before.
-    pub fn set_system(&mut self, prompt: Message) {
-        if let (Some(first @ Message::System { .. }), Some(id)) = (self.messages.first_mut(), self.ids.first_mut())
-        {
-            *first = prompt;
-            self.passes += 1;
-            id.pass = self.passes;
-            return;
+    /// Removes the items with a higher number.
+    pub fn keep_up_to(&mut self, number: u64) {
+        let kept = self.ids.partition_point(|id| id.number <= number);
+        self.ids.truncate(kept);
+        self.items.truncate(kept);
+    }
+
+    /// The step with this number.
+    pub fn step_mut(&mut self, number: u64) -> Option<&mut Step> {
+        let at = self.ids.iter().rposition(|id| id.number == number)?;
+        match &mut self.items[at] {
+            Item::Step(step) => Some(step),
+            Item::Said(_) | Item::Summary(_) => None,
         }
-        self.messages.insert(0, prompt);
-        self.ids.insert(0, MessageId { number: 0, pass: 0 });
     }
 
-    /// Lays edits over the view; those of messages that it does not show do nothing.
-    pub fn edit(&mut self, edits: Vec<Edit>) {
+    /// Applies edits to the view, and puts a summary in the place of the first removed item. `kept` receives the
+    /// original of each item before its first change. Edits of items that the view does not show do nothing.
+    pub fn edit(&mut self, edits: &[Edit], summary: Option<(u64, Summary)>, mut kept: impl FnMut(u64, Item)) {
         self.passes += 1;
-        let mut edits: BTreeMap<u64, Option<Message>> =
-            edits.into_iter().map(|edit| (edit.number, edit.message)).collect();
-        let messages = std::mem::take(&mut self.messages);
-        let ids = std::mem::take(&mut self.ids);
-        for (id, message) in ids.into_iter().zip(messages) {
-            let (id, shown) = match edits.remove(&id.number) {
-                None => (id, Some(message)),
-                Some(edited) => {
-                    self.hidden.entry(id.number).or_insert(message);
-                    (MessageId { pass: self.passes, ..id }, edited)
-                }
-            };
-            if let Some(message) = shown {
-                self.messages.push(message);
+        let pass = self.passes;
+        let mut summary = summary.map(|(number, summary)| (ItemId { number, pass }, Item::Summary(summary)));
+        let old = std::mem::take(&mut self.ids).into_iter().zip(std::mem::take(&mut self.items));
+        for (mut id, mut item) in old {
+            let mut changes =
+                edits.iter().filter(|edit| edit.number == id.number).map(|edit| &edit.change).peekable();
+            if changes.peek().is_some() && id.pass == 0 {
+                kept(id.number, item.clone());
+            }
+            let mut removed = false;
+            for change in changes {
+                id.pass = pass;
+                removed |= !item.apply(change);
+            }
+            let next = if removed { summary.take() } else { Some((id, item)) };
+            if let Some((id, item)) = next {
                 self.ids.push(id);
+                self.items.push(item);
             }
         }
+        if let Some((id, item)) = summary {
+            self.ids.insert(0, id);
+            self.items.insert(0, item);
+        }
     }
+}
 
-    /// Shows everything as it was said. Returns how many messages come back.
-    pub fn restore(&mut self) -> usize {
-        let restored = self.hidden.len();
-        let mut all = std::mem::take(&mut self.hidden);
-        let mut system = None;
-        let messages = std::mem::take(&mut self.messages);
-        for (id, message) in std::mem::take(&mut self.ids).into_iter().zip(messages) {
-            match id.number {
-                0 => system = Some((id, message)),
-                number => _ = all.entry(number).or_insert(message),
+impl Item {
+    /// Applies a change; false where the item is no longer sent.
+    pub fn apply(&mut self, change: &Change) -> bool {
+        match (self, change) {
+            (_, Change::Remove) => return false,
+            (
+                Self::Said(Said { text: old, .. }) | Self::Summary(Summary { text: old, .. }),
+                Change::Text { text },
+            ) => old.clone_from(text),
+            (Self::Step(step), Change::Text { text }) => step.set_text(text),
+            (Self::Said(said), Change::Unload { skill }) => {
+                let held = said.skills.iter_mut().filter(|held| held.name == *skill);
+                held.for_each(|held| held.text = SkillText::stub(skill));
             }
+            (Self::Step(step), Change::Arguments { call, arguments }) => {
+                if let Some(call) = step.calls_mut().nth(*call) {
+                    call.request.arguments.clone_from(arguments);
+                }
+            }
+            (Self::Step(step), Change::Answer { call, content }) => {
+                if let Some(Call { answer, .. }) = step.calls_mut().nth(*call) {
+                    let status = answer.as_ref().map_or(CallStatus::Cancelled, |answer| answer.status);
+                    *answer = Some(Answer { digested: true, ..Answer::of_text(content.clone(), status) });
+                }
+            }
+            _ => {}
         }
-        if let Some((id, message)) = system {
-            self.messages.push(message);
-            self.ids.push(id);
-        }
-        for (number, message) in all {
-            self.push(number, message);
-        }
-        restored
+        true
     }
+}
 
-    /// Everything that was said, in order, the system prompt left out.
-    pub fn said(&self) -> impl Iterator<Item = &Message> {
-        let shown = self.ids.iter().zip(&self.messages).filter(|(id, _)| id.number > 0);
-        let mut all: BTreeMap<u64, Vec<&Message>> = BTreeMap::new();
-        for (id, message) in shown.filter(|(id, _)| !self.hidden.contains_key(&id.number)) {
-            all.entry(id.number).or_default().push(message);
-        }
-        for (number, message) in &self.hidden {
-            all.insert(*number, vec![message]);
-        }
-        all.into_values().flatten()
+impl Step {
+    /// Replaces all text pieces by one. A piece's opaque provider data is removed with it.
+    fn set_text(&mut self, text: &str) {
+        let mut text = Some(text);
+        self.parts.retain_mut(|part| match part {
+            Part::Text { text: old, opaque } => match text.take() {
+                Some(new) => {
+                    new.clone_into(old);
+                    *opaque = None;
+                    true
+                }
+                None => false,
+            },
+            Part::Reasoning { .. } | Part::Call(_) => true,
+        });
     }
 }

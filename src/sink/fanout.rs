@@ -1,17 +1,17 @@
-//! Several sinks as one: with `--output jsonl`, stdout takes the events while stderr shows progress.
+//! Combines several sinks: with `--output jsonl`, one writes events to stdout and one shows progress on stderr.
 
 use std::io;
 
 use crate::contract::EventSink;
 use crate::event::Event;
 
-/// Hands each event to all of them, in order.
+/// Passes each event to every sink, in order.
 pub struct Fanout {
     pub sinks: Vec<Box<dyn EventSink>>,
 }
 
 impl EventSink for Fanout {
-    /// All of them get the event, whichever fails.
+    /// Passes the event to every sink, even if one fails.
     ///
     /// # Errors
     /// The first error.

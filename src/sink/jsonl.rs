@@ -1,28 +1,28 @@
-//! `--output jsonl` and `json`: events as they are, one a line.
+//! `--output jsonl` and `json`: events as JSON, one per line.
 //!
-//! A line ends in LF and holds no other line break of any kind, so that every reader counts the same lines.
+//! A line ends with LF and contains no other line break of any kind, so every reader counts the same lines.
 
 use std::io::{self, Write};
 
 use crate::contract::EventSink;
 use crate::event::{Event, EventKind};
 
-/// Writes events as JSON, flushed a line at a time.
+/// Writes events as JSON and flushes after each line.
 pub struct Jsonl<W> {
     out: W,
-    /// Only `run.completed`.
+    /// Only `run.completed` is written.
     last_only: bool,
-    /// Kept from event to event, so that a delta allocates nothing.
+    /// Reused for each event, so a delta allocates nothing.
     line: Vec<u8>,
 }
 
 impl<W: Write + Send> Jsonl<W> {
-    /// Every event (`--output jsonl`).
+    /// Writes every event (`--output jsonl`).
     pub fn all(out: W) -> Self {
         Self { out, last_only: false, line: Vec::new() }
     }
 
-    /// The last event alone (`--output json`).
+    /// Writes only the last event (`--output json`).
     pub fn last(out: W) -> Self {
         Self { out, last_only: true, line: Vec::new() }
     }
@@ -42,7 +42,7 @@ impl<W: Write + Send> EventSink for Jsonl<W> {
     }
 }
 
-/// U+2028 and U+2029 are legal in JSON and line breaks to some readers.
+/// Escapes U+2028 and U+2029: JSON allows them, but some readers take them for line breaks.
 fn escape_separators(line: &mut Vec<u8>) {
     const LEAD: u8 = 0xe2;
     if !line.contains(&LEAD) {

@@ -10,17 +10,29 @@ const COLUMNS_OF_A_LOG: usize = 200;
 /// The longest reason: a provider's own words fit, a whole web page does not.
 const COLUMNS_OF_A_REASON: usize = 1000;
 
-/// The columns that a line may take. The last one stays free: some terminals wrap when it is filled.
+/// The columns a line may take. The last column stays free, because some terminals wrap when it is filled.
 pub fn room(width: Option<usize>) -> usize {
     width.map_or(COLUMNS_OF_A_LOG, |width| width.saturating_sub(1).max(1))
 }
 
-/// What a running call is called: `read_file src/main.rs`.
+/// The label of a running call: `read_file src/main.rs`.
 pub fn label(name: &str, subject: &str, room: usize) -> String {
     text::one_line(&format!("{name} {subject}"), room)
 }
 
-/// A finished call: `● read_file src/main.rs · 42 lines`. A failure is told by a word, not by colour alone.
+/// The line of running calls, with their last output: `run_command cargo test (and 2 more) │ test a ... ok`.
+pub fn running(name: &str, subject: &str, others: usize, output: &str, room: usize) -> String {
+    let more = if others == 0 { String::new() } else { format!(" (and {others} more)") };
+    let bar = if output.is_empty() { "" } else { " │ " };
+    text::one_line(&format!("{name} {subject}{more}{bar}{output}"), room)
+}
+
+/// The line of a skill that was loaded or unloaded.
+pub fn skill(name: &str, how: &str, tokens: u64, room: usize) -> String {
+    text::one_line(&format!("  skill {name} {how}, {tokens} tokens"), room)
+}
+
+/// The line of a finished call: `● read_file src/main.rs · 42 lines`. A failure is a word, not only a colour.
 pub fn finished(
     name: &str,
     subject: &str,
@@ -44,13 +56,13 @@ pub fn finished(
         tail = if tail.is_empty() { String::new() } else { tail + " · " } + &seconds(ran_ms);
     }
     let (head, tail) = fit(&format!("{mark} {name}"), subject, &tail, room);
-    // Where not even the mark fits, there is nothing to paint.
+    // If not even the mark fits, there is nothing to paint.
     let (mark, head) = head.strip_prefix(mark).map_or(("", head.as_str()), |rest| (mark, rest));
     let tail_ink = if word.is_empty() { Ink::Dim } else { ink };
     format!("{}{head}{}", style.paint(ink, mark), style.paint(tail_ink, &tail))
 }
 
-/// `error: no such file`; the word is not said twice.
+/// `error: no such file`, without repeating the word.
 fn outcome(word: &str, summary: &str) -> String {
     if word.is_empty() || summary.to_lowercase().starts_with(word) {
         return summary.to_owned();
@@ -58,8 +70,8 @@ fn outcome(word: &str, summary: &str) -> String {
     if summary.is_empty() { word.to_owned() } else { format!("{word}: {summary}") }
 }
 
-/// `head subject` and ` · tail` in `room` columns together. The subject gives way first, down to a third of the
-/// line, as the tail says how it ended; then the tail.
+/// Fits `head subject` and ` · tail` into `room` columns. The subject is cut first, down to a third of the line,
+/// because the tail says how the call ended; then the tail is cut.
 fn fit(head: &str, subject: &str, tail: &str, room: usize) -> (String, String) {
     let whole = text::one_line(&format!("{head} {subject}"), usize::MAX / 8);
     if tail.is_empty() {
@@ -77,7 +89,7 @@ pub fn retry(attempt: u32, attempts: u32, delay_ms: u64, cause: &str, room: usiz
     text::one_line(&format!("retry {attempt}/{attempts} in {}: {cause}", seconds(delay_ms)), room)
 }
 
-/// What a compression did: `context 81.0k → 49.2k tokens · 12 results shortened, 30 messages summarised`.
+/// The line of a compression: `context 81.0k → 49.2k tokens · 12 results shortened, 30 messages summarised`.
 pub fn compressed(done: &Compressed, room: usize) -> String {
     let counts = [
         (done.masked, "result", "shortened"),
@@ -93,7 +105,7 @@ pub fn compressed(done: &Compressed, room: usize) -> String {
     text::one_line(&format!("  context {before} → {after} tokens · {counts}"), room)
 }
 
-/// Why a run failed: what is said last. A reason may give advice on lines of its own.
+/// The reason of a failed run, shown last. It may have several lines.
 pub fn failure(run: &RunCompleted) -> String {
     let word = match run.status {
         RunStatus::Completed | RunStatus::Error => "error",
@@ -101,11 +113,11 @@ pub fn failure(run: &RunCompleted) -> String {
     };
     let lines = run.reason.lines().map(|line| text::one_line(line, COLUMNS_OF_A_REASON));
     let reason = lines.collect::<Vec<_>>().join("\n");
-    // `stopped by SIGTERM` has said it.
+    // `stopped by SIGTERM` begins with the word already.
     if reason.starts_with(word) { reason } else { format!("{word}: {reason}") }
 }
 
-/// What the run cost: `1.2k in (1.0k cached) · 420 out · $0.0031 · 4.2s`.
+/// The cost of a run: `1.2k in (1.0k cached) · 420 out · $0.0031 · 4.2s`.
 pub fn footer(run: &RunCompleted, room: usize) -> String {
     let usage = &run.usage;
     let about = if usage.estimated { "~" } else { "" };
@@ -113,7 +125,7 @@ pub fn footer(run: &RunCompleted, room: usize) -> String {
         0 => String::new(),
         cached => format!(" ({} cached)", tokens(cached)),
     };
-    // A script costs nothing.
+    // A scripted model uses no tokens.
     let used = match usage.total() {
         0 => String::new(),
         _ => format!(

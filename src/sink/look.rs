@@ -1,76 +1,76 @@
-//! What is shown where: a pure decision from what is known of the two streams and the options.
+//! Decides which text goes to which stream: a pure function of the two streams and the options.
 
 use super::style::{Colour, Style};
 
-/// What the decision rests on.
+/// The input of the decision.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact or an option of its own")]
 pub struct Facts<'a> {
     pub stdout_terminal: bool,
     pub stderr_terminal: bool,
-    /// `--output json` or `jsonl`: stdout belongs to another sink.
+    /// `--output json` or `jsonl`: another sink writes stdout.
     pub json: bool,
     /// `--stream`
     pub stream: bool,
-    /// `--schema` is in force.
+    /// `--schema` was given.
     pub schema: bool,
     pub quiet: bool,
     pub verbose: bool,
-    /// One turn of many: each ends with what it cost.
+    /// A chat: each turn ends with its cost.
     pub chat: bool,
     pub colour: Colour,
-    /// The variable `NO_COLOR`, where it is set and not empty.
+    /// The variable `NO_COLOR`, if it is set and not empty.
     pub no_color: Option<&'a str>,
     /// The variable `TERM`.
     pub term: Option<&'a str>,
 }
 
-/// Where the answer goes.
+/// The destination of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerTo {
-    /// To stdout as it comes, every text of the model.
+    /// All text of the model goes to stdout as it arrives.
     Live,
-    /// To stdout at the end: the final answer alone, once and whole.
+    /// Only the final answer goes to stdout, whole, at the end.
     AtEnd,
-    /// Nowhere: stdout belongs to another sink.
+    /// Another sink writes stdout.
     Nowhere,
 }
 
-/// How much is said on stderr.
+/// The amount of text on stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
     /// Warnings and the reason of a failure.
     Quiet,
-    /// A line per call as well, and the model's words between calls.
+    /// Also one line per call, and the model's words between calls.
     Normal,
-    /// Reasoning, live output of commands and what was decided as well.
+    /// Also reasoning, live output of commands, and permissions.
     Verbose,
 }
 
-/// What is shown where.
+/// The decision.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each decides something of its own")]
 pub struct Look {
     pub answer: AnswerTo,
     pub verbosity: Verbosity,
-    /// The result is data: nothing but a valid one is an answer.
+    /// The answer is data: only a valid result is shown.
     pub schema: bool,
-    /// The answer is read on a terminal: what would control it is made visible.
+    /// stdout is a terminal: control characters in the answer are made visible.
     pub answer_on_terminal: bool,
-    /// Both streams end on one screen, so a line begun on one is ended before the other writes.
+    /// Both streams are terminals: a line begun on one ends before the other writes.
     pub one_screen: bool,
     /// stderr is a terminal.
     pub progress_on_terminal: bool,
-    /// A moving progress line may be drawn.
+    /// The spinner may be drawn.
     pub spinner: bool,
-    /// Tokens, cost and time are shown at the end.
+    /// The end of a turn shows tokens, cost and time.
     pub footer: bool,
     pub style: Style,
-    /// Columns of the terminal behind stderr; asked for each line, as windows are resized.
+    /// The columns of the terminal on stderr. Called for each line, because windows are resized.
     pub width: fn() -> Option<usize>,
 }
 
-/// Decides what is shown where.
+/// Decides which text goes to which stream.
 #[must_use]
 pub fn look(facts: &Facts<'_>, width: fn() -> Option<usize>) -> Look {
     let answer = if facts.json {

@@ -1,8 +1,9 @@
-//! Whoever watches a run: the terminal, JSONL, one JSON object; and the person who is asked.
+//! The observers of a run (terminal, JSONL, one JSON object) and the person who answers questions.
 //!
-//! stdout carries the answer (or JSON) and nothing else, stderr the rest. Only a stdout that was closed ends a turn:
-//! nothing that goes wrong on stderr does.
+//! stdout carries the answer (or JSON) and nothing else; stderr carries the rest. A closed stdout ends a turn; an
+//! error on stderr never does.
 
+mod outlet;
 mod look;
 mod style;
 mod screen;
@@ -17,6 +18,7 @@ pub use fanout::Fanout;
 pub use jsonl::Jsonl;
 pub use look::{AnswerTo, Facts, Look, Verbosity, look};
 pub use otlp::{Closing, Collector, Otlp};
+pub use outlet::{Outlet, Outlets};
 pub use person::{AskLine, Nobody, Person, StdinLines};
 pub use screen::Screen;
 pub use spinner::Spinner;

@@ -1,7 +1,7 @@
-//! Whoever is asked: a person at the terminal, or nobody.
+//! Asks a person at the terminal, or nobody.
 //!
-//! What is asked is shown whole enough to be judged and made visible; only a plain yes allows. Keys that were typed
-//! before the question was seen never answer it.
+//! A question shows enough to be judged, with control characters made visible. Only a plain yes allows. Keys typed
+//! before the question appeared never answer it.
 
 use std::io::{self, BufRead, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,18 +11,19 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
+use super::outlet::{Outlet, Outlets};
 use super::spinner::Spinner;
 use super::style::{Ink, Style};
 use crate::contract::{Approval, Approver, Question};
 use crate::{terminal, text};
 
-/// Where an answer is typed: the line editor of a chat, or plain stdin.
+/// A source of typed answers: the line editor of a chat, or plain stdin.
 pub trait AskLine: Send + Sync {
-    /// One line, without its line feed, typed after the prompt was shown; `None` when nobody answers any more.
+    /// Shows the prompt and returns one line without its line feed, or `None` at the end of the input.
     fn ask<'a>(&'a self, prompt: &'a str) -> BoxFuture<'a, Option<String>>;
 }
 
-/// Nobody to ask.
+/// Denies every question: nobody is there to answer.
 pub struct Nobody;
 
 impl Approver for Nobody {
@@ -45,19 +46,26 @@ pub struct Person<W> {
     out: Mutex<W>,
     style: Style,
     spinner: Spinner,
-    /// One question at a time, however many calls run side by side.
+    /// Held while a question is open, so that parallel calls ask one at a time.
     turn: tokio::sync::Mutex<()>,
 }
 
+impl Person<Outlet> {
+    /// Shows questions on stderr. The spinner is hidden while a question is open.
+    #[must_use]
+    pub fn new(lines: Arc<dyn AskLine>, outlets: &Outlets, style: Style) -> Self {
+        Self::reading(outlets.progress.clone(), lines, style, outlets.spinner.clone())
+    }
+}
+
 impl<W: Write + Send> Person<W> {
-    /// `spinner` is the one of the screen: it rests while a question is open.
-    pub fn new(lines: Arc<dyn AskLine>, out: W, style: Style, spinner: Spinner) -> Self {
+    fn reading(out: W, lines: Arc<dyn AskLine>, style: Style, spinner: Spinner) -> Self {
         Self { lines, out: Mutex::new(out), style, spinner, turn: tokio::sync::Mutex::new(()) }
     }
 
     fn show(&self, text: &str) {
         let mut out = self.out.lock().expect("nobody panics while writing a question");
-        // A question that cannot be shown is not answered either: the line that is read says so.
+        // An error needs no handling here: reading the answer fails as well.
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     }
 
@@ -131,7 +139,7 @@ impl<W: Write + Send> Approver for Person<W> {
     }
 }
 
-/// The lines of a preview that are shown: all of a short one, else its beginning and end.
+/// Returns all lines of a short preview, or the beginning and the end of a long one.
 fn bounded(preview: &str) -> Vec<String> {
     const MOST: usize = 40;
     const LAST: usize = 10;
@@ -151,7 +159,7 @@ fn bounded(preview: &str) -> Vec<String> {
     first.iter().map(shorten).chain([mark]).chain(last.iter().map(shorten)).collect()
 }
 
-/// What a line says to `Allow?`; `None` when it says nothing that is an answer.
+/// Parses the answer to `Allow?`. `None` if the line is not an answer.
 fn verdict(line: &str, may_be_always: bool) -> Option<Approval> {
     let line = line.trim();
     let (word, reason) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -164,7 +172,7 @@ fn verdict(line: &str, may_be_always: bool) -> Option<Approval> {
     }
 }
 
-/// A number picks a choice, other words are the answer; `None` when nothing was typed.
+/// Returns the choice of a number, or the words as they are. `None` if nothing was typed.
 fn chosen(line: &str, choices: &[String]) -> Option<String> {
     let line = line.trim();
     let number = line.trim_end_matches('.').parse::<usize>().ok();
@@ -172,23 +180,24 @@ fn chosen(line: &str, choices: &[String]) -> Option<String> {
     choice.cloned().or_else(|| Some(line.to_owned()).filter(|line| !line.is_empty()))
 }
 
-/// Answers typed into plain stdin (`agent run` on a terminal). A thread of its own reads, so that a run which is
-/// over never waits for a line.
+/// Reads answers from plain stdin (`agent run` on a terminal). A separate thread reads, so a run that is over never
+/// waits for a line.
 pub struct StdinLines {
     requests: std::sync::mpsc::Sender<String>,
     answers: tokio::sync::Mutex<mpsc::Receiver<Option<String>>>,
-    /// A line was asked for and has not come: a question that was given up.
+    /// A line was requested and has not arrived; its question was given up.
     waiting: AtomicBool,
 }
 
 impl StdinLines {
-    /// Starts the thread with the first question that is asked of it.
+    /// Starts the thread. It writes everything in `outlets` before it shows a prompt.
     #[must_use]
-    pub fn spawn() -> Self {
+    pub fn spawn(outlets: Outlets) -> Self {
         let (requests, wanted) = std::sync::mpsc::channel::<String>();
         let (sender, answers) = mpsc::channel(1);
         std::thread::spawn(move || {
             for prompt in wanted {
+                outlets.wait();
                 let answer = read_answer(&prompt);
                 if sender.blocking_send(answer).is_err() {
                     return;
@@ -203,7 +212,7 @@ impl AskLine for StdinLines {
     fn ask<'a>(&'a self, prompt: &'a str) -> BoxFuture<'a, Option<String>> {
         async move {
             let mut answers = self.answers.lock().await;
-            // What answers a question that was given up answers nothing.
+            // Discards the answer to a question that was given up.
             if self.waiting.load(Ordering::Relaxed) {
                 answers.recv().await?;
             }
@@ -220,7 +229,7 @@ impl AskLine for StdinLines {
 fn read_answer(prompt: &str) -> Option<String> {
     drop(terminal::typed_ahead());
     let mut stderr = io::stderr();
-    // As for any question: if it cannot be shown, what comes is still read.
+    // Reads the answer even if the prompt cannot be shown.
     let _ = stderr.write_all(prompt.as_bytes()).and_then(|()| stderr.flush());
     let mut line = Vec::new();
     match io::stdin().lock().read_until(b'\n', &mut line) {
@@ -249,7 +258,7 @@ mod tests {
 
     fn person(lines: &[&'static str]) -> Person<Vec<u8>> {
         let lines = Arc::new(Typed(Mutex::new(lines.to_vec())));
-        Person::new(lines, Vec::new(), Style::default(), Spinner::default())
+        Person::reading(Vec::new(), lines, Style::default(), Spinner::default())
     }
 
     fn approve(lines: &[&'static str], preview: &str) -> (Approval, String) {

@@ -1,8 +1,8 @@
-//! What a person sees of a run: the answer on stdout, everything else on stderr.
+//! Shows a run to a person: the answer on stdout, everything else on stderr.
 //!
-//! Whatever [`Look`] decided holds here. Text is written as it comes, never held back for a better layout; a line
-//! begun by one stream is ended before the other writes to the same screen. An error of stderr is ignored: only a
-//! closed stdout means that nobody sees the answer.
+//! [`Look`] decides what goes where. Text is written as it arrives, never held back for a better layout. A line begun
+//! on one stream ends before the other writes to the same screen. Errors on stderr are ignored: only a closed stdout
+//! means that nobody sees the answer.
 
 use std::io::{self, Write};
 
@@ -10,27 +10,29 @@ use serde_json::Value;
 
 use super::line;
 use super::look::{AnswerTo, Look, Verbosity};
+use super::outlet::{Outlet, Outlets};
 use super::spinner::Spinner;
 use super::style::Ink;
 use crate::contract::EventSink;
-use crate::event::{Event, EventKind, PermissionVerdict, RunCompleted, RunStarted, RunStatus};
-use crate::message::{AssistantMessage, Message};
+use crate::event::{Event, EventKind, Message, Reply, RunCompleted, RunStarted, RunStatus};
 use crate::text;
 
-/// Shows events. `A` is stdout, `P` is stderr.
+/// Shows events on `A` (stdout) and `P` (stderr).
 pub struct Screen<A, P> {
     answer: A,
     progress: P,
     look: Look,
     spinner: Spinner,
     running: Vec<Running>,
-    /// What this step has shown of the model's text so far.
+    /// The step that was requested and has no reply.
+    asking: Option<u64>,
+    /// The text of the current step that was shown.
     shown: String,
-    /// The last byte written to stdout, or to stderr, was not a line feed.
+    /// The last byte written to this stream was not a line feed.
     answer_open: bool,
     progress_open: bool,
     said_scripted: bool,
-    /// What was shown last below the line of a call.
+    /// The lines shown last below the line of a call.
     below: String,
 }
 
@@ -39,12 +41,20 @@ struct Running {
     call_id: String,
     name: String,
     subject: String,
-    /// Live output that has no line feed yet.
+    /// Live output without a line feed so far.
     partial: String,
 }
 
+impl Screen<Outlet, Outlet> {
+    /// Shows events on the streams of this process.
+    #[must_use]
+    pub fn on(outlets: &Outlets, look: Look) -> Self {
+        Self::new(outlets.answer.clone(), outlets.progress.clone(), look, outlets.spinner.clone())
+    }
+}
+
 impl<A: Write + Send, P: Write + Send> Screen<A, P> {
-    /// `spinner` is shared with whoever asks questions.
+    /// `spinner` is shared with the sink that asks questions.
     pub fn new(answer: A, progress: P, look: Look, spinner: Spinner) -> Self {
         Self {
             answer,
@@ -52,6 +62,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
             look,
             spinner,
             running: Vec::new(),
+            asking: None,
             shown: String::new(),
             answer_open: false,
             progress_open: false,
@@ -69,18 +80,28 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         Ok(())
     }
 
-    fn on_request(&mut self) -> io::Result<()> {
-        self.shown.clear();
+    /// A second request of a step voids the text that was shown.
+    fn on_request(&mut self, step: u64) -> io::Result<()> {
+        let again = self.asking.replace(step) == Some(step);
         self.end_answer_line()?;
-        self.spinner.show("thinking".to_owned());
+        self.void(again)?;
+        self.spinner.show("thinking");
         Ok(())
+    }
+
+    /// Forgets the text of this step, and says so if it will be written again.
+    fn void(&mut self, again: bool) -> io::Result<()> {
+        if std::mem::take(&mut self.shown).is_empty() || !again {
+            return Ok(());
+        }
+        self.say(Ink::Yellow, "the answer above was cut off and starts again")
     }
 
     fn on_text(&mut self, delta: &str) -> io::Result<()> {
         if self.look.answer != AnswerTo::Live {
             return Ok(());
         }
-        // Models like to begin with empty lines.
+        // Some models begin with empty lines.
         let delta = if self.shown.is_empty() { delta.trim_start_matches(['\n', '\r']) } else { delta };
         if delta.is_empty() {
             return Ok(());
@@ -106,7 +127,8 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         Ok(())
     }
 
-    fn on_reply(&mut self, reply: &AssistantMessage) -> io::Result<()> {
+    fn on_reply(&mut self, reply: &Reply) -> io::Result<()> {
+        self.asking = None;
         self.spinner.clear();
         match self.look.answer {
             AnswerTo::Live => {
@@ -115,7 +137,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
                 }
                 self.end_answer_line()
             }
-            // What is said beside calls is not the answer.
+            // Words beside calls are not the answer.
             AnswerTo::AtEnd | AnswerTo::Nowhere if reply.tool_calls.is_empty() => Ok(()),
             AnswerTo::AtEnd | AnswerTo::Nowhere => self.words(&reply.content),
         }
@@ -189,7 +211,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         self.show_below(below)
     }
 
-    /// What a call shows below its line, unless that is what was shown last.
+    /// Shows the lines below a call, unless they equal the ones shown last.
     fn show_below(&mut self, lines: &str) -> io::Result<()> {
         if lines.is_empty() || lines == self.below {
             return Ok(());
@@ -204,16 +226,12 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
 
     fn on_retry(&mut self, attempt: u32, attempts: u32, delay_ms: u64, cause: &str) -> io::Result<()> {
         self.spinner.clear();
-        let begun = !std::mem::take(&mut self.shown).is_empty();
         self.end_answer_line()?;
         if self.look.verbosity > Verbosity::Quiet {
             self.say(Ink::Yellow, &line::retry(attempt, attempts, delay_ms, cause, self.room()))?;
-            self.spinner.show("waiting to try again".to_owned());
+            self.spinner.show("waiting to try again");
         }
-        if begun {
-            self.say(Ink::Yellow, "the answer above was cut off: it starts again")?;
-        }
-        Ok(())
+        self.void(true)
     }
 
     fn on_completed(&mut self, run: &RunCompleted) -> io::Result<()> {
@@ -222,6 +240,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         self.end_answer_line()?;
         self.show_result(run)?;
         self.shown.clear();
+        self.asking = None;
         if self.look.footer && run.steps > 0 {
             let footer = line::footer(run, self.room());
             self.say(Ink::Dim, &footer)?;
@@ -235,12 +254,12 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         Ok(())
     }
 
-    /// Writes the final answer, where it has not been shown already.
+    /// Writes the final answer, unless it has been shown already.
     fn show_result(&mut self, run: &RunCompleted) -> io::Result<()> {
         const SCHEMA_NOT_MATCHED: u8 = 10;
         let answered = match run.status {
             RunStatus::Completed => !self.look.schema || run.exit_code != SCHEMA_NOT_MATCHED,
-            // The summary that a limit leaves is an answer, but never the data that was asked for.
+            // The summary after a limit is an answer, but never the requested data.
             RunStatus::Limit => !self.look.schema,
             RunStatus::Error | RunStatus::Interrupted => false,
         };
@@ -261,7 +280,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         self.end_answer_line()
     }
 
-    /// The model's words that are not the answer.
+    /// Shows words of the model that are not the answer.
     fn words(&mut self, words: &str) -> io::Result<()> {
         let words = text::visible(words.trim());
         if words.is_empty() || self.look.verbosity == Verbosity::Quiet {
@@ -270,30 +289,28 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         self.put_line(&words)
     }
 
-    /// One line of a running command.
+    /// Shows one line of a running command.
     fn say_output(&mut self, output: &str) -> io::Result<()> {
         let output = text::visible(output.trim_end_matches('\r')).replace('\t', "    ");
         let line = format!("  │ {}", text::cut(&output, self.room().saturating_sub(4)));
         self.say(Ink::Dim, &line)
     }
 
-    /// A line of our own on stderr.
+    /// Writes a line of our own to stderr.
     fn say(&mut self, ink: Ink, line: &str) -> io::Result<()> {
-        let line = self.look.style.paint(ink, line).into_owned();
-        self.put_line(&line)
+        self.put_line(&self.look.style.paint(ink, line))
     }
 
     /// # Errors
-    /// Only when the line that is open on stdout cannot be ended.
+    /// When the open line on stdout cannot be ended.
     fn put_line(&mut self, line: &str) -> io::Result<()> {
         if self.look.one_screen {
             self.end_answer_line()?;
         }
         self.end_progress_line();
-        let progress = &mut self.progress;
-        // One write a line, so that lines of two processes in one log do not mix.
+        // One write per line, so that lines of two processes in one log do not mix.
         let line = format!("{line}\n");
-        let _ = self.spinner.above(|| progress.write_all(line.as_bytes()).and_then(|()| progress.flush()));
+        let _ = self.progress.write_all(line.as_bytes()).and_then(|()| self.progress.flush());
         Ok(())
     }
 
@@ -322,14 +339,9 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         let Some(call) = self.running.last().filter(|_| self.look.spinner) else {
             return;
         };
-        let more = match self.running.len() {
-            1 => String::new(),
-            count => format!(" (and {} more)", count - 1),
-        };
-        let bar = if last_output.is_empty() { "" } else { " │ " };
-        let shown = format!("{} {}{more}{bar}{last_output}", call.name, call.subject);
-        // The spinner itself and a space stand before it.
-        self.spinner.show(text::one_line(&shown, self.room().saturating_sub(2)));
+        // The spinner and a space precede it.
+        let room = self.room().saturating_sub(2);
+        self.spinner.show(&line::running(&call.name, &call.subject, self.running.len() - 1, last_output, room));
     }
 
     fn room(&self) -> usize {
@@ -341,7 +353,7 @@ impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
     fn emit(&mut self, event: &Event) -> io::Result<()> {
         match &event.kind {
             EventKind::RunStarted(run) => self.on_run_started(run),
-            EventKind::RequestStarted { .. } => self.on_request(),
+            EventKind::RequestStarted { step, .. } => self.on_request(*step),
             EventKind::TextDelta { text } => self.on_text(text),
             EventKind::ReasoningDelta { text } => self.on_reasoning(text),
             EventKind::Message(Message::Assistant(reply)) => self.on_reply(reply),
@@ -358,27 +370,24 @@ impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
             EventKind::RunCompleted(run) => self.on_completed(run),
             _ if self.look.verbosity == Verbosity::Quiet => Ok(()),
             EventKind::SkillLoaded { name, tokens, .. } => {
-                let line = text::one_line(&format!("  skill {name} loaded, {tokens} tokens"), self.room());
-                self.say(Ink::Dim, &line)
+                self.say(Ink::Dim, &line::skill(name, "loaded", *tokens, self.room()))
             }
             EventKind::SkillUnloaded { name, tokens, .. } => {
-                let line = text::one_line(&format!("  skill {name} unloaded, {tokens} tokens"), self.room());
-                self.say(Ink::Dim, &line)
+                self.say(Ink::Dim, &line::skill(name, "unloaded", *tokens, self.room()))
             }
             EventKind::ContextCompressing { .. } => {
-                self.spinner.show("making room in the context".to_owned());
+                self.spinner.show("making room in the context");
                 Ok(())
             }
-            EventKind::ContextCompressed(done) => self.say(Ink::Dim, &line::compressed(done, self.room())),
+            EventKind::ContextCompressed(done) => {
+                self.spinner.clear();
+                self.say(Ink::Dim, &line::compressed(done, self.room()))
+            }
             EventKind::PermissionResolved { name, verdict, by, .. }
                 if self.look.verbosity == Verbosity::Verbose =>
             {
-                let verdict = match verdict {
-                    PermissionVerdict::Allowed => "allowed",
-                    PermissionVerdict::Denied => "denied",
-                };
-                let by = format!("{by:?}").to_lowercase();
-                self.say(Ink::Dim, &text::one_line(&format!("  {name} {verdict} by {by}"), self.room()))
+                let resolved = format!("{verdict:?} by {by:?}").to_lowercase();
+                self.say(Ink::Dim, &text::one_line(&format!("  {name} {resolved}"), self.room()))
             }
             EventKind::TurnStarted { .. }
             | EventKind::Message(_)
@@ -412,7 +421,7 @@ mod tests {
     };
     const PIPE: Facts<'_> = Facts { stdout_terminal: false, stderr_terminal: false, ..TERMINAL };
 
-    /// What stdout and stderr hold after these events.
+    /// Returns stdout and stderr after these events.
     fn shown(facts: &Facts<'_>, kinds: impl IntoIterator<Item = EventKind>) -> (String, String) {
         let (mut answer, mut progress) = (Vec::new(), Vec::new());
         let mut screen = Screen::new(&mut answer, &mut progress, look(facts, || Some(40)), Spinner::default());
@@ -435,11 +444,11 @@ mod tests {
 
     fn reply(content: &str, calls: usize) -> EventKind {
         let call = ToolCall { id: "1".to_owned(), name: "read_file".to_owned(), arguments: "{}".to_owned() };
-        EventKind::Message(Message::Assistant(AssistantMessage {
+        EventKind::Message(Message::Assistant(Reply {
             content: content.to_owned(),
             tool_calls: vec![call; calls],
             finish_reason: FinishReason::Stop,
-            ..AssistantMessage::default()
+            ..Reply::default()
         }))
     }
 
@@ -549,7 +558,7 @@ mod tests {
         };
         let (answer, progress) = shown(&TERMINAL, kinds());
         assert_eq!(answer, "Hal\nHello\n");
-        assert_eq!(progress, "retry 2/5 in 1.2s: HTTP 429\nthe answer above was cut off: it starts again\n");
+        assert_eq!(progress, "retry 2/5 in 1.2s: HTTP 429\nthe answer above was cut off and starts again\n");
         let (answer, progress) = shown(&PIPE, kinds());
         assert_eq!((answer.as_str(), progress.as_str()), ("Hello\n", "retry 2/5 in 1.2s: HTTP 429\n"));
     }

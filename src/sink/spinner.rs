@@ -1,81 +1,94 @@
-//! The moving line at the bottom of the screen: what is running now.
+//! The moving line at the bottom of the screen, which names the running work.
 //!
-//! It is shared with whoever asks the person something: while a question is held open nothing is drawn, however
-//! many calls run beside it.
+//! The thread that writes the screen also draws and erases the line, in order with the text, so neither overwrites
+//! the other. While a question to the person is open nothing is drawn, however many calls run beside it.
 
+use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A handle; clones draw on the same line.
+use super::outlet::{Outlet, Target};
+
+/// A handle to the line. Clones share it. The default never draws.
 #[derive(Clone, Default)]
 pub struct Spinner {
-    state: Arc<Mutex<State>>,
+    drawn: Option<Drawn>,
 }
+
+#[derive(Clone)]
+struct Drawn {
+    outlet: Outlet,
+    state: Shared,
+}
+
+type Shared = Arc<Mutex<State>>;
 
 #[derive(Default)]
 struct State {
-    enabled: bool,
-    /// Questions that are open.
+    /// The number of open questions.
     holds: usize,
-    /// What is to be shown, while it is not held back.
+    /// The text to draw unless a question is open.
     message: Option<String>,
     bar: Option<ProgressBar>,
 }
 
-/// Keeps the line free while it lives.
+/// Hides the line while it lives.
 pub struct Hold {
     spinner: Spinner,
 }
 
 impl Spinner {
-    /// Draws on stderr if `enabled`, else never.
-    #[must_use]
-    pub fn new(enabled: bool) -> Self {
-        Self { state: Arc::new(Mutex::new(State { enabled, ..State::default() })) }
+    /// Draws on stderr, in order with what `outlet` writes there.
+    pub(super) fn on(outlet: &Outlet) -> Self {
+        let state = Shared::default();
+        outlet.wrap(|target| Box::new(Above { state: Arc::clone(&state), target }));
+        Self { drawn: Some(Drawn { outlet: outlet.clone(), state }) }
     }
 
-    /// Shows `message` (one line, already made visible), or changes what is shown.
-    pub fn show(&self, message: String) {
-        let mut state = self.lock();
-        state.message = Some(message);
-        state.draw();
+    /// Shows `message`, one line with control characters made visible.
+    pub fn show(&self, message: &str) {
+        let message = message.to_owned();
+        self.change(|state| {
+            state.message = Some(message);
+            state.draw();
+        });
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub fn clear(&self) {
-        let mut state = self.lock();
-        state.message = None;
-        state.erase();
+        self.change(|state| {
+            state.message = None;
+            state.erase();
+        });
     }
 
-    /// Takes the line away until the returned value is dropped.
+    /// Hides the line until the returned value is dropped.
     #[must_use]
     pub fn hold(&self) -> Hold {
-        let mut state = self.lock();
-        state.holds += 1;
-        state.erase();
+        self.change(|state| {
+            state.holds += 1;
+            state.erase();
+        });
         Hold { spinner: self.clone() }
     }
 
-    /// Runs `write` while nothing is drawn, so that lines appear above the moving one.
-    pub fn above<T>(&self, write: impl FnOnce() -> T) -> T {
-        let bar = self.lock().bar.clone();
-        match bar {
-            Some(bar) => bar.suspend(write),
-            None => write(),
+    fn change(&self, change: impl FnOnce(&mut State) + Send + 'static) {
+        if let Some(Drawn { outlet, state }) = &self.drawn {
+            let state = Arc::clone(state);
+            outlet.then(move || change(&mut lock(&state)));
         }
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics while holding the spinner")
-    }
+fn lock(state: &Shared) -> MutexGuard<'_, State> {
+    state.lock().expect("nobody panics while holding the spinner")
 }
 
 impl State {
     fn draw(&mut self) {
-        let Some(message) = self.message.as_ref().filter(|_| self.enabled && self.holds == 0) else {
+        let Some(message) = self.message.as_ref().filter(|_| self.holds == 0) else {
             return;
         };
         if let Some(bar) = &self.bar {
@@ -98,8 +111,29 @@ impl State {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        let mut state = self.spinner.lock();
-        state.holds -= 1;
-        state.draw();
+        self.spinner.change(|state| {
+            state.holds -= 1;
+            state.draw();
+        });
+    }
+}
+
+/// A target that suspends the line while it writes, so that text appears above it.
+struct Above {
+    state: Shared,
+    target: Target,
+}
+
+impl Write for Above {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let bar = lock(&self.state).bar.clone();
+        match bar {
+            Some(bar) => bar.suspend(|| self.target.write(bytes)),
+            None => self.target.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.target.flush()
     }
 }

@@ -1,8 +1,8 @@
-//! Colours: whether they are allowed, and the few that are used.
+//! Colours: the rule that allows them, and the few in use.
 
 use std::borrow::Cow;
 
-/// What `--color` asks for.
+/// The value of `--color`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Colour {
     #[default]
@@ -12,8 +12,8 @@ pub enum Colour {
 }
 
 impl Colour {
-    /// Whether a stream gets colours. `no_color` and `term` are the variables `NO_COLOR` and `TERM`, where they are
-    /// set and not empty; `--color always` beats both.
+    /// True if a stream gets colours. `no_color` and `term` are the variables `NO_COLOR` and `TERM`, if set and not
+    /// empty. `--color always` overrides both.
     #[must_use]
     pub fn allowed(self, terminal: bool, no_color: Option<&str>, term: Option<&str>) -> bool {
         match self {
@@ -24,7 +24,7 @@ impl Colour {
     }
 }
 
-/// What a piece of text is painted with.
+/// The colour or weight of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ink {
     Dim,
@@ -35,14 +35,14 @@ pub enum Ink {
     Cyan,
 }
 
-/// Paints, or does not.
+/// Paints text if colours are on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Style {
     pub colours: bool,
 }
 
 impl Style {
-    /// `text` in `ink`; as it is where colours are off. The text has been made visible before.
+    /// Returns `text` in `ink`, or unchanged if colours are off. The caller has made control characters visible.
     #[must_use]
     pub fn paint(self, ink: Ink, text: &str) -> Cow<'_, str> {
         if !self.colours || text.is_empty() {

@@ -1,7 +1,7 @@
-//! What a skill asks to use without questions (`allowed-tools`), in the terms of the permission rules.
+//! The tools that a skill asks to use without questions (`allowed-tools`), as permission rules.
 //!
-//! It takes no question away: what the user's rules allow is not asked about anyway, and what they do not allow a
-//! skill cannot. It is shown, so that the user can make rules of it.
+//! The list grants nothing: calls that the user's rules allow run without a question anyway, and a skill cannot
+//! allow others. It is shown, so that the user can turn it into rules.
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ use crate::config::PermissionRule;
 /// One entry of `allowed-tools`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowed {
-    /// As it is written.
+    /// The entry as written.
     pub entry: String,
-    /// The rule that would allow it; `None` where no tool of this program is meant.
+    /// The rule that would allow it; `None` where it names no tool of this program.
     pub rule: Option<PermissionRule>,
 }
 
-/// Names of tools as other agents have them, and ours.
+/// The tool names of other agents, and ours.
 const TOOLS: [(&str, &str); 9] = [
     ("Bash", "run_command"),
     ("Read", "read_file"),
@@ -54,7 +54,7 @@ impl Allowed {
     }
 }
 
-/// `git diff:*` is any command that begins so.
+/// The words of a pattern; `git diff:*` matches any command that begins with them.
 fn words(pattern: &str) -> Vec<String> {
     let (fixed, is_open) = match pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *")) {
         Some(fixed) => (fixed, true),
@@ -63,7 +63,7 @@ fn words(pattern: &str) -> Vec<String> {
     fixed.split_whitespace().chain(is_open.then_some("*")).map(str::to_owned).collect()
 }
 
-/// The rule as one would write it in a list of them, or why there is none.
+/// The rule as written in a list of rules, or why there is none.
 impl fmt::Display for Allowed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.rule {

@@ -1,4 +1,4 @@
-//! The instructions of a skill that was loaded, as a model reads them.
+//! The instructions of a loaded skill, as a model reads them.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use crate::text;
 
 use super::folder::and_more;
 
-/// What the lines behind the instructions begin with.
+/// The beginning of the lines after the instructions.
 const DIRECTORY: &str = "Skill directory: ";
 const RELATIVE: &str = "Relative paths above are relative to it.";
 const NOWHERE: &str = "This skill has no directory on disk; load_skill_reference reads its files.";
@@ -18,35 +18,35 @@ const FILES: &str = "Files (load_skill_reference reads them): ";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body {
     pub name: String,
-    /// `SKILL.md` without its head; rendered where its author asked for that.
+    /// `SKILL.md` without its head; rendered if its author asked for that.
     pub text: String,
     /// The line of `SKILL.md`, 1-based, that the text begins on; `None` where it was rendered.
     pub first_line: Option<usize>,
-    /// The file that the text is from, for people.
+    /// The file that the text comes from, for people.
     pub path: String,
-    /// What relative paths in the text are relative to. `None` when a built-in skill could not be unpacked: its
-    /// files can be read as references all the same.
+    /// The base of relative paths in the text. `None` when a built-in skill could not be unpacked: its files can
+    /// still be read as references.
     pub directory: Option<PathBuf>,
     /// The files beside `SKILL.md`, relative to the directory, sorted.
     pub files: Vec<String>,
-    /// How many more files there are than `files` names.
+    /// The number of files that `files` leaves out.
     pub more_files: usize,
 }
 
 impl Body {
-    /// What it costs, as an estimate: bytes over four.
+    /// The estimated tokens: bytes over four.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.text.len() as u64 / 4
     }
 
-    /// Its files on one line; empty where there are none.
+    /// The files on one line; empty where there are none.
     #[must_use]
     pub fn listing(&self) -> String {
         self.files.join(", ") + &and_more(self.more_files)
     }
 
-    /// Tells this text from another one, in this process.
+    /// Identifies this text within this process.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
@@ -54,8 +54,8 @@ impl Body {
         hasher.finish()
     }
 
-    /// The instructions with what is needed to follow them, in about `most` bytes: what does not fit is left to be
-    /// read by lines. Marks in them that could be taken for the frame are broken.
+    /// The instructions with everything needed to follow them, in about `most` bytes: the rest can be read by
+    /// lines. Marks that could be mistaken for the frame are broken.
     #[must_use]
     pub fn instructions(&self, most: usize) -> String {
         let place = match &self.directory {
@@ -73,7 +73,7 @@ impl Body {
         format!("<skill name=\"{name}\">\n{text}{rest}\n</skill>\n{place}{files}")
     }
 
-    /// A text without the instructions of a skill that stand in it behind a blank line.
+    /// Removes the instructions of a skill that follow a blank line in `text`.
     #[must_use]
     pub fn take_out(text: &str, name: &str) -> String {
         let opening = format!("\n\n<skill name=\"{}\">\n", name.replace('"', "'"));
@@ -85,11 +85,11 @@ impl Body {
                 None => after = "",
             }
         }
-        // The line feed before what follows was taken with the last line.
+        // The line feed before the rest was removed with the last line.
         if after.is_empty() { before.to_owned() } else { format!("{before}\n{after}") }
     }
 
-    /// The beginning that fits, by lines where a line fits, and how to read the rest.
+    /// The beginning that fits, in whole lines where possible, and how to read the rest.
     fn cut(&self, room: usize) -> (&str, String) {
         if self.text.len() <= room {
             return (&self.text, String::new());

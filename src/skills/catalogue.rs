@@ -1,4 +1,4 @@
-//! The skills of a run: what each is for, and its instructions when it is loaded.
+//! The skills of a run: the purpose of each, and its instructions when it is loaded.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,6 +17,7 @@ use super::folder::{Folder, LARGEST, Page, Window};
 use super::header::{self, DESCRIPTION_CHARS, Header, NAME_CHARS};
 use super::note::{self, Note};
 use super::rendering::{self, Subject, Variables};
+use super::standard;
 use super::unpack::unpack;
 
 /// All skills that can be loaded, by name.
@@ -24,12 +25,12 @@ use super::unpack::unpack;
 pub struct Catalogue {
     skills: BTreeMap<String, Skill>,
     notes: Vec<Note>,
-    /// Built-in skills are unpacked below it.
+    /// The directory that built-in skills are unpacked to.
     cache: PathBuf,
     around: Variables,
 }
 
-/// What is known of a skill before it is loaded.
+/// A skill before it is loaded.
 #[derive(Debug, Clone)]
 pub struct Skill {
     pub name: String,
@@ -38,13 +39,13 @@ pub struct Skill {
     pub scope: SkillScope,
     pub license: Option<String>,
     pub compatibility: Option<String>,
-    /// What it asks to use without questions.
+    /// The tools that it asks to use without questions.
     pub allowed_tools: Vec<Allowed>,
-    /// The model is not told of it; people load it.
+    /// Hidden from the model; people can load it.
     pub is_hidden: bool,
     /// Its body is rendered when it is loaded.
     pub is_template: bool,
-    /// The `SKILL.md` of skills of the same name that are farther away and not used, nearest first.
+    /// The `SKILL.md` of unused skills of the same name that are farther away, nearest first.
     pub hides: Vec<String>,
     pub(super) place: Place,
 }
@@ -54,7 +55,7 @@ pub struct Skill {
 pub(super) enum Place {
     Builtin(&'static Dir<'static>),
     Folder {
-        /// Absolute, links followed.
+        /// Absolute, with links resolved.
         dir: PathBuf,
         /// Its `SKILL.md`.
         file: PathBuf,
@@ -62,6 +63,12 @@ pub(super) enum Place {
 }
 
 impl Skill {
+    /// Whether the name consists of the standard's letters, so that it is one plain word in every shell.
+    #[must_use]
+    pub fn has_plain_name(&self) -> bool {
+        !self.name.starts_with('-') && self.name.chars().all(standard::is_letter_of_names)
+    }
+
     pub(super) fn new(name: String, description: String, header: Header, scope: SkillScope, place: Place) -> Self {
         Self {
             name: text::one_line(&name, NAME_CHARS + 1),
@@ -88,8 +95,8 @@ impl Skill {
 }
 
 impl Catalogue {
-    /// The built-in skills and those of `dirs`, lowest first: a later one hides an earlier one of its name. `cache` is
-    /// the directory of what can be made again; `around` is what bodies that are templates may read.
+    /// The built-in skills and those of `dirs`, lowest first: a later one hides an earlier one of the same name.
+    /// `cache` is the cache directory; `around` holds the variables of bodies that are templates.
     #[must_use]
     pub fn discover(dirs: &[SkillDir], cache: &Path, around: Variables) -> Self {
         let cache = cache.join("skills").join(env!("CARGO_PKG_VERSION"));
@@ -101,7 +108,7 @@ impl Catalogue {
             dirs.iter().filter_map(|dir| Some((dir, discover::root(dir, &mut catalogue.notes)?))).collect();
         let real: Vec<PathBuf> = roots.iter().map(|(_, root)| root.clone()).collect();
         for (at, (dir, root)) in roots.iter().enumerate() {
-            // What is named twice is read once, where it is nearest.
+            // A directory listed twice is read once, at its nearest position.
             if !real[at + 1..].contains(root) {
                 let found = discover::folders(dir, root, &real, &mut catalogue.notes);
                 let skills =
@@ -113,14 +120,13 @@ impl Catalogue {
         catalogue
     }
 
-    /// What is worth a line when a run begins.
+    /// The remarks to show when a run begins.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         note::told(&self.notes)
     }
 
-    /// Everything that was left out or overlooked. That one skill hides another is how skills are replaced, and not
-    /// among it ([`Skill::hides`]).
+    /// Every remark. A skill that hides another is not one, since skills are replaced this way ([`Skill::hides`]).
     #[must_use]
     pub fn notes(&self) -> &[Note] {
         &self.notes
@@ -131,12 +137,12 @@ impl Catalogue {
         self.skills.values()
     }
 
-    /// Those that the model may load, sorted by name.
+    /// The skills that the model may load, sorted by name.
     pub fn offered(&self) -> impl Iterator<Item = &Skill> {
         self.iter().filter(|skill| !skill.is_hidden)
     }
 
-    /// Where the files of skills lie, unpacked ones included: what the model may read besides the workspace.
+    /// The directories of all skills, including unpacked ones: the model may read them besides the workspace.
     #[must_use]
     pub fn directories(&self) -> Vec<PathBuf> {
         let folders = self.skills.values().filter_map(|skill| match &skill.place {
@@ -146,13 +152,13 @@ impl Catalogue {
         std::iter::once(self.cache.clone()).chain(folders).collect()
     }
 
-    /// Whether there is nothing to load.
+    /// Whether there are no skills.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.skills.is_empty()
     }
 
-    /// Takes out the skills whose name `keep` refuses.
+    /// Removes the skills whose name `keep` rejects.
     pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
         self.skills.retain(|name, _| keep(name));
     }
@@ -160,25 +166,25 @@ impl Catalogue {
     /// The skill of this name.
     ///
     /// # Errors
-    /// With the nearest names when there is none.
+    /// When there is none, with the nearest names.
     pub fn get(&self, name: &str) -> Result<&Skill, SkillError> {
         self.skills.get(name).ok_or_else(|| unknown(name, self.skills.keys().map(String::as_str)))
     }
 
-    /// The same for a model, which knows nothing of hidden ones.
+    /// The skill of this name, if the model may load it.
     ///
     /// # Errors
-    /// With the nearest names when there is none.
+    /// When there is none, with the nearest names.
     pub fn get_offered(&self, name: &str) -> Result<&Skill, SkillError> {
         let skill = self.skills.get(name).filter(|skill| !skill.is_hidden);
         skill.ok_or_else(|| unknown(name, self.offered().map(|skill| skill.name.as_str())))
     }
 
-    /// The instructions of a skill; `arguments` are for a body that is a template. A built-in skill is unpacked, so
-    /// that its files have paths.
+    /// Loads the instructions of a skill; `arguments` are for a body that is a template. A built-in skill is
+    /// unpacked, so that its files have paths.
     ///
     /// # Errors
-    /// When there is no such skill, its `SKILL.md` can no longer be read, or cannot be rendered.
+    /// When there is no such skill, or its `SKILL.md` can no longer be read or cannot be rendered.
     pub fn load(&self, name: &str, arguments: &str) -> Result<Body, SkillError> {
         let skill = self.get(name)?;
         let unusable = |why: String| SkillError::new(SkillErrorKind::Unreadable, why);
@@ -222,7 +228,7 @@ impl Catalogue {
         })
     }
 
-    /// A part of one file in a skill's folder.
+    /// Reads a part of one file in a skill's folder.
     ///
     /// # Errors
     /// When there is no such skill, the path leads out of its folder, or the file or line does not exist.
@@ -243,8 +249,8 @@ impl Catalogue {
         }
     }
 
-    /// Adds what one directory holds. Of two skills of one name in it the first path wins; one from a lower
-    /// directory is hidden.
+    /// Adds the skills of one directory. Of two skills with the same name in it, the first path wins; one from a
+    /// lower directory is hidden.
     fn add(&mut self, found: Vec<Skill>) {
         let mut new: BTreeMap<String, Skill> = BTreeMap::new();
         for skill in found {
@@ -277,7 +283,7 @@ fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> SkillError {
     SkillError::new(SkillErrorKind::Unknown, format!("there is no skill `{name}`; {known}"))
 }
 
-/// A `SKILL.md` of a size that can be read.
+/// Reads a `SKILL.md` that is not too large.
 fn read(file: &Path) -> Result<String, String> {
     let data = fs::metadata(file).map_err(|error| error.to_string())?;
     if !data.is_file() {

@@ -1,4 +1,4 @@
-//! Whether skills are what the standard wants: every problem, with its line.
+//! Checks skills against the standard: every problem, with its line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::note::Note;
 use super::rendering;
 use super::standard;
 
-/// What was found out about one skill.
+/// The result for one skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Checked {
     /// Its file, or its directory where there is none.
@@ -24,7 +24,7 @@ pub struct Checked {
     pub problems: Vec<Problem>,
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// 1-based, where known.
@@ -42,10 +42,10 @@ impl Problem {
     }
 }
 
-/// Checks the skill in `dir`, or every skill below it. What keeps a template from being one is a problem as well.
+/// Checks the skill in `dir`, or every skill below it. A template error is a problem as well.
 ///
 /// # Errors
-/// Why there is nothing to check.
+/// When there is nothing to check.
 pub fn check(dir: &Path) -> Result<Vec<Checked>, String> {
     let root = dir.canonicalize().map_err(|error| format!("{}: {error}", dir.display()))?;
     if !root.is_dir() {

@@ -1,8 +1,8 @@
-//! Which folders below a directory are skills: those that hold a `SKILL.md`.
+//! Finds skills: the folders below a directory that hold a `SKILL.md`.
 //!
-//! A skill's own folder is not searched for more of them. The search is bounded, passes over `.git`, `node_modules`,
-//! hidden and git-ignored directories, and follows a link only to a place below the directory it began in. Of each
-//! file the head is read, and nothing after it.
+//! A skill's own folder is not searched for more skills. The search is bounded, skips `.git`, `node_modules`,
+//! hidden and git-ignored directories, and follows a link only to a place below its start directory. Only the head
+//! of each file is read.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -20,20 +20,20 @@ use super::note::Note;
 
 /// The file that makes a folder a skill.
 pub(super) const FILE: &str = "SKILL.md";
-/// What people write who do not know that case matters.
+/// A common misspelling of the file's name.
 pub(super) const FILE_IN_LOWERCASE: &str = "skill.md";
-/// How deep below the directory a skill may lie.
+/// The maximum depth of a skill below the directory.
 const DEPTH: usize = 4;
-/// The most directories that are looked into.
+/// The most directories that are searched.
 const MOST_DIRECTORIES: usize = 4000;
-/// How much of a `SKILL.md` is read for the catalogue: the head has to end within it.
+/// How much of a `SKILL.md` is read for the catalogue; the head must end within it.
 const HEAD_BYTES: u64 = 64 * 1024;
 
 /// A folder that is a skill, and the file that makes it one.
 pub(super) type Found = (PathBuf, PathBuf);
 
-/// The folders below a directory whose real path is `root` that are skills, in the order of their paths. A link from
-/// it into one of the `others` leads to what is found there.
+/// The skills below a directory whose real path is `root`, ordered by path. A link from it into one of the
+/// `others` is left to the search there.
 pub(super) fn folders(dir: &SkillDir, root: &Path, others: &[PathBuf], notes: &mut Vec<Note>) -> Vec<Found> {
     let ignored = dir.top.as_deref().map(|top| Ignored::above(top, root)).unwrap_or_default();
     let mut search =
@@ -42,7 +42,7 @@ pub(super) fn folders(dir: &SkillDir, root: &Path, others: &[PathBuf], notes: &m
     search.found
 }
 
-/// The skill of a folder, if its head can be understood.
+/// The skill of a folder, if its head can be parsed.
 pub(super) fn skill((dir, file): &Found, scope: SkillScope, notes: &mut Vec<Note>) -> Option<Skill> {
     let path = || file.display().to_string();
     let mut leave_out = |line, message| {
@@ -71,7 +71,7 @@ pub(super) fn skill((dir, file): &Found, scope: SkillScope, notes: &mut Vec<Note
     Some(Skill::new(name, description, header, scope, Place::Folder { dir: dir.clone(), file: file.clone() }))
 }
 
-/// The real path of a directory of skills; `None` where it does not exist, or cannot be used, which is noted.
+/// The real path of a directory of skills; `None` where it does not exist or cannot be used; the latter is noted.
 pub(super) fn root(dir: &SkillDir, notes: &mut Vec<Note>) -> Option<PathBuf> {
     let missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
     let message = match (dir.dir.canonicalize(), dir.top.as_deref()) {
@@ -84,12 +84,16 @@ pub(super) fn root(dir: &SkillDir, notes: &mut Vec<Note>) -> Option<PathBuf> {
     None
 }
 
-/// What stands between the dashes that a file opens with. Nothing after them is read.
+/// The text between the dashes at the beginning of a file. Reads nothing after them.
 ///
 /// # Errors
-/// Why there is no head, or it cannot be read.
+/// When there is no head, or it cannot be read.
 pub(super) fn read_head(file: &Path) -> Result<String, Remark> {
     let unreadable = |error: io::Error| (None, error.to_string());
+    // Reading a pipe would block.
+    if !file.metadata().map_err(unreadable)?.is_file() {
+        return Err((None, "it is not a regular file".to_owned()));
+    }
     let mut reader = BufReader::with_capacity(4096, File::open(file).map_err(unreadable)?.take(HEAD_BYTES));
     let (mut head, mut line) = (Vec::new(), Vec::new());
     let mut is_open = false;
@@ -114,7 +118,7 @@ pub(super) fn read_head(file: &Path) -> Result<String, Remark> {
 }
 
 struct Search<'a> {
-    /// Links followed.
+    /// With links resolved.
     root: &'a Path,
     others: &'a [PathBuf],
     ignored: Ignored,
@@ -124,7 +128,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Looks into a directory that is no skill, or is only one by a name in lowercase.
+    /// Searches a directory that is not a skill, or only by a lowercase file name.
     fn descend(&mut self, dir: &Path, depth: usize) {
         let mut entries: Vec<(OsString, fs::FileType)> = match fs::read_dir(dir) {
             Ok(entries) => {
@@ -159,7 +163,7 @@ impl Search<'_> {
         self.ignored.leave(dir);
     }
 
-    /// Takes the directory as a skill, or looks into it.
+    /// Takes the directory as a skill, or searches it.
     fn look(&mut self, dir: &Path, depth: usize) {
         if !self.seen.insert(dir.to_path_buf()) {
             return;
@@ -178,7 +182,7 @@ impl Search<'_> {
         }
     }
 
-    /// Where a link to a directory leads, if that is below the root.
+    /// The target of a link to a directory, if it is below the root.
     fn followed(&mut self, link: &Path) -> Option<PathBuf> {
         let real = link.canonicalize().ok().filter(|real| real.is_dir())?;
         if real.starts_with(self.root) {
@@ -195,7 +199,7 @@ impl Search<'_> {
     }
 }
 
-/// Where a skill departs from the standard and can be used all the same.
+/// The deviations of a usable skill from the standard.
 fn doubts(name: &str, description: &str, folder: &str) -> impl Iterator<Item = Remark> {
     let plain = name.chars().all(|c| c == '-' || (c.is_alphanumeric() && !c.is_uppercase()));
     let dashes = name.starts_with('-') || name.ends_with('-') || name.contains("--");

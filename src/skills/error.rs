@@ -1,6 +1,6 @@
-//! Why a skill, or a file of it, cannot be given.
+//! The errors of loading a skill or reading one of its files.
 
-/// Written for whoever asked, model or person.
+/// An error, written for the model or the person who asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct SkillError {
@@ -8,14 +8,14 @@ pub struct SkillError {
     pub message: String,
 }
 
-/// Who can do something about it.
+/// The kind of error: says who can fix it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SkillErrorKind {
     /// There is no such skill, file or line: asking for another one helps.
     Unknown,
     /// The path leads out of the skill's folder.
     Outside,
-    /// The file is there, but cannot be read.
+    /// The file exists but cannot be read.
     Unreadable,
 }
 

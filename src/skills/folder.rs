@@ -1,7 +1,7 @@
-//! The files of one skill: which there are, and what one of them says.
+//! The files of one skill: the listing, and the content of one file.
 //!
-//! A path is judged twice: as it is written, so that nothing is learned of what lies outside, and where it really
-//! leads, so that no link gets out.
+//! A path is checked twice: as it is written, so that nothing is revealed about files outside, and where it really
+//! leads, so that no link escapes.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -13,24 +13,24 @@ use super::error::{SkillError, SkillErrorKind};
 
 /// The most files that a listing names.
 const LISTED: usize = 50;
-/// How deep, and how many files at most, a folder is searched for the listing.
+/// The maximum depth, and number of files, of the search for the listing.
 const DEPTH: usize = 5;
 const MOST_FILES: usize = 2000;
 /// The largest file that is read; a larger one is described.
 pub(super) const LARGEST: u64 = 16 * 1024 * 1024;
-/// How much of a file is looked at to tell text from other bytes.
+/// How many bytes are examined to tell text from binary data.
 const SNIFFED: usize = 8 * 1024;
 
 /// Where the files of a skill are.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Folder<'a> {
-    /// Absolute, links followed.
+    /// Absolute, with links resolved.
     Disk(&'a Path),
-    /// With the directory that the skill is unpacked to.
+    /// The embedded directory, and the one that the skill is unpacked to.
     Builtin(&'a Dir<'static>, &'a Path),
 }
 
-/// Which part of a file is wanted.
+/// The requested part of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     /// The first line, 1-based.
@@ -46,12 +46,12 @@ pub struct Window {
 pub struct Page {
     /// Relative to the skill's folder, with `/`.
     pub path: String,
-    /// Of the whole file, in bytes.
+    /// The size of the whole file, in bytes.
     pub size: u64,
     pub content: Content,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     Lines {
@@ -59,17 +59,17 @@ pub enum Content {
         /// The first and the last line of `text`, 1-based; `last` is `first - 1` in an empty file.
         first: usize,
         last: usize,
-        /// Lines of the whole file.
+        /// The number of lines in the whole file.
         lines: usize,
         /// True when a single line was longer than the window and was cut.
         cut: bool,
     },
-    /// Not shown; what it is instead: `binary`, `too large to page through`.
+    /// Not shown; a description instead: `binary`, `too large to page through`.
     Other(&'static str),
 }
 
 impl Window {
-    /// A page that is asked for, in about so many bytes with what stands around it.
+    /// A window for a page of about this many bytes, including its frame.
     #[must_use]
     pub fn new(offset: Option<usize>, limit: Option<usize>, bytes: usize) -> Self {
         const FRAME: usize = 256;
@@ -79,7 +79,7 @@ impl Window {
 }
 
 impl Page {
-    /// Its path, with its lines where it is not the whole file.
+    /// The path, with the lines where it is not the whole file.
     #[must_use]
     pub fn title(&self) -> String {
         match &self.content {
@@ -92,7 +92,7 @@ impl Page {
 }
 
 impl Folder<'_> {
-    /// The files beside `SKILL.md`, sorted, and how many more there are than are named.
+    /// The files beside `SKILL.md`, sorted, and the number of files left out.
     pub fn files(self) -> (Vec<String>, usize) {
         let mut files = Vec::new();
         match self {
@@ -106,7 +106,7 @@ impl Folder<'_> {
         (files, more)
     }
 
-    /// A part of the file at `path`, which is relative to the folder (or absolute and inside it).
+    /// Reads a part of the file at `path`, which is relative to the folder (or absolute and inside it).
     ///
     /// # Errors
     /// When the path leads outside, is not a file, cannot be read, or has no such line.
@@ -133,7 +133,7 @@ impl Folder<'_> {
         Ok(Page { path: shown, size, content })
     }
 
-    /// The bytes of a file on disk, or only its size where it is too large.
+    /// Reads a file on disk, or only its size where it is too large.
     fn read(self, root: &Path, relative: &Path) -> Result<(u64, Option<Vec<u8>>), SkillError> {
         let shown = slashes(relative);
         let real = root.join(relative).canonicalize().map_err(|_| self.no_file(&shown))?;
@@ -165,7 +165,7 @@ impl Folder<'_> {
     }
 }
 
-/// `, … and 3 more` after a listing that was cut.
+/// The ending of a listing that was cut: `, … and 3 more`.
 pub(super) fn and_more(more: usize) -> String {
     if more == 0 { String::new() } else { format!(", … and {more} more") }
 }
@@ -176,7 +176,7 @@ fn walk(root: &Path, dir: &Path, depth: usize, files: &mut Vec<String>) {
     paths.sort();
     for path in paths {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // A link may not lead out, and one to a directory could lead back.
+        // A link may not lead outside, and a link to a directory could form a cycle.
         let Ok(data) = path.symlink_metadata() else { continue };
         let linked = data.is_symlink().then(|| path.canonicalize().is_ok_and(|real| real.starts_with(root)));
         if files.len() >= MOST_FILES || name.starts_with('.') || name == "node_modules" || linked == Some(false) {
@@ -201,7 +201,7 @@ fn walk_builtin(dir: &Dir<'_>, root: &Path, files: &mut Vec<String>) {
     }
 }
 
-/// `path` relative to `root`, judged by its spelling.
+/// `path` relative to `root`, judged by its spelling alone.
 fn inside(root: &Path, path: &str) -> Result<PathBuf, SkillError> {
     let written = Path::new(path);
     let written = written.strip_prefix(root).unwrap_or(written);
@@ -226,14 +226,14 @@ fn slashes(path: &Path) -> String {
     path.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
-/// The bytes as text, unless they are something else.
+/// The bytes as text, unless they are binary.
 fn readable(bytes: Vec<u8>) -> Option<String> {
     if bytes.iter().take(SNIFFED).any(|byte| *byte == 0) {
         return None;
     }
     match String::from_utf8(bytes) {
         Ok(text) => Some(text),
-        // Text with a few odd bytes is text; what is odd from end to end is not.
+        // Text with a few invalid bytes is still text; mostly invalid bytes are not.
         Err(error) => {
             let text = String::from_utf8_lossy(error.as_bytes());
             let odd = text.matches('\u{fffd}').count();

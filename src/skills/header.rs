@@ -1,11 +1,10 @@
-//! What the head of a `SKILL.md` says, read as people write it: what can be understood is, and what had to be
-//! overlooked is noted with its line.
+//! Reads the head of a `SKILL.md` leniently: it uses what it understands, and notes everything else with its line.
 
 use crate::yaml::{self, Node, Tree};
 
 use super::mend::mended;
 
-/// The longest by the standard, in characters.
+/// The longest name by the standard, in characters.
 pub(super) const NAME_CHARS: usize = 64;
 pub(super) const DESCRIPTION_CHARS: usize = 1024;
 /// The keys of the standard.
@@ -13,35 +12,35 @@ pub(super) const KEYS: [&str; 6] =
     ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
 /// Hides a skill from the model.
 const HIDES: &str = "disable-model-invocation";
-/// Keys that other agents read and that change nothing here.
+/// Keys that other agents read and that have no effect here.
 const OF_OTHERS: [&str; 8] =
     ["user-invocable", "argument-hint", "model", "context", "agent", "hooks", "paths", "version"];
 
-/// A remark, and the line of the file that it is about, where known.
+/// A remark, and the line of the file it concerns, where known.
 pub(super) type Remark = (Option<usize>, String);
 
-/// What is used of a head.
+/// The used fields of a head.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Header {
     pub name: Option<String>,
     pub description: Option<String>,
     pub license: Option<String>,
     pub compatibility: Option<String>,
-    /// As they are written, one entry each.
+    /// The entries as written.
     pub allowed_tools: Vec<String>,
-    /// Only people load it.
+    /// Only people can load it.
     pub is_hidden: bool,
     /// The body is a template.
     pub is_template: bool,
     pub remarks: Vec<Remark>,
 }
 
-/// Reads what stands between the dashes. Its first line is the second of the file.
+/// Reads the text between the dashes. Its first line is the second of the file.
 ///
 /// # Errors
-/// Why there is nothing to read.
+/// Why the head cannot be used.
 pub(super) fn read(head: &str) -> Result<Header, Remark> {
-    // The line break stands for the opening dashes: places in the head are then places in the file.
+    // The line break replaces the opening dashes, so places in the head are places in the file.
     let located = |head: &str| yaml::tree_of_firsts(&format!("\n{head}"), 0);
     let mut header = Header::default();
     let (node, duplicates) = match located(head) {
@@ -98,7 +97,7 @@ impl Header {
     }
 }
 
-/// The entries of `allowed-tools`: apart by blanks or commas, but for those in brackets; or a list.
+/// The entries of `allowed-tools`: a list, or a text separated by blanks or commas outside brackets.
 fn entries(value: &Node) -> Vec<String> {
     if let Some(items) = value.items() {
         return items.iter().filter_map(Node::text).map(str::to_owned).collect();

@@ -1,20 +1,20 @@
-//! Folders that git is told to ignore: what lies there was made by somebody else (dependencies, builds), and is not
-//! searched for skills.
+//! Directories that git ignores: they hold third-party files (dependencies, builds) and are not searched for
+//! skills.
 
 use std::path::{Path, PathBuf};
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-/// The ignore files that hold for a place, the nearest last. A directory that is searched at all is searched: only
-/// what lies below it can be ignored.
+/// The ignore files that apply to a place, the nearest last. The start directory of a search is always searched:
+/// only directories below it can be ignored.
 #[derive(Default)]
 pub(super) struct Ignored {
     files: Vec<(PathBuf, Gitignore)>,
 }
 
 impl Ignored {
-    /// Those from the topmost directory of a project down to a directory in it.
+    /// The ignore files from the topmost directory of a project down to a directory in it.
     pub fn above(top: &Path, dir: &Path) -> Self {
         let mut ignored = Self::default();
         ignored.read(top, &top.join(".git/info/exclude"));
@@ -35,7 +35,7 @@ impl Ignored {
         self.files.retain(|(of, _)| of != dir);
     }
 
-    /// Whether git would not look into this directory.
+    /// Whether git would skip this directory.
     pub fn has(&self, dir: &Path) -> bool {
         for (of, file) in self.files.iter().rev().filter(|(of, _)| dir.starts_with(of)) {
             match file.matched(dir.strip_prefix(of).unwrap_or(dir), true) {
@@ -52,7 +52,7 @@ impl Ignored {
             return;
         }
         let mut builder = GitignoreBuilder::new(dir);
-        // A pattern that cannot be read ignores nothing; the others hold.
+        // An invalid pattern ignores nothing; the others apply.
         let _ = builder.add(file);
         if let Ok(read) = builder.build() {
             self.files.push((dir.to_path_buf(), read));

@@ -1,33 +1,32 @@
-//! The catalogue as the model is shown it, in the room that it may take: descriptions are shortened first, all alike;
-//! only then are skills left out, the last by name.
+//! The catalogue as the model sees it, within its room: descriptions are shortened first, all equally; only then
+//! are skills left out, the last by name.
 
 use crate::text;
+use crate::tokens::BYTES_PER_TOKEN;
 
 /// How much of the context window the list of skills may take.
 const PERCENT: u64 = 2;
-/// Bytes of a token, as an estimate.
-const BYTES_PER_TOKEN: u64 = 4;
-/// What stands around name and description in a line.
+/// The frame of name and description in a line.
 const FRAME: usize = "- [○] : \n".len();
-/// What the sentence about those left out takes.
+/// The bytes of the sentence about skills left out.
 const NOTE: usize = 160;
-/// Descriptions are not made shorter than this many columns.
+/// The least columns of a shortened description.
 const SHORTEST: usize = 40;
 
-/// What is shown.
+/// The skills that the model sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
     /// Names and descriptions, sorted.
     pub skills: Vec<(String, String)>,
-    /// How many skills are not among them.
+    /// The number of skills left out.
     pub left_out: usize,
 }
 
-/// Fits names and descriptions, sorted by name, into their share of a window of so many tokens.
+/// Fits names and descriptions, sorted by name, into their share of a window of this many tokens.
 #[must_use]
 pub fn fit<'a>(skills: impl IntoIterator<Item = (&'a str, &'a str)>, window: u64) -> Listing {
     let skills: Vec<(&str, &str)> = skills.into_iter().collect();
-    let room = usize::try_from(window * PERCENT * BYTES_PER_TOKEN / 100).unwrap_or(usize::MAX);
+    let room = usize::try_from(window * PERCENT * BYTES_PER_TOKEN as u64 / 100).unwrap_or(usize::MAX);
     let line = |(name, description): &(&str, &str), columns: usize| {
         FRAME + name.len() + text::cut(description, columns).len()
     };
@@ -35,7 +34,7 @@ pub fn fit<'a>(skills: impl IntoIterator<Item = (&'a str, &'a str)>, window: u64
     let widest = skills.iter().map(|(_, description)| text::columns(description)).max().unwrap_or(0);
     let (mut columns, mut shown) = (widest, skills.len());
     if size(widest) > room {
-        // The most columns with which all fit, or the fewest that say anything.
+        // The most columns with which all fit, or the fewest that are still useful.
         let (mut fits, mut exceeds) = (SHORTEST.min(widest), widest);
         while fits + 1 < exceeds {
             let middle = usize::midpoint(fits, exceeds);

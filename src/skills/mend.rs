@@ -1,9 +1,9 @@
-//! A head that is not quite YAML, made YAML: values that hold a colon, an odd quote or an open bracket are put in
-//! quotes, as their author meant them. Every line stays where it was, so that places hold.
+//! Repairs a head that is not valid YAML: values with a colon, a stray quote or an open bracket are quoted, as
+//! their author meant them. Every line stays in place, so positions stay valid.
 
 use std::fmt::Write;
 
-/// The head with every plain value in quotes. Blocks, quoted values and keys without a value stay as they are.
+/// Quotes every plain value of the head. Blocks, quoted values and keys without a value stay as they are.
 pub(super) fn mended(head: &str) -> String {
     let lines: Vec<&str> = head.lines().collect();
     let mut out = String::with_capacity(head.len() + 64);
@@ -18,7 +18,7 @@ pub(super) fn mended(head: &str) -> String {
             at += 1;
             continue;
         };
-        // What follows a key without a value is mended on its own.
+        // Lines after a key without a value are repaired separately.
         let taken = if value.is_empty() { 0 } else { following };
         let whole = &lines[at..=at + taken];
         let words: Vec<&str> = std::iter::once(value).chain(whole[1..].iter().map(|line| line.trim())).collect();
@@ -41,7 +41,7 @@ fn indent_of(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
-/// Key and value of a line, if it begins an entry.
+/// The key and value of a line, if it begins an entry.
 fn entry(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.trim_start_matches(' ').split_once(':')?;
     let is_key = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));

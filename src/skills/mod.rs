@@ -1,9 +1,9 @@
 //! Skills: folders with instructions, disclosed step by step.
 //!
 //! First the catalogue: only names and descriptions, from a bounded read of each `SKILL.md`. Then the body, when a
-//! skill is loaded; then single files, when the body names them. What people write is read leniently and reported,
-//! never a reason to stop; [`check`] tells strictly what the standard says of it. Nothing outside a skill's own folder
-//! is ever read through it, and a body is rendered only where its author asked for that.
+//! skill is loaded; then single files, when the body names them. Files are read leniently: mistakes are reported
+//! and never stop a run; [`check`] reports strictly by the standard. Nothing outside a skill's own folder is ever
+//! read through it, and a body is rendered only if its author asked for that.
 
 mod catalogue;
 mod discover;
@@ -15,7 +15,6 @@ mod body;
 mod rendering;
 mod folder;
 mod unpack;
-mod loaded;
 mod listing;
 mod check;
 mod standard;
@@ -29,6 +28,5 @@ pub use check::{Checked, Problem, check};
 pub use error::{SkillError, SkillErrorKind};
 pub use folder::{Content, Page, Window};
 pub use listing::{Listing, fit};
-pub use loaded::{Loaded, SECTION, discloses};
 pub use note::Note;
 pub use rendering::Variables;

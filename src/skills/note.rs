@@ -1,4 +1,4 @@
-//! What was overlooked or left out while skills were discovered.
+//! Notes on skills that were left out, or used with a flaw, during discovery.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ impl fmt::Display for Note {
     }
 }
 
-/// What is said when a run begins: of what is left out a few, of what is used all the same one line.
+/// The lines shown when a run begins: a few for the skills left out, one for all that are used all the same.
 pub(super) fn told(notes: &[Note]) -> Vec<String> {
     const MOST: usize = 5;
     const HOW: &str = "`agent skill check` tells all";

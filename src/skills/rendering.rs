@@ -1,5 +1,5 @@
-//! Bodies that are templates, because their author said so (`metadata: { template: jinja }`). They read the variables
-//! that are listed here and nothing else: no environment, no state, no file.
+//! Bodies that are templates, at their author's request (`metadata: { template: jinja }`). They can read the
+//! variables listed here and nothing else: no environment, no state, no file.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::template::{self, Template, Undefined};
 
-/// What a template may know of the run.
+/// The variables of the run.
 #[derive(Debug, Clone, Default)]
 pub struct Variables {
     /// The workspace, absolute.
@@ -21,18 +21,18 @@ pub struct Variables {
     pub vars: Map<String, Value>,
 }
 
-/// What a template may know of its skill.
+/// The variables of the skill.
 pub(super) struct Subject<'a> {
     pub name: &'a str,
     pub directory: Option<&'a Path>,
-    /// What a person wrote behind `/skill NAME`.
+    /// The person's text after `/skill NAME`.
     pub arguments: &'a str,
 }
 
 /// Renders a body.
 ///
 /// # Errors
-/// What is wrong with it, and its line in the body where that is known.
+/// The mistake, with its line in the body where known.
 pub(super) fn render(
     text: &str,
     subject: &Subject<'_>,
@@ -55,7 +55,7 @@ pub(super) fn render(
     compiled.and_then(|template| template.render(&context)).map_err(|error| (error.line, error.message))
 }
 
-/// What keeps a body from being a template at all, with its line.
+/// The syntax error of a template, if any, with its line.
 pub(super) fn mistake(text: &str) -> Option<(Option<usize>, String)> {
     Template::compile("SKILL.md", text, Undefined::Error).err().map(|error| (error.line, error.message))
 }

@@ -1,6 +1,6 @@
-//! What the standard (agentskills.io) says of a `SKILL.md`, as its reference validator judges: strictly, and with its
-//! ways. The head ends at the next three dashes, wherever they stand; YAML is a subset without flow style, anchors and
-//! tags; letters of every script are letters.
+//! Checks a `SKILL.md` against the standard (agentskills.io), as its reference validator does: strictly, with its
+//! quirks. The head ends at the next three dashes, wherever they are; YAML is a subset without flow style, anchors
+//! and tags; letters of every script are letters.
 
 use crate::text;
 use crate::yaml::{self, Node, Tree};
@@ -11,7 +11,7 @@ use super::header::{DESCRIPTION_CHARS, KEYS, NAME_CHARS};
 const COMPATIBILITY_CHARS: usize = 500;
 const DASHES: &str = "---";
 
-/// What is wrong with a file in a directory of this name; nothing where it is valid.
+/// The problems of a file in a directory of this name; empty where it is valid.
 pub(super) fn problems(content: &str, folder: &str) -> Vec<Problem> {
     let Some(rest) = content.strip_prefix(DASHES) else {
         let why = if content.starts_with('\u{feff}') {
@@ -24,7 +24,7 @@ pub(super) fn problems(content: &str, folder: &str) -> Vec<Problem> {
     let Some(end) = rest.find(DASHES) else {
         return vec![Problem::at(1, "its head is not closed by three dashes")];
     };
-    // The first line is that of the dashes: places are places in the file.
+    // The first line is that of the dashes, so places in the head are places in the file.
     let head = &rest[..end];
     let (node, duplicates) = match yaml::tree_of_firsts(head, 0) {
         Ok(read) => read,
@@ -33,7 +33,7 @@ pub(super) fn problems(content: &str, folder: &str) -> Vec<Problem> {
     let mut problems: Vec<Problem> =
         duplicates.into_iter().map(|error| Problem { line: error.line, message: error.message }).collect();
     outside_the_subset(&node, head, &mut problems);
-    // What cannot be read at all is not judged further.
+    // Unreadable content is not checked further.
     if !problems.is_empty() {
         return problems;
     }
@@ -65,7 +65,7 @@ pub(super) fn problems(content: &str, folder: &str) -> Vec<Problem> {
     problems
 }
 
-/// Line and text of a field that must be there.
+/// The line and text of a required field.
 fn field<'n>(node: &'n Node, key: &str) -> Result<(usize, &'n str), Problem> {
     let Some(value) = node.get(key) else {
         return Err(Problem { line: Some(1), message: format!("the key `{key}` is missing") });
@@ -75,6 +75,11 @@ fn field<'n>(node: &'n Node, key: &str) -> Result<(usize, &'n str), Problem> {
         Some(text) => Ok((line, text)),
         None => Err(Problem { line: Some(line), message: format!("`{key}` must be a text that is not empty") }),
     }
+}
+
+/// Whether the standard allows this character in a skill's name, ignoring case.
+pub(super) fn is_letter_of_names(c: char) -> bool {
+    c == '-' || text::is_letter_or_number(c)
 }
 
 fn check_name(name: &str, folder: &str, line: usize, problems: &mut Vec<Problem>) {
@@ -88,10 +93,7 @@ fn check_name(name: &str, folder: &str, line: usize, problems: &mut Vec<Problem>
     rule(*name == name.to_lowercase(), "must be in lowercase");
     rule(!name.starts_with('-') && !name.ends_with('-'), "must not begin or end with `-`");
     rule(!name.contains("--"), "must not have two `-` in a row");
-    rule(
-        name.chars().all(|c| c == '-' || text::is_letter_or_number(c)),
-        "must be of letters, numbers and `-` alone",
-    );
+    rule(name.chars().all(is_letter_of_names), "must be of letters, numbers and `-` alone");
     rule(text::nfkc(folder) == name, &format!("must be that of its directory, `{folder}`"));
 }
 
@@ -110,7 +112,7 @@ fn outside_the_subset(node: &Node, head: &str, problems: &mut Vec<Problem>) {
         let first = line.chars().nth(node.place.column.wrapping_sub(1));
         let flow = matches!(node.tree, Tree::List(_) | Tree::Map(_)) && matches!(first, Some('[' | '{'));
         let plain = matches!(&node.tree, Tree::Scalar(scalar) if scalar.form == yaml::Form::Plain);
-        // An anchor stands before what it names, or what it names stands elsewhere.
+        // An anchor comes before its value, which may also follow on the next lines.
         let value = line.trim_start().trim_start_matches("- ");
         let value = value.split_once(": ").map_or(value, |(_, value)| value).trim_start();
         if flow {

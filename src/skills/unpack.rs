@@ -1,7 +1,7 @@
 //! Built-in skills on disk, so that their files and scripts have paths.
 //!
-//! A skill is unpacked when it is loaded. A file that is already as it should be is left alone; any other is
-//! replaced in one move, so that two processes can do this at once.
+//! A skill is unpacked when it is loaded. A file with the right content is left alone; any other is replaced
+//! atomically, so that two processes can do this at once.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 
 use crate::builtin::Dir;
 
-/// Makes `target` hold what `skill` holds.
+/// Gives `target` the content of `skill`.
 ///
 /// # Errors
 /// When the directory cannot be written.

@@ -1,20 +1,20 @@
-//! What the processes of a call cost, as the system tells it: for all children of this program together, once they
-//! have ended.
+//! CPU time and memory of the processes of a call, as the system counts them: for all children of this program
+//! together, once they have ended.
 //!
 //! So the difference between before and after belongs to one call only where no other call with processes ran in
-//! between; where one did, nothing is told rather than something wrong. Of memory the system keeps a high-water mark
-//! that never falls (and that begins at the size of this program, from which every child starts): it says something
-//! of a call only where the call raised it.
+//! between; where one did, nothing is reported. Memory is a high-water mark of all children that never falls, and a
+//! child inherits the mark of this program when it starts (`vfork`, then `exec`). A mark above both is the command's own
+//! peak; below them the peak is unknown, and left out.
 
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// What the processes of one call cost.
+/// CPU time and memory of the processes of one call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spent {
     /// User and system time.
     pub cpu: Duration,
-    /// Bytes that the largest of them held, where it was larger than all before.
+    /// Bytes that the largest of them held, where that was more than all before it and this program held.
     pub peak_memory: Option<u64>,
 }
 
@@ -27,7 +27,7 @@ pub struct Watch {
     accompanied: bool,
 }
 
-/// Which watches are open.
+/// The number of watches that are open, and of all there were.
 #[derive(Debug)]
 struct Watches {
     open: u64,
@@ -39,8 +39,10 @@ static WATCHES: Mutex<Watches> = Mutex::new(Watches { open: 0, begun: 0 });
 #[derive(Debug, Clone, Copy)]
 struct Sums {
     cpu: Duration,
-    /// Bytes.
+    /// Bytes that the largest child held.
     most_memory: u64,
+    /// Bytes that this program held at most.
+    own_memory: u64,
 }
 
 impl Watch {
@@ -59,9 +61,11 @@ impl Watch {
     pub fn end(self) -> Option<Spent> {
         let alone = !self.accompanied && lock().begun == self.number;
         let (before, after) = (self.before.filter(|_| alone)?, sums()?);
+        // The kernel's counts of one process differ a little from one look to the next.
+        let inherited = after.own_memory + after.own_memory / 8;
         Some(Spent {
             cpu: after.cpu.saturating_sub(before.cpu),
-            peak_memory: (after.most_memory > before.most_memory).then_some(after.most_memory),
+            peak_memory: (after.most_memory > before.most_memory.max(inherited)).then_some(after.most_memory),
         })
     }
 }
@@ -76,18 +80,35 @@ fn lock() -> std::sync::MutexGuard<'static, Watches> {
     WATCHES.lock().expect("nothing panics while it holds the counters")
 }
 
+/// macOS counts bytes, the others kibibytes.
+#[cfg(unix)]
+const UNIT: u64 = if cfg!(target_os = "macos") { 1 } else { 1024 };
+
 #[cfg(unix)]
 fn sums() -> Option<Sums> {
     use nix::sys::resource::{UsageWho, getrusage};
     use nix::sys::time::TimeValLike;
-    /// macOS counts bytes, the others kibibytes.
-    const UNIT: u64 = if cfg!(target_os = "macos") { 1 } else { 1024 };
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
     let cpu = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
     Some(Sums {
         cpu: Duration::from_micros(u64::try_from(cpu).ok()?),
         most_memory: u64::try_from(usage.max_rss()).ok()? * UNIT,
+        own_memory: own_memory()?,
     })
+}
+
+/// The high-water mark since the last `exec`: that of `getrusage` begins at whatever started this program.
+#[cfg(target_os = "linux")]
+fn own_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let mark = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(mark.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn own_memory() -> Option<u64> {
+    use nix::sys::resource::{UsageWho, getrusage};
+    u64::try_from(getrusage(UsageWho::RUSAGE_SELF).ok()?.max_rss()).ok().map(|memory| memory * UNIT)
 }
 
 #[cfg(not(unix))]

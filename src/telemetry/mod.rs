@@ -1,4 +1,4 @@
-//! What calls cost: measured (`children`), put together (`report`), and written down for people (`table`).
+//! The cost of calls: measured (`children`), put together (`report`), and written down for people (`table`).
 //!
 //! One call is one [`CallTelemetry`](crate::event::CallTelemetry): it is part of the event that ends the call and of
 //! the session's log, and never of a request. Results are not cached between calls: files change under a session

@@ -20,7 +20,7 @@ pub struct Steps {
     pub cost_usd: Option<f64>,
 }
 
-/// What some calls cost together.
+/// The cost of several calls together.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Figures {
     pub calls: u64,

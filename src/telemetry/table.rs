@@ -28,7 +28,7 @@ pub fn table(report: &Report, model: &str, width: Option<usize>) -> String {
     out
 }
 
-/// What the model cost.
+/// The cost of the model.
 fn steps(model: &str, steps: &Steps) -> Vec<String> {
     let Steps { count, usage, cost_usd } = steps;
     let cached = percent(usage.cached_input_tokens, usage.input_tokens);
@@ -91,7 +91,7 @@ fn stacked(rows: &[(&str, &Figures)]) -> String {
     rows.iter().map(lines).collect::<Vec<_>>().concat()
 }
 
-/// What commands cost, where that is known.
+/// CPU time and memory of commands, where known.
 fn processes(total: &Figures) -> String {
     const MEBIBYTE: u64 = 1 << 20;
     let cpu = total.cpu_ms.map(|cpu| format!("commands: {} of processor time\n", duration(Some(cpu))));

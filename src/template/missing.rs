@@ -1,41 +1,164 @@
-//! Which names a template truly misses: not the first that failed, and not those that it guards with `default` or
-//! `if`. Found by rendering once per candidate with all other candidates filled in; only ever after a failure.
+//! Finds all names that a template lacks: more than the first failure, but not those guarded with `default` or
+//! `if`. Renders repeatedly with the missing names filled in; used only after a failure.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use minijinja::value::{Enumerator, Object};
-use minijinja::{Error, ErrorKind, State, Value};
+use minijinja::value::{Enumerator, Object, ObjectRepr};
+use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior, Value};
 
-use super::Template;
+use super::{Bounded, Template};
+
+/// The most failures before rendering is abandoned.
+const MOST_ROUNDS: usize = 64;
 
 pub(super) fn find(template: &Template, context: &Value) -> Vec<String> {
     let candidates: Vec<String> =
         template.variables().into_iter().filter(|name| is_undefined(context, name)).collect();
-    let failure_without = |missing: Option<&String>| {
-        let filled = candidates.iter().filter(|name| Some(*name) != missing);
-        let paths = filled.map(|name| name.split('.').map(str::to_owned).collect()).collect();
-        let context = Value::from_object(Filled { base: context.clone(), paths });
-        template.render_raw(&context).err().filter(|error| error.kind() == ErrorKind::UndefinedError)
-    };
-    // What stays undefined is no name of the context (`{% for tool in tools %}{{ tool.nothing }}`), and fails every
-    // trial: then only what a failure names counts.
-    let inner = failure_without(None).map(|error| undefined_name(&error));
-    let is_missing = |name: &&String| {
-        failure_without(Some(*name)).is_some_and(|error| {
-            inner.is_none() || undefined_name(&error).is_some_and(|told| is_part(&told, name))
-        })
-    };
-    let names = candidates.iter().filter(is_missing).cloned();
-    names.chain(inner.clone().flatten()).collect()
+    let mut search = Search { template, context, candidates, fills: Vec::new(), missing: BTreeSet::new() };
+    let environment = template.environment.clone();
+    let stuck = search.fill_in(&environment);
+    if let Some(name) = stuck {
+        search.missing.insert(name);
+        search.pass_over(environment);
+    }
+    search.missing.into_iter().collect()
 }
 
-/// The name in the words of an error: "`one.two` is undefined".
+struct Search<'t> {
+    template: &'t Template,
+    context: &'t Value,
+    /// Names of the context that the template mentions and the context does not define.
+    candidates: Vec<String>,
+    /// The fillers for names, by path.
+    fills: Vec<(Vec<String>, Filler)>,
+    missing: BTreeSet<String>,
+}
+
+/// How a rendering ended.
+enum End {
+    Done,
+    /// At the use of this undefined name.
+    Undefined(String),
+    Otherwise,
+}
+
+/// A filler for a missing value; the template decides how it is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Filler {
+    Anything,
+    Number,
+    Text,
+}
+
+impl Search<'_> {
+    /// Fills in name after name. Returns the name that cannot be filled in because it is not from the context (`{%
+    /// for tool in tools %}{{ tool.nothing }}`).
+    fn fill_in(&mut self, environment: &Environment<'_>) -> Option<String> {
+        for _ in 0..MOST_ROUNDS {
+            let name = match self.render(environment) {
+                End::Done => return None,
+                End::Undefined(name) => name,
+                End::Otherwise => match self.fill_otherwise(environment)? {
+                    End::Undefined(name) => name,
+                    _ => return None,
+                },
+            };
+            let missing: Vec<&String> =
+                self.candidates.iter().filter(|candidate| is_part(&name, candidate)).collect();
+            if missing.is_empty() || self.is_filled(&name) {
+                return Some(name);
+            }
+            self.missing.extend(missing.into_iter().cloned());
+            self.fills.push((name.split('.').map(str::to_owned).collect(), Filler::Anything));
+        }
+        None
+    }
+
+    /// Handles a rendering that failed for another reason: perhaps at a filler, where another one may work, or at
+    /// an undefined value that the error does not name.
+    fn fill_otherwise(&mut self, environment: &Environment<'_>) -> Option<End> {
+        const FILLERS: [Filler; 3] = [Filler::Anything, Filler::Number, Filler::Text];
+        for at in (0..self.fills.len()).rev() {
+            let before = self.fills[at].1;
+            for filler in FILLERS {
+                self.fills[at].1 = filler;
+                match self.render(environment) {
+                    End::Otherwise => {}
+                    end => return Some(end),
+                }
+            }
+            self.fills[at].1 = before;
+        }
+        for candidate in self.candidates.clone() {
+            for filler in FILLERS {
+                self.fills.push((candidate.split('.').map(str::to_owned).collect(), filler));
+                match self.render(environment) {
+                    End::Otherwise => {}
+                    end => {
+                        self.missing.insert(candidate);
+                        return Some(end);
+                    }
+                }
+                self.fills.pop();
+            }
+        }
+        None
+    }
+
+    /// Collects the undefined names that are printed, one more in each round.
+    fn pass_over(&mut self, mut environment: Environment<'_>) {
+        environment.set_undefined_behavior(UndefinedBehavior::Lenient);
+        for passed in 0..MOST_ROUNDS {
+            let left = AtomicUsize::new(passed);
+            environment.set_formatter(move |out, state, value| {
+                let spent =
+                    || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).is_err();
+                if value.is_undefined() && spent() {
+                    // Fails with an error that names the undefined value.
+                    value.get_attr("")?;
+                }
+                minijinja::escape_formatter(out, state, value)
+            });
+            match self.render(&environment) {
+                End::Undefined(name) => self.missing.insert(name),
+                _ => return,
+            };
+        }
+    }
+
+    fn render(&self, environment: &Environment<'_>) -> End {
+        let fills = self.fills.iter().map(|(path, filler)| (path.as_slice(), *filler)).collect::<Vec<_>>();
+        let context = filled(self.context.clone(), &fills);
+        let rendered = environment
+            .get_template(&self.template.name)
+            .and_then(|template| template.render_captured_to(context, &mut Bounded(Vec::new())).map(drop));
+        match rendered {
+            Ok(()) => End::Done,
+            Err(error) => undefined_name(&error).map_or(End::Otherwise, End::Undefined),
+        }
+    }
+
+    fn is_filled(&self, name: &str) -> bool {
+        self.fills.iter().any(|(path, _)| path.iter().map(String::as_str).eq(name.split('.')))
+    }
+}
+
+/// The name in an error's message: "`one.two` is undefined", or for a function, "one is unknown".
 fn undefined_name(error: &Error) -> Option<String> {
-    error.detail()?.strip_prefix('`')?.split_once('`').map(|(name, _)| name.to_owned())
+    let detail = error.detail()?;
+    if error.kind() == ErrorKind::UnknownFunction {
+        return detail.strip_suffix(" is unknown").map(str::to_owned);
+    }
+    let (before, _) = detail.split_once("` is undefined")?;
+    before.rsplit_once('`').map(|(_, name)| name.to_owned())
 }
 
 /// Whether `name` is `told` or one of its attributes.
 fn is_part(told: &str, name: &str) -> bool {
+    // An item of it is named `one[0]`.
+    let told = told.split('[').next().unwrap_or(told);
     name.strip_prefix(told).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
@@ -50,42 +173,83 @@ fn is_undefined(context: &Value, name: &str) -> bool {
     false
 }
 
-/// A value in which the attributes at `paths` are the empty string.
+/// `base` with fillers at these paths.
+fn filled(base: Value, fills: &[(&[String], Filler)]) -> Value {
+    match fills.iter().find(|(path, _)| path.is_empty()) {
+        Some((_, Filler::Anything)) => Value::from_object(Anything),
+        Some((_, Filler::Number)) => Value::from(1),
+        Some((_, Filler::Text)) => Value::from(""),
+        None => {
+            let fills = fills.iter().map(|(path, filler)| (path.to_vec(), *filler)).collect();
+            Value::from_object(Filled { base, fills })
+        }
+    }
+}
+
+/// A value with fillers below it.
 #[derive(Debug)]
 struct Filled {
     base: Value,
-    paths: Vec<Vec<String>>,
+    fills: Vec<(Vec<String>, Filler)>,
 }
 
 impl Object for Filled {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        let inside: Vec<&[String]> = self
-            .paths
+        let inside: Vec<(&[String], Filler)> = self
+            .fills
             .iter()
-            .filter(|path| path.first().map(String::as_str) == key.as_str())
-            .map(|path| &path[1..])
+            .filter(|(path, _)| path.first().map(String::as_str) == key.as_str())
+            .map(|(path, filler)| (&path[1..], *filler))
             .collect();
         let base = self.base.get_item(key).ok().filter(|value| !value.is_undefined());
-        let deeper: Vec<Vec<String>> = inside.iter().filter(|p| !p.is_empty()).map(|p| p.to_vec()).collect();
-        match base {
-            Some(base) if deeper.is_empty() => Some(base),
-            None if inside.is_empty() => None,
-            None if deeper.is_empty() => Some(Value::from("")),
-            base => Some(Value::from_object(Self { base: base.unwrap_or_default(), paths: deeper })),
-        }
+        if inside.is_empty() { base } else { Some(filled(base.unwrap_or_default(), &inside)) }
     }
 
-    /// A method is no attribute, so `datetime.now` is a candidate too; it stays what it is.
+    /// A method is not an attribute, so `datetime.now` is a candidate too; it stays as it is.
     fn call_method(
         self: &Arc<Self>,
         state: &mut State<'_, '_>,
         method: &str,
         arguments: &[Value],
     ) -> Result<Value, Error> {
+        if self.fills.iter().any(|(path, _)| path.as_slice() == [method]) {
+            return Ok(Value::from_object(Anything));
+        }
         self.base.call_method(state, method, arguments)
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
         Enumerator::NonEnumerable
+    }
+}
+
+/// An empty list that has every attribute, item and method, and can be called.
+#[derive(Debug)]
+struct Anything;
+
+impl Object for Anything {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Seq
+    }
+
+    fn get_value(self: &Arc<Self>, _key: &Value) -> Option<Value> {
+        Some(Value::from_object(Self))
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Empty
+    }
+
+    fn call(self: &Arc<Self>, _state: &mut State<'_, '_>, _arguments: &[Value]) -> Result<Value, Error> {
+        Ok(Value::from_object(Self))
+    }
+
+    fn call_method(
+        self: &Arc<Self>,
+        _state: &mut State<'_, '_>,
+        _method: &str,
+        _arguments: &[Value],
+    ) -> Result<Value, Error> {
+        Ok(Value::from_object(Self))
     }
 }

@@ -1,8 +1,8 @@
-//! The one door to templates (Jinja): compiled once, rendered in a sandbox, never with a value rendered a second
+//! The one door to templates (Jinja): compiled once, rendered in a sandbox; a value is never rendered a second
 //! time.
 //!
-//! The sandbox: fuel instead of endless loops, a bound on the output, no file but what the caller's loader gives,
-//! no way to dump the context. Errors name places and variables, never values.
+//! The sandbox: fuel bounds loops, the output is bounded, files come only from the caller's loader, and the
+//! context cannot be dumped. Errors name places and variables, never values.
 
 mod missing;
 mod objects;
@@ -31,7 +31,7 @@ pub struct Template {
     name: String,
 }
 
-/// What a name that nothing defines becomes.
+/// The value of an undefined name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Undefined {
     /// The empty string: configuration.
@@ -40,7 +40,7 @@ pub enum Undefined {
     Error,
 }
 
-/// What is wrong with a template, and where. Never holds a value that was rendered.
+/// A template error with its place. Never holds a rendered value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct TemplateError {
@@ -49,19 +49,19 @@ pub struct TemplateError {
     pub line: Option<usize>,
     /// 1-based column of that line, in characters, where known.
     pub column: Option<usize>,
-    /// The bytes of the template that it is about, where known.
+    /// The byte range of the template that it concerns, where known.
     pub range: Option<Range<usize>>,
-    /// All the names that the template needs and nothing defines, where that is what is wrong.
+    /// All undefined names that the template needs, if that is the error.
     pub missing: Vec<String>,
 }
 
-/// Whether there is anything to render in `text`. What has no mark is itself, and need not be compiled.
+/// Whether `text` has anything to render. Text without marks need not be compiled.
 #[must_use]
 pub fn is_template(text: &str) -> bool {
     text.as_bytes().windows(2).any(|pair| matches!(pair, b"{{" | b"{%" | b"{#"))
 }
 
-/// Whether a template may be included by this name: relative, without a way up.
+/// Whether a template may be included by this name: a relative path without `..`.
 #[must_use]
 pub fn is_safe_name(name: &str) -> bool {
     !name.is_empty()
@@ -70,13 +70,13 @@ pub fn is_safe_name(name: &str) -> bool {
 }
 
 impl Template {
-    /// `name` is what errors call it. It can include no other template.
+    /// Compiles a template that can include no other. Errors refer to it as `name`.
     pub fn compile(name: &str, source: &str, undefined: Undefined) -> Result<Self, TemplateError> {
         Self::compile_with(name, source, undefined, |_| None)
     }
 
-    /// The same, where `{% include %}`, `{% extends %}` and `{% import %}` ask `loader` for the text of a name.
-    /// Names that [`is_safe_name`] refuses never reach it.
+    /// Compiles a template whose `{% include %}`, `{% extends %}` and `{% import %}` ask `loader` for the text of
+    /// a name. Names that [`is_safe_name`] rejects never reach it.
     pub fn compile_with(
         name: &str,
         source: &str,
@@ -90,7 +90,7 @@ impl Template {
         });
         environment.set_auto_escape_callback(|_| AutoEscape::None);
         environment.set_fuel(Some(FUEL));
-        // With it errors name what is undefined. They would also carry values, so only `describe` prints them.
+        // In debug mode errors name the undefined variable. They also hold values, so only `describe` prints them.
         environment.set_debug(true);
         environment.remove_global("debug");
         environment.set_unknown_method_callback(method);
@@ -102,8 +102,8 @@ impl Template {
     /// Renders with `context` as the top-level names.
     pub fn render(&self, context: &Value) -> Result<String, TemplateError> {
         self.render_raw(context).map_err(|error| {
-            let missing = match error.kind() {
-                ErrorKind::UndefinedError => missing::find(self, context),
+            let missing = match self.environment.undefined_behavior() {
+                UndefinedBehavior::SemiStrict => missing::find(self, context),
                 _ => Vec::new(),
             };
             let mut described = TemplateError::from(&error);
@@ -115,8 +115,8 @@ impl Template {
         })
     }
 
-    /// The names that the template reads from its context, attributes dotted: `session.id`, `vars`. What included
-    /// templates read is not among them.
+    /// The names that the template reads from its context, with dotted attributes: `session.id`, `vars`. Excludes
+    /// the names that included templates read.
     #[must_use]
     pub fn variables(&self) -> BTreeSet<String> {
         let template = self.environment.get_template(&self.name).expect("compiled under this name");
@@ -133,8 +133,8 @@ impl Template {
     }
 }
 
-/// Methods as Python has them. A variable that is unset is the empty string to configuration, so it also has the
-/// methods of one: `env.NAMES.split(',')`.
+/// The methods that Python has. In configuration an unset variable is the empty string, so it has the methods of a
+/// string: `env.NAMES.split(',')`.
 fn method(state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Value]) -> Result<Value, Error> {
     if value.is_undefined() && state.undefined_behavior() == UndefinedBehavior::Chainable {
         return pycompat::unknown_method_callback(state, &Value::from(""), name, arguments);
@@ -184,7 +184,7 @@ fn describe(error: &Error) -> String {
     }
 }
 
-/// Any serialisable value, for a template to read.
+/// Converts a serialisable value for a template.
 pub fn value<T: Serialize>(value: &T) -> Value {
     Value::from(minijinja::value::Serde(value))
 }
@@ -196,7 +196,7 @@ mod tests {
     use super::{Template, Undefined, Value, clock, is_safe_name, is_template, lookup, object, value};
 
     fn context() -> Value {
-        let env = lookup(|name| match name {
+        let env = lookup(vec!["HOME".to_owned()], |name| match name {
             "NAMES" => Some("a,b".to_owned()),
             "HOME" => Some("/home/u".to_owned()),
             _ => None,
@@ -216,6 +216,8 @@ mod tests {
             ("{{ datetime.now().isoformat() }} {{ datetime.now().year }}", "2026-01-02T03:04:05+02:00 2026"),
             ("{% for n in [1,2,3] %}{% if n == 2 %}{% break %}{% endif %}{{ n }}{% endfor %}", "1"),
             ("{{ raw }}", "{{ env.HOME }}"),
+            ("{% for name, value in env.items() %}{{ name }}={{ value }}{% endfor %}", "HOME=/home/u"),
+            ("{{ env | length }}{% for name in env %}<{{ name }}>{% endfor %}", "1<HOME>"),
             ("<{{ '&' }}>", "<&>"),
             ("{{ session.user.name.upper() }}{{ nothing.at.all }}", "ANN"),
         ];
@@ -241,6 +243,31 @@ mod tests {
         let inside = "{{ one }}{{ datetime.now().year }}{% for x in [{}] %}{{ x.y }}{% endfor %}";
         let template = Template::compile("t", inside, Undefined::Error).expect("valid");
         assert_eq!(template.render(&context()).expect_err("two are missing").missing, ["one", "x.y"]);
+    }
+
+    #[test]
+    fn one_error_hides_no_other_missing_name() {
+        let both = ["one", "two"].as_slice();
+        for (source, expected) in [
+            ("{{ one | upper }}{{ two }}", both),
+            ("{{ one + 1 }}{{ two }}", both),
+            ("{{ 1 + one }}{{ two * 2 }}{{ session.id }}", both),
+            ("{{ one | round }}{{ two }}", both),
+            ("{% for x in one %}{{ x }}{% endfor %}{{ two }}", both),
+            ("{{ one | join(',') }}{{ two + 1 }}", &["two"]),
+            ("{{ one() }}{{ two }}", both),
+            ("{{ one[0] }}{{ two }}", both),
+            ("{{ 'a' ~ one }}{{ two }}", both),
+            ("{% set x = one %}{{ x }}{{ two }}", both),
+            ("{{ one.a.b }}{{ two }}", &["one.a.b", "two"]),
+            ("{{ one.a() }}{{ two }}", &["one.a", "two"]),
+            ("{{ two }}{{ session.id + 1 }}", &["two"]),
+            ("{% for x in [{}] %}{{ x.a }}{{ x.b }}{% endfor %}{{ two }}", &["two", "x.a", "x.b"]),
+        ] {
+            let template = Template::compile("t", source, Undefined::Error).expect("valid");
+            let error = template.render(&context()).expect_err("names are missing");
+            assert_eq!(error.missing, expected, "{source}: {error}");
+        }
     }
 
     #[test]

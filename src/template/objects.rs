@@ -1,4 +1,4 @@
-//! Values that are worked out when a template reads them: the environment, the clock.
+//! Values that are computed when a template reads them: the environment, the clock.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,10 +11,10 @@ use minijinja::{Error, ErrorKind, State};
 
 use super::Value;
 
-/// An object whose attributes are looked up on demand. What `find` does not know is undefined; the object itself
-/// prints as `{}` and cannot be listed.
-pub fn lookup(find: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Value {
-    Value::from_object(Lookup(Box::new(find)))
+/// An object whose attributes are looked up on demand: an attribute that `find` does not know is undefined.
+/// Iterating over it yields `names`; it prints as `{}`.
+pub fn lookup(names: Vec<String>, find: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Value {
+    Value::from_object(Lookup { names, find: Box::new(find) })
 }
 
 /// An object with these attributes: the usual way to build a context.
@@ -22,7 +22,7 @@ pub fn object<K: Into<String>>(pairs: impl IntoIterator<Item = (K, Value)>) -> V
     pairs.into_iter().map(|(name, value)| (name.into(), value)).collect::<BTreeMap<String, Value>>().into()
 }
 
-/// `datetime`: its `now()` is always `now`, so that rendering twice gives the same text. A moment has
+/// `datetime`: its `now()` always returns `now`, so that rendering twice gives the same text. A moment has
 /// `strftime(format)`, `isoformat()` and `year`, `month`, `day`, `hour`, `minute`, `second`.
 #[must_use]
 pub fn clock(now: Zoned) -> Value {
@@ -31,7 +31,10 @@ pub fn clock(now: Zoned) -> Value {
 
 type Find = dyn Fn(&str) -> Option<String> + Send + Sync;
 
-struct Lookup(Box<Find>);
+struct Lookup {
+    names: Vec<String>,
+    find: Box<Find>,
+}
 
 impl fmt::Debug for Lookup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -41,11 +44,15 @@ impl fmt::Debug for Lookup {
 
 impl Object for Lookup {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        (self.0)(key.as_str()?).map(Value::from)
+        (self.find)(key.as_str()?).map(Value::from)
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        Enumerator::NonEnumerable
+        Enumerator::Values(self.names.iter().map(Value::from).collect())
+    }
+
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("{}")
     }
 }
 

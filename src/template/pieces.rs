@@ -1,5 +1,5 @@
-//! Templates of command lines: what the template itself says and what the values say are kept apart, so that no
-//! value can ever be taken for a part of the command.
+//! Templates of command lines: the template's own text and its values stay separate, so that no value can be
+//! mistaken for a part of the command.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use minijinja::{Error, ErrorKind};
 
 use super::{Template, TemplateError, Undefined, Value};
 
-/// Stands around every value while a template is rendered. No argument of a program can hold it.
+/// Surrounds every value while a template is rendered. No argument of a program can contain it.
 const MARK: char = '\0';
 
 /// A piece of a rendered template.
@@ -16,7 +16,7 @@ const MARK: char = '\0';
 pub enum Piece {
     /// Written in the template.
     Literal(String),
-    /// What one `{{ … }}` gave; of nothing (undefined, none) there is no piece.
+    /// The value of one `{{ … }}`; undefined and none give no piece.
     Given(String),
 }
 
@@ -25,7 +25,7 @@ pub enum Piece {
 pub struct PieceTemplate(Template);
 
 impl PieceTemplate {
-    /// `name` is what errors call it. It can include no other template.
+    /// Compiles a template that can include no other. Errors refer to it as `name`.
     pub fn compile(name: &str, source: &str, undefined: Undefined) -> Result<Self, TemplateError> {
         if source.contains(MARK) {
             let message = "a command has no zero byte in it".to_owned();
@@ -50,7 +50,7 @@ impl PieceTemplate {
     /// Renders with `context` as the top-level names.
     pub fn render(&self, context: &Value) -> Result<Vec<Piece>, TemplateError> {
         let text = self.0.render(context)?;
-        // Between marks the parts alternate, the first being the template's own.
+        // Between marks the parts alternate; the first is the template's own.
         let parts = text.split(MARK).enumerate().map(|(number, part)| {
             let text = part.to_owned();
             if number % 2 == 0 { Piece::Literal(text) } else { Piece::Given(text) }
@@ -65,7 +65,7 @@ impl PieceTemplate {
     }
 }
 
-/// As JSON writes it, texts without quotes.
+/// The value as JSON, but strings without quotes.
 fn as_argument(value: &Value) -> Result<String, Error> {
     match value.kind() {
         ValueKind::Bool | ValueKind::Seq | ValueKind::Map | ValueKind::Iterable => serde_json::to_string(value)

@@ -1,33 +1,33 @@
 //! `apply_patch`: changes in several files at once, all of them or none.
 //!
-//! Everything is read and checked before anything is written; each file is replaced atomically, and if a later write
-//! fails, those before it are taken back.
+//! Everything is read and checked before anything is written; each file is replaced atomically, and if a later
+//! write fails, the earlier ones are undone.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::contract::{CallContext, Effect, Permission, Tool, ToolDefinition};
+use crate::knowledge::{Familiarity, Ledger};
 use crate::output::{ToolError, ToolOutput};
 use crate::text;
-use crate::workspace::{Familiarity, Ledger, Workspace};
+use crate::workspace::Workspace;
 
-use super::diff::{self, Change};
+use super::files::diff::{self, Change};
+use super::files::replace::Step;
 use super::files::{self, WHOLE_BYTES};
+use super::files::{edit_match, replace};
+use super::patch::matching::{self, Misfit};
 use super::patch::{self, Action, FilePatch, Hunk};
-use super::patch_match::{self, Misfit};
-use super::replace::Step;
-use super::{arguments, counted, definition, edit_match, replace, text_of};
+use super::{arguments, counted, definition, text_of};
 
 /// `apply_patch`: a patch of several files.
 pub struct ApplyPatch {
     definition: ToolDefinition,
-    ledger: Arc<Ledger>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -36,8 +36,7 @@ struct Arguments {
 }
 
 impl ApplyPatch {
-    /// `ledger` knows what this session has read.
-    pub fn new(ledger: Arc<Ledger>) -> Self {
+    pub fn new() -> Self {
         let mut definition = definition(
             "apply_patch",
             "Changes several files at once, all or none. Takes a unified diff, or *** Begin Patch with *** Add File: / \
@@ -47,7 +46,7 @@ impl ApplyPatch {
             &["patch"],
         );
         definition.default = false;
-        Self { definition, ledger }
+        Self { definition }
     }
 }
 
@@ -69,27 +68,27 @@ impl Tool for ApplyPatch {
         }
     }
 
-    fn preview(&self, given: &Value, workspace: &Workspace) -> Result<String, ToolError> {
+    fn preview(&self, given: &Value, workspace: &Workspace, files: &Ledger) -> Result<String, ToolError> {
         let arguments: Arguments = arguments(given.clone())?;
-        let plan = self.plan(&arguments.patch, workspace)?;
+        let plan = plan(&arguments.patch, workspace, files)?;
         Ok(plan.files.iter().map(Planned::preview).collect())
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        // Nothing is awaited: a call that has begun to write cannot be dropped half way.
+        // There is no await point: a call that has begun to write cannot be dropped half way.
         Box::pin(async move {
             let arguments: Arguments = arguments(given)?;
-            let plan = self.plan(&arguments.patch, context.workspace)?;
-            self.write(&plan)
+            let plan = plan(&arguments.patch, context.workspace, context.files)?;
+            write(&plan, context.files)
         })
     }
 }
 
-/// What a patch would do.
+/// The changes that a patch would make.
 #[derive(Default)]
 struct Plan {
     files: Vec<Planned>,
-    /// What the person who wrote the patch should know.
+    /// Remarks for the model that wrote the patch.
     notes: Vec<String>,
 }
 
@@ -99,120 +98,121 @@ struct Planned {
     name: String,
     old: Option<String>,
     new: Option<String>,
-    /// The file that this one was, whose mode it keeps.
+    /// The former path of this file, whose mode it keeps.
     from: Option<PathBuf>,
-    /// Whether the session knew the whole of it.
+    /// Whether the session knew the whole file.
     known: bool,
 }
 
-impl ApplyPatch {
-    fn plan(&self, patch: &str, workspace: &Workspace) -> Result<Plan, ToolError> {
-        const MOST_SHOWN: usize = 5;
-        let patches = patch::parse(patch).map_err(|error| ToolError::parameter(error.to_string()))?;
-        let (mut plan, mut wrong) = (Plan::default(), Vec::new());
-        for patch in &patches {
-            if let Err(errors) = self.plan_file(&mut plan, patch, workspace) {
-                wrong.extend(errors);
-            }
-        }
-        if wrong.is_empty() {
-            return Ok(plan);
-        }
-        let more = wrong.len().saturating_sub(MOST_SHOWN);
-        wrong.truncate(MOST_SHOWN);
-        let mut message = format!("Nothing was changed.\n{}", wrong.join("\n"));
-        if more > 0 {
-            let _ = write!(message, "\nand {}", counted(more as u64, "more mistake", "more mistakes"));
-        }
-        Err(ToolError::parameter(message))
-    }
-
-    fn plan_file(&self, plan: &mut Plan, file: &FilePatch<'_>, workspace: &Workspace) -> Result<(), Vec<String>> {
-        let path = file.path;
-        let at = self.find(plan, path, workspace).map_err(|why| vec![why])?;
-        let old = plan.files[at].new.clone();
-        if file.sets_mode {
-            plan.notes.push(format!("the mode of {path} was not set: use chmod for that"));
-        }
-        match (&file.action, old) {
-            (Action::Add(_), Some(_)) => {
-                Err(vec![format!("{path} exists already: update it instead of adding it")])
-            }
-            (Action::Add(content), None) => {
-                plan.files[at].new = Some(content.clone());
-                Ok(())
-            }
-            (Action::Delete(_) | Action::Update { .. }, None) => Err(vec![missing(workspace, path)]),
-            (Action::Delete(hunks), Some(old)) => {
-                if hunks.is_empty() {
-                    // No hunk proves that what goes was known.
-                    refuse_unknown(&plan.files[at], path, &old)?;
-                } else if !applied(plan, path, &old, hunks)?.is_empty() {
-                    return Err(vec![format!("{path} holds more than the patch deletes: it is not deleted")]);
-                }
-                plan.files[at].new = None;
-                Ok(())
-            }
-            (Action::Update { to, hunks }, Some(old)) => {
-                let new = applied(plan, path, &old, hunks)?;
-                let Some(to) = to else {
-                    plan.files[at].new = Some(new);
-                    return Ok(());
-                };
-                let target = self.find(plan, to, workspace).map_err(|why| vec![why])?;
-                if plan.files[target].new.is_some() {
-                    return Err(vec![format!("{to} exists already: {path} is not moved over it")]);
-                }
-                plan.files[at].new = None;
-                let (known, from) = (plan.files[at].known, plan.files[at].path.clone());
-                let moved = &mut plan.files[target];
-                (moved.new, moved.known, moved.from) = (Some(new), known, Some(from));
-                Ok(())
-            }
+fn plan(patch: &str, workspace: &Workspace, ledger: &Ledger) -> Result<Plan, ToolError> {
+    const MOST_SHOWN: usize = 5;
+    let patches = patch::parse(patch).map_err(|error| ToolError::parameter(error.to_string()))?;
+    let (mut plan, mut wrong) = (Plan::default(), Vec::new());
+    for patch in &patches {
+        if let Err(errors) = plan_file(&mut plan, patch, workspace, ledger) {
+            wrong.extend(errors);
         }
     }
-
-    /// The file in the plan, read when it is first named.
-    fn find(&self, plan: &mut Plan, path: &str, workspace: &Workspace) -> Result<usize, String> {
-        files::names_a_file(workspace, path).map_err(|error| error.message)?;
-        let resolved = workspace.resolve(path).path;
-        if let Some(at) = plan.files.iter().position(|file| file.path == resolved) {
-            return Ok(at);
-        }
-        let old = read(workspace, path)?;
-        let known = old.as_ref().is_none_or(|old| {
-            old.is_empty() || self.ledger.familiarity(&resolved, old.as_bytes()) == Familiarity::Current
-        });
-        let name = workspace.display(&resolved);
-        plan.files.push(Planned { path: resolved, name, new: old.clone(), old, from: None, known });
-        Ok(plan.files.len() - 1)
+    if wrong.is_empty() {
+        return Ok(plan);
     }
+    let more = wrong.len().saturating_sub(MOST_SHOWN);
+    wrong.truncate(MOST_SHOWN);
+    let mut message = format!("Nothing was changed.\n{}", wrong.join("\n"));
+    if more > 0 {
+        let _ = write!(message, "\nand {}", counted(more as u64, "more mistake", "more mistakes"));
+    }
+    Err(ToolError::parameter(message))
+}
 
-    fn write(&self, plan: &Plan) -> Result<ToolOutput, ToolError> {
-        let changed: Vec<&Planned> = plan.files.iter().filter(|file| file.old != file.new).collect();
-        let step = |file: &&Planned| Step {
-            path: file.path.clone(),
-            content: file.new.clone().map(String::into_bytes),
-            mode_of: file.from.clone(),
-        };
-        replace::all(changed.iter().map(step).collect()).map_err(|failed| {
-            let name = changed.iter().find(|file| file.path == failed.path).map_or("a file", |file| &file.name);
-            let mut error = files::failed(name, &failed.error);
-            error.message += match failed.lost.as_slice() {
-                [] => ". Nothing was changed: what was written before was taken back",
-                _ => ". These could not be taken back, read them again: ",
+fn plan_file(
+    plan: &mut Plan,
+    file: &FilePatch<'_>,
+    workspace: &Workspace,
+    ledger: &Ledger,
+) -> Result<(), Vec<String>> {
+    let path = file.path;
+    let at = find(plan, path, workspace, ledger).map_err(|why| vec![why])?;
+    let old = plan.files[at].new.clone();
+    if file.sets_mode {
+        plan.notes.push(format!("the mode of {path} was not set: use chmod for that"));
+    }
+    match (&file.action, old) {
+        (Action::Add(_), Some(_)) => Err(vec![format!("{path} exists already: update it instead of adding it")]),
+        (Action::Add(content), None) => {
+            plan.files[at].new = Some(content.clone());
+            Ok(())
+        }
+        (Action::Delete(_) | Action::Update { .. }, None) => Err(vec![missing(workspace, path)]),
+        (Action::Delete(hunks), Some(old)) => {
+            if hunks.is_empty() {
+                // No hunk proves that the removed content was known.
+                refuse_unknown(&plan.files[at], path, &old)?;
+            } else if !applied(plan, path, &old, hunks)?.is_empty() {
+                return Err(vec![format!("{path} holds more than the patch deletes: it is not deleted")]);
+            }
+            plan.files[at].new = None;
+            Ok(())
+        }
+        (Action::Update { to, hunks }, Some(old)) => {
+            let new = applied(plan, path, &old, hunks)?;
+            let Some(to) = to else {
+                plan.files[at].new = Some(new);
+                return Ok(());
             };
-            let lost: Vec<String> = failed.lost.iter().map(|path| path.display().to_string()).collect();
-            error.message += &lost.join(", ");
-            error
-        })?;
-        for file in &changed {
-            if let (Some(new), true) = (&file.new, file.known) {
-                self.ledger.remember(&file.path, new.as_bytes());
+            let target = find(plan, to, workspace, ledger).map_err(|why| vec![why])?;
+            if plan.files[target].new.is_some() {
+                return Err(vec![format!("{to} exists already: {path} is not moved over it")]);
             }
+            plan.files[at].new = None;
+            let (known, from) = (plan.files[at].known, plan.files[at].path.clone());
+            let moved = &mut plan.files[target];
+            (moved.new, moved.known, moved.from) = (Some(new), known, Some(from));
+            Ok(())
         }
-        Ok(done(&changed, &plan.notes))
     }
+}
+
+/// The file in the plan, read when it is first named.
+fn find(plan: &mut Plan, path: &str, workspace: &Workspace, ledger: &Ledger) -> Result<usize, String> {
+    files::names_a_file(workspace, path).map_err(|error| error.message)?;
+    let resolved = workspace.resolve(path).path;
+    if let Some(at) = plan.files.iter().position(|file| file.path == resolved) {
+        return Ok(at);
+    }
+    let old = read(workspace, path)?;
+    let known = old
+        .as_ref()
+        .is_none_or(|old| old.is_empty() || ledger.familiarity(&resolved, old.as_bytes()) == Familiarity::Current);
+    let name = workspace.display(&resolved);
+    plan.files.push(Planned { path: resolved, name, new: old.clone(), old, from: None, known });
+    Ok(plan.files.len() - 1)
+}
+
+fn write(plan: &Plan, ledger: &Ledger) -> Result<ToolOutput, ToolError> {
+    let changed: Vec<&Planned> = plan.files.iter().filter(|file| file.old != file.new).collect();
+    let step = |file: &&Planned| Step {
+        path: file.path.clone(),
+        content: file.new.clone().map(String::into_bytes),
+        mode_of: file.from.clone(),
+    };
+    replace::all(changed.iter().map(step).collect()).map_err(|failed| {
+        let name = changed.iter().find(|file| file.path == failed.path).map_or("a file", |file| &file.name);
+        let mut error = files::failed(name, &failed.error);
+        error.message += match failed.lost.as_slice() {
+            [] => ". Nothing was changed: what was written before was taken back",
+            _ => ". These could not be taken back, read them again: ",
+        };
+        let lost: Vec<String> = failed.lost.iter().map(|path| path.display().to_string()).collect();
+        error.message += &lost.join(", ");
+        error
+    })?;
+    for file in &changed {
+        if let (Some(new), true) = (&file.new, file.known) {
+            ledger.remember(&file.path, new.as_bytes());
+        }
+    }
+    Ok(done(&changed, &plan.notes))
 }
 
 impl Planned {
@@ -265,7 +265,7 @@ fn done(changed: &[&Planned], notes: &[String]) -> ToolOutput {
     }
 }
 
-/// What a file holds; `None` where there is none.
+/// The content of a file; `None` where there is no file.
 fn read(workspace: &Workspace, path: &str) -> Result<Option<String>, String> {
     let resolved = workspace.resolve(path).path;
     if fs::metadata(&resolved).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
@@ -295,9 +295,9 @@ fn refuse_unknown(file: &Planned, path: &str, now: &str) -> Result<(), Vec<Strin
     Err(vec![format!("{path} was not read in this session, or has changed since: read it before you delete it")])
 }
 
-/// The text with the hunks applied; what was forgiven is noted.
+/// The text with the hunks applied; forgiven differences are noted.
 fn applied(plan: &mut Plan, path: &str, old: &str, hunks: &[Hunk<'_>]) -> Result<String, Vec<String>> {
-    let patched = patch_match::apply(old, hunks).map_err(|misfits| {
+    let patched = matching::apply(old, hunks).map_err(|misfits| {
         misfits
             .iter()
             .map(|(index, misfit)| misfit_said(path, old, *index, &hunks[*index], misfit))
@@ -343,7 +343,7 @@ mod tests {
     use super::*;
 
     fn tool() -> ApplyPatch {
-        ApplyPatch::new(Arc::default())
+        ApplyPatch::new()
     }
 
     fn patch(text: &str) -> Value {
@@ -358,7 +358,7 @@ mod tests {
                     diff --git a/gone.rs b/gone.rs\ndeleted file mode 100644\n--- a/gone.rs\n+++ /dev/null\n@@ -1 +0,0 @@\n-bye\n\
                     --- /dev/null\n+++ b/fresh.rs\n@@ -0,0 +1 @@\n+hello\n";
         assert_eq!(tool().writes(&patch(text)), ["a.rs", "old.rs", "dir/new.rs", "gone.rs", "fresh.rs"]);
-        let preview = tool().preview(&patch(text), &place.workspace).expect("it applies");
+        let preview = tool().preview(&patch(text), &place.workspace, &place.files).expect("it applies");
         assert!(preview.contains("-two\n+2\n") && preview.contains("removed gone.rs\n"), "{preview}");
         assert!(place.path("gone.rs").exists(), "a preview changes nothing");
         let output = place.call(&tool(), patch(text)).expect("it applies");
@@ -393,13 +393,12 @@ mod tests {
     fn what_is_there_is_not_overwritten_and_what_was_not_read_is_not_deleted() {
         let place = Place::with(&[("a", "a\n"), ("b", "b\n")]);
         let envelope = |body: &str| patch(&format!("*** Begin Patch\n{body}\n*** End Patch"));
-        let ledger = Arc::new(Ledger::default());
-        let tool = ApplyPatch::new(ledger.clone());
+        let tool = ApplyPatch::new();
         assert!(place.fail(&tool, envelope("*** Add File: a\n+x")).contains("a exists already"));
         let over = "*** Update File: a\n*** Move to: b\n-a\n+x";
         assert!(place.fail(&tool, envelope(over)).contains("is not moved over it"));
         assert!(place.fail(&tool, envelope("*** Delete File: a")).contains("was not read in this session"));
-        place.read(&ReadFile::new(ledger), json!({ "path": "a" }));
+        place.read(&ReadFile::new(), json!({ "path": "a" }));
         assert_eq!(place.read(&tool, envelope("*** Delete File: a")), "removed a (+0 −1 lines)");
         assert!(place.fail(&tool, patch("hello")).contains("a patch is a unified diff"));
     }

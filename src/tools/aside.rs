@@ -1,4 +1,4 @@
-//! Work on files that may take long, off the loop: signals are heard while it runs, and it stops soon after its call
+//! Runs long work on files outside the loop: signals are handled meanwhile, and the work stops soon after its call
 //! was dropped.
 
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::output::ToolError;
 
-/// Tells the work that nobody waits for it any more.
+/// Tells the work that its call was dropped.
 #[derive(Debug, Clone, Default)]
 pub struct Abandoned(Arc<AtomicBool>);
 
@@ -16,13 +16,13 @@ impl Abandoned {
     }
 
     /// # Errors
-    /// Once nobody waits any more; nobody reads the message either.
+    /// When the call was dropped; nobody reads the message then.
     pub fn check(&self) -> Result<(), ToolError> {
         if self.get() { Err(ToolError::permanent("cancelled")) } else { Ok(()) }
     }
 }
 
-/// Runs `work` on a thread of its own.
+/// Runs `work` on a separate thread.
 pub async fn aside<T, W>(work: W) -> Result<T, ToolError>
 where
     T: Send + 'static,

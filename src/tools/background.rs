@@ -1,4 +1,4 @@
-//! `background`: reads and stops what `run_command` started in the background.
+//! `background`: reads and stops commands that `run_command` started in the background.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
 use crate::output::{ToolError, ToolOutput};
 use crate::process::Exit;
 
-use super::confined::bracketed;
-use super::jobs::{Jobs, Look};
+use super::commands::confined::bracketed;
+use super::commands::jobs::{Jobs, Look};
 use super::{arguments, definition, text_of};
 
 /// The name of the tool.
 pub const BACKGROUND: &str = "background";
-/// How long the end of a command is awaited where nothing is said, in seconds.
+/// The default wait for the end of a command, in seconds.
 const WAIT: u64 = 5;
 
-/// `background`: what became of a command that goes on.
+/// `background`: the state of a running command.
 pub struct Background {
     definition: ToolDefinition,
     jobs: Arc<Jobs>,
@@ -65,7 +65,7 @@ impl Tool for Background {
         &self.definition
     }
 
-    /// What was read is not there to be read again.
+    /// Output that was read is not returned again.
     fn idempotent(&self) -> bool {
         false
     }
@@ -90,7 +90,7 @@ impl Tool for Background {
     }
 }
 
-/// A command as it stands, for the model.
+/// The state of a command, for the model.
 pub fn told(id: &str, look: Look) -> ToolOutput {
     let Look { command, shown, running_for, end } = look;
     let (state, denied) = match &end {
@@ -117,7 +117,7 @@ pub fn told(id: &str, look: Look) -> ToolOutput {
         observation,
         summary: state,
         truncated: shown.truncated,
-        spill_id: shown.spill_id.filter(|_| shown.truncated),
+        kept: shown.kept.filter(|_| shown.truncated),
         ..ToolOutput::default()
     }
 }

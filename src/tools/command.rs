@@ -1,7 +1,8 @@
-//! A command as a tool, as `tools/NAME.yaml` describes it: the arguments of a call become those of a program.
+//! A configured command as a tool, as `tools/NAME.yaml` describes it: the arguments of a call become those of a
+//! program.
 //!
 //! Its exit is a result, as for `run_command`; exit 75 (`EX_TEMPFAIL`) says that the same call may succeed later.
-//! What prints JSON gives its document as data.
+//! A command that prints JSON returns its document as data.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -13,6 +14,7 @@ use serde_json::Value;
 
 use crate::config::{Effect, OutputFormat, Permission, ToolConfig};
 use crate::contract::{CallContext, ShellLine, Tool, ToolDefinition};
+use crate::knowledge::Ledger;
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::present;
 use crate::process::Exit;
@@ -21,12 +23,12 @@ use crate::template;
 use crate::text;
 use crate::workspace::Workspace;
 
-use super::command_line::{self, Ready};
-use super::confined::{Confined, Order};
+use super::commands::command_line::{self, Ready};
+use super::commands::confined::{Confined, Order};
 use super::run_command::{self, Ran};
 use super::{bytes_for, files};
 
-/// The exit that asks to be tried again, after sysexits.h.
+/// The exit code that asks for a retry, after sysexits.h.
 const TEMPORARY_FAILURE: i32 = 75;
 /// The longest JSON document that is read.
 const LONGEST_DOCUMENT: usize = 8 * 1024 * 1024;
@@ -45,7 +47,7 @@ impl Command {
     #[must_use]
     pub fn new(config: ToolConfig, env: Vec<(String, String)>, sandbox: Option<Arc<Sandbox>>) -> Self {
         let mut effects = config.effects.clone().unwrap_or_default();
-        // Whatever else it says, a command runs a process.
+        // Whatever effects it declares, a command runs a process.
         if !effects.contains(&Effect::Process) {
             effects.push(Effect::Process);
         }
@@ -60,7 +62,7 @@ impl Command {
         Self { definition, config, env, sandbox }
     }
 
-    /// Where it runs. A directory that the model has a say in stays inside the workspace.
+    /// Its working directory. A directory that the model can influence must be inside the workspace.
     fn dir(&self, ready: &Ready, workspace: &Workspace) -> Result<PathBuf, ToolError> {
         let Some(dir) = &ready.workdir else { return Ok(workspace.root().to_path_buf()) };
         let has_a_say = self.config.workdir.as_deref().is_some_and(template::is_template);
@@ -103,7 +105,7 @@ impl Command {
         Ok(output)
     }
 
-    /// What the tool sets wins.
+    /// The environment of commands, with the variables of the tool in place of those of the same name.
     fn env_with(&self, ready: &Ready) -> Vec<(String, String)> {
         let is_set = |name: &str| ready.env.iter().any(|(other, _)| other == name);
         let inherited = self.env.iter().filter(|(name, _)| !is_set(name));
@@ -134,7 +136,7 @@ impl Tool for Command {
         })
     }
 
-    /// Where nothing is said of its effects, what its command could do.
+    /// Without declared effects, the effects that its command could have.
     fn has_network(&self) -> bool {
         match &self.config.effects {
             Some(effects) => effects.contains(&Effect::Network),
@@ -151,7 +153,7 @@ impl Tool for Command {
             .map_or_else(|_| String::new(), |ready| text::one_line(&ready.shown, 100))
     }
 
-    fn preview(&self, arguments: &Value, workspace: &Workspace) -> Result<String, ToolError> {
+    fn preview(&self, arguments: &Value, workspace: &Workspace, _: &Ledger) -> Result<String, ToolError> {
         let ready = command_line::render(&self.config, arguments)?;
         let dir = self.dir(&ready, workspace)?;
         let mut shown = ready.shown;
@@ -169,10 +171,10 @@ impl Tool for Command {
     }
 }
 
-/// The JSON document that a command printed. Programs talk before and after it (progress, warnings), so it is looked
-/// for at the beginning of lines.
+/// The JSON document that a command printed. Programs print other text before and after it (progress, warnings),
+/// so it is searched for at the beginning of lines.
 fn document(text: &str) -> Option<Value> {
-    /// A text that is no JSON may have many such lines; reading each to its end would take for ever.
+    /// Text that is not JSON may have many such lines; parsing each to its end would take too long.
     const MOST_TRIES: usize = 20;
     if let Ok(whole) = serde_json::from_str(text) {
         return Some(whole);
@@ -184,7 +186,7 @@ fn document(text: &str) -> Option<Value> {
 }
 
 fn with_data(output: &mut ToolOutput, data: Value, exit: &Exit, most: usize) {
-    let shown = present::fit(&data, most);
+    let shown = present::fit(&data, most, output.kept.as_ref());
     output.truncated = shown != data;
     let text = match &shown {
         Value::String(text) => text.clone(),

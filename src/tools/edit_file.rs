@@ -1,28 +1,27 @@
-//! `edit_file`: one passage of a file replaced by another. Where the passage is, `edit_match` decides; the file keeps
-//! its line endings, byte order mark and mode, and a failed edit shows the lines that come nearest.
+//! `edit_file`: replaces one passage of a file by another. `edit_match` finds the passage; the file keeps its line
+//! endings, byte order mark and mode, and a failed edit shows the most similar lines.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::contract::{CallContext, Effect, Permission, Tool, ToolDefinition};
+use crate::knowledge::{Familiarity, Ledger};
 use crate::output::{ToolError, ToolOutput};
-use crate::workspace::{Familiarity, Ledger, Workspace};
+use crate::workspace::Workspace;
 
-use super::diff::{self, Change};
-use super::edit_match::{self, Edit, Match};
+use super::files::diff::{self, Change};
+use super::files::edit_match::{self, Edit, Match};
+use super::files::replace::replace;
 use super::files::{self, WHOLE_BYTES};
-use super::replace::replace;
 use super::{arguments, counted, definition, text_of};
 
 /// `edit_file`: replaces one text of a file by another.
 pub struct EditFile {
     definition: ToolDefinition,
-    ledger: Arc<Ledger>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -43,8 +42,7 @@ struct Planned {
 }
 
 impl EditFile {
-    /// `ledger` knows what this session has read.
-    pub fn new(ledger: Arc<Ledger>) -> Self {
+    pub fn new() -> Self {
         let definition = definition(
             "edit_file",
             "Replaces a passage of a text file. old_text must occur exactly once unless replace_all is set; \
@@ -59,7 +57,7 @@ impl EditFile {
             }),
             &["path", "old_text", "new_text"],
         );
-        Self { definition, ledger }
+        Self { definition }
     }
 }
 
@@ -80,42 +78,40 @@ impl Tool for EditFile {
         text_of(arguments, "path").unwrap_or_default().to_owned()
     }
 
-    fn preview(&self, given: &Value, workspace: &Workspace) -> Result<String, ToolError> {
+    fn preview(&self, given: &Value, workspace: &Workspace, _: &Ledger) -> Result<String, ToolError> {
         let arguments: Arguments = arguments(given.clone())?;
         let planned = plan(&arguments, workspace)?;
         Ok(diff::unified(&planned.name, &planned.old, &planned.after()))
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        // Nothing is awaited: a call that has begun to write cannot be dropped half way.
+        // There is no await point: a call that has begun to write cannot be dropped half way.
         Box::pin(async move {
             let arguments: Arguments = arguments(given)?;
             let planned = plan(&arguments, context.workspace)?;
-            self.make(&arguments.path, &planned)
+            make(&arguments.path, &planned, context.files)
         })
     }
 }
 
-impl EditFile {
-    fn make(&self, path: &str, planned: &Planned) -> Result<ToolOutput, ToolError> {
-        let new = planned.after();
-        let was_known = self.ledger.familiarity(&planned.path, planned.old.as_bytes()) == Familiarity::Current;
-        replace(&planned.path, new.as_bytes()).map_err(|error| files::failed(path, &error))?;
-        // An edit proves that the passage was known, not the rest of the file.
-        if was_known {
-            self.ledger.remember(&planned.path, new.as_bytes());
-        }
-        let change = Change::between(&planned.old, &new);
-        Ok(ToolOutput {
-            result: json!({
-                "path": planned.name, "replaced": planned.edits.len(), "added": change.added, "removed": change.removed,
-            }),
-            observation: planned.observation(&new, change),
-            summary: change.to_string(),
-            truncated: false,
-            ..ToolOutput::default()
-        })
+fn make(path: &str, planned: &Planned, ledger: &Ledger) -> Result<ToolOutput, ToolError> {
+    let new = planned.after();
+    let was_known = ledger.familiarity(&planned.path, planned.old.as_bytes()) == Familiarity::Current;
+    replace(&planned.path, new.as_bytes()).map_err(|error| files::failed(path, &error))?;
+    // An edit proves that the passage was known, not the rest of the file.
+    if was_known {
+        ledger.remember(&planned.path, new.as_bytes());
     }
+    let change = Change::between(&planned.old, &new);
+    Ok(ToolOutput {
+        result: json!({
+            "path": planned.name, "replaced": planned.edits.len(), "added": change.added, "removed": change.removed,
+        }),
+        observation: planned.observation(&new, change),
+        summary: change.to_string(),
+        truncated: false,
+        ..ToolOutput::default()
+    })
 }
 
 impl Planned {
@@ -231,14 +227,14 @@ mod tests {
     use super::*;
 
     fn tool() -> EditFile {
-        EditFile::new(Arc::default())
+        EditFile::new()
     }
 
     #[test]
     fn an_edit_says_which_lines_changed() {
         let place = Place::with(&[("a.rs", "one\ntwo\nthree\n")]);
         let arguments = json!({ "path": "a.rs", "old_text": "two\n", "new_text": "2\n2b\n" });
-        let preview = tool().preview(&arguments, &place.workspace);
+        let preview = tool().preview(&arguments, &place.workspace, &place.files);
         assert_eq!(
             preview.expect("it applies"),
             "--- a/a.rs\n+++ b/a.rs\n@@ -1,3 +1,4 @@\n one\n-two\n+2\n+2b\n three\n"
@@ -286,12 +282,11 @@ mod tests {
     #[test]
     fn an_edit_of_an_unread_file_does_not_make_the_rest_of_it_known() {
         let place = Place::with(&[("a", "one\ntwo\n")]);
-        let ledger = Arc::new(Ledger::default());
-        let (edit, write) = (EditFile::new(ledger.clone()), WriteFile::new(ledger.clone()));
+        let (edit, write) = (EditFile::new(), WriteFile::new());
         let overwrite = json!({ "path": "a", "content": "" });
         place.read(&edit, json!({ "path": "a", "old_text": "one", "new_text": "1" }));
         assert!(place.fail(&write, overwrite.clone()).contains("was not read"));
-        place.read(&ReadFile::new(ledger), json!({ "path": "a" }));
+        place.read(&ReadFile::new(), json!({ "path": "a" }));
         place.read(&edit, json!({ "path": "a", "old_text": "two", "new_text": "2" }));
         place.read(&write, overwrite);
     }

@@ -1,5 +1,5 @@
-//! `fetch_url`: the readable text of a page of the public internet. [`Net::fetch`] decides where a request may go; here
-//! what came is made fit to be read.
+//! `fetch_url`: the readable text of a page of the public internet. [`Net::fetch`] decides where a request may go;
+//! this module makes the response readable.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -16,7 +16,7 @@ use crate::net::{FetchError, FetchRules, Fetched, Net, parse_url};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::text;
 
-use super::bounded::Bounded;
+use super::commands::bounded::Bounded;
 use super::files::size;
 use super::readable::{self, Page};
 use super::{arguments, bytes_for, definition, text_of};
@@ -32,7 +32,7 @@ const ACCEPT: &str = "text/html, application/xhtml+xml, text/plain, application/
 pub struct FetchUrl {
     definition: ToolDefinition,
     net: Arc<Net>,
-    /// Hosts that may be reached although they are private.
+    /// Private hosts that may be reached.
     allow: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ struct Arguments {
 }
 
 impl FetchUrl {
-    /// `allow` names hosts of the private network that may be reached as well.
+    /// `allow` names private hosts that may be reached as well.
     pub fn new(net: Arc<Net>, allow: Vec<String>) -> Self {
         let mut definition = definition(
             "fetch_url",
@@ -102,7 +102,7 @@ impl Tool for FetchUrl {
     }
 }
 
-/// The page as text; `None` where it is something else.
+/// The page as text; `None` for other content.
 fn page(fetched: &Fetched) -> Option<Page> {
     let kind = kind(&fetched.content_type);
     let is_html = matches!(kind.as_str(), "text/html" | "application/xhtml+xml")
@@ -134,7 +134,8 @@ fn kind(content_type: &str) -> String {
     content_type.split(';').next().unwrap_or_default().trim().to_lowercase()
 }
 
-/// In the encoding that the server names, else a byte order mark or the page itself; else UTF-8.
+/// Decodes the body by the encoding that the server names, else by a byte order mark or the page itself; else as
+/// UTF-8.
 fn decoded(fetched: &Fetched, is_html: bool) -> Cow<'_, str> {
     const WHERE_PAGES_SAY: usize = 1024;
     let start = &fetched.body[..fetched.body.len().min(WHERE_PAGES_SAY)];
@@ -152,16 +153,16 @@ fn charset(text: &str) -> Option<&'static Encoding> {
 }
 
 fn shown(fetched: &Fetched, page: Page, mut bounded: Bounded<'_>) -> ToolOutput {
-    /// A page says first what matters most.
+    /// A page states the most important things first.
     const HEAD_PERCENT: usize = 90;
     let Fetched { url, status, content_type, whole, .. } = fetched;
     let bytes = page.text.len();
     bounded.push(&page.text);
-    let kept = bounded.show(HEAD_PERCENT);
+    let shown = bounded.show(HEAD_PERCENT);
     let title = text::one_line(&page.title, 300);
     let mut observation = if title.is_empty() { url.clone() } else { format!("{title}\n{url}") };
     observation += "\n\n";
-    observation += if kept.text.trim().is_empty() { "[the page has no text]" } else { &kept.text };
+    observation += if shown.text.trim().is_empty() { "[the page has no text]" } else { &shown.text };
     if !whole {
         let _ = write!(observation, "\n[only the first {} of the page were read]", size(MOST_BYTES as u64));
     }
@@ -171,8 +172,8 @@ fn shown(fetched: &Fetched, page: Page, mut bounded: Bounded<'_>) -> ToolOutput 
         }),
         summary: format!("{status}, {}", size(bytes as u64)),
         observation,
-        truncated: kept.truncated || !whole,
-        spill_id: kept.spill_id,
+        truncated: shown.truncated || !whole,
+        kept: shown.kept,
         ..ToolOutput::default()
     }
 }
@@ -190,7 +191,7 @@ fn described(fetched: &Fetched) -> ToolOutput {
     }
 }
 
-/// A status that is a refusal, with what the server says about it.
+/// An error status, with the server's explanation.
 fn refused(fetched: &Fetched, page: Option<&Page>) -> ToolError {
     let Fetched { url, status, .. } = fetched;
     let kind = match status {

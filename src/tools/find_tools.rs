@@ -1,7 +1,8 @@
-//! `find_tools`, and the definition of `call_tool`: how a model uses more tools than are sent with every request.
+//! `find_tools`, and the definition of `call_tool`: they let a model use more tools than are sent with every
+//! request.
 //!
-//! The model reads one line of each such tool in its prompt, asks here for the definitions that it needs, as text,
-//! and calls them through `call_tool`. What is sent ahead of a conversation so never changes.
+//! The model reads one line about each such tool in its prompt, asks here for the definitions that it needs, as
+//! text, and calls them through `call_tool`. So the prefix of a conversation never changes.
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
@@ -11,7 +12,7 @@ use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
 use crate::output::{ToolError, ToolOutput};
 use crate::text;
 
-use super::ranking::{Judge, Ranking};
+use super::finding::ranking::{Judge, Ranking};
 use super::{arguments, bytes_for, counted, definition};
 
 /// The name of the tool that finds others.
@@ -34,7 +35,7 @@ struct Arguments {
 }
 
 impl FindTools {
-    /// Finds these tools, which the model was not sent.
+    /// Finds tools among these, whose definitions are not sent.
     #[must_use]
     pub fn new(tools: Vec<ToolDefinition>, judge: Judge) -> Self {
         let definition = definition(
@@ -49,7 +50,7 @@ impl FindTools {
         Self { definition, tools, ranking }
     }
 
-    /// The tool of this name alone, else what fits best; and how many tokens were embedded.
+    /// Only the tool of this name, else the best matches; and the number of embedded tokens.
     async fn find(&self, query: &str, context: &CallContext<'_>) -> (Vec<&ToolDefinition>, u64) {
         if let Some(named) = self.tools.iter().find(|tool| tool.name == query.trim()) {
             return (vec![named], 0);
@@ -110,7 +111,8 @@ impl Tool for FindTools {
     }
 }
 
-/// What the model is told of `call_tool`. Nothing runs under this name: a call is taken for one of the tool it names.
+/// The definition of `call_tool`. Nothing runs under this name: a call of it is treated as a call of the tool it
+/// names.
 #[must_use]
 pub fn call_tool() -> ToolDefinition {
     definition(

@@ -11,11 +11,10 @@ use serde_json::{Value, json};
 
 use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
 use crate::output::{ToolError, ToolOutput};
-use crate::text;
 use crate::workspace::Workspace;
 
 use super::aside::{Abandoned, aside};
-use super::walk::{Pattern, walk};
+use super::files::walk::{Pattern, walk};
 use super::{arguments, bytes_for, counted, definition, files, text_of};
 
 const MOST_FILES: usize = 200;
@@ -87,7 +86,7 @@ fn glob(
     let mut found = below(&dir, &pattern, abandoned);
     abandoned.check()?;
     let total = found.len();
-    // Of many only those that are shown need an order.
+    // If there are too many, only the shown ones need an order.
     if total > MOST_FILES {
         found.select_nth_unstable(MOST_FILES);
         found.truncate(MOST_FILES);
@@ -104,7 +103,7 @@ fn glob(
         names.push(name);
     }
     let truncated = names.len() < total;
-    let mut observation = names.iter().map(|name| text::name(name)).collect::<Vec<_>>().join("\n");
+    let mut observation = names.join("\n");
     if total == 0 {
         observation = format!("[no file matches {}; ignored files are not searched]", arguments.pattern);
     } else if truncated {
@@ -120,7 +119,7 @@ fn glob(
     })
 }
 
-/// The files below `dir` that match, in no order.
+/// The matching files below `dir`, unordered.
 fn below(dir: &Path, pattern: &Pattern, abandoned: &Abandoned) -> Vec<PathBuf> {
     let found = Mutex::new(Vec::new());
     walk(dir).build_parallel().run(|| {
@@ -141,7 +140,7 @@ fn below(dir: &Path, pattern: &Pattern, abandoned: &Abandoned) -> Vec<PathBuf> {
     found.into_inner().expect("no holder of the lock panics")
 }
 
-/// What one thread of the walk found; handed over when it ends.
+/// The files that one thread of the walk found; handed over when it ends.
 struct Share<'a> {
     found: &'a Mutex<Vec<PathBuf>>,
     paths: Vec<PathBuf>,

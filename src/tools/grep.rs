@@ -1,7 +1,7 @@
 //! `grep`: lines that match a regular expression, by ripgrep's own crates.
 //!
-//! The walk is parallel and the output is not: matches are kept by path, and only the first ones in that order, so
-//! that memory is bounded and the same search always shows the same lines. All matches are counted.
+//! The walk is parallel but the output is deterministic: matches are ordered by path, and only the first ones are
+//! kept, so memory is bounded and the same search always shows the same lines. All matches are counted.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,14 +23,14 @@ use crate::text;
 use crate::workspace::Workspace;
 
 use super::aside::{Abandoned, aside};
-use super::walk::{Pattern, walk};
+use super::files::walk::{Pattern, walk};
 use super::{arguments, bytes_for, counted, definition, files, text_of};
 
 const DEFAULT_LIMIT: usize = 100;
 const MOST_CONTEXT: usize = 20;
 /// A line longer than this is cut to the part around its match.
 const LINE_BYTES: usize = 300;
-/// A file with a longer line than this is no text that anybody searches.
+/// A file with a longer line than this is not text worth searching.
 const MOST_LINE_BYTES: usize = 16 * 1024 * 1024;
 
 /// `grep`: the lines that match a pattern.
@@ -62,7 +62,7 @@ impl Grep {
                 "glob": { "type": "string", "description": "Like *.rs" },
                 "ignore_case": { "type": "boolean" },
                 "context": { "type": "integer", "description": "Lines around matches" },
-                "limit": { "type": "integer", "description": "Default 100" },
+                "limit": { "type": "integer", "default": 100 },
             }),
             &["pattern"],
         );
@@ -125,7 +125,7 @@ fn grep(
 }
 
 /// # Errors
-/// When the pattern is no regular expression: why, and how to search for the very text.
+/// When the pattern is not a regular expression: the reason, and how to search for the literal text.
 fn matcher(pattern: &str, ignore_case: bool) -> Result<RegexMatcher, ToolError> {
     RegexMatcherBuilder::new().case_insensitive(ignore_case).multi_line(true).crlf(true).build(pattern).map_err(
         |error| {
@@ -204,7 +204,7 @@ impl Search<'_> {
     }
 }
 
-/// What a search has found so far: the first matches by path, and the number of all.
+/// The matches of a search so far: the first ones by path, and the number of all.
 #[derive(Debug, Default)]
 struct Found {
     files: BTreeMap<PathBuf, Vec<Line>>,
@@ -228,7 +228,7 @@ impl Found {
         self.matching_files += 1;
         self.kept += matches_in(&lines);
         self.files.insert(path.to_path_buf(), lines);
-        // A file that lies wholly behind the limit can never be shown.
+        // A file entirely beyond the limit can never be shown.
         while let Some(last) = self.files.last_entry()
             && self.kept - matches_in(last.get()) >= limit
         {
@@ -239,7 +239,7 @@ impl Found {
     fn output(self, workspace: &Workspace, pattern: &str, limit: usize, budget: usize) -> ToolOutput {
         let mut shown = Shown { limit, budget, ..Shown::default() };
         for (path, lines) in &self.files {
-            if !shown.file(&text::name(&workspace.display(path)), lines) {
+            if !shown.file(&workspace.display(path), lines) {
                 break;
             }
         }
@@ -368,7 +368,7 @@ impl Sink for Hits<'_> {
     }
 
     fn context(&mut self, _searcher: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
-        // Behind the limit come only the lines that follow its last match.
+        // Beyond the limit only the lines that follow its last match are taken.
         if self.matches <= self.limit as u64 {
             self.keep(context.line_number(), context.bytes(), false);
         }

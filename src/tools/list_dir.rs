@@ -1,5 +1,5 @@
-//! `list_dir`: what is in a directory. Everything is listed; but below the first level, what `.gitignore` excludes is
-//! named and not entered.
+//! `list_dir`: the contents of a directory. Everything is listed; but below the first level, directories that
+//! `.gitignore` excludes are named and not entered.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -11,18 +11,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
+use crate::file_name;
 use crate::output::{ToolError, ToolOutput};
-use crate::text;
 use crate::workspace::Workspace;
 
 use super::aside::{Abandoned, aside};
-use super::walk::walk;
+use super::files::walk::walk;
 use super::{arguments, bytes_for, counted, definition, files, text_of};
 
 const MOST_ENTRIES: usize = 500;
 const MOST_DEPTH: usize = 8;
 
-/// `list_dir`: what a directory holds, to some depth.
+/// `list_dir`: the contents of a directory, to some depth.
 pub struct ListDir {
     definition: ToolDefinition,
 }
@@ -36,7 +36,7 @@ struct Arguments {
 /// One line of a listing.
 #[derive(Debug, Serialize)]
 struct Entry {
-    /// Relative to the directory that is listed.
+    /// Relative to the listed directory.
     name: String,
     kind: Kind,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,7 +66,7 @@ impl ListDir {
             (Permission::Read, &[]),
             json!({
                 "path": { "type": "string" },
-                "depth": { "type": "integer", "description": "Levels, 1 to 8; default 1" },
+                "depth": { "type": "integer", "default": 1, "description": "At most 8" },
             }),
             &[],
         );
@@ -177,14 +177,14 @@ impl Listing<'_> {
             let enter = goes_on && self.entered.contains(&path);
             let below = path.strip_prefix(self.root).unwrap_or(&path);
             self.entries.push(Entry {
-                name: below.to_string_lossy().into_owned(),
+                name: file_name::written(below).into_owned(),
                 kind,
                 size: (kind == Kind::File).then_some(metadata.len()),
-                target: fs::read_link(&path).ok().map(|target| target.to_string_lossy().into_owned()),
+                target: fs::read_link(&path).ok().map(|target| file_name::written(&target).into_owned()),
                 ignored: goes_on && !enter,
             });
             if enter {
-                // A directory that may not be read is listed as it is, without what is in it.
+                // An unreadable directory is listed without its contents.
                 let _ = self.read(&path, level + 1);
             }
         }
@@ -194,11 +194,11 @@ impl Listing<'_> {
 
 impl Entry {
     fn line(&self) -> String {
-        let name = text::name(&self.name);
+        let name = &self.name;
         let ignored = if self.ignored { " (ignored, not listed)" } else { "" };
         match self.kind {
             Kind::Dir => format!("{name}/{ignored}\n"),
-            Kind::Link => format!("{name} -> {}\n", text::name(self.target.as_deref().unwrap_or("?"))),
+            Kind::Link => format!("{name} -> {}\n", self.target.as_deref().unwrap_or("?")),
             Kind::File => format!("{name} {}\n", files::size(self.size.unwrap_or(0))),
             Kind::Other => format!("{name} (special)\n"),
         }

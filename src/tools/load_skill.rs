@@ -1,4 +1,4 @@
-//! `load_skill`: gives the model the instructions of a skill. What is loaded already costs one line.
+//! `load_skill`: gives the model the instructions of a skill. Loading a skill again returns one line.
 
 use std::sync::Arc;
 
@@ -8,29 +8,28 @@ use serde_json::{Value, json};
 use crate::config::SkillDisclosure;
 use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
 use crate::event::EventKind;
+use crate::knowledge::SECTION;
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
-use crate::skills::{Body, Catalogue, Loaded, SECTION, SkillError, SkillErrorKind};
+use crate::skills::{Body, Catalogue, SkillError, SkillErrorKind};
 use crate::text;
+use crate::tokens::BYTES_PER_TOKEN;
 
-use super::rank::rank;
+use super::finding::rank::rank;
 
-/// Up to this many names are spelled out in the schema, so that the model cannot miss.
+/// Up to this many names are listed in the schema, so that the model cannot misspell them.
 const MOST_NAMES: usize = 50;
-/// Bytes of a token, as an estimate.
-pub(super) const BYTES_PER_TOKEN: usize = 4;
 
 /// The tool. Offered only where there are skills.
 pub struct LoadSkill {
     definition: ToolDefinition,
     catalogue: Arc<Catalogue>,
-    loaded: Arc<Loaded>,
     disclosure: SkillDisclosure,
 }
 
 impl LoadSkill {
-    /// Names the skills of `catalogue` in its definition, and marks in `loaded` what it loads.
+    /// Names the skills of `catalogue` in its definition.
     #[must_use]
-    pub fn new(catalogue: Arc<Catalogue>, loaded: Arc<Loaded>, disclosure: SkillDisclosure) -> Self {
+    pub fn new(catalogue: Arc<Catalogue>, disclosure: SkillDisclosure) -> Self {
         let mut name = json!({ "type": "string" });
         if catalogue.offered().count() <= MOST_NAMES {
             name["enum"] = catalogue.offered().map(|skill| skill.name.as_str()).collect();
@@ -48,22 +47,22 @@ impl LoadSkill {
             effects: Vec::new(),
             default: true,
         };
-        Self { definition, catalogue, loaded, disclosure }
+        Self { definition, catalogue, disclosure }
     }
 
     fn load(&self, name: &str, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
-        // What a person loaded by hand the model may ask for, too.
-        if !self.loaded.contains(name) {
+        // The model may ask for a skill that a person loaded by hand.
+        if !context.skills.contains(name) {
             self.catalogue.get_offered(name).map_err(|error| self.refused(name, &error))?;
         }
         let body = match self.catalogue.load(name, "") {
             Ok(body) => body,
-            Err(error) if self.loaded.contains(name) => {
+            Err(error) if context.skills.contains(name) => {
                 return Ok(again(name, &format!(" What it came from has changed since: {}.", error.message)));
             }
             Err(error) => return Err(refused(&error)),
         };
-        if !self.loaded.insert(name, &body.path, Some(body.fingerprint())) {
+        if !context.skills.insert(name, &body.path, body.fingerprint()) {
             return Ok(again(name, ""));
         }
         let tokens = body.tokens();
@@ -76,15 +75,16 @@ impl LoadSkill {
                 instructions
             }
             SkillDisclosure::System => {
-                self.loaded.show(name, instructions);
+                context.skills.show(name, instructions);
                 format!("Skill `{name}` is loaded: see \"{SECTION}\" in the system prompt.")
             }
         };
         let summary = format!("{name}, about {tokens} tokens");
-        Ok(ToolOutput { result, observation, summary, ..ToolOutput::default() })
+        let skill = (self.disclosure == SkillDisclosure::Message).then(|| name.to_owned());
+        Ok(ToolOutput { result, observation, summary, skill, ..ToolOutput::default() })
     }
 
-    /// Where not all names are in the schema, a name that does not exist is a search.
+    /// Where not all names are in the schema, an unknown name is treated as a search.
     fn refused(&self, name: &str, error: &SkillError) -> ToolError {
         const MOST: usize = 10;
         let skills: Vec<(&str, &str)> =
@@ -165,15 +165,18 @@ mod tests {
     use crate::config::SkillDisclosure;
     use crate::contract::{CallContext, Clocks, Tool};
     use crate::event::EventKind;
+    use crate::knowledge::Loaded;
     use crate::output::{ToolError, ToolOutput};
-    use crate::skills::{Catalogue, Loaded, Variables};
+    use crate::skills::{Catalogue, Variables};
     use crate::tools::load_skill_reference::LoadSkillReference;
+    use crate::tools::testing::Empty;
     use crate::workspace::Workspace;
 
     struct Bench {
         dir: tempfile::TempDir,
         load: LoadSkill,
         reference: LoadSkillReference,
+        loaded: Loaded,
         events: Mutex<Vec<Value>>,
     }
 
@@ -181,10 +184,10 @@ mod tests {
         fn new() -> Self {
             let dir = tempfile::tempdir().expect("a directory");
             let catalogue = Arc::new(Catalogue::discover(&[], dir.path(), Variables::default()));
-            let (loaded, disclosure) = (Arc::new(Loaded::default()), SkillDisclosure::Message);
-            let load = LoadSkill::new(catalogue.clone(), loaded.clone(), disclosure);
-            let reference = LoadSkillReference::new(catalogue, loaded, disclosure);
-            Self { dir, load, reference, events: Mutex::default() }
+            let disclosure = SkillDisclosure::Message;
+            let load = LoadSkill::new(catalogue.clone(), disclosure);
+            let reference = LoadSkillReference::new(catalogue, disclosure);
+            Self { dir, load, reference, loaded: Loaded::default(), events: Mutex::default() }
         }
 
         fn call(&self, tool: &dyn Tool, arguments: Value) -> Result<ToolOutput, ToolError> {
@@ -195,6 +198,10 @@ mod tests {
             let context = CallContext {
                 keep: None,
                 workspace: &workspace,
+                files: &Arc::default(),
+                skills: &self.loaded,
+                spill: &Arc::default(),
+                archive: &Empty,
                 timeout: Duration::from_secs(1),
                 clocks: Clocks { most: Duration::from_secs(1), idle: None, run: None },
                 max_tokens: 2000,
@@ -250,7 +257,7 @@ mod tests {
             .iter()
             .map(|tool| {
                 let mut parameters = tool.parameters.clone();
-                // The names are the skills' own, and counted with the whole request.
+                // The names belong to the skills and are counted with the whole request.
                 parameters["properties"]["name"] = json!({ "type": "string" });
                 let function = json!({
                     "name": tool.name, "description": tool.description, "parameters": parameters

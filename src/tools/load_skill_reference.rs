@@ -9,17 +9,18 @@ use serde_json::{Value, json};
 use crate::config::SkillDisclosure;
 use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
 use crate::event::EventKind;
+use crate::knowledge::SECTION;
 use crate::output::{ToolError, ToolOutput};
 use crate::present;
-use crate::skills::{Catalogue, Content, Loaded, Page, SECTION, Window};
+use crate::skills::{Catalogue, Content, Page, Window};
+use crate::tokens::BYTES_PER_TOKEN;
 
-use super::load_skill::{BYTES_PER_TOKEN, refused};
+use super::load_skill::refused;
 
 /// The tool. Offered only where there are skills.
 pub struct LoadSkillReference {
     definition: ToolDefinition,
     catalogue: Arc<Catalogue>,
-    loaded: Arc<Loaded>,
     disclosure: SkillDisclosure,
 }
 
@@ -32,9 +33,9 @@ struct Arguments {
 }
 
 impl LoadSkillReference {
-    /// Reads the files of the skills of `catalogue`; `loaded` says which of them the system prompt may show.
+    /// Reads the files of the skills of `catalogue`.
     #[must_use]
-    pub fn new(catalogue: Arc<Catalogue>, loaded: Arc<Loaded>, disclosure: SkillDisclosure) -> Self {
+    pub fn new(catalogue: Arc<Catalogue>, disclosure: SkillDisclosure) -> Self {
         let definition = ToolDefinition {
             name: "load_skill_reference".to_owned(),
             description: "Reads a text file in a skill's directory. offset and limit are lines.".to_owned(),
@@ -53,12 +54,12 @@ impl LoadSkillReference {
             effects: Vec::new(),
             default: true,
         };
-        Self { definition, catalogue, loaded, disclosure }
+        Self { definition, catalogue, disclosure }
     }
 
     fn read(&self, arguments: &Arguments, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
         let Arguments { name, path, offset, limit } = arguments;
-        if !self.loaded.contains(name) {
+        if !context.skills.contains(name) {
             self.catalogue.get_offered(name).map_err(|error| refused(&error))?;
         }
         let window = Window::new(*offset, *limit, context.max_tokens.saturating_mul(BYTES_PER_TOKEN));
@@ -67,10 +68,13 @@ impl LoadSkillReference {
         let is_text = matches!(page.content, Content::Lines { .. });
         if self.disclosure == SkillDisclosure::System
             && is_text
-            && self.loaded.show_reference(name, &page.title(), &output.observation)
+            && context.skills.show_reference(name, path, (*offset, *limit), (&page.title(), &output.observation))
         {
             output.observation =
                 format!("`{}` of skill `{name}`: see \"{SECTION}\" in the system prompt.", page.title());
+        }
+        if self.disclosure == SkillDisclosure::Message {
+            output.skill = Some(name.clone());
         }
         (context.notify)(EventKind::SkillReferenced {
             name: arguments.name.clone(),
@@ -101,8 +105,7 @@ impl Tool for LoadSkillReference {
         context: CallContext<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments =
-                serde_json::from_value(arguments).map_err(|error| ToolError::parameter(error.to_string()))?;
+            let arguments: Arguments = super::arguments(arguments)?;
             self.read(&arguments, context)
         })
     }

@@ -1,17 +1,12 @@
 //! The built-in tools, one file each; [`builtin`] is the list that names them all.
 //!
-//! What they share: paths and their errors (`files`), work that may be abandoned (`aside`), atomic writes
-//! (`replace`), diffs (`diff`), what a search sees (`walk`), matching for edits (`edit_match`), patches as data and
-//! where they apply (`patch`, `patch_match`), output of any length made fit to be read (`plain`, `bounded`, `readable`),
-//! and commands inside the sandbox (`confined`), some of which go on in the background (`jobs`).
+//! The directories beside them hold what several tools share: paths and writes (`files`), commands and their
+//! output (`commands`), patches (`patch`), the search for tools (`finding`).
 
 mod read_file;
 mod write_file;
 mod edit_file;
-mod edit_match;
 mod apply_patch;
-mod patch;
-mod patch_match;
 mod list_dir;
 mod glob;
 mod grep;
@@ -28,20 +23,13 @@ mod command;
 mod find_tools;
 
 mod files;
-mod aside;
-mod replace;
-mod diff;
-mod walk;
+mod patch;
+mod commands;
+mod finding;
 mod readable;
-mod plain;
-mod bounded;
-mod command_line;
-mod confined;
-mod jobs;
-mod rank;
-mod ranking;
-mod select;
+mod aside;
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -51,13 +39,11 @@ use crate::contract::{Approver, Effect, Permission, Tool, ToolDefinition};
 use crate::net::Net;
 use crate::output::ToolError;
 use crate::sandbox::Sandbox;
-use crate::spill::Spill;
-use crate::workspace::Ledger;
 
 use apply_patch::ApplyPatch;
 use ask_user::AskUser;
 use background::Background;
-use confined::Confined;
+use commands::Confined;
 use edit_file::EditFile;
 use fetch_url::FetchUrl;
 use glob::Glob;
@@ -72,37 +58,33 @@ use write_file::WriteFile;
 
 pub use background::BACKGROUND;
 pub use command::Command;
+pub use commands::Jobs;
 pub use find_tools::{CALL_TOOL, FIND_TOOLS, FindTools, call_tool};
-pub use jobs::Jobs;
+pub use finding::Judge;
+pub use finding::{Choice, select};
 pub use load_skill::LoadSkill;
 pub use load_skill_reference::LoadSkillReference;
-pub use ranking::Judge;
 pub use run_command::RUN_COMMAND;
-pub use select::{Choice, select};
 
-/// What the built-in tools need of the run.
+/// The parts of the run that the built-in tools need.
 pub struct Kit {
-    /// Which files this session has read or written.
-    pub ledger: Arc<Ledger>,
     /// The whole environment of commands: [`crate::config::Env::for_children`].
     pub child_env: Vec<(String, String)>,
-    /// What did not fit into the conversation.
-    pub spill: Arc<Spill>,
-    /// The commands that go on in the background.
+    /// The commands that run in the background.
     pub jobs: Arc<Jobs>,
-    /// The boundary around commands; none where it was switched off.
+    /// The boundary around commands; `None` where it was switched off.
     pub sandbox: Option<Arc<Sandbox>>,
-    /// The way out for `fetch_url`, and the hosts of the private network that it may reach.
+    /// The network access of `fetch_url`, and the private hosts that it may reach.
     pub net: Arc<Net>,
     pub fetch_allow: Vec<String>,
-    /// Whether the model sees; `view_image` exists only then.
+    /// Whether the model has vision; `view_image` exists only then.
     pub vision: bool,
-    /// Whom `ask_user` asks; without a person the tool does not exist.
+    /// The person that `ask_user` asks; without one the tool does not exist.
     pub person: Option<Arc<dyn Approver>>,
 }
 
-/// The names of all built-in tools, those included that exist only where a person, skills or many tools are. No
-/// configured tool may be called so.
+/// The names of all built-in tools, including those that exist only with a person, skills or many tools. No
+/// configured tool may have such a name.
 pub const NAMES: [&str; 18] = [
     "apply_patch",
     "ask_user",
@@ -124,20 +106,20 @@ pub const NAMES: [&str; 18] = [
     "write_file",
 ];
 
-/// The built-in tools, but those for skills.
+/// The built-in tools, except those for skills.
 #[must_use]
 pub fn builtin(kit: Kit) -> Vec<Arc<dyn Tool>> {
     let mut tools: Vec<Arc<dyn Tool>> = vec![
-        Arc::new(ReadFile::new(kit.ledger.clone())),
-        Arc::new(WriteFile::new(kit.ledger.clone())),
-        Arc::new(EditFile::new(kit.ledger.clone())),
-        Arc::new(ApplyPatch::new(kit.ledger)),
+        Arc::new(ReadFile::new()),
+        Arc::new(WriteFile::new()),
+        Arc::new(EditFile::new()),
+        Arc::new(ApplyPatch::new()),
         Arc::new(ListDir::new()),
         Arc::new(Glob::new()),
         Arc::new(Grep::new()),
         Arc::new(RunCommand::new(Confined::new(kit.child_env, kit.sandbox), kit.jobs.clone())),
         Arc::new(Background::new(kit.jobs)),
-        Arc::new(Recall::new(kit.spill)),
+        Arc::new(Recall::new()),
         Arc::new(Todo::new()),
         Arc::new(FetchUrl::new(kit.net, kit.fetch_allow)),
     ];
@@ -174,9 +156,18 @@ fn definition(
     }
 }
 
-/// The arguments of a call as the tool's own type.
+/// The arguments of a call as the tool's own type. They have passed the schema, so only a number can be out of
+/// range. A `minimum: 0` for each of them would cost tokens in every request.
 fn arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
-    serde_json::from_value(arguments).map_err(|error| ToolError::parameter(format!("wrong arguments: {error}")))
+    T::deserialize(&arguments).map_err(|_| {
+        let mut message = "The arguments do not match:".to_owned();
+        let fields = arguments.as_object().into_iter().flatten();
+        for (name, value) in fields.filter(|(_, value)| value.is_number() && !value.is_u64()) {
+            let expected = if value.as_f64() < Some(0.0) { "at least 0" } else { "an integer below 2^64" };
+            let _ = write!(message, "\n- `{name}`: expected {expected}, got {value}");
+        }
+        ToolError::parameter(message)
+    })
 }
 
 /// The argument `name`, where it is a string.
@@ -189,11 +180,11 @@ fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// How many bytes an observation of `max_tokens` may have: no text has fewer than one token per four bytes or so,
-/// and the notices of a tool need a little room.
+/// How many bytes an observation of `max_tokens` may have: a token has about four bytes at most, and the notices
+/// of a tool need a little room.
 fn bytes_for(max_tokens: usize) -> usize {
     const NOTICE: usize = 256;
-    max_tokens.saturating_mul(4).saturating_sub(NOTICE).max(NOTICE)
+    max_tokens.saturating_mul(crate::tokens::BYTES_PER_TOKEN).saturating_sub(NOTICE).max(NOTICE)
 }
 
 #[cfg(test)]
@@ -207,9 +198,7 @@ mod tests {
 
     fn kit(present: bool) -> Kit {
         Kit {
-            ledger: Arc::default(),
             child_env: Vec::new(),
-            spill: Arc::default(),
             jobs: Arc::default(),
             sandbox: None,
             net: Arc::default(),
@@ -223,8 +212,8 @@ mod tests {
         builtin(kit(true))
     }
 
-    /// Head and definitions have 2,000 tokens together, which a test of the whole request counts. There nobody is
-    /// present; `ask_user` has the rest.
+    /// Head and definitions have 2,000 tokens together, which a test of the whole request counts. That test has no
+    /// person; `ask_user` gets the rest.
     const MOST_FOR_ASK_USER: u64 = 100;
     const MOST_FOR_A_TOOL: u64 = 150;
 
@@ -234,7 +223,7 @@ mod tests {
             let ToolDefinition { name, description, parameters, .. } = tool.definition();
             let function = json!({ "name": name, "description": description, "parameters": parameters });
             let sent = json!({ "type": "function", "function": function }).to_string();
-            let tokens = tokens::count(&sent, tokens::Encoding::O200k);
+            let tokens = tokens::count(&sent, tokens::Vocabulary::O200k);
             let most = if name == "ask_user" { MOST_FOR_ASK_USER } else { MOST_FOR_A_TOOL };
             assert!(tokens <= most, "{name} takes {tokens} tokens of {most}: say it shorter");
         }

@@ -1,7 +1,7 @@
 //! `read_file`: a part of a text file with its line numbers.
 //!
 //! Small files are read whole and remembered in the ledger, so that they may be overwritten later. Large ones are
-//! streamed: only the wanted lines are ever held, however long the file or a line of it is.
+//! streamed: only the wanted lines are held in memory, however long the file or a line is.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -13,9 +13,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
+use crate::knowledge::Ledger;
 use crate::output::{ToolError, ToolOutput};
 use crate::text;
-use crate::workspace::{Ledger, Workspace};
+use crate::workspace::Workspace;
 
 use super::aside::{Abandoned, aside};
 use super::files::{self, Found, WHOLE_BYTES};
@@ -25,13 +26,13 @@ const MOST_LINES: u64 = 2000;
 const MOST_BYTES: usize = 50 * 1024;
 /// A line longer than this is cut, with a note.
 const LINE_BYTES: usize = 2000;
-/// How much of a file decides whether it is text.
+/// How many bytes decide whether a file is text.
 const SNIFFED_BYTES: usize = 8192;
+const BOM: char = '\u{feff}';
 
 /// `read_file`: the text of a file, a window of lines at a time.
 pub struct ReadFile {
     definition: ToolDefinition,
-    ledger: Arc<Ledger>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -42,8 +43,7 @@ struct Arguments {
 }
 
 impl ReadFile {
-    /// `ledger` is told what was read.
-    pub fn new(ledger: Arc<Ledger>) -> Self {
+    pub fn new() -> Self {
         let definition = definition(
             "read_file",
             "Reads a text file. Returns `number<tab>line`, at most 2000 lines or 50 KB, and how to go on. \
@@ -56,7 +56,7 @@ impl ReadFile {
             }),
             &["path"],
         );
-        Self { definition, ledger }
+        Self { definition }
     }
 }
 
@@ -78,7 +78,7 @@ impl Tool for ReadFile {
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        let (workspace, ledger) = (context.workspace.clone(), self.ledger.clone());
+        let (workspace, ledger) = (context.workspace.clone(), Arc::clone(context.files));
         let budget = bytes_for(context.max_tokens).min(MOST_BYTES);
         Box::pin(async move {
             let arguments: Arguments = arguments(given)?;
@@ -113,31 +113,31 @@ fn read(
     if let Some(kind) = binary_kind(&start) {
         return Ok(described(&shown_path, kind, &found));
     }
-    let start = start.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&start);
     let counts_all = found.metadata.len() <= WHOLE_BYTES;
     let mut lines = Lines::new(arguments, budget, counts_all);
-    let mut source = start.chain(source);
+    let mut source = start.as_slice().chain(source);
     while lines.next(&mut source).map_err(failed)? {
         abandoned.check()?;
     }
     lines.output(&shown_path)
 }
 
-/// Walks through the lines and keeps those that were asked for, as far as the budget goes.
+/// Iterates over the lines and keeps the requested ones, as far as the budget allows.
 struct Lines {
     first: u64,
     limit: u64,
     budget: usize,
-    /// Walk on to the end after the last wanted line, so that the total is known.
+    /// Continue to the end after the last wanted line, to know the total.
     counts_all: bool,
     /// Lines begun so far.
     number: u64,
     observation: String,
+    /// The same lines as the file holds them.
     text: String,
     taken: u64,
-    /// There are lines after the last one that was taken.
+    /// There are lines after the last one taken.
     more: bool,
-    /// How many lines the file has, once its end was seen.
+    /// The number of lines, once the end was reached.
     total: Option<u64>,
     cut: u64,
     invalid: bool,
@@ -161,18 +161,18 @@ impl Lines {
         }
     }
 
-    /// Takes one line; false when nothing more is to be done.
+    /// Takes one line; false when there is nothing more to do.
     fn next(&mut self, source: &mut impl BufRead) -> std::io::Result<bool> {
-        let mut line = Vec::new();
+        let mut kept = Vec::new();
         let full = self.more || self.taken >= self.limit;
         let wanted = !full && self.number + 1 >= self.first;
-        let Some(length) = read_line(source, if wanted { LINE_BYTES } else { 0 }, &mut line)? else {
+        let Some(line) = read_line(source, if wanted { LINE_BYTES } else { 0 }, &mut kept)? else {
             self.total = Some(self.number);
             return Ok(false);
         };
         self.number += 1;
         if wanted {
-            self.take(&line, length);
+            self.take(&kept, line);
         } else if full {
             self.more = true;
             return Ok(self.counts_all);
@@ -180,11 +180,10 @@ impl Lines {
         Ok(true)
     }
 
-    fn take(&mut self, line: &[u8], length: u64) {
+    fn take(&mut self, mut line: &[u8], Line { length, ended }: Line) {
         let cut = length > line.len() as u64;
-        let mut line = line.strip_suffix(b"\r").unwrap_or(line);
         if cut {
-            // A character that the cut split is not the file's fault.
+            // A character that the cut split is not an error in the file.
             let end = std::str::from_utf8(line).map_or_else(
                 |error| if error.error_len().is_none() { error.valid_up_to() } else { line.len() },
                 str::len,
@@ -192,7 +191,9 @@ impl Lines {
             line = &line[..end];
         }
         let text = String::from_utf8_lossy(line);
-        let mut shown = format!("{}\t{text}", self.number);
+        let bare = text.strip_suffix('\r').unwrap_or(&text);
+        let bare = bare.strip_prefix(BOM).filter(|_| self.number == 1).unwrap_or(bare);
+        let mut shown = format!("{}\t{bare}", self.number);
         if cut {
             let _ = write!(shown, "… [line cut: {length} bytes]");
         }
@@ -205,7 +206,7 @@ impl Lines {
         self.observation += &shown;
         self.observation.push('\n');
         self.text += &text;
-        self.text.push('\n');
+        self.text += if ended { "\n" } else { "" };
         self.taken += 1;
     }
 
@@ -248,23 +249,33 @@ impl Lines {
     }
 }
 
-/// Reads up to and over the next line feed, keeping the first `keep` bytes of the line without it. The length of
-/// the line without it; `None` at the end of the file.
-fn read_line(source: &mut impl BufRead, keep: usize, line: &mut Vec<u8>) -> std::io::Result<Option<u64>> {
+/// One line of a file.
+#[derive(Clone, Copy)]
+struct Line {
+    /// Bytes without the line feed.
+    length: u64,
+    /// Whether a line feed ends it. Only the last line may lack one.
+    ended: bool,
+}
+
+/// Reads through the next line feed, and keeps the first `keep` bytes of the line without it. `None` at the end of
+/// the file.
+fn read_line(source: &mut impl BufRead, keep: usize, line: &mut Vec<u8>) -> std::io::Result<Option<Line>> {
     let mut length = None;
     loop {
         let chunk = source.fill_buf()?;
         if chunk.is_empty() {
-            return Ok(length);
+            return Ok(length.map(|length| Line { length, ended: false }));
         }
         let feed = chunk.iter().position(|byte| *byte == b'\n');
         let content = &chunk[..feed.unwrap_or(chunk.len())];
         line.extend_from_slice(&content[..content.len().min(keep - line.len().min(keep))]);
-        length = Some(length.unwrap_or(0) + content.len() as u64);
+        let sum = length.unwrap_or(0) + content.len() as u64;
+        length = Some(sum);
         let used = content.len() + usize::from(feed.is_some());
         source.consume(used);
         if feed.is_some() {
-            return Ok(length);
+            return Ok(Some(Line { length: sum, ended: true }));
         }
     }
 }
@@ -280,7 +291,7 @@ fn described(path: &str, kind: &str, found: &Found) -> ToolOutput {
     }
 }
 
-/// What kind of binary file begins like this; `None` for text.
+/// The kind of binary file that begins like this; `None` for text.
 fn binary_kind(start: &[u8]) -> Option<&'static str> {
     const MAGIC: [(usize, &[u8], &str); 26] = [
         (0, b"\x89PNG\r\n\x1a\n", "PNG image"),
@@ -311,7 +322,7 @@ fn binary_kind(start: &[u8]) -> Option<&'static str> {
         (0, b"\xfe\xff", "UTF-16 text"),
     ];
     let known = MAGIC.iter().find(|(at, magic, _)| start.get(*at..).is_some_and(|rest| rest.starts_with(magic)));
-    // Some of these words begin ordinary texts too; a zero byte, and what is not ASCII, do not.
+    // Some of these magic words also begin ordinary texts; a zero byte and non-ASCII ones do not.
     let telling = known.is_some_and(|(_, magic, _)| !magic.is_ascii() || *magic == b"%PDF-");
     let is_binary = telling || start.contains(&0);
     is_binary.then(|| known.map_or("binary data", |(_, _, kind)| kind))
@@ -323,7 +334,7 @@ mod tests {
     use super::*;
 
     fn tool() -> ReadFile {
-        ReadFile::new(Arc::default())
+        ReadFile::new()
     }
 
     #[test]
@@ -428,9 +439,8 @@ mod tests {
     #[test]
     fn reading_makes_a_file_familiar() {
         let place = Place::with(&[("a.txt", "one\n")]);
-        let ledger = Arc::new(Ledger::default());
-        place.read(&ReadFile::new(ledger.clone()), json!({ "path": "a.txt" }));
+        place.read(&ReadFile::new(), json!({ "path": "a.txt" }));
         let path = place.workspace.resolve("a.txt").path;
-        assert_eq!(ledger.familiarity(&path, b"one\n"), crate::workspace::Familiarity::Current);
+        assert_eq!(place.files.familiarity(&path, b"one\n"), crate::knowledge::Familiarity::Current);
     }
 }

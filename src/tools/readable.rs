@@ -1,13 +1,13 @@
 //! The readable text of a web page, as simple Markdown: headings, paragraphs, lists, links, code, tables.
 //!
-//! The page is read as a flat stream of tags; no tree is built. What strangers write can nest a million levels deep or
-//! multiply itself in a tree: here a page costs time and memory in proportion to its length, whatever is in it.
+//! The page is read as a flat stream of tags; no tree is built. A hostile page can nest a million levels deep or
+//! multiply itself in a tree: here a page costs time and memory in proportion to its length, whatever it contains.
 
 use std::fmt::Write;
 
 use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 
-/// What a page says.
+/// The readable part of a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Page {
     /// Empty where it has none.
@@ -15,10 +15,10 @@ pub struct Page {
     pub text: String,
 }
 
-/// Which parts of a page are taken.
+/// The parts of a page that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
-    /// What the page itself marks as its content.
+    /// The part that the page itself marks as its content.
     Main,
     /// Everything but navigation and the like.
     Body,
@@ -41,9 +41,9 @@ const SILENT: &[&[u8]] = &[
 /// Around the content of most pages.
 const AROUND: &[&[u8]] = &[b"nav", b"footer", b"aside", b"dialog", b"button"];
 const MAIN: &[&[u8]] = &[b"main", b"article"];
-/// An end tag never comes for these.
+/// These have no end tag.
 const VOID: &[&[u8]] = &[b"br", b"hr", b"img", b"input", b"meta", b"link", b"source", b"wbr", b"col", b"embed"];
-/// An empty line stands around these.
+/// These are surrounded by empty lines.
 const APART: &[&[u8]] = &[
     b"p",
     b"h1",
@@ -68,13 +68,13 @@ const APART: &[&[u8]] = &[
     b"form",
     b"fieldset",
 ];
-/// These begin on a line of their own.
+/// These begin on a new line.
 const LINES: &[&[u8]] =
     &[b"div", b"li", b"tr", b"dt", b"dd", b"figcaption", b"caption", b"summary", b"address", b"option", b"legend"];
 
-/// Reads a page. `absolute` makes an address of what a link says, or says that it leads nowhere.
+/// Reads a page. `absolute` resolves the address of a link; `None` where it leads nowhere.
 pub fn read(html: &str, absolute: &dyn Fn(&str) -> Option<String>) -> Page {
-    /// A part with fewer bytes is rather a frame than the content.
+    /// A part with fewer bytes is more likely a frame than the content.
     const ENOUGH: usize = 200;
     let of = |scope| Reader::new(scope, absolute).read(html);
     let is_enough = |page: &Page| page.text.len() >= ENOUGH;
@@ -94,14 +94,14 @@ struct Reader<'a> {
     scope: Scope,
     absolute: &'a dyn Fn(&str) -> Option<String>,
     page: Page,
-    /// The element whose content is passed over, and how many of its name are open.
+    /// The element whose content is skipped, and how many of its name are open.
     silenced: Option<(Vec<u8>, usize)>,
     in_title: bool,
     /// Open `main` and `article`.
     main: usize,
     /// Open `pre`.
     verbatim: usize,
-    /// Line feeds, and whether a space, before what comes next.
+    /// The line feeds, and whether a space, that precede the next text.
     feeds: usize,
     space: bool,
     /// Where the text of the open link begins, and where it leads.
@@ -110,7 +110,7 @@ struct Reader<'a> {
     lists: Vec<Option<usize>>,
     /// Cells of the open row.
     cells: usize,
-    /// The mark of an item or a cell was written, and nothing behind it yet.
+    /// The mark of an item or a cell was written, with nothing after it yet.
     at_mark: bool,
 }
 
@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
 
     fn read(mut self, html: &str) -> Page {
         let mut emitter = DefaultEmitter::default();
-        // Without it the insides of scripts and titles would be read as tags.
+        // Without it the contents of scripts and titles would be read as tags.
         emitter.naively_switch_states(true);
         for token in Tokenizer::new_with_emitter(html, emitter) {
             match token {
@@ -263,7 +263,7 @@ impl<'a> Reader<'a> {
     fn break_before(&mut self, name: &[u8]) {
         let feeds = match () {
             () if self.at_mark && !matches!(name, b"li" | b"tr") => return,
-            // Nothing within a list is set apart.
+            // Nothing within a list is surrounded by empty lines.
             () if APART.contains(&name) && self.lists.is_empty() => 2,
             () if APART.contains(&name) || LINES.contains(&name) => 1,
             () => return,
@@ -271,7 +271,7 @@ impl<'a> Reader<'a> {
         self.feeds = self.feeds.max(feeds);
     }
 
-    /// Writes `text` behind what was owed before it.
+    /// Writes `text` after its pending line feeds and space.
     fn put(&mut self, text: &str) {
         if text.is_empty() {
             return;
@@ -321,7 +321,7 @@ impl<'a> Reader<'a> {
         self.end_link();
         let target = href.and_then(|href| (self.absolute)(href.trim()));
         if let Some(target) = target {
-            // What is owed stands before the link, not in it.
+            // Pending white space goes before the link, not into it.
             if self.space
                 && self.feeds == 0
                 && !self.page.text.ends_with(['\n', ' '])
@@ -337,7 +337,7 @@ impl<'a> Reader<'a> {
     fn end_link(&mut self) {
         let Some((start, target)) = self.link.take() else { return };
         let Some(written) = self.page.text.get(start..).filter(|text| !text.trim().is_empty()) else { return };
-        // Line feeds that came first stay outside.
+        // Leading line feeds stay outside.
         let begin = start + written.len() - written.trim_start().len();
         let one_line = !written.trim().contains('\n');
         if one_line && self.verbatim == 0 {
@@ -352,7 +352,7 @@ fn attribute(tag: &StartTag<()>, name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&value.value.0).into_owned())
 }
 
-/// Whether readers do not see the element: what only a program would read is left out.
+/// Whether the element is invisible to readers: text for programs is left out.
 fn hidden(tag: &StartTag<()>) -> bool {
     let style = attribute(tag, "style").unwrap_or_default().replace(' ', "").to_lowercase();
     attribute(tag, "hidden").is_some()

@@ -1,8 +1,13 @@
-//! `recall`: reads what was cut off from an earlier result, by the id in its notice, or finds it by search.
+//! `recall`: reads what the conversation does not show (any more) by the handle in its notice, or finds it by words.
+//! `r1` is the whole text of a result that was cut, from the spill store; `m12` and `c12.1` are an item and the answer to
+//! a call, from the log.
+//!
+//! `r1+20000` is the text of `r1` from its byte 20000 on: how a line that is longer than a page is read on. Pages put
+//! together are the text, byte for byte; bytes that are no UTF-8 are shown as U+FFFD.
 
 use std::fmt::Write;
-use std::io;
-use std::sync::Arc;
+use std::fs::File;
+use std::io::{self, BufReader, Seek, SeekFrom};
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
@@ -10,8 +15,9 @@ use serde_json::{Value, json};
 
 use super::{arguments, bytes_for, definition};
 use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
+use crate::long_text::{self, Extent, Found, Next, Page, Row};
+use crate::message::Handle;
 use crate::output::{ToolError, ToolOutput};
-use crate::spill::Spill;
 use crate::text;
 
 /// Lines of a page where no limit is given.
@@ -21,7 +27,6 @@ const HITS: usize = 40;
 
 pub struct Recall {
     definition: ToolDefinition,
-    spill: Arc<Spill>,
 }
 
 #[derive(Deserialize)]
@@ -34,77 +39,20 @@ struct Arguments {
 
 impl Recall {
     #[must_use]
-    pub fn new(spill: Arc<Spill>) -> Self {
+    pub fn new() -> Self {
         let definition = definition(
             "recall",
-            "Reads what an earlier result left out. Give the id in its notice, or a plain query to find lines in all of them.",
+            "Reads what was left out. Give the id in its notice, or a plain query to find lines in it.",
             (Permission::Read, &[]),
             json!({
-                "id": { "type": "string", "description": "r1" },
+                "id": { "type": "string", "description": "r1, c12.1" },
                 "query": { "type": "string" },
                 "offset": { "type": "integer" },
                 "limit": { "type": "integer" },
             }),
             &[],
         );
-        Self { definition, spill }
-    }
-
-    fn page(&self, id: &str, arguments: &Arguments, most: usize) -> Result<ToolOutput, ToolError> {
-        let first = arguments.offset.unwrap_or(1).max(1);
-        let limit = arguments.limit.unwrap_or(PAGE).max(1);
-        let page = self.spill.read(id, first, limit, most).map_err(|error| self.refused(id, &error))?;
-        let mut observation = page.text.trim_end_matches('\n').to_owned();
-        if page.count == 0 {
-            observation = format!("{id} has fewer than {first} lines.");
-        } else if page.more {
-            let next = page.first + page.count;
-            let _ = write!(observation, "\n[more follows: offset={next}]");
-        }
-        Ok(ToolOutput {
-            result: json!({ "id": id, "first_line": page.first, "lines": page.count, "more": page.more, "text": page.text }),
-            observation,
-            summary: format!("{} lines of {id}", page.count),
-            truncated: page.more,
-            ..ToolOutput::default()
-        })
-    }
-
-    fn search(&self, query: &str, limit: usize, most: usize) -> Result<ToolOutput, ToolError> {
-        let hits = self.spill.search(query, limit).map_err(|error| ToolError::permanent(error.to_string()))?;
-        let mut observation = String::new();
-        for hit in &hits {
-            let line = format!("{}:{}: {}\n", hit.id, hit.line, text::head(&hit.text, 500));
-            if observation.len() + line.len() > most {
-                break;
-            }
-            observation += &line;
-        }
-        if hits.is_empty() {
-            observation = format!("Nothing that was left out contains `{}`.", text::one_line(query, 80));
-        } else if hits.len() == limit {
-            observation += "[there may be more: narrow the query or raise limit]";
-        }
-        let found: Vec<Value> =
-            hits.iter().map(|hit| json!({ "id": hit.id, "line": hit.line, "text": hit.text })).collect();
-        Ok(ToolOutput {
-            result: json!({ "hits": found }),
-            observation: observation.trim_end().to_owned(),
-            summary: format!("{} hits", hits.len()),
-            truncated: hits.len() == limit,
-            ..ToolOutput::default()
-        })
-    }
-
-    fn refused(&self, id: &str, error: &io::Error) -> ToolError {
-        if error.kind() != io::ErrorKind::NotFound {
-            return ToolError::permanent(format!("{id} cannot be read: {error}"));
-        }
-        let known = match self.spill.ids() {
-            ids if ids.is_empty() => "nothing was left out yet".to_owned(),
-            ids => format!("the ids are {}", ids.join(", ")),
-        };
-        ToolError::parameter(format!("There is no `{}`: {known}.", text::one_line(id, 40)))
+        Self { definition }
     }
 }
 
@@ -120,13 +68,285 @@ impl Tool for Recall {
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = arguments(given)?;
-            let most = bytes_for(context.max_tokens);
-            match (&arguments.id, &arguments.query) {
-                (Some(id), _) => self.page(id, &arguments, most),
-                (None, Some(query)) => self.search(query, arguments.limit.unwrap_or(HITS).max(1), most),
-                (None, None) => Err(ToolError::parameter("Give the id of a notice, or a query.")),
+            let Arguments { id, query, offset, limit } = arguments(given)?;
+            let bytes = bytes_for(context.max_tokens);
+            match (&id, query.as_deref()) {
+                (Some(id), _) => {
+                    let extent =
+                        Extent { first: offset.unwrap_or(1).max(1), lines: limit.unwrap_or(PAGE).max(1), bytes };
+                    read(id, extent, context)
+                }
+                (None, Some(query)) if !query.is_empty() => {
+                    search(query, limit.unwrap_or(HITS).max(1), bytes, context)
+                }
+                _ => Err(ToolError::parameter("Give the id of a notice, or a query.")),
             }
         })
+    }
+}
+
+/// Reads a page of the text that `id` names.
+fn read(id: &str, extent: Extent, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
+    let (handle, from) = position(id).ok_or_else(|| unknown(id, context))?;
+    let page = match page(handle, from, extent, context) {
+        Ok(Some(page)) => page,
+        Ok(None) => return Err(unknown(id, context)),
+        Err(error) => return Err(ToolError::permanent(format!("{handle} cannot be read: {error}"))),
+    };
+    // Bytes that are no UTF-8 are shown; `page` has them as they are.
+    let text = String::from_utf8_lossy(&page.bytes).into_owned();
+    let first = extent.first;
+    let mut observation = match page.lines {
+        0 if first == 1 => format!("{id} has no text."),
+        0 => format!("{id} has fewer than {first} lines."),
+        _ => text.clone(),
+    };
+    if let Some(next) = page.next {
+        let gap = if observation.ends_with('\n') { "" } else { "\n" };
+        let _ = write!(observation, "{gap}{}", goes_on(handle, from, next));
+    }
+    Ok(ToolOutput {
+        result: json!({
+            "id": id, "first_line": first, "lines": page.lines, "more": page.next.is_some(), "text": text,
+        }),
+        observation,
+        summary: format!("{} lines of {id}", page.lines),
+        truncated: page.next.is_some(),
+        ..ToolOutput::default()
+    })
+}
+
+/// How to read on. Lines are counted from the byte that the id names; behind one, bytes say it better.
+fn goes_on(handle: &str, from: u64, next: Next) -> String {
+    let byte = from + next.byte;
+    match (next.within_line, from) {
+        (true, _) => format!("[this line goes on: id={handle}+{byte}]"),
+        (false, 0) => format!("[more follows: offset={}]", next.line),
+        (false, _) => format!("[more follows: id={handle}+{byte}]"),
+    }
+}
+
+/// The handle in an id, and the byte where reading begins: `r1`, `r1+20000`.
+fn position(id: &str) -> Option<(&str, u64)> {
+    match id.trim().split_once('+') {
+        None => Some((id.trim(), 0)),
+        Some((handle, from)) => Some((handle, from.parse().ok()?)),
+    }
+}
+
+/// A page of a text from a byte on; `None` where there is no such text.
+fn page(handle: &str, from: u64, extent: Extent, context: CallContext<'_>) -> io::Result<Option<Page>> {
+    let page = if let Some(handle) = Handle::parse(handle) {
+        let Some(text) = context.archive.read(handle)? else { return Ok(None) };
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        long_text::page(text.as_bytes().get(from..).unwrap_or_default(), extent)?
+    } else {
+        let mut file = match context.spill.path(handle).and_then(File::open) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        file.seek(SeekFrom::Start(from))?;
+        long_text::page(BufReader::with_capacity(1 << 16, file), extent)?
+    };
+    Ok(Some(page))
+}
+
+/// There is no such text: what there is instead.
+fn unknown(id: &str, context: CallContext<'_>) -> ToolError {
+    let numbers = context.archive.numbers().into_iter().map(|number| Handle::item(number).to_string());
+    let known = [listed(context.spill.ids()), listed(numbers.collect())].into_iter().flatten();
+    let known = match known.collect::<Vec<_>>().join("; ") {
+        known if known.is_empty() => "nothing was left out yet".to_owned(),
+        known => format!("the ids are {known}"),
+    };
+    // `c12.1` is found by who knows of `m12`.
+    let calls = if context.archive.numbers().is_empty() { "" } else { "; c3.1 is the first result of m3" };
+    ToolError::parameter(format!("There is no `{}`: {known}{calls}.", text::one_line(id, 40)))
+}
+
+/// `r1, r2`; of many the first and the last.
+fn listed(ids: Vec<String>) -> Option<String> {
+    const MANY: usize = 8;
+    match ids.as_slice() {
+        [] => None,
+        [first, .., last] if ids.len() > MANY => Some(format!("{first} to {last}")),
+        _ => Some(ids.join(", ")),
+    }
+}
+
+fn search(query: &str, limit: usize, bytes: usize, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
+    let failed = |error: io::Error| ToolError::permanent(format!("the search failed: {error}"));
+    let cut = context.spill.search(query, limit).map_err(failed)?;
+    let said = context.archive.search(query, limit).map_err(failed)?;
+    let hits = |found: &[Found]| found.iter().map(Found::hits).sum::<usize>();
+    // Neither crowds out the other.
+    let (of_cut, of_said) = (hits(&cut), hits(&said));
+    let most_of_cut = limit.saturating_sub(of_said.min(limit / 2));
+    let most_of_said = limit - of_cut.min(most_of_cut);
+    let mut list = List { bytes, ..List::default() };
+    let is_whole = list.add(&cut, most_of_cut) & list.add(&said, most_of_said);
+    // Whoever found as many as were asked for may have stopped looking.
+    let is_whole = is_whole && of_cut < limit && of_said < limit;
+    let List { mut observation, found, .. } = list;
+    if found.is_empty() {
+        observation = format!("Nothing that was left out contains `{}`.", text::one_line(query, 80));
+    } else if !is_whole {
+        observation += "[there may be more: narrow the query or raise limit]";
+    }
+    Ok(ToolOutput {
+        summary: format!("{} hits", found.len()),
+        result: json!({ "hits": found }),
+        observation,
+        truncated: !is_whole,
+        ..ToolOutput::default()
+    })
+}
+
+/// Hits and their neighbours, as `grep -C1` shows them.
+#[derive(Default)]
+struct List {
+    bytes: usize,
+    observation: String,
+    found: Vec<Value>,
+}
+
+impl List {
+    /// Adds up to `most` hits; false where some are left.
+    fn add(&mut self, found: &[Found], most: usize) -> bool {
+        let mut left = most;
+        for Found { id, rows } in found {
+            let mut last = None;
+            for row in rows {
+                if left == 0 && row.is_hit {
+                    return false;
+                }
+                let line = shown(id, row);
+                if self.observation.len() + line.len() > self.bytes {
+                    return false;
+                }
+                if last != Some(row.line - 1) && !self.observation.is_empty() {
+                    self.observation += "--\n";
+                }
+                last = Some(row.line);
+                self.observation += &line;
+                if row.is_hit {
+                    left -= 1;
+                    self.found.push(json!({ "id": id, "line": row.line, "text": row.text }));
+                }
+            }
+        }
+        true
+    }
+}
+
+/// `r1:12: a hit`, `r1-13- a neighbour`, `r1:14: …a part… [id=r1+20000]`.
+fn shown(id: &str, row: &Row) -> String {
+    let sign = if row.is_hit { ':' } else { '-' };
+    let text = &row.text;
+    match row.byte {
+        None => format!("{id}{sign}{}{sign} {text}\n", row.line),
+        Some(byte) => format!("{id}{sign}{}{sign} …{text}… [id={id}+{byte}]\n", row.line),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::testing::Place;
+    use super::*;
+
+    /// A workspace in whose store `r1` holds this text.
+    fn kept(text: &str) -> Place {
+        let place = Place::new();
+        assert_eq!(place.spill.keep(text).id(), Some("r1"));
+        place
+    }
+
+    /// The texts of all pages, each read as the one before said.
+    fn pages(place: &Place, id: &str, limit: usize) -> Vec<String> {
+        let (mut pages, mut ask) = (Vec::new(), json!({ "id": id, "limit": limit }));
+        loop {
+            let output = place.call(&Recall::new(), ask.clone()).expect("it can be read");
+            pages.push(output.result["text"].as_str().expect("a text").to_owned());
+            if output.result["more"] == false {
+                return pages;
+            }
+            let notice = output.observation.lines().last().expect("a notice").trim_end_matches(']');
+            let (_, how) = notice.split_once(": ").expect("how it goes on");
+            match how.split_once('=').expect("an argument") {
+                ("offset", line) => ask["offset"] = json!(line.parse::<u64>().expect("a number")),
+                (_, id) => ask = json!({ "id": id, "limit": limit }),
+            }
+        }
+    }
+
+    #[test]
+    fn a_page_says_how_its_text_goes_on() {
+        let place = Place { max_tokens: 100, ..kept(&format!("one\ntwo\n{}\nend", "x".repeat(600))) };
+        let read = |ask: Value| place.read(&Recall::new(), ask);
+        assert_eq!(read(json!({ "id": "r1", "limit": 1 })), "one\n[more follows: offset=2]");
+        assert_eq!(read(json!({ "id": "r1" })), "one\ntwo\n[more follows: offset=3]");
+        let page = "x".repeat(256);
+        let goes_on = |at: usize| format!("{page}\n[this line goes on: id=r1+{at}]");
+        assert_eq!(read(json!({ "id": "r1", "offset": 3 })), goes_on(264));
+        assert_eq!(read(json!({ "id": "r1+264" })), goes_on(520));
+        assert_eq!(read(json!({ "id": "r1+520" })), format!("{}\nend", "x".repeat(88)));
+        assert_eq!(read(json!({ "id": "r1+520", "limit": 1 })).lines().last(), Some("[more follows: id=r1+609]"));
+        assert_eq!(read(json!({ "id": "r1+609" })), "end");
+        assert_eq!(read(json!({ "id": "r1+520", "offset": 2 })), "end");
+        assert_eq!(read(json!({ "id": "r1+612" })), "r1+612 has no text.");
+        assert_eq!(read(json!({ "id": "r1", "offset": 5 })), "r1 has fewer than 5 lines.");
+    }
+
+    #[test]
+    fn what_is_no_handle_is_answered_with_those_that_there_are() {
+        let place = kept("x");
+        for wrong in ["r2", "m1", "c1.1", "../r1", "r1+x", "", "c9"] {
+            let message = place.fail(&Recall::new(), json!({ "id": wrong }));
+            assert_eq!(message, format!("There is no `{wrong}`: the ids are r1."));
+        }
+        assert!(place.fail(&Recall::new(), json!({})).contains("or a query"));
+        let place = Place::new();
+        assert!(place.fail(&Recall::new(), json!({ "id": "r1" })).contains("nothing was left out yet"));
+    }
+
+    #[test]
+    fn a_hit_comes_with_its_surroundings_and_a_part_of_a_long_line_with_its_byte() {
+        let place = kept(&format!("a\nb\nneedle\nc\nd\n{}needle\nlast", "x".repeat(1000)));
+        let read = place.read(&Recall::new(), json!({ "query": "NEEDLE" }));
+        let [long, at] = ["x".repeat(100), "r1+915".to_owned()];
+        let expected =
+            format!("r1-2- b\nr1:3: needle\nr1-4- c\nr1-5- d\nr1:6: …{long}needle… [id={at}]\nr1-7- last\n");
+        assert_eq!(read, expected);
+        assert!(place.read(&Recall::new(), json!({ "id": at })).starts_with(&format!("{long}needle\nlast")));
+        let one = place.read(&Recall::new(), json!({ "query": "needle", "limit": 1 }));
+        assert_eq!(one, "r1-2- b\nr1:3: needle\nr1-4- c\n[there may be more: narrow the query or raise limit]");
+        assert!(
+            place.read(&Recall::new(), json!({ "query": "nowhere" })).starts_with("Nothing that was left out")
+        );
+    }
+
+    #[test]
+    fn no_page_is_so_long_that_it_would_be_cut_again() {
+        let place = Place { max_tokens: 200, ..kept(&"\"\\\t\u{1}".repeat(3000)) };
+        for page in pages(&place, "r1", 9) {
+            assert!(json!(page).to_string().len() <= bytes_for(200) + 2, "{}", page.len());
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        /// Pages put together are the text that was kept.
+        #[test]
+        fn every_text_is_read_back_byte_for_byte(
+            text in "([a-z\"中🦀 ]{0,200}\r?\n?){0,8}([a-z]{0,900})",
+            limit in 1_usize..5,
+            max_tokens in 1_usize..150,
+        ) {
+            let place = Place { max_tokens, ..kept(&text) };
+            prop_assert_eq!(pages(&place, "r1", limit).concat(), text);
+        }
     }
 }

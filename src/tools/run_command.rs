@@ -1,6 +1,6 @@
-//! `run_command`: a command line, run by the shell in a process group of its own, inside the sandbox.
+//! `run_command`: a command line, run by the shell in its own process group, inside the sandbox.
 //!
-//! The model reads how it ended first, then what it wrote: all of it, or head and tail (mostly tail where it failed)
+//! The model reads first how it ended, then its output: all of it, or head and tail (mostly tail if it failed)
 //! with an exact count of the rest. An exit other than 0 is a result, not an error.
 
 use std::borrow::Cow;
@@ -14,16 +14,17 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::contract::{CallContext, Clocks, Effect, Permission, ShellLine, Tool, ToolDefinition};
+use crate::knowledge::Ledger;
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::policy::{self, Invocation};
 use crate::process::{Cut, Ended, Exit, Patience, SHELL};
 use crate::text;
 use crate::workspace::Workspace;
 
-use super::bounded::{Bounded, Shown};
-use super::confined::{Confined, Order};
-use super::jobs::{Jobs, Start};
-use super::plain::Plain;
+use super::commands::bounded::{Bounded, Shown};
+use super::commands::confined::{Confined, Order};
+use super::commands::jobs::{Jobs, Start};
+use super::commands::plain::Plain;
 use super::{arguments, background, bytes_for, definition, files, text_of};
 
 /// The name of the tool.
@@ -61,7 +62,7 @@ impl RunCommand {
             json!({
                 "command": { "type": "string", "description": "sh -c" },
                 "workdir": { "type": "string" },
-                "timeout": { "type": "integer", "description": "Seconds" },
+                "timeout": { "type": "integer", "minimum": 1, "description": "Seconds" },
                 "background": { "type": "boolean", "description": "Goes on; returns an id" },
             }),
             &["command"],
@@ -104,7 +105,7 @@ impl Tool for RunCommand {
         text::one_line(text_of(arguments, "command").unwrap_or_default(), 100)
     }
 
-    fn preview(&self, arguments: &Value, _workspace: &Workspace) -> Result<String, ToolError> {
+    fn preview(&self, arguments: &Value, _workspace: &Workspace, _: &Ledger) -> Result<String, ToolError> {
         let command = text_of(arguments, "command").unwrap_or_default();
         let mut shown = command.to_owned();
         if let Some(dir) = text_of(arguments, "workdir") {
@@ -142,7 +143,7 @@ impl RunCommand {
         Ok(output)
     }
 
-    /// Starts a command that goes on, and waits a moment: most of what goes wrong does so at once.
+    /// Starts a background command, and waits a moment: most failures occur at once.
     async fn start(&self, start: Start<'_>, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
         const MOMENT: Duration = Duration::from_secs(1);
         let id = self.jobs.start(&self.confined, start, &context)?;
@@ -175,11 +176,11 @@ pub(super) fn patience(context: &CallContext<'_>) -> Patience<'static> {
 pub(super) struct Ran {
     pub output: ToolOutput,
     pub exit: Exit,
-    /// What the sandbox had to do with it, for the end of what the model reads.
+    /// Remarks about the sandbox, for the end of the observation.
     pub remarks: String,
 }
 
-/// Runs a program to its end. `seen` gets all of its output as plain text.
+/// Runs a program to its end. `seen` receives all of its output as plain text.
 pub(super) async fn execute(
     confined: &Confined,
     order: Order<'_>,
@@ -237,13 +238,13 @@ fn finished(ended: &Ended, shown: &Shown) -> ToolOutput {
         observation,
         summary,
         truncated: shown.truncated,
-        spill_id: shown.spill_id.clone(),
+        kept: shown.kept.clone(),
         metadata: [("exit_code".to_owned(), json!(code))].into_iter().collect(),
         ..ToolOutput::default()
     }
 }
 
-/// Which clock ran out, what may be done about it, and what was seen until then.
+/// The error of a clock that ran out, with advice and the output until then.
 fn timed_out(cut: Cut, context: &CallContext<'_>, shown: &Shown) -> ToolError {
     let Clocks { most, idle, run } = context.clocks;
     let seconds = |limit: Duration| format!("{} s", limit.as_secs_f64());

@@ -1,14 +1,19 @@
-//! What the tests of tools share: a workspace that is thrown away, and a call with nobody watching.
+//! Shared by the tests of tools: a temporary workspace, and a call without observers.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::contract::{Approval, Approver, CallContext, Clocks, Question, Tool};
+use crate::contract::{Approval, Approver, Archive, CallContext, Clocks, Question, Tool};
+use crate::knowledge::{Ledger, Loaded};
+use crate::long_text::Found;
+use crate::message::Handle;
 use crate::output::{ToolError, ToolOutput};
+use crate::spill::Spill;
 use crate::workspace::Workspace;
 
 pub struct Place {
@@ -17,6 +22,26 @@ pub struct Place {
     pub timeout: Duration,
     pub clocks: Clocks,
     pub max_tokens: usize,
+    pub files: Arc<Ledger>,
+    pub skills: Loaded,
+    pub spill: Arc<Spill>,
+}
+
+/// An empty archive.
+pub struct Empty;
+
+impl Archive for Empty {
+    fn read(&self, _: Handle) -> std::io::Result<Option<String>> {
+        Ok(None)
+    }
+
+    fn search(&self, _: &str, _: usize) -> std::io::Result<Vec<Found>> {
+        Ok(Vec::new())
+    }
+
+    fn numbers(&self) -> Vec<u64> {
+        Vec::new()
+    }
 }
 
 impl Place {
@@ -25,7 +50,8 @@ impl Place {
         let workspace = Workspace::open(dir.path()).expect("it is a directory");
         let timeout = Duration::from_mins(1);
         let clocks = Clocks { most: timeout, idle: None, run: None };
-        Self { dir, workspace, timeout, clocks, max_tokens: 8000 }
+        let (files, skills, spill) = (Arc::default(), Loaded::default(), Arc::default());
+        Self { dir, workspace, timeout, clocks, max_tokens: 8000, files, skills, spill }
     }
 
     /// A workspace that holds these files.
@@ -68,6 +94,10 @@ impl Place {
         let context = CallContext {
             keep: None,
             workspace: &self.workspace,
+            files: &self.files,
+            skills: &self.skills,
+            spill: &self.spill,
+            archive: &Empty,
             timeout: tool.time_asked(&arguments).unwrap_or(self.timeout),
             clocks: self.clocks,
             max_tokens: self.max_tokens,
@@ -81,18 +111,18 @@ impl Place {
         runtime.expect("a runtime can be built").block_on(tool.call(arguments, context))
     }
 
-    /// What the model reads of a call that has to succeed.
+    /// The observation of a call that must succeed.
     pub fn read(&self, tool: &dyn Tool, arguments: Value) -> String {
         self.call(tool, arguments).unwrap_or_else(|error| panic!("{error}")).observation
     }
 
-    /// What the model reads of a call that has to fail.
+    /// The message of a call that must fail.
     pub fn fail(&self, tool: &dyn Tool, arguments: Value) -> String {
         self.call(tool, arguments).expect_err("the call fails").message
     }
 }
 
-/// Somebody who always says the same, or nobody.
+/// An approver that always gives the same answer, or none.
 pub struct Nobody {
     pub present: bool,
     pub answer: Option<String>,

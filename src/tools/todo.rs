@@ -1,5 +1,5 @@
-//! `todo`: the plan of a long task, replaced as a whole by each call. It is kept in the session's state, so that it is
-//! there when the session goes on, and shown to the person who watches.
+//! `todo`: the plan of a long task, replaced as a whole by each call. It is kept in the session's state, so that
+//! it survives a resume, and shown to the person.
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use super::{arguments, definition};
 
 /// The key of the session's state that holds the items.
 const STATE: &str = "todo";
-/// More than this is no plan that anybody follows.
+/// A longer plan is not useful.
 const MOST_ITEMS: usize = 50;
 
 /// `todo`: the plan that the person sees.
@@ -68,7 +68,7 @@ impl Tool for Todo {
         &self.definition
     }
 
-    /// It returns nothing but counts.
+    /// It returns only counts.
     fn trusted(&self) -> bool {
         true
     }
@@ -90,7 +90,7 @@ impl Tool for Todo {
     }
 }
 
-/// What a schema cannot say.
+/// Rules that the schema cannot express.
 fn check(items: &[Item]) -> Result<(), ToolError> {
     let doing = count(items, Status::Doing);
     if doing > 1 {

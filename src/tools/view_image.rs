@@ -1,4 +1,5 @@
-//! `view_image`: a picture of the workspace, shown to a model that sees. For any other the tool does not exist.
+//! `view_image`: shows a picture of the workspace to a model with vision. For other models the tool does not
+//! exist.
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
@@ -10,7 +11,7 @@ use crate::output::{ToolError, ToolOutput};
 
 use super::{arguments, definition, files, text_of};
 
-/// What servers take, encoded a third larger.
+/// The largest picture that servers accept; its encoding is a third larger.
 const MOST_BYTES: u64 = 5 * 1024 * 1024;
 
 /// `view_image`: a picture for the model.

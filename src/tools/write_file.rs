@@ -1,20 +1,20 @@
-//! `write_file`: a whole file, new or replaced. What the session has not read, or what changed since, is not
-//! overwritten; line endings and byte order mark of the old content are kept.
+//! `write_file`: a whole file, new or replaced. A file that the session has not read, or that changed since, is
+//! not overwritten; line endings and byte order mark of the old content are kept.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::contract::{CallContext, Effect, Permission, Tool, ToolDefinition};
+use crate::knowledge::{Familiarity, Ledger};
 use crate::output::{ToolError, ToolOutput};
-use crate::workspace::{Familiarity, Ledger, Workspace};
+use crate::workspace::Workspace;
 
-use super::diff::{self, Change};
+use super::files::diff::{self, Change};
+use super::files::replace::replace;
 use super::files::{self, WHOLE_BYTES};
-use super::replace::replace;
 use super::{arguments, counted, definition, text_of};
 
 const BOM: &str = "\u{feff}";
@@ -22,7 +22,6 @@ const BOM: &str = "\u{feff}";
 /// `write_file`: a file as a whole.
 pub struct WriteFile {
     definition: ToolDefinition,
-    ledger: Arc<Ledger>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -32,8 +31,7 @@ struct Arguments {
 }
 
 impl WriteFile {
-    /// `ledger` knows what this session has read.
-    pub fn new(ledger: Arc<Ledger>) -> Self {
+    pub fn new() -> Self {
         let definition = definition(
             "write_file",
             "Creates or wholly replaces a file. Makes missing directories; refuses to overwrite what was not read before or has changed. For small changes use edit_file.",
@@ -44,7 +42,7 @@ impl WriteFile {
             }),
             &["path", "content"],
         );
-        Self { definition, ledger }
+        Self { definition }
     }
 }
 
@@ -61,22 +59,22 @@ impl Tool for WriteFile {
         text_of(arguments, "path").unwrap_or_default().to_owned()
     }
 
-    fn preview(&self, given: &Value, workspace: &Workspace) -> Result<String, ToolError> {
+    fn preview(&self, given: &Value, workspace: &Workspace, files: &Ledger) -> Result<String, ToolError> {
         let arguments: Arguments = arguments(given.clone())?;
-        let planned = self.plan(&arguments, workspace)?;
+        let planned = plan(&arguments, workspace, files)?;
         Ok(diff::unified(&planned.name, &planned.old, &planned.new))
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        // Nothing is awaited: a call that has begun to write cannot be dropped half way.
+        // There is no await point: a call that has begun to write cannot be dropped half way.
         Box::pin(async move {
             let arguments: Arguments = arguments(given)?;
-            self.write(&arguments, context.workspace)
+            write(&arguments, context.workspace, context.files)
         })
     }
 }
 
-/// What a call would do.
+/// The change that a call would make.
 struct Planned {
     target: PathBuf,
     name: String,
@@ -85,57 +83,53 @@ struct Planned {
     new: String,
 }
 
-impl WriteFile {
-    fn plan(&self, arguments: &Arguments, workspace: &Workspace) -> Result<Planned, ToolError> {
-        let path = arguments.path.as_str();
-        let target = workspace.resolve(path).path;
-        let name = workspace.display(&target);
-        let old = existing(workspace, path)?;
-        if let Some(old) = &old {
-            self.refuse_unfamiliar(path, &target, old)?;
-        }
-        let created = old.is_none();
-        let old = String::from_utf8_lossy(old.as_deref().unwrap_or_default()).into_owned();
-        let new = in_the_manner_of(&old, &arguments.content);
-        Ok(Planned { target, name, created, old, new })
+fn plan(arguments: &Arguments, workspace: &Workspace, files: &Ledger) -> Result<Planned, ToolError> {
+    let path = arguments.path.as_str();
+    let target = workspace.resolve(path).path;
+    let name = workspace.display(&target);
+    let old = existing(workspace, path)?;
+    if let Some(old) = &old {
+        refuse_unfamiliar(path, files.familiarity(&target, old), old)?;
     }
-
-    fn write(&self, arguments: &Arguments, workspace: &Workspace) -> Result<ToolOutput, ToolError> {
-        let Planned { target, name, created, old, new } = self.plan(arguments, workspace)?;
-        replace(&target, new.as_bytes()).map_err(|error| files::failed(&arguments.path, &error))?;
-        self.ledger.remember(&target, new.as_bytes());
-
-        let change = Change::between(&old, &new);
-        let lines = counted(new.lines().count() as u64, "line", "lines");
-        let observation = match () {
-            () if created => format!("created {name}, {lines}"),
-            () if old == new => format!("{name} already held exactly this, {lines}"),
-            () => format!("replaced {name}, {lines} ({change})"),
-        };
-        Ok(ToolOutput {
-            result: json!({ "path": name, "created": created, "added": change.added, "removed": change.removed }),
-            observation,
-            summary: change.to_string(),
-            truncated: false,
-            ..ToolOutput::default()
-        })
-    }
-
-    fn refuse_unfamiliar(&self, path: &str, target: &std::path::Path, old: &[u8]) -> Result<(), ToolError> {
-        let reason = match self.ledger.familiarity(target, old) {
-            // There is nothing to lose in an empty file.
-            _ if old.is_empty() => return Ok(()),
-            Familiarity::Current => return Ok(()),
-            Familiarity::Unseen => "exists and was not read in this session",
-            Familiarity::Changed => "has changed since it was last read",
-        };
-        Err(ToolError::permanent(format!(
-            "{path} {reason}, so it was not overwritten: read it, then write it again"
-        )))
-    }
+    let created = old.is_none();
+    let old = String::from_utf8_lossy(old.as_deref().unwrap_or_default()).into_owned();
+    let new = in_the_manner_of(&old, &arguments.content);
+    Ok(Planned { target, name, created, old, new })
 }
 
-/// What the file holds now; `None` where there is none.
+fn write(arguments: &Arguments, workspace: &Workspace, ledger: &Ledger) -> Result<ToolOutput, ToolError> {
+    let Planned { target, name, created, old, new } = plan(arguments, workspace, ledger)?;
+    replace(&target, new.as_bytes()).map_err(|error| files::failed(&arguments.path, &error))?;
+    ledger.remember(&target, new.as_bytes());
+
+    let change = Change::between(&old, &new);
+    let lines = counted(new.lines().count() as u64, "line", "lines");
+    let observation = match () {
+        () if created => format!("created {name}, {lines}"),
+        () if old == new => format!("{name} already held exactly this, {lines}"),
+        () => format!("replaced {name}, {lines} ({change})"),
+    };
+    Ok(ToolOutput {
+        result: json!({ "path": name, "created": created, "added": change.added, "removed": change.removed }),
+        observation,
+        summary: change.to_string(),
+        truncated: false,
+        ..ToolOutput::default()
+    })
+}
+
+fn refuse_unfamiliar(path: &str, familiarity: Familiarity, old: &[u8]) -> Result<(), ToolError> {
+    let reason = match familiarity {
+        // There is nothing to lose in an empty file.
+        _ if old.is_empty() => return Ok(()),
+        Familiarity::Current => return Ok(()),
+        Familiarity::Unseen => "exists and was not read in this session",
+        Familiarity::Changed => "has changed since it was last read",
+    };
+    Err(ToolError::permanent(format!("{path} {reason}, so it was not overwritten: read it, then write it again")))
+}
+
+/// The content of the file; `None` where there is no file.
 fn existing(workspace: &Workspace, path: &str) -> Result<Option<Vec<u8>>, ToolError> {
     files::names_a_file(workspace, path)?;
     if let Err(error) = std::fs::metadata(workspace.resolve(path).path)
@@ -169,8 +163,7 @@ mod tests {
     use super::*;
 
     fn tools() -> (ReadFile, WriteFile) {
-        let ledger = Arc::new(Ledger::default());
-        (ReadFile::new(ledger.clone()), WriteFile::new(ledger))
+        (ReadFile::new(), WriteFile::new())
     }
 
     #[test]
@@ -194,7 +187,7 @@ mod tests {
         assert_eq!(place.text("a.txt"), "changed\n");
         place.read(&read, json!({ "path": "./a.txt" }));
         assert_eq!(place.read(&write, arguments.clone()), "replaced a.txt, 1 line (+1 −1 lines)");
-        // What it wrote itself, it knows.
+        // The session knows a file that it wrote itself.
         assert_eq!(place.read(&write, arguments), "a.txt already held exactly this, 1 line");
     }
 
@@ -239,7 +232,7 @@ mod tests {
             .expect("it can be set");
         let may_write_anything = std::fs::OpenOptions::new().write(true).open(place.path("a.txt")).is_ok();
         let outcome = place.call(&write, json!({ "path": "a.txt", "content": "new" }));
-        // Root may write whatever its mode says.
+        // Root may write whatever the mode.
         assert_eq!(outcome.is_ok(), may_write_anything);
         assert_eq!(place.text("a.txt"), if may_write_anything { "new" } else { "old" });
     }
@@ -248,9 +241,12 @@ mod tests {
     fn the_preview_is_the_diff() {
         let (place, (read, write)) = (Place::with(&[("a.txt", "a\nb\n")]), tools());
         let arguments = json!({ "path": "a.txt", "content": "a\nc\n" });
-        assert!(write.preview(&arguments, &place.workspace).is_err(), "it was not read: there is nothing to ask");
+        assert!(
+            write.preview(&arguments, &place.workspace, &place.files).is_err(),
+            "it was not read: there is nothing to ask"
+        );
         place.read(&read, json!({ "path": "a.txt" }));
-        let preview = write.preview(&arguments, &place.workspace);
+        let preview = write.preview(&arguments, &place.workspace, &place.files);
         assert_eq!(preview.expect("it would work"), "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n");
         assert_eq!(write.writes(&json!({ "path": "a.txt" })), ["a.txt"]);
     }

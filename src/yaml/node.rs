@@ -1,7 +1,7 @@
-//! A YAML document that knows where everything stood. A scalar keeps its text; what it is read as depends on how it
-//! came to be.
+//! A YAML document that knows the place of everything. A scalar keeps its text; its interpretation depends on its
+//! origin.
 
-/// Where something stands. `source` is the caller's number for the text; line and column count from 1.
+/// A place in a text. `source` is the caller's number for the text; line and column count from 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Place {
     pub source: u16,
@@ -16,7 +16,7 @@ pub struct Node {
     pub place: Place,
 }
 
-/// What a value is made of.
+/// The shape of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Tree {
     Scalar(Scalar),
@@ -31,32 +31,32 @@ pub struct Key {
     pub place: Place,
 }
 
-/// A value without parts, as it was written.
+/// A value without parts, as written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scalar {
     pub text: String,
     pub form: Form,
 }
 
-/// How a scalar came to be, which decides what it may be read as.
+/// The origin of a scalar, which decides how it may be interpreted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Without quotes: number, boolean, null or text by its looks.
+    /// Without quotes: number, boolean, null or text, by its appearance.
     Plain,
     /// In quotes: always text.
     Quoted,
     /// A block (`|`, `>`): always text.
     Block,
-    /// What a template gave: text, unless the field wants something else.
+    /// The output of a template: text, unless the field wants another type.
     Rendered,
-    /// From a variable or a flag: by its looks, but text where the field wants text.
+    /// From a variable or a flag: interpreted by its appearance, but text where the field wants text.
     Given,
 }
 
-/// What a scalar without quotes looks like.
+/// The interpretation of an unquoted scalar.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Plain<'a> {
-    /// Nothing at all was written.
+    /// Nothing was written.
     Blank,
     Null,
     Bool(bool),
@@ -67,7 +67,7 @@ pub enum Plain<'a> {
 }
 
 impl Node {
-    /// The entries of a mapping; none of anything else.
+    /// The entries of a mapping; empty for anything else.
     pub fn entries(&self) -> &[(Key, Node)] {
         match &self.tree {
             Tree::Map(entries) => entries,
@@ -80,7 +80,7 @@ impl Node {
         self.entries().iter().find(|(k, _)| k.text == key).map(|(_, value)| value)
     }
 
-    /// Follows keys, and indices into lists.
+    /// The node at a path of keys and list indices.
     pub fn at<'a>(&self, path: impl IntoIterator<Item = &'a str>) -> Option<&Self> {
         path.into_iter().try_fold(self, |node, step| match &node.tree {
             Tree::List(items) => items.get(step.parse::<usize>().ok()?),
@@ -111,12 +111,12 @@ impl Node {
         }
     }
 
-    /// Whether nothing was written where the value would stand.
+    /// Whether the value was left blank.
     pub fn is_blank(&self) -> bool {
         matches!(&self.tree, Tree::Scalar(s) if s.text.is_empty() && matches!(s.form, Form::Plain | Form::Given))
     }
 
-    /// Whether it can be read as this type of JSON Schema.
+    /// Whether it can be read as this JSON Schema type.
     pub fn fits(&self, json_type: &str) -> bool {
         let scalar = match &self.tree {
             Tree::List(_) => return json_type == "array",
@@ -138,7 +138,7 @@ impl Node {
         }
     }
 
-    /// How many values this is, itself included.
+    /// The number of values in it, including itself.
     pub fn size(&self) -> usize {
         match &self.tree {
             Tree::Scalar(_) => 1,
@@ -149,7 +149,7 @@ impl Node {
 }
 
 impl Scalar {
-    /// What the text looks like by the core schema of YAML 1.2, whatever its form.
+    /// The text interpreted by the core schema of YAML 1.2, whatever its form.
     pub fn plain(&self) -> Plain<'_> {
         plain(if self.form == Form::Rendered { self.text.trim() } else { &self.text })
     }
@@ -158,7 +158,7 @@ impl Scalar {
         !matches!(self.form, Form::Quoted | Form::Block) && matches!(self.plain(), Plain::Blank | Plain::Null)
     }
 
-    /// Words that people put into variables to mean yes or no.
+    /// A yes or no in the words that people use in variables.
     pub(super) fn switch(&self) -> Option<bool> {
         match self.text.trim().to_ascii_lowercase().as_str() {
             "true" | "yes" | "on" | "1" => Some(true),

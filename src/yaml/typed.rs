@@ -1,5 +1,5 @@
-//! Reading a located tree as a type. A scalar is read as what the field wants: that is how a value which a template,
-//! a variable or a flag gave becomes a number again. Errors carry the place of the deepest value that failed.
+//! Reads a located tree as a type. A scalar is read as the type that the field wants: so a value from a template,
+//! a variable or a flag becomes a number again. Errors carry the place of the deepest value that failed.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, MapAc
 
 use super::node::{Form, Key, Node, Place, Plain, Scalar, Tree};
 
-/// Why a node cannot be read as the type that was wanted.
+/// Why a node cannot be read as the requested type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct NodeError {
@@ -196,7 +196,7 @@ impl<'de> MapAccess<'de> for Entries<'de> {
 }
 
 impl NodeError {
-    /// Names a place unless a deeper one is known.
+    /// Sets the place unless a deeper one is known.
     fn at(mut self, place: Place) -> Self {
         self.place.get_or_insert(place);
         self

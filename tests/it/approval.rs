@@ -1,4 +1,4 @@
-//! What runs without asking, and what happens where nobody can be asked.
+//! Calls that run without asking, and calls where nobody can be asked.
 
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ fn the_table_of_modes() {
     for (mode, tool, arguments, code, made) in table {
         let (output, told) = approved(mode, tool, arguments);
         assert!(output.code == code, "--approve {mode}, {tool} {arguments}: expected {code}\n{}", output.shown());
-        // What the mode itself refuses was decided by whoever chose it: the run did what it was told.
+        // A refusal by the mode itself was the caller's choice: the run did as it was told.
         let refused = code == 7 || (mode == "never" && tool != "read_file");
         if let Some(path) = made {
             assert_eq!(output.place.exists(path), !refused, "--approve {mode}, {tool}: {path}");
@@ -190,7 +190,7 @@ fn always_holds_for_the_session_and_for_no_more_than_it_said() {
     terminal.wait_for("[a]lways");
     terminal.line("a");
     // The second call of the same words is not asked about; the third is another.
-    // What is typed before a question stands there does not answer it.
+    // Text typed before the question appears does not answer it.
     terminal.wait_until("the second question", |screen| screen.matches("[a]lways").count() == 2);
     terminal.line("n");
     terminal.wait_for("First.");

@@ -78,7 +78,7 @@ fn all_hold(folder: &str) {
     assert!(wrong.is_empty(), "{} of {} cases:\n{}", wrong.len(), files.len(), wrong.join("\n\n"));
 }
 
-/// What a case shows that it should not; `None` where all is well.
+/// The unexpected effects of a case; `None` if there are none.
 fn failure(file: &Path) -> Option<String> {
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
     let text = fs::read_to_string(file).expect("readable");
@@ -149,7 +149,7 @@ fn prepared(mut run: Run, case: &Case) -> Run {
     }
     let mut settings = case.settings.clone();
     settings.insert("fetch".to_owned(), json!({"allow": ["127.0.0.1"]}));
-    // What stands between a command and the world is tested elsewhere; here it would hide what the policy lets through.
+    // The sandbox is tested elsewhere; here it would hide what the policy lets through.
     settings.insert("sandbox".to_owned(), json!({"mode": "off"}));
     let mut agent = case.agent.clone();
     agent.insert("tools".to_owned(), json!(["*", "fetch_url", "apply_patch"]));

@@ -25,7 +25,7 @@ fn run(command: &str) -> Reply {
     Reply::call("run_command", &json!({"command": command}))
 }
 
-/// What the model read of each of these calls.
+/// The results of these calls, as the model read them.
 fn told(replies: impl IntoIterator<Item = Reply>, args: &[&str]) -> Vec<String> {
     let server = Server::start(replies.into_iter().chain([Reply::text("done")]));
     Run::task(&server, "task").args(["--approve", "all"]).args(args.iter().copied()).run().success();

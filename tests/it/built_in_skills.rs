@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use agent::frontmatter;
-use agent::tokens::{self, Encoding};
+use agent::tokens::{self, Vocabulary};
 use serde_json::json;
 
 use crate::output::Output;
@@ -39,7 +39,7 @@ impl Walk {
         Self { output, requests }
     }
 
-    /// What the model reads of the command with this index.
+    /// The output of the command with this index, as the model read it.
     #[track_caller]
     fn said(&self, index: usize) -> &str {
         between_tags(self.requests[index + 3].last_result())
@@ -168,7 +168,7 @@ fn all_keep_to_the_standard_and_to_their_size() {
         let known = ["name", "description", "license", "compatibility"];
         let keys = head(&text).lines().filter_map(|line| line.split_once(": ")).map(|(key, _)| key);
         assert!(keys.clone().all(|key| known.contains(&key)), "{name}: {:?}", keys.collect::<Vec<_>>());
-        let size = tokens::count(&text, Encoding::O200k);
+        let size = tokens::count(&text, Vocabulary::O200k);
         assert!(text.lines().count() < 500 && size < 5000, "{name}: {size} tokens");
         for mentioned in text.split(['`', ' ', '\n']).map(|word| word.trim_start_matches("SKILL/")) {
             if ["references/", "scripts/", "assets/"]

@@ -7,47 +7,24 @@ use crate::run::Run;
 use crate::server::Server;
 
 #[test]
-fn version_and_help_need_nothing() {
+fn the_version_needs_nothing() {
     Run::new().arg("--version").run().success().stdout_has(env!("CARGO_PKG_VERSION"));
-    let help = Run::new().arg("--help").run().success();
-    for command in ["chat", "run", "init", "config", "prompt", "session", "completions", "man"] {
-        assert!(help.stdout.contains(command), "`agent --help` does not name `{command}`:\n{}", help.stdout);
-    }
 }
 
+/// `INSTA_UPDATE=always cargo test` writes the snapshot anew; the difference is then a part of the change.
 #[test]
-fn the_help_of_run_shows_examples_and_every_option() {
-    let help = Run::new().args(["run", "--help"]).run().success().stdout_has("Examples");
-    for option in [
-        "--agent",
-        "--model",
-        "--file",
-        "--var",
-        "--prompt",
-        "--approve",
-        "--max-turns",
-        "--max-time",
-        "--max-tokens",
-        "--max-cost",
-        "--session",
-        "--continue",
-        "--ephemeral",
-        "--dry-run",
-        "--output",
-        "--output-file",
-        "--schema",
-        "--stdin",
-        "--stream",
-        "--config",
-        "--directory",
-        "--set",
-        "--color",
-        "--quiet",
-        "--verbose",
-        "--trust",
-    ] {
-        assert!(help.stdout.contains(option), "`agent run --help` does not name {option}:\n{}", help.stdout);
-    }
+fn the_help_of_every_command() {
+    insta::assert_snapshot!(help(&[]));
+}
+
+/// The help of a command, then that of each of its own commands.
+fn help(command: &[&str]) -> String {
+    let text = Run::new().args(command.iter().copied()).arg("--help").run().success().stdout;
+    let (_, listed) = text.split_once("\nCommands:\n").unwrap_or_default();
+    let names = listed.lines().take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
+    let names = names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
+    let inner: String = names.map(|name| help(&[command, &[name]].concat())).collect();
+    format!("$ agent {}\n{text}\n{inner}", [command, &["--help"]].concat().join(" "))
 }
 
 #[test]
@@ -155,6 +132,33 @@ fn the_demo_run_uses_a_skill_reads_the_workspace_and_runs_a_command() {
     for event in events.of("tool.finished") {
         assert_eq!(event["status"], "ok", "{event}");
     }
+}
+
+#[test]
+fn loader_paths_into_the_workspace_do_not_reach_commands() {
+    // cargo sets such a path for whatever it runs.
+    let demo = Run::new();
+    let workspace = demo.place().workspace();
+    let library = |path: &str| workspace.join(path).display().to_string();
+    let path = format!("{}:/opt/lib:target/debug:", library("target/debug/deps"));
+    demo.args(["run", "-m", "demo", "Show me around this workspace."])
+        .env("LD_LIBRARY_PATH", path)
+        .env("LD_PRELOAD", library("y.so"))
+        .file("notes.txt", "some notes")
+        .run()
+        .success();
+    let shown = Run::new()
+        .args(["tool", "call", "run_command", r#"{"command": "env"}"#, "--approve", "all"])
+        .args(["--set", "sandbox.mode=off"])
+        .env("LD_LIBRARY_PATH", "/opt/lib:target/debug:")
+        .env("LD_AUDIT", "./audit.so")
+        .env("DYLD_LIBRARY_PATH", "target/debug")
+        .env("LD_BIND_NOW", "1")
+        .run()
+        .success()
+        .stdout_has("LD_LIBRARY_PATH=/opt/lib\n")
+        .stdout_has("LD_BIND_NOW=1\n");
+    assert!(!shown.stdout.contains("AUDIT") && !shown.stdout.contains("DYLD"), "{}", shown.shown());
 }
 
 #[test]

@@ -65,11 +65,7 @@ fn a_tool_that_may_take_longer_than_any_call_is_a_mistake() {
     for command in [&["config", "check"][..], &["run", "-m", "demo", "task"]] {
         let run =
             || Run::new().args(command.iter().copied()).env("OPENAI_API_KEY", "k").config("tools/slow.yaml", tool);
-        run()
-            .run()
-            .exits(3)
-            .stderr_has("slow.yaml:1:10")
-            .stderr_has("longer than 10m: raise limits.max_tool_timeout");
+        run().run().exits(3).stderr_has("slow.yaml:1:10").stderr_has("may exceed 10m");
         run().args(["--set", "limits.max_tool_timeout=2h"]).run().success();
     }
     let limits = "limits: { tool_timeout: 20m }\n";

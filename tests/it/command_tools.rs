@@ -28,7 +28,7 @@ fn called(files: &[(&str, &str)], args: &[&str], name: &str, arguments: &Value) 
     (run.run(), server.requests())
 }
 
-/// What the model read of that call.
+/// The result of that call, as the model read it.
 fn told(files: &[(&str, &str)], args: &[&str], name: &str, arguments: &Value) -> String {
     let (output, requests) = called(files, args, name, arguments);
     assert_eq!(requests.len(), 2, "{}", output.shown());
@@ -235,7 +235,7 @@ fn a_broken_definition_ends_with_3_and_its_place() {
         .stderr_has("tools/show.yaml:8:71: template: no parameter is called `secnd`")
         .stderr_has("did you mean `second`?");
     for (name, content, reason) in [
-        ("tools/grep.yaml", "description: Mine.\ncommand: [echo]\n", "`grep` is a built-in tool"),
+        ("tools/grep.yaml", "description: Mine.\ncommand: [echo]\n", "`grep` is the name of a built-in tool"),
         ("tools/grpe.yaml", "enabled: false\n", "did you mean `grep`?"),
         ("agents/default.yaml", "tools: [\"*\", \"shw_arguments\"]\n", "did you mean `show_arguments`?"),
     ] {
@@ -260,4 +260,27 @@ fn a_project_adds_commands_only_when_it_is_trusted_and_they_are_named_as_such() 
     terminal.wait_for("tools/show.yaml: a tool: may run commands");
     terminal.line("n");
     assert_eq!(terminal.exit_code(), 0);
+}
+
+#[test]
+fn a_list_that_is_cut_names_the_handle_that_reads_the_whole() {
+    let list = "name: numbers\ndescription: Lists numbers. Returns JSON.\npermission: read\noutput_format: json\n\
+        shell: true\ncommand: |\n  printf '['; for n in $(seq 1 4000); do printf '{\"number\": %d},\\n' $n; done; \
+        printf '{\"number\": 0}]'\n";
+    for format in ["concise", "raw", "detailed"] {
+        let server = Server::start([
+            Reply::call("numbers", &json!({})),
+            Reply::call("recall", &json!({"id": "r1", "offset": 3999, "limit": 3})),
+            Reply::text("done"),
+        ]);
+        let run = Run::task(&server, "task").args(["--approve", "all"]);
+        let run = run.config("tools/numbers.yaml", &format!("{list}format: {format}\nmax_tokens: 500\n"));
+        run.run().success();
+        let requests = server.requests();
+        let read = requests[1].last_result();
+        assert!(read.contains("of 4001 items; recall id=r1 reads the whole"), "{format}: {read}");
+        assert!(read.len() < 8000, "{format}: {} bytes", read.len());
+        let whole = requests[2].last_result();
+        assert!(whole.contains("{\"number\": 3999}"), "{format}: {whole}");
+    }
 }

@@ -246,7 +246,7 @@ fn a_prompt_that_cannot_be_rendered_is_a_mistake_told_before_any_event() {
         let output = Run::task(&server, "task").config("agents/default.yaml", prompt).arg(arg).run();
         let output = output
             .exits(3)
-            .stderr_has("agents/default.yaml: system_prompt:1:")
+            .stderr_has("agents/default.yaml:1: system_prompt:1:")
             .stderr_has("`env.NOT_SET`, `vars.team`");
         assert_eq!(output.stdout, "", "{}", output.shown());
     }
@@ -269,4 +269,50 @@ fn a_key_that_stands_twice_hides_no_other_mistake_of_its_file() {
     output
         .stderr_has("agent.yaml:3:1: the key `limits` stands twice")
         .stderr_has("agent.yaml:4:16: there is no agent");
+}
+
+#[test]
+fn one_round_tells_everything() {
+    let output = check(&[
+        ("agent.yaml", "limits: { max_parallel: 0, max_turns: many }\ndefault_agnt: x\n"),
+        (
+            "agents/other.yaml",
+            "model: nobody\napproval: perhaps\ntools: [red_file]\nskills: [no-such-skill]\n\
+             limits: { loop_threshold: 1, max_time: soon }\nsystem_prompt: \"{{ nothing_defines_this }}\"\n\
+             termination_summary_prompt: { ref: absent@v1.0 }\n",
+        ),
+        ("models/default.yaml", "temperature: hot\nretry: { attempts: 0 }\n"),
+        ("tools/ghost.yaml", "enabled: false\n"),
+    ])
+    .exits(3);
+    for part in [
+        "max_parallel",
+        "max_turns",
+        "default_agnt",
+        "there is no model `nobody`",
+        "perhaps",
+        "red_file",
+        "no-such-skill",
+        "loop_threshold",
+        "soon",
+        "nothing_defines_this",
+        "absent",
+        "temperature",
+        "attempts",
+        "ghost",
+    ] {
+        assert!(output.stderr.contains(part), "{part} is missing\n{}", output.shown());
+    }
+    assert!(!output.stderr.contains("at least tool_timeout"), "a mistake that nobody made\n{}", output.shown());
+}
+
+#[test]
+fn a_layer_that_is_too_large_is_told_at_the_value_that_made_it_so() {
+    let output = Run::new().args(["run", "-m", "demo", "--set", "context.budget=900", "hi"]).run().exits(3);
+    assert!(output.stderr.contains("--set context.budget: the layer `"), "{}", output.shown());
+    assert!(!output.stderr.contains("agents/default.yaml"), "{}", output.shown());
+    let share = "context: { layers: { context: 0.001 } }\n";
+    let output = Run::new().config("agent.yaml", share).args(["run", "-m", "demo", "hi"]).run().exits(3);
+    assert!(output.stderr.contains(".config/agent/agent.yaml:1:31: the layer `context`"), "{}", output.shown());
+    check(&[("agent.yaml", share)]).exits(3);
 }

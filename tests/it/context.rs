@@ -29,12 +29,18 @@ pub fn read(index: usize) -> Reply {
 }
 
 pub fn wants_summary(request: &Request) -> bool {
-    request.user().starts_with("The conversation is about to be shortened")
+    request.user().contains("The conversation is about to be shortened")
 }
 
 /// How many answers of the model stand in the request.
 fn replies(request: &Request) -> usize {
     request.messages().iter().filter(|message| message["role"] == "assistant").count()
+}
+
+/// Whether the text stands in the request as it was said. A summary before it is part of the same message.
+pub fn says(request: &Request, text: &str) -> bool {
+    let contents = request.messages().iter().filter_map(|message| message["content"].as_str());
+    contents.flat_map(|content| content.split("\n\n")).any(|said| said.trim() == text)
 }
 
 pub fn tokens(request: &Request) -> u64 {
@@ -88,7 +94,7 @@ fn a_long_turn_goes_on_with_its_old_results_in_short() {
         assert_eq!(request.messages()[1]["content"], TASK, "the task stands verbatim");
     }
     let done = compressions(&output);
-    assert!((2..=5).contains(&done.len()), "{done:?}");
+    assert_eq!(done.len(), 2, "{done:?}");
     assert_broken_only_by(&requests, done.len());
     for event in &done {
         assert_eq!(
@@ -101,7 +107,9 @@ fn a_long_turn_goes_on_with_its_old_results_in_short() {
     }
     let last = requests.last().expect("requests");
     let oldest = last.tool_results()[0].1;
-    assert!(oldest.starts_with("<result tool=\"read_file\" untrusted>\n[shortened; recall id=r1 reads the whole; read_file f0.txt: ok, "), "{oldest}");
+    let digest =
+        "<result tool=\"read_file\" untrusted>\n[shortened: ok, 61 lines; recall id=c2.1 reads the whole]\n";
+    assert!(oldest.starts_with(digest), "{oldest}");
     assert!(last.last_result().contains("marker-24") && last.last_result().len() > 2500, "the newest is whole");
     let log = only_log(&output);
     assert!((0..25).all(|index| log.contains(&format!("marker-{index}\\n"))), "the log keeps all");
@@ -111,7 +119,7 @@ fn a_long_turn_goes_on_with_its_old_results_in_short() {
 fn what_was_shortened_is_recalled_by_id_and_by_search() {
     let server = Server::answering(|_, index| match index {
         0..=15 => read(index),
-        16 => Reply::call("recall", &json!({"id": "r1", "limit": 2})),
+        16 => Reply::call("recall", &json!({"id": "c2.1", "limit": 2})),
         17 => Reply::call("recall", &json!({"query": "marker-1"})),
         _ => Reply::text("Fini."),
     });
@@ -139,9 +147,9 @@ pub fn talks_at_length(steps: usize, of_summary: impl Fn(usize) -> Reply + Send 
 
 #[test]
 fn a_request_that_the_server_finds_too_long_is_made_to_fit_and_sent_again() {
-    for (refusal, budget) in [
-        ("prompt is too long: 9000 tokens > 6000 maximum", 6000),
-        ("context_length_exceeded: too many tokens in the prompt", 0),
+    for refusal in [
+        "prompt is too long: 9000 tokens > 6000 maximum",
+        "context_length_exceeded: too many tokens in the prompt",
     ] {
         let server = Server::answering(move |request, index| match index {
             0..=8 => read(index),
@@ -158,28 +166,15 @@ fn a_request_that_the_server_finds_too_long_is_made_to_fit_and_sent_again() {
         let done = compressions(&output);
         assert_eq!((done.len(), &done[0]["reason"]), (1, &json!("overflow")));
         let learned = done[0]["budget"].as_u64().expect("a number");
-        assert!(if budget > 0 { learned == budget } else { learned < tokens(refused) }, "{learned}");
-        // What was learned holds for the session.
+        assert!(learned < tokens(refused) * 3 / 4 + 100, "{learned}");
+        // It holds for this process: the next one tries the declared budget again.
         let server = Server::always(Reply::text("Oui."));
         let again = Run::at(&output.place).args(["run", "--continue", "-o", "jsonl", "Again."]).server(&server);
-        let started = again.run().success();
-        assert!(server.only_request().raw.len() < refused.raw.len());
-        assert!(!started.stdout.contains("too long"));
+        let again = again.run().success();
+        assert!(server.only_request().prefix().0.starts_with(sent.prefix().0), "{refusal}");
+        assert_eq!(again.events().one("run.started")["context"]["budget"], BUDGET, "{refusal}");
+        assert!(compressions(&again).is_empty(), "{refusal}");
     }
-}
-
-#[test]
-fn what_cannot_be_made_to_fit_ends_with_9_and_says_what_fills_the_window() {
-    let server = Server::always(Reply::text("no"));
-    let task = "one two three four five six ".repeat(2200);
-    let output = run(&server, &task).args(["--set", "context.layers.input=1"]).run().exits(9).stdout_is("");
-    output
-        .stderr_has("cannot be made to fit")
-        .stderr_has("your last message 14")
-        .stderr_has("rules of the prompt");
-    let output = run(&server, &task).run().exits(9).stdout_is("");
-    output.reason_has("the layer `input` has 15").reason_has("context.layers.input gives it of a budget of 16000");
-    assert!(server.requests().is_empty(), "nothing is sent that cannot be taken");
 }
 
 #[test]
@@ -202,18 +197,33 @@ fn a_layer_over_its_limit_is_a_mistake_in_the_configuration() {
 }
 
 #[test]
-fn compressions_that_gain_nothing_end_the_run_instead_of_going_on_for_ever() {
-    let server = Server::answering(|_, index| match index {
-        // Each result alone is most of the budget, so that every step compresses.
-        0..=30 => Reply::call("run_command", &json!({"command": format!("printf 'run-{index}\\n'; seq 1 9000")})),
-        _ => Reply::text("unreachable"),
+fn whatever_fits_goes_on() {
+    // A file of 14,000 tokens beside the task, and reads of 2,000, in a window of 32,000.
+    let line = "    let line = reader.read_line(&mut buffer)?;\n";
+    let server = Server::answering(|_, index| if index < 20 { read(index) } else { Reply::text("Fini.") });
+    let files = (0..20).fold(Run::task(&server, TASK), |run, index| {
+        run.file(&format!("f{index}.txt"), format!("marker-{index}\n{}", line.repeat(150)))
     });
-    let output = run(&server, TASK)
-        .config("agent.yaml", &format!("context: {{ budget: {BUDGET}, tool_result_max_tokens: 11000 }}\n"))
-        .args(["--approve", "all"])
-        .run();
-    assert_eq!(output.code, 9, "{}", output.shown());
-    assert!(server.requests().len() < 10, "{} requests", server.requests().len());
+    files
+        .file("big.txt", line.repeat(1200))
+        .args(["-f", "big.txt"])
+        .config("models/default.yaml", "context_window: 32000\n")
+        .run()
+        .success()
+        .stdout_is("Fini.\n");
+    assert_eq!(server.requests().len(), 21);
+    // Reads of 22 kB in a window of 16,000.
+    let server = Server::answering(|_, index| if index < 8 { read(index) } else { Reply::text("Fini.") });
+    let files = (0..8).fold(Run::task(&server, TASK), |run, index| {
+        run.file(&format!("f{index}.txt"), format!("marker-{index}\n{}", line.repeat(470)))
+    });
+    files.config("models/default.yaml", "context_window: 16000\n").run().success().stdout_is("Fini.\n");
+    let requests = server.requests();
+    for request in requests.iter().filter(|request| !wants_summary(request)) {
+        assert_answered_once(request);
+        assert!(tokens(request) <= 16_000 - 4000, "{} tokens", tokens(request));
+        assert!(request.messages().len() < 3 || request.last_result().contains("marker-"), "{}", request.raw);
+    }
 }
 
 #[test]
@@ -248,8 +258,8 @@ fn interrupted_in_the_middle_of_a_compression_nothing_has_changed() {
 fn every_strategy_can_be_used_alone() {
     for (strategy, standing) in [
         ("summary", "## Goal"),
-        ("window", "earlier messages of this conversation are not shown"),
-        ("selective", "earlier messages"),
+        ("window", "earlier items of this conversation made room"),
+        ("selective", "earlier items of this conversation made room"),
     ] {
         let server = Server::answering(|request, index| match index {
             _ if wants_summary(request) => Reply::text(&summary("short")),
@@ -266,7 +276,7 @@ fn every_strategy_can_be_used_alone() {
         assert!(done[0]["tokens_after"].as_u64() <= Some(BUDGET * 6 / 10), "{done:?}");
         let last = server.requests().pop().expect("requests");
         assert!(last.raw.contains(standing), "{strategy}: {}", last.raw);
-        assert!(last.messages().iter().any(|message| message["content"] == TASK), "{strategy}");
+        assert!(says(&last, TASK), "{strategy}");
         assert_answered_once(&last);
     }
 }

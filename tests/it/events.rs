@@ -10,9 +10,9 @@ use crate::server::Server;
 #[test]
 fn the_format_of_events_is_pinned() {
     let server = Server::start([
-        Reply::text_and_calls("👀", &[("read_file", json!({"path": "a.txt"}).to_string())]),
+        Reply::text_and_calls("👀", &[("read_file", json!({"path": "a.txt"}).to_string())]).counted(1000),
         // In one piece, like the one character above: how many deltas there are is the network's doing.
-        Reply::text_in_pieces("It says hello.", 64),
+        Reply::text_in_pieces("It says hello.", 64).counted(1000),
     ]);
     let output = Run::task(&server, "What does a.txt say?")
         .file("a.txt", "hello\n")
@@ -40,13 +40,13 @@ fn the_format_of_events_is_pinned() {
     {"v":1,"type":"message","role":"user","content":"What does a.txt say?","seq":2,"time":"TIME","session_id":"ID","run_id":"ID"}
     {"v":1,"type":"request.started","step":1,"messages":2,"input_tokens":0,"prefix_tokens":0,"seq":3,"time":"TIME","session_id":"ID","run_id":"ID"}
     {"v":1,"type":"text.delta","text":"👀","seq":4,"time":"TIME","session_id":"ID","run_id":"ID"}
-    {"v":1,"type":"message","role":"assistant","content":"👀","tool_calls":[{"id":"call_0","name":"read_file","arguments":"{\"path\":\"a.txt\"}"}],"finish_reason":"tool_calls","usage":{"input_tokens":100,"cached_input_tokens":0,"output_tokens":20,"reasoning_tokens":0,"estimated":false},"cost_usd":0.003,"seq":5,"time":"TIME","session_id":"ID","run_id":"ID"}
+    {"v":1,"type":"message","role":"assistant","content":"👀","tool_calls":[{"id":"call_0","name":"read_file","arguments":"{\"path\":\"a.txt\"}"}],"finish_reason":"tool_calls","usage":{"input_tokens":1000,"cached_input_tokens":0,"output_tokens":20,"reasoning_tokens":0,"estimated":false},"cost_usd":0.012,"seq":5,"time":"TIME","session_id":"ID","run_id":"ID"}
     {"v":1,"type":"tool.started","call_id":"call_0","name":"read_file","arguments":{"path":"a.txt"},"subject":"a.txt","seq":6,"time":"TIME","session_id":"ID","run_id":"ID"}
     {"v":1,"type":"tool.finished","call_id":"call_0","name":"read_file","status":"ok","summary":"1 line","telemetry":{"execution_id":"ID","tool_name":"read_file","tool_version":"0.1.0","timestamp":"TIME","latency_ms":0,"duration_ms":0,"input_tokens":4,"output_tokens":14,"tokens_estimated":true,"output_bytes":53,"success":true,"retries":0},"truncated":false,"seq":7,"time":"TIME","session_id":"ID","run_id":"ID"}
     {"v":1,"type":"message","role":"tool","call_id":"call_0","name":"read_file","content":"<result tool=\"read_file\" untrusted>\n1\thello\n</result>","status":"ok","seq":8,"time":"TIME","session_id":"ID","run_id":"ID"}
     {"v":1,"type":"request.started","step":2,"messages":4,"input_tokens":0,"prefix_tokens":0,"seq":9,"time":"TIME","session_id":"ID","run_id":"ID"}
     {"v":1,"type":"text.delta","text":"It says hello.","seq":10,"time":"TIME","session_id":"ID","run_id":"ID"}
-    {"v":1,"type":"message","role":"assistant","content":"It says hello.","finish_reason":"stop","usage":{"input_tokens":100,"cached_input_tokens":0,"output_tokens":20,"reasoning_tokens":0,"estimated":false},"cost_usd":0.003,"seq":11,"time":"TIME","session_id":"ID","run_id":"ID"}
-    {"v":1,"type":"run.completed","status":"completed","exit_code":0,"reason":"done","result":"It says hello.","usage":{"input_tokens":200,"cached_input_tokens":0,"output_tokens":40,"reasoning_tokens":0,"estimated":false},"cost_usd":0.006,"turns":1,"steps":2,"tool_calls":1,"denied":0,"duration_ms":0,"seq":12,"time":"TIME","session_id":"ID","run_id":"ID"}
+    {"v":1,"type":"message","role":"assistant","content":"It says hello.","finish_reason":"stop","usage":{"input_tokens":1000,"cached_input_tokens":0,"output_tokens":20,"reasoning_tokens":0,"estimated":false},"cost_usd":0.012,"seq":11,"time":"TIME","session_id":"ID","run_id":"ID"}
+    {"v":1,"type":"run.completed","status":"completed","exit_code":0,"reason":"done","result":"It says hello.","usage":{"input_tokens":2000,"cached_input_tokens":0,"output_tokens":40,"reasoning_tokens":0,"estimated":false},"cost_usd":0.024,"turns":1,"steps":2,"tool_calls":1,"denied":0,"duration_ms":0,"seq":12,"time":"TIME","session_id":"ID","run_id":"ID"}
     "#));
 }

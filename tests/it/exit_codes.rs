@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::reply::{Act, Reply};
 use crate::run::Run;
-use crate::server::{Request, Server};
+use crate::server::{Request, Server, assert_answered_once};
 
 /// Calls `tool` until no tool may be called any more, then says `closing`.
 fn calls_until_stopped(name: &'static str, arguments: &Value, closing: &'static str) -> Server {
@@ -177,6 +177,17 @@ fn an_answer_that_does_not_match_is_corrected_with_the_schema_in_force() {
     assert_eq!(output.json(), json!({"answer": 42}));
     let correction = &server.requests()[1];
     assert!(correction.body["response_format"].is_object(), "the model's capabilities say that it knows schemas");
+}
+
+#[test]
+fn calls_of_a_correction_are_answered() {
+    let calls = Reply::text_and_calls("{", &[("list_dir", "{}".to_owned()), ("list_dir", "{}".to_owned())]);
+    let server = Server::start([Reply::text("It is 42."), calls, Reply::text("{\"answer\": 42}")]);
+    let output =
+        Run::task(&server, "task").args(["--schema", "schema.json"]).file("schema.json", SCHEMA).run().success();
+    assert_eq!(output.json(), json!({"answer": 42}));
+    assert_answered_once(&server.requests()[2]);
+    assert!(server.requests()[2].raw.contains("Not run: this reply had to be the answer alone."));
 }
 
 #[test]

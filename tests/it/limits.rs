@@ -6,8 +6,9 @@ use crate::reply::{Act, Reply};
 use crate::run::Run;
 use crate::server::{Request, Server, assert_append_only};
 
+/// Whether the model may not call tools any more: forbidden by the choice, or none are offered.
 fn stopped(request: &Request) -> bool {
-    request.body["tool_choice"] == "none"
+    request.body["tool_choice"] == "none" || request.body["tools"].is_null()
 }
 
 /// Reads ever other files, so that no loop is seen, until it may not call; then plays `closing`.
@@ -47,16 +48,21 @@ fn where_tools_are_not_supported_the_closing_request_has_none() {
 
 #[test]
 fn a_closing_answer_that_is_empty_or_calls_again_is_replaced_by_a_summary_made_in_code() {
-    for closing in [Reply::text(""), Reply::call("list_dir", &json!({})), Reply::error(400, "no tool_choice here")]
-    {
+    for closing in [Reply::text(""), Reply::call("list_dir", &json!({}))] {
         let server = reads_until_stopped(closing);
-        let output = Run::task(&server, "task").args(["--max-turns", "2"]).run();
-        assert!([5, 8].contains(&output.code), "{}", output.shown());
-        if output.code == 8 {
-            assert!(!output.stdout.trim().is_empty(), "no summary\n{}", output.shown());
-        }
-        assert!(server.requests().len() <= 4, "{} requests", server.requests().len());
+        let output = Run::task(&server, "task").args(["--max-turns", "2"]).run().exits(8);
+        assert!(!output.stdout.trim().is_empty(), "no summary\n{}", output.shown());
+        assert_eq!(server.requests().len(), 3, "the closing answer is asked for once");
     }
+}
+
+#[test]
+fn a_closing_request_that_is_refused_is_made_once_more_without_tools_and_then_ends_the_run() {
+    let server = reads_until_stopped(Reply::error(400, "no tool_choice here"));
+    Run::task(&server, "task").args(["--max-turns", "2"]).run().exits(5);
+    let requests = server.requests();
+    assert_eq!(requests.len(), 4, "two steps, and the closing answer twice");
+    assert!(requests[3].body["tools"].is_null(), "{}", requests[3].raw);
 }
 
 #[test]
@@ -136,4 +142,31 @@ fn the_same_call_with_other_results_is_honest_work() {
     });
     let output = Run::task(&server, "task").args(["--approve", "all"]).run().success().stdout_is("done\n");
     assert_eq!(output.place.read("n").lines().count(), 9);
+}
+
+#[test]
+fn a_loop_whose_results_are_cut_is_seen_too() {
+    for call in [json!({"command": "seq 100000"}), json!({"command": "cat long.txt"})] {
+        let server = Server::answering(move |request, _| {
+            if stopped(request) { Reply::text("Stuck.") } else { Reply::call("run_command", &call) }
+        });
+        let run =
+            Run::task(&server, "task").args(["--approve", "all"]).file("long.txt", "a line\n".repeat(20_000));
+        run.run().exits(12).stdout_is("Stuck.\n");
+        assert_eq!(server.requests().len(), 7, "six calls, and the closing answer");
+    }
+}
+
+#[test]
+fn a_test_that_goes_on_failing_between_edits_is_no_loop() {
+    let server = Server::answering(|_, index| match index {
+        0..14 if index % 2 == 0 => {
+            Reply::call("write_file", &json!({"path": "a.sh", "content": format!("exit 1 # {index}\n")}))
+        }
+        0..14 => Reply::call("run_command", &json!({"command": "sh a.sh"})),
+        _ => Reply::text("done"),
+    });
+    Run::task(&server, "task").args(["--approve", "all"]).run().success().stdout_is("done\n");
+    let hints = server.requests().last().map(|request| request.raw.matches("the same result").count());
+    assert_eq!(hints, Some(0));
 }

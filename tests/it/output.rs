@@ -1,4 +1,4 @@
-//! What a run left behind, and assertions that show all of it when they fail.
+//! The output of a run, and assertions that show all of it when they fail.
 
 use std::sync::Arc;
 

@@ -99,6 +99,23 @@ fn missing_variables_are_all_named_before_anything_is_sent() {
 }
 
 #[test]
+fn neither_the_head_nor_an_error_hides_a_missing_variable() {
+    let server = Server::start([]);
+    let output = Run::task(&server, "task")
+        .config(
+            "prompts/mine/v1.0.md",
+            "---\ndescription: Mine.\nrequired_vars: [vars.tone]\n---\n{{ vars.tone }} {{ vars.place + 1 }} {{ nobody }}\n\
+             {% for tool in tools %}{{ tool.colour }}{{ tool.size }}{% endfor %}\n",
+        )
+        .args(["--prompt", "mine@1.0"])
+        .run()
+        .exits(3);
+    for name in ["`vars.tone`", "`vars.place`", "`nobody`", "`tool.colour`", "`tool.size`"] {
+        assert!(output.stderr.contains(name), "{name} is missing\n{}", output.shown());
+    }
+}
+
+#[test]
 fn a_prompt_that_runs_for_ever_is_stopped() {
     let server = Server::start([]);
     Run::task(&server, "task")
@@ -138,7 +155,7 @@ fn a_prompt_that_forbids_what_a_tool_is_there_for_is_told_with_both_texts() {
     );
     assert!(line.contains("careful/v1.0.md:6 says \"- **Never** use `run_command`.\""), "{line}");
     assert!(line.contains("the tool `run_command` is on (\"Runs a shell command.\")"), "{line}");
-    // What is not part of the prompt as it was rendered forbids nothing, nor does a tool that is off contradict.
+    // Text that is not in the rendered prompt forbids nothing, and a tool that is off contradicts nothing.
     assert_eq!(warnings(prompt).len(), 1);
     let without = "tools: [\"*\", \"!run_command\", \"!write_file\"]\n";
     let off = |run| prompt(run).args(["--var", "careful=yes"]).config("agents/default.yaml", without);
@@ -156,4 +173,42 @@ fn a_contradiction_is_told_once_a_session() {
     let output = Run::task(&server, "task").config("agents/default.yaml", prompt).run().success();
     assert!(output.stderr.contains("run_command"), "{}", output.stderr);
     Run::at(&output.place).args(["run", "--continue", "on"]).server(&server).run().success().stderr_lacks("Never");
+}
+
+#[test]
+fn listing_the_environment_lists_what_a_prompt_may_see() {
+    let server = Server::start([Reply::text("done")]);
+    Run::task(&server, "task")
+        .env("PLAIN_WORD", "seen")
+        .env("MY_TOKEN", "hidden-1")
+        .env("SOME_KEY", "allowed-1")
+        .config("agent.yaml", "prompts: { allow_env: [SOME_KEY] }\n")
+        .config(
+            "agents/default.yaml",
+            "system_prompt: \"{% for name, value in env.items() %}<{{ name }}={{ value }}>{% endfor %} {{ env }}\"\n",
+        )
+        .run()
+        .success();
+    let request = server.only_request();
+    let system = request.system();
+    assert!(system.contains("<PLAIN_WORD=seen>") && system.contains("<SOME_KEY=allowed-1>"), "{system}");
+    assert!(!system.contains("hidden-1") && !system.contains("MY_TOKEN"), "{system}");
+    assert!(!system.contains("OPENAI_API_KEY") && system.contains("{}"), "{system}");
+}
+
+#[test]
+fn listing_the_environment_in_a_configuration_leaves_secrets_out() {
+    let server = Server::start([Reply::text("done")]);
+    Run::task(&server, "task")
+        .env("PLAIN_WORD", "seen")
+        .env("MY_TOKEN", "hidden-1")
+        .config(
+            "agents/default.yaml.j2",
+            "system_prompt: |\n  all:\n{% for name, value in env.items() %}  {{ name }}={{ value }}\n{% endfor %}\n",
+        )
+        .run()
+        .success();
+    let request = server.only_request();
+    let system = request.system();
+    assert!(system.contains("PLAIN_WORD=seen") && !system.contains("hidden-1"), "{system}");
 }

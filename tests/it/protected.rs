@@ -48,7 +48,7 @@ fn repositories_in_the_workspace_are_protected_as_its_own_is() {
         "echo evil >> libs/a/.git/config; echo evil > libs/a/.git/hooks/pre-commit; echo fine > libs/a/.git/index",
         "echo evil >> .git/modules/b/config; echo evil > .git/modules/b/hooks/post-checkout",
         "echo evil > .git/worktrees/w/config.worktree; echo ../../../elsewhere > .git/worktrees/w/commondir",
-        // What points to a repository decides as much as what is in it.
+        // A pointer to a repository is protected like the repository itself.
         "echo 'gitdir: ../elsewhere' > b/.git; mv libs/a/.git libs/a/x && mkdir libs/a/.git && echo evil > libs/a/.git/config",
         // A repository that goes is gone, with its pointer; one that comes is the command's own.
         "rm -rf libs/gone b && mkdir -p made/.git/hooks && echo mine > made/.git/config && echo x > made/.git/hooks/x",

@@ -1,8 +1,12 @@
-//! What is asked of a provider, and how its refusals are understood.
+//! Requests to a provider, and the interpretation of its refusals.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
 
 use serde_json::json;
 
-use crate::reply::Reply;
+use crate::output::Events;
+use crate::reply::{Act, Reply};
 use crate::run::Run;
 use crate::server::Server;
 
@@ -75,6 +79,83 @@ fn transient_statuses_are_retried() {
 fn a_wait_that_max_time_forbids_ends_in_the_words_of_the_provider() {
     let server = Server::always(Reply::error(429, "slow down").header("retry-after", "7200"));
     let output = Run::task(&server, "task").args(["--max-time", "1h"]).run();
-    output.exits(6).reason_has("slow down (to be tried again in 2h, which max_time forbids)");
+    output.exits(6).reason_has("slow down (a retry would wait 2h, longer than max_time allows)");
     assert_eq!(server.requests().len(), 1);
+}
+
+/// A change of every reply.
+type Change = fn(Reply) -> Reply;
+
+/// Reads `a.txt` in three steps and is done, every reply changed by `reply`. A connection that has served a request
+/// ends with `again` when it gets another one.
+fn three_reads(reply: Change, again: Act) -> Server {
+    let served = Mutex::new(BTreeSet::new());
+    Server::answering(move |request, _| {
+        let next = match request.tool_results().len() {
+            3 => Reply::text("done"),
+            read => Reply::call("read_file", &json!({"path": "a.txt", "offset": read + 1})),
+        };
+        let fresh = served.lock().expect("no answer panics").insert(request.connection);
+        if fresh { reply(next) } else { Reply::nothing(again.clone()) }
+    })
+}
+
+#[test]
+fn a_request_on_a_connection_that_was_closed_meanwhile_is_sent_again_at_once() {
+    let close = |reply: Reply| reply.closing();
+    let told = |reply: Reply| reply.header("connection", "close").closing();
+    let keep = |reply: Reply| reply;
+    let table: [(&str, Change, Act, usize); 4] = [
+        ("closed after each reply", close, Act::Cut, 4),
+        ("closed after each reply, as announced", told, Act::Cut, 4),
+        ("closed once the next request is there", keep, Act::Cut, 7),
+        ("reset once the next request is there", keep, Act::Reset, 7),
+    ];
+    for (name, reply, again, requests) in table {
+        let server = three_reads(reply, again);
+        let run = Run::task(&server, "task").file("a.txt", "1\n2\n3\n").args(["-o", "jsonl"]);
+        let output = run.run().success();
+        assert_eq!(output.events().of("retry").len(), 0, "{name}");
+        assert_eq!((server.requests().len(), server.connections()), (requests, 4), "{name}");
+    }
+}
+
+fn quick(server: &Server) -> Events {
+    let run = Run::task(server, "task").file("a.txt", "a").quick_retries().args(["-o", "jsonl"]);
+    run.run().success().events()
+}
+
+#[test]
+fn a_fresh_connection_that_fails_is_a_failed_attempt() {
+    for end in [Act::Cut, Act::Reset] {
+        let server = Server::answering(move |_, index| match index {
+            0 => Reply::nothing(end.clone()),
+            _ => Reply::text("done"),
+        });
+        let events = quick(&server);
+        assert_eq!((events.of("retry").len(), server.requests().len()), (1, 2));
+    }
+}
+
+#[test]
+fn a_request_is_sent_again_once_an_attempt() {
+    let server = Server::answering(|_, index| match index {
+        0 => Reply::call("read_file", &json!({"path": "a.txt"})),
+        // The connection that is kept, and the fresh one after it.
+        1 | 2 => Reply::nothing(Act::Cut),
+        _ => Reply::text("done"),
+    });
+    let events = quick(&server);
+    assert_eq!((events.of("retry").len(), server.requests().len(), server.connections()), (1, 4, 3));
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_not_asked_for_again_at_once() {
+    let server = Server::answering(|_, index| match index {
+        0 => Reply::call("read_file", &json!({"path": "a.txt"})),
+        1 => Reply::text("done").then(1, Act::Cut),
+        _ => Reply::text("done"),
+    });
+    let events = quick(&server);
+    assert_eq!((events.of("retry").len(), server.requests().len()), (1, 3));
 }

@@ -94,7 +94,7 @@ impl Terminal {
         assert!(wanted(&screen), "the screen never showed {what}. It shows:\n{screen}");
     }
 
-    /// What the screen shows now.
+    /// The current content of the screen.
     pub fn screen(&self) -> String {
         self.state.0.lock().expect("the watcher does not panic").parser.screen().contents()
     }

@@ -63,6 +63,27 @@ fn control_d_on_an_empty_line_leaves() {
 }
 
 #[test]
+fn control_c_on_an_empty_line_says_how_to_leave() {
+    let server = Server::start([Reply::text("Fine.")]);
+    let mut terminal = chat(&server);
+    terminal.keys("\x03");
+    terminal.wait_for("Ctrl-D or /exit leaves.");
+    terminal.line("one");
+    terminal.wait_for("Fine.");
+    assert_eq!(said(&server), ["one"]);
+}
+
+#[test]
+fn a_person_who_leaves_after_a_failed_turn_ends_with_0() {
+    let server = Server::start([Reply::error(400, "no such thing")]);
+    let mut terminal = chat(&server);
+    terminal.line("one");
+    terminal.wait_for("no such thing");
+    terminal.line("/exit");
+    assert_eq!(terminal.exit_code(), 0);
+}
+
+#[test]
 fn control_c_clears_a_half_typed_line_and_stops_an_answer_but_never_the_program() {
     let server = Server::start([Reply::text("Half of it, and more.").then(2, Act::Hang), Reply::text("Fine.")]);
     let mut terminal = chat(&server);

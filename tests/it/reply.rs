@@ -1,4 +1,4 @@
-//! What the scripted server answers: a list of things to do on the socket, made from what a model would say.
+//! The replies of the scripted server: a list of actions on the socket, made from the content of a reply.
 //!
 //! A reply is data. Faults are edits of that list: a cut, a gate, other framing. `chunk` and its neighbours are the
 //! protocol's own shapes, so that a test of a quirk shows only the quirk.
@@ -37,6 +37,8 @@ pub enum Act {
     Gate(Gate),
     /// Ends the connection in order, without ending the body.
     Cut,
+    /// Ends the body, then the connection, in order.
+    Close,
     /// Ends the connection with a reset.
     Reset,
     /// Says nothing more until the client goes.
@@ -90,8 +92,13 @@ pub enum UsageAt {
     Never,
 }
 
-/// Tokens that every reply reports.
-pub const USAGE: (u64, u64) = (100, 20);
+/// Tokens that a reply reports, input and output, unless it says otherwise. The server puts its own count of the
+/// request in the place of the input: a fourth of the bytes.
+pub const USAGE: (u64, u64) = (COUNTED, OUTPUT);
+
+/// Stands for the input until the request is known.
+const COUNTED: u64 = 4_000_000_000;
+const OUTPUT: u64 = 20;
 
 impl Reply {
     /// A streamed answer in words.
@@ -180,6 +187,17 @@ impl Reply {
         self
     }
 
+    /// Closes the connection once everything is sent.
+    pub fn closing(mut self) -> Self {
+        self.acts.push(Act::Close);
+        self
+    }
+
+    /// Ends the connection as soon as the request has come, with no byte of an answer.
+    pub fn nothing(end: Act) -> Self {
+        Self::raw("").then(0, end)
+    }
+
     /// Waits at `gate` after this many writes.
     pub fn gate(mut self, gate: &Gate, after: usize) -> Self {
         self.acts.insert(after, Act::Gate(gate.clone()));
@@ -193,9 +211,26 @@ impl Reply {
         self
     }
 
-    /// Every write holds at most this many bytes, wherever that falls.
-    pub fn split(mut self, bytes: usize) -> Self {
-        let whole: Vec<u8> = self
+    /// Reports this many tokens of input, where it does not yet report a number.
+    pub fn counted(mut self, input: u64) -> Self {
+        let numbers = [(COUNTED + OUTPUT, input + OUTPUT), (COUNTED, input)];
+        let numbers = numbers.map(|(from, to)| (from.to_string(), to.to_string()));
+        for act in &mut self.acts {
+            if let Act::Send(bytes) = act
+                && let Ok(text) = std::str::from_utf8(bytes)
+            {
+                *bytes =
+                    numbers.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to)).into_bytes();
+            }
+        }
+        self
+    }
+
+    /// Every write holds at most this many bytes, wherever that falls. A number may be cut as well, so the reply
+    /// reports a fixed one.
+    pub fn split(self, bytes: usize) -> Self {
+        let mut reply = self.counted(5000);
+        let whole: Vec<u8> = reply
             .acts
             .iter()
             .flat_map(|act| match act {
@@ -204,8 +239,8 @@ impl Reply {
             })
             .copied()
             .collect();
-        self.acts = whole.chunks(bytes).map(|piece| Act::Send(piece.to_vec())).collect();
-        self
+        reply.acts = whole.chunks(bytes).map(|piece| Act::Send(piece.to_vec())).collect();
+        reply
     }
 
     fn stream(acts: Vec<Act>) -> Self {
@@ -278,7 +313,7 @@ pub fn usage_last(tokens: (u64, u64)) -> Value {
     event
 }
 
-/// What a reply cost, as servers write it.
+/// The usage of a reply, as servers write it.
 pub fn usage((input, output): (u64, u64)) -> Value {
     json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output})
 }

@@ -4,11 +4,11 @@
 //! something that happens (a line, an end), never for time; [`GUARD`] only keeps a broken build from hanging.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::{Arc, Condvar, Mutex, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -17,13 +17,17 @@ use nix::unistd::Pid;
 use tempfile::TempDir;
 
 use crate::output::Output;
+use crate::pipe::{Pace, Stream};
 use crate::server::Server;
 
 /// How long anything may take before the test fails instead of hanging. Never part of an assertion.
-pub const GUARD: Duration = Duration::from_mins(1);
+pub const GUARD: Duration = Duration::from_mins(3);
 
-/// What `OPENAI_API_KEY` holds in every run: no output may ever show it.
+/// The value of `OPENAI_API_KEY` in every run: no output may ever show it.
 pub const KEY: &str = "sk-test-0123456789-never-shown";
+
+/// The program.
+const AGENT: &str = env!("CARGO_BIN_EXE_agent");
 
 /// A home and a workspace of its own.
 pub struct Place {
@@ -100,7 +104,7 @@ impl Place {
     }
 }
 
-/// What the program finds on stdin.
+/// The content of the program's stdin.
 enum Input {
     Nothing,
     Text(Vec<u8>),
@@ -111,9 +115,11 @@ enum Input {
 /// One run to be made.
 pub struct Run {
     place: Arc<Place>,
+    program: &'static str,
     args: Vec<String>,
     env: Vec<(String, String)>,
     input: Input,
+    pace: Pace,
 }
 
 impl Run {
@@ -125,6 +131,13 @@ impl Run {
     /// `agent run TASK …`, with the model on `server`.
     pub fn task(server: &Server, task: &str) -> Self {
         Self::new().args(["run", task]).server(server)
+    }
+
+    /// A script that `shell` runs; `agent` is on its `PATH`.
+    pub fn script(shell: &'static str, text: &str) -> Self {
+        let directory = Path::new(AGENT).parent().expect("the binary lies in a directory");
+        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", directory.display());
+        Self { program: shell, ..Self::new() }.args(["-c", text]).env("PATH", path)
     }
 
     /// A run in a place where others have been.
@@ -142,7 +155,8 @@ impl Run {
             ("TERM".to_owned(), "xterm-256color".to_owned()),
             ("USER".to_owned(), "tester".to_owned()),
         ];
-        Self { place: Arc::clone(place), args: Vec::new(), env, input: Input::Nothing }
+        let (place, args) = (Arc::clone(place), Vec::new());
+        Self { place, program: AGENT, args, env, input: Input::Nothing, pace: Pace::Eager }
     }
 
     pub fn arg(mut self, arg: impl Into<String>) -> Self {
@@ -194,13 +208,25 @@ impl Run {
         self
     }
 
+    /// Nobody reads stdout while the program runs: its pipe fills and stays full.
+    pub fn unread_stdout(mut self) -> Self {
+        self.pace = Pace::Late;
+        self
+    }
+
+    /// stdout is read more slowly than it is written.
+    pub fn slow_stdout(mut self) -> Self {
+        self.pace = Pace::Slow;
+        self
+    }
+
     pub fn place(&self) -> Arc<Place> {
         Arc::clone(&self.place)
     }
 
     /// Program, arguments, environment and directory, for a terminal to start.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_agent"));
+        let mut command = Command::new(self.program);
         command.args(&self.args).env_clear().current_dir(self.place.workspace());
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command
@@ -224,13 +250,13 @@ impl Run {
             _ => {}
         }
         Running {
-            stdout: Stream::of(child.stdout.take().expect("stdout is a pipe")),
-            stderr: Stream::of(child.stderr.take().expect("stderr is a pipe")),
+            stdout: Stream::of(child.stdout.take().expect("stdout is a pipe"), self.pace),
+            stderr: Stream::of(child.stderr.take().expect("stderr is a pipe"), Pace::Eager),
             pid: Pid::from_raw(i32::try_from(child.id()).expect("a process id")),
             _stdin: held,
             child,
             place: self.place,
-            line: format!("agent {}", self.args.join(" ")),
+            line: format!("{} {}", self.program, self.args.join(" ")),
         }
     }
 
@@ -291,6 +317,7 @@ impl Running {
             panic!("`{}` did not end\n--- stdout\n{stdout}\n--- stderr\n{stderr}", self.line);
         };
         let status = status.expect("a child that was started can be waited for");
+        self.stdout.read();
         Output {
             line: self.line,
             stdout: self.stdout.all(),
@@ -300,81 +327,6 @@ impl Running {
             place: self.place,
         }
     }
-}
-
-/// What a pipe has brought so far.
-struct Stream {
-    state: Arc<(Mutex<Seen>, Condvar)>,
-}
-
-#[derive(Default)]
-struct Seen {
-    bytes: Vec<u8>,
-    ended: bool,
-    /// Set by the test: stop reading and let the pipe go.
-    close: bool,
-}
-
-impl Stream {
-    fn of(mut pipe: impl Read + Send + 'static) -> Self {
-        let state = Arc::new((Mutex::new(Seen::default()), Condvar::new()));
-        let shared = Arc::clone(&state);
-        thread::spawn(move || {
-            let (seen, changed) = &*shared;
-            let mut buffer = vec![0; 64 * 1024];
-            loop {
-                let read = pipe.read(&mut buffer).unwrap_or(0);
-                let mut seen = seen.lock().expect("no reader panics");
-                seen.bytes.extend_from_slice(&buffer[..read]);
-                if read == 0 || seen.close {
-                    // The pipe goes before anyone can see that it went.
-                    drop(pipe);
-                    seen.ended = true;
-                    changed.notify_all();
-                    return;
-                }
-                changed.notify_all();
-            }
-        });
-        Self { state }
-    }
-
-    /// The next thing read is the last.
-    fn close(&self) {
-        self.state.0.lock().expect("no reader panics").close = true;
-    }
-
-    #[track_caller]
-    fn wait_for(&self, text: &str, other: &Self) {
-        let (seen, changed) = &*self.state;
-        let seen = seen.lock().expect("no reader panics");
-        let missing = |seen: &mut Seen| !contains(&seen.bytes, text.as_bytes()) && !seen.ended;
-        let (seen, _) = changed.wait_timeout_while(seen, GUARD, missing).expect("no reader panics");
-        assert!(
-            contains(&seen.bytes, text.as_bytes()),
-            "`{text}` never came\n--- this stream\n{}\n--- the other\n{}",
-            String::from_utf8_lossy(&seen.bytes),
-            other.so_far()
-        );
-    }
-
-    fn so_far(&self) -> String {
-        String::from_utf8_lossy(&self.state.0.lock().expect("no reader panics").bytes).into_owned()
-    }
-
-    /// Everything. A grandchild that keeps the pipe open is a failure of the program.
-    #[track_caller]
-    fn all(&self) -> String {
-        let (seen, changed) = &*self.state;
-        let seen = seen.lock().expect("no reader panics");
-        let (seen, guard) = changed.wait_timeout_while(seen, GUARD, |seen| !seen.ended).expect("no reader panics");
-        assert!(!guard.timed_out(), "the program ended, but something still holds its output open");
-        String::from_utf8_lossy(&seen.bytes).into_owned()
-    }
-}
-
-fn contains(bytes: &[u8], part: &[u8]) -> bool {
-    part.is_empty() || bytes.windows(part.len()).any(|window| window == part)
 }
 
 fn write(path: &Path, content: &[u8]) {

@@ -23,7 +23,7 @@ pub struct Server {
     shared: Arc<Shared>,
 }
 
-/// What is answered to a request, by its number.
+/// The reply to a request, by its number.
 type Answer = dyn Fn(&Request, usize) -> Reply + Send + Sync;
 
 struct Shared {
@@ -155,7 +155,7 @@ impl Request {
         self.tool_results().last().map(|(_, text)| *text).expect("the request holds a result of a tool")
     }
 
-    /// What stands between the tags of the last tool message.
+    /// The text between the tags of the last tool message.
     #[track_caller]
     pub fn last_output(&self) -> &str {
         between_tags(self.last_result())
@@ -246,7 +246,7 @@ fn serve(stream: TcpStream, connection: usize, shared: &Shared) {
             requests.push(request.clone());
             requests.len() - 1
         };
-        let reply = (shared.answer)(&request, index);
+        let reply = (shared.answer)(&request, index).counted(request.raw.len() as u64 / 4);
         if !matches!(play(&reply, &writing), Ok(true)) {
             return;
         }
@@ -312,6 +312,8 @@ fn play(reply: &Reply, mut socket: &TcpStream) -> std::io::Result<bool> {
             }
             Act::Send(bytes) => socket.write_all(bytes)?,
             Act::Gate(gate) => gate.pass(),
+            // Comes last: what ends the body stands below.
+            Act::Close => {}
             Act::Cut => return Ok(false),
             Act::Reset => {
                 // Closing with a zero linger sends RST in place of FIN.
@@ -329,7 +331,7 @@ fn play(reply: &Reply, mut socket: &TcpStream) -> std::io::Result<bool> {
     if reply.framing == Framing::Chunked {
         socket.write_all(b"0\r\n\r\n")?;
     }
-    Ok(reply.framing != Framing::Raw)
+    Ok(reply.framing != Framing::Raw && !matches!(reply.acts.last(), Some(Act::Close)))
 }
 
 fn head(reply: &Reply) -> String {
@@ -343,7 +345,7 @@ fn head(reply: &Reply) -> String {
     format!("HTTP/1.1 {} Scripted\r\n{headers}{delimited}\r\n\r\n", reply.status)
 }
 
-/// What a result says, without the tags that it stands between.
+/// The text of a result, without the tags around it.
 #[track_caller]
 pub fn between_tags(result: &str) -> &str {
     let inside = result.split_once(">\n").and_then(|(_, rest)| rest.strip_suffix("\n</result>"));

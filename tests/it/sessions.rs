@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::reply::Reply;
 use crate::run::Run;
-use crate::server::{Server, assert_answered_once};
+use crate::server::{Request, Server, assert_answered_once};
 
 #[test]
 fn continue_extends_the_last_conversation_byte_for_byte() {
@@ -49,6 +49,20 @@ fn a_session_is_found_by_its_id_and_listed_and_shown() {
         .fails()
         .stderr_has("no-such-session");
     Run::at(place).args(["session", "show", "no-such-session"]).run().fails().stderr_has("no-such-session");
+}
+
+#[test]
+fn options_that_a_continued_session_cannot_honour_are_told() {
+    let server = Server::always(Reply::text("ok"));
+    let deploy = "---\nname: deploy\ndescription: How to deploy.\n---\nPush it.\n";
+    let skill = |run: Run| run.config("skills/deploy/SKILL.md", deploy).args(["--skill", "deploy"]);
+    let first = skill(Run::task(&server, "release it")).run().success().stderr_lacks("no effect");
+    let again = skill(Run::at(&first.place).args(["run", "--continue", "again"]).server(&server)).run().success();
+    again.stderr_has("warning: --skill deploy has no effect: this session has loaded it already");
+    for kept in [&["--continue"][..], &["--session", "x"]] {
+        let run = Run::at(&first.place).args(["run", "task", "--ephemeral"]).args(kept.to_vec()).server(&server);
+        run.run().exits(2).stderr_has("--ephemeral");
+    }
 }
 
 #[test]
@@ -120,7 +134,7 @@ fn a_log_torn_between_a_call_and_its_answer_is_answered_on_the_way() {
     let log = first.place.session_logs().remove(0);
     let text = fs::read_to_string(&log).expect("a log is text");
     // Up to the message that made the call.
-    let kept: Vec<&str> = text.lines().take_while(|line| !line.contains("\"role\":\"tool\"")).collect();
+    let kept: Vec<&str> = text.lines().take_while(|line| !line.contains("\"type\":\"answer\"")).collect();
     assert!(kept.len() < text.lines().count(), "the answer of the tool is in the log: {text}");
     fs::write(&log, kept.join("\n") + "\n").expect("the log can be written");
     Run::at(&first.place).args(["run", "--continue", "go on"]).server(&server).run().success();
@@ -128,17 +142,25 @@ fn a_log_torn_between_a_call_and_its_answer_is_answered_on_the_way() {
 }
 
 #[test]
-fn the_system_prompt_is_rendered_once_a_session() {
+fn the_system_prompt_is_rendered_again_where_what_it_was_made_from_changed_and_only_there() {
     let server = Server::always(Reply::text("ok"));
     let first = Run::task(&server, "task").file("AGENTS.md", "Be brief.").run().success();
-    Run::at(&first.place)
-        .args(["run", "--continue", "more"])
-        .file("AGENTS.md", "Be verbose.")
-        .server(&server)
+    let go_on = || Run::at(&first.place).args(["run", "--continue", "more"]).server(&server);
+    go_on().run().success().stderr_lacks("rendered again");
+    let changed = go_on().file("AGENTS.md", "Be verbose.").run().success();
+    assert_eq!(
+        changed.stderr.matches("the system prompt was rendered again: project instructions changed").count(),
+        1
+    );
+    go_on()
+        .args(["--var", "x=1"])
         .run()
-        .success();
+        .success()
+        .stderr_has("the system prompt was rendered again: variables changed");
     let requests = server.requests();
     assert_eq!(requests[0].system(), requests[1].system());
+    assert!(requests[2].system().contains("Be verbose."), "{}", requests[2].system());
+    assert_eq!(requests[2].system(), requests[3].system(), "no variable is read");
 }
 
 #[test]
@@ -157,4 +179,24 @@ fn a_dry_run_of_a_session_shows_its_history_and_adds_nothing_to_it() {
     assert_eq!(server.requests().len(), 1, "nothing was sent");
     let shown = Run::at(&first.place).args(["session", "show", "2"]).run().success();
     assert!(!shown.stdout.contains("second task"), "{}", shown.stdout);
+}
+
+#[test]
+fn a_session_that_is_resumed_goes_on_from_the_size_that_its_server_counted() {
+    // A server that counts twice what any estimate would.
+    let counts = |request: &Request, reply: Reply| reply.counted(request.raw.len() as u64 / 2);
+    let server = Server::answering(move |request, index| match index {
+        0 => counts(request, Reply::call("read_file", &json!({"path": "a.txt"}))),
+        _ => counts(request, Reply::text("A.")),
+    });
+    let first =
+        Run::task(&server, "task").args(["-o", "jsonl"]).file("a.txt", "a line\n".repeat(300)).run().success();
+    let reported =
+        first.events().of("message").iter().filter_map(|m| m["usage"]["input_tokens"].as_u64()).next_back();
+    let reported = reported.expect("a reply");
+    let again = Run::at(&first.place).args(["run", "--continue", "hello", "-o", "jsonl"]).server(&server);
+    let started = again.run().success().events().of("request.started")[0].clone();
+    let estimated = started["input_tokens"].as_u64().expect("a number");
+    assert!((reported..reported + 100).contains(&estimated), "{estimated} after {reported}");
+    assert_eq!(started["prefix_tokens"], reported);
 }

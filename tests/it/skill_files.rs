@@ -9,7 +9,7 @@ use crate::run::{Place, Run};
 use crate::server::Server;
 use crate::skills::{load, skill, write};
 
-/// What `load_skill` gave, in a run with this `SKILL.md` of a skill `brew`.
+/// The result of `load_skill`, in a run with this `SKILL.md` of a skill `brew`.
 fn loaded(text: &str, configure: impl FnOnce(Run) -> Run) -> (i32, String) {
     let server = Server::start([load("brew"), Reply::text("done")]);
     let run = Run::task(&server, "task").config("skills/brew/SKILL.md", text);

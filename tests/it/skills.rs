@@ -164,6 +164,19 @@ fn the_system_prompt_shows_loaded_skills_where_that_is_wanted() {
 }
 
 #[test]
+fn loading_into_the_system_prompt_is_no_reason_to_warn_of_the_cache() {
+    let server = Server::start([load("brew"), Reply::text("done")]);
+    let output = Run::task(&server, "coffee?")
+        .args(["-o", "jsonl"])
+        .config("skills/brew/SKILL.md", &skill("brew", "Grind the beans."))
+        .config("agents/default.yaml", "skill_disclosure: system\n")
+        .run()
+        .success();
+    assert!(server.requests()[1].system().contains("Grind the beans."));
+    assert_eq!(output.events().of("warning").len(), 0, "{}", output.shown());
+}
+
+#[test]
 fn a_thousand_skills_fit_into_their_share_and_the_rest_can_be_found() {
     let find = "brewing espresso";
     let server = Server::start([load(find), load("skill-0999"), Reply::text("done")]);
@@ -212,10 +225,7 @@ fn a_hidden_skill_is_for_people() {
     let by_hand = ["run", "release it", "--skill", "deploy", "-o", "jsonl"];
     let output = Run::at(&first.place).args(by_hand).server(&server).run().success();
     let said = server.only_request().user().to_owned();
-    assert!(
-        said.starts_with("[skills loaded: deploy] release it\n\n<skill name=\"deploy\">\nPush the tag.\n"),
-        "{said}"
-    );
+    assert!(said.starts_with("release it\n\n<skill name=\"deploy\">\nPush the tag.\n"), "{said}");
     assert_eq!(output.events().one("skill.loaded")["name"], "deploy");
     let server = Server::start([Reply::text("ok")]);
     Run::at(&first.place)
@@ -254,8 +264,8 @@ fn a_person_loads_one_in_a_chat() {
     terminal.line("a loaf");
     terminal.wait_until("the second answer", |_| server.requests().len() == 2);
     let said: Vec<String> = server.requests().iter().map(|request| request.user().to_owned()).collect();
-    assert!(said[0].starts_with("[skills loaded: brew] a cup\n\n<skill name=\"brew\">\nGrind."), "{}", said[0]);
-    assert!(said[1].starts_with("[skills loaded: bake] a loaf\n\n<skill name=\"bake\">\nKnead."), "{}", said[1]);
+    assert!(said[0].starts_with("a cup\n\n<skill name=\"brew\">\nGrind."), "{}", said[0]);
+    assert!(said[1].starts_with("a loaf\n\n<skill name=\"bake\">\nKnead."), "{}", said[1]);
     terminal.line("/skills");
     terminal.wait_for("[✓]  brew ");
     terminal.wait_for("[○]  workspace-tour");
@@ -276,7 +286,7 @@ fn a_person_unloads_one_and_it_loads_again() {
         .config("skills/bake/SKILL.md", &skill("bake", "Knead."));
     let mut terminal = start(&run);
     terminal.line("/unload bake");
-    terminal.wait_for("error: bake is not loaded; /skills shows what is");
+    terminal.wait_for("error: bake is not loaded; /skills shows the loaded ones");
     terminal.line("/skill brew a cup");
     terminal.wait_for("First.");
     for name in ["bake", "brew"] {
@@ -290,7 +300,8 @@ fn a_person_unloads_one_and_it_loads_again() {
     let requests = server.requests();
     assert!(requests[1].raw.contains("Grind.") && requests[1].raw.contains("Knead."));
     assert!(!requests[2].raw.contains("Grind.") && !requests[2].raw.contains("Knead."), "{}", requests[2].raw);
-    assert_eq!(requests[2].messages()[1]["content"], "a cup");
+    let stub = "[The skill `brew` was unloaded; load_skill loads it again.]";
+    assert_eq!(requests[2].messages()[1]["content"], format!("a cup\n\n{stub}"));
     assert!(requests[2].last_result().contains("The skill `bake` was unloaded; load_skill loads it again."));
     assert_answered_once(&requests[2]);
     assert!(requests[4].last_result().contains("\nKnead.\n"), "{}", requests[4].last_result());

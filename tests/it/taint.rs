@@ -1,4 +1,4 @@
-//! What came in from outside the workspace makes what writes, or uses the network, ask again.
+//! Content from outside the workspace makes calls that write or use the network ask again.
 
 use std::sync::Arc;
 

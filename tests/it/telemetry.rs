@@ -1,4 +1,4 @@
-//! What calls cost: in events, in the log, in `agent stats`, at a collector, and never in a request.
+//! The cost of calls: in events, in the log, in `agent stats`, at a collector, and never in a request.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -20,12 +20,14 @@ fn conversation() -> Server {
             ("read_file", json!({"path": "a.txt"}).to_string()),
             ("read_file", json!({"path": "missing.txt"}).to_string()),
             ("no_such_tool", "{}".to_owned()),
-        ]),
+        ])
+        .counted(5000),
         Reply::call(
             "run_command",
             &json!({"command": "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 3"}),
-        ),
-        Reply::text("done"),
+        )
+        .counted(5100),
+        Reply::text("done").counted(5200),
     ])
 }
 
@@ -65,6 +67,20 @@ fn every_call_is_measured() {
     assert!(command["cpu_ms"].as_f64() > Some(0.0), "{command}");
     assert_eq!(command["metrics"], json!({"exit_code": 3.0}));
     assert!(read["cpu_ms"].is_null(), "only commands have processes");
+}
+
+#[test]
+fn the_memory_of_a_command_is_its_own_or_is_not_told() {
+    const BUFFER: u64 = 200 * 1024 * 1024;
+    let peak = |command: &str| {
+        let server =
+            Server::start([Reply::call("run_command", &json!({"command": command})), Reply::text("done")]);
+        let output = Run::task(&server, "task").args(["--approve", "all", "-o", "jsonl"]).run().success();
+        (telemetry(&output).remove(0)["peak_memory_bytes"].clone(), output.shown())
+    };
+    assert_eq!(peak("cat /dev/null").0, Value::Null, "less than this program itself holds");
+    let (large, shown) = peak(&format!("dd if=/dev/zero of=/dev/null bs={BUFFER} count=1"));
+    assert!((BUFFER..2 * BUFFER).contains(&large.as_u64().unwrap_or_default()), "{shown}");
 }
 
 #[test]
@@ -129,7 +145,7 @@ fn a_session_tells_what_it_cost() {
     let report = Run::at(place).args(["stats", "-o", "json"]).run().success().json();
     assert_eq!(report["gen_ai.request.model"], "scripted-model");
     assert_eq!(report["model"]["steps"], 3);
-    assert_eq!(report["model"]["gen_ai.usage.input_tokens"], 300);
+    assert_eq!(report["model"]["gen_ai.usage.input_tokens"], 15_300);
     assert_eq!(report["model"]["gen_ai.usage.output_tokens"], 60);
     let total = &report["total"];
     assert_eq!((&total["calls"], &total["errors"], &total["error_rate"]), (&json!(4), &json!(2), &json!(0.5)));

@@ -1,4 +1,4 @@
-//! What a person at a terminal does to a chat: keys and pastes that come early, questions, signals, narrow screens.
+//! A person at a terminal in a chat: early keys and pastes, questions, signals, narrow screens.
 
 use nix::sys::signal::Signal;
 use nix::sys::termios::LocalFlags;
@@ -142,7 +142,7 @@ fn a_signal_at_the_prompt_gives_the_terminal_back() {
 #[test]
 fn the_system_prompt_is_rendered_again_when_the_model_changes_and_only_then() {
     let server = Server::always(Reply::text("Noted."));
-    let prompt = "system_prompt: \"{{ agent.model }} answers in {{ session.run_id }}\"\n";
+    let prompt = "tools: [read_file]\nsystem_prompt: \"{{ agent.model }} answers in {{ session.run_id }}\"\n";
     let mut terminal = start(&Run::new().config("agents/default.yaml", prompt).server(&server));
     for (index, line) in ["one", "/model another-model", "two", "three"].into_iter().enumerate() {
         terminal.line(line);
@@ -176,6 +176,6 @@ fn tables_fit_a_narrow_terminal() {
     terminal.wait_for("budget");
     terminal.line("/exit");
     assert_eq!(terminal.exit_code(), 0);
-    // What is as wide as the screen was wrapped by it.
+    // The terminal itself wraps a line that fills the screen.
     assert!(terminal.screen().lines().all(|line| line.chars().count() < 40), "{}", terminal.screen());
 }

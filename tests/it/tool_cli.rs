@@ -53,6 +53,28 @@ fn a_call_prints_what_the_model_would_read() {
 }
 
 #[test]
+fn raw_data_is_byte_for_byte_what_was_read() {
+    for content in ["abc", "abc\n", "a\r\nb", "a\r\nb\r\n", "\n", "\n\n", "a\n\nb\r", "\u{feff}x\r\n", "日本"] {
+        let read = |arguments: Value| {
+            let arguments = arguments.to_string();
+            let run = tool(&["call", "read_file", &arguments, "--format", "raw", "--encoding", "json"]);
+            run.file("a.txt", content).run().success().json()["result"]["text"].clone()
+        };
+        assert_eq!(read(json!({"path": "a.txt"})), content);
+        let (first, rest) = content.split_once('\n').map_or((content, ""), |(first, rest)| (first, rest));
+        if !rest.is_empty() {
+            assert_eq!(read(json!({"path": "a.txt", "limit": 1})), format!("{first}\n"));
+            assert_eq!(read(json!({"path": "a.txt", "offset": 2})), rest);
+        }
+    }
+    for encoding in ["text", "json", "yaml", "xml", "compact"] {
+        let args = ["call", "list_dir", "{}", "--format", "raw", "--encoding", encoding];
+        let stdout = tool(&args).file("a.txt", "x").run().success().stdout;
+        assert!(stdout.ends_with('\n') && !stdout.ends_with("\n\n"), "{encoding}: {stdout:?}");
+    }
+}
+
+#[test]
 fn the_exit_code_says_how_it_ended() {
     tool(&["call", "read_file", "{\"path\": \"none.txt\"}"]).run().exits(1).stdout_has("none.txt");
     tool(&["call", "read_file", "{\"pth\": 1}"]).run().exits(1).stdout_has("path");

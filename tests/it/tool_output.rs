@@ -5,7 +5,7 @@ use std::fmt::Write;
 use agent::message::CallStatus;
 use agent::output::{Encoding, ResponseFormat, ToolOutput};
 use agent::present::{Occasion, Source, encode, view};
-use agent::tokens::{self, Encoding as Vocabulary};
+use agent::tokens::{self, Vocabulary};
 use serde_json::json;
 
 const FORMATS: [(ResponseFormat, &str, &str); 4] = [
@@ -27,7 +27,7 @@ const ENCODINGS: [(Encoding, &str, &str); 5] = [
     (Encoding::Compact, "compact", ""),
 ];
 
-/// What `grep` returns for a search with two hits.
+/// The result of a `grep` search with two hits.
 fn result() -> ToolOutput {
     ToolOutput {
         result: json!({

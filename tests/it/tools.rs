@@ -39,7 +39,7 @@ fn the_defaults_are_offered_sorted_and_within_their_budget() {
         assert!(!names.contains(&name), "{name} is only for agents that name it: {names:?}");
     }
     let text = format!("{}{}", request.system(), request.body["tools"]);
-    let tokens = agent::tokens::count(&text, agent::tokens::Encoding::O200k);
+    let tokens = agent::tokens::count(&text, agent::tokens::Vocabulary::O200k);
     // Where a person is present `ask_user` comes on top, with at most 100.
     assert!(tokens <= 1900, "system prompt and tools take {tokens} tokens of 1,900: say it shorter");
 }

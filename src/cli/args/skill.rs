@@ -10,7 +10,7 @@ use super::ReportFormat;
 pub enum SkillCommand {
     /// List the skills: where each comes from, what it is for
     List {
-        /// Only the names, one a line
+        /// Only the names, one a line, but for those that a shell could misread
         #[arg(long, conflicts_with = "output")]
         names: bool,
         /// The agent whose skills

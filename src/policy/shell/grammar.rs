@@ -1,6 +1,6 @@
 //! The door to the shell's grammar: from a line to its simple commands and redirections, wherever they stand.
 //!
-//! The grammar is that of `sh`, as that is what runs the line; whatever it takes for a word is read by `words`.
+//! The grammar is that of `sh`, which runs the line; `words` reads each word that it finds.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -13,7 +13,7 @@ use brush_parser::{Parser, ParserOptions};
 use super::words::{self, Word};
 use super::{Arg, Redirect, Script, Simple, read_at};
 
-/// How many things may be open at a time: the parser calls itself for each.
+/// The deepest nesting that is parsed: the parser recurses for each level.
 const MOST_OPEN: usize = 40;
 
 /// Words of the grammar itself, which are no words of a command.
@@ -21,7 +21,7 @@ const RESERVED: [&str; 14] =
     ["!", "{", "}", "case", "do", "done", "elif", "else", "esac", "fi", "for", "if", "in", "then"];
 const LOOPS: [&str; 2] = ["while", "until"];
 
-/// What the grammar makes of a line; `None` when it is none of its lines.
+/// Parses a line; `None` if the grammar does not accept it.
 pub(super) fn script(line: &str, depth: usize) -> Option<Script> {
     let split = words::split(line);
     if !may_be_parsed(line) {
@@ -29,7 +29,7 @@ pub(super) fn script(line: &str, depth: usize) -> Option<Script> {
     }
     let options =
         ParserOptions { enable_extended_globbing: false, posix_mode: true, sh_mode: true, ..Default::default() };
-    // A foreign parser and a line that somebody else made up: whatever happens, the answer is "not understood".
+    // A third-party parser on an untrusted line: if it panics, the answer is "not understood".
     let program = catch_unwind(AssertUnwindSafe(|| Parser::new(line.as_bytes(), &options).parse_program()));
     let program = program.ok()?.ok()?;
 
@@ -44,7 +44,8 @@ pub(super) fn script(line: &str, depth: usize) -> Option<Script> {
     Some(walk.script)
 }
 
-/// Whether the parser is asked at all: not where it would go deep, nor for descriptors that it cannot count.
+/// Whether the line may be parsed: not where the parser would recurse deeply, nor with descriptors that overflow
+/// it.
 fn may_be_parsed(line: &str) -> bool {
     const LONGEST_NUMBER: usize = 8;
     let opened = line.bytes().filter(|byte| b"({`".contains(byte)).count();
@@ -56,7 +57,44 @@ fn may_be_parsed(line: &str) -> bool {
         digits <= LONGEST_NUMBER
     });
     let has_descriptors = line.contains(['<', '>']);
-    opened + begun <= MOST_OPEN && (countable || !has_descriptors)
+    opened + begun <= MOST_OPEN && (countable || !has_descriptors) && !nests_here_document(line)
+}
+
+/// Whether a here-document may begin inside a substitution or a group that is open: the parser can take all memory on
+/// such a line.
+fn nests_here_document(line: &str) -> bool {
+    let (mut open, mut ticks) = (0_u32, false);
+    let mut before = 0;
+    for byte in from_first_group(line).bytes() {
+        match byte {
+            b'(' => open += 1,
+            b')' => open = open.saturating_sub(1),
+            b'`' => ticks = !ticks,
+            b'<' if before == b'<' && (open > 0 || ticks) => return true,
+            _ => {}
+        }
+        before = byte;
+    }
+    false
+}
+
+/// The line from its first substitution or group on. What is quoted or escaped before that opens none.
+fn from_first_group(line: &str) -> &str {
+    let bytes = line.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 1,
+            b'\'' => match bytes[at + 1..].iter().position(|byte| *byte == b'\'') {
+                Some(length) => at += length + 1,
+                None => return &line[at..],
+            },
+            b'"' | b'(' | b'`' => return &line[at..],
+            _ => {}
+        }
+        at += 1;
+    }
+    ""
 }
 
 /// Whether both readings found the same words in the same order.
@@ -70,7 +108,7 @@ fn agree(split: &[&str], words: &[String]) -> bool {
     expected.next().is_none()
 }
 
-/// `cd DIR && a && b | c`: whatever runs after `cd` runs there, or not at all.
+/// `cd DIR && a && b | c`: every command after `cd` runs in that directory, or not at all.
 fn enters_first(program: &ast::Program) -> bool {
     let [list] = program.complete_commands.as_slice() else { return false };
     let [item] = list.0.as_slice() else { return false };
@@ -200,7 +238,7 @@ impl Walk {
         self.expand(words::word(&word.value))
     }
 
-    /// What substitutions run is run like the rest.
+    /// Takes in the commands of substitutions, which run like the rest.
     fn expand(&mut self, word: Word) -> Arg {
         if word.is_doubtful {
             self.doubt("it has an expansion that does more than look something up");

@@ -1,9 +1,9 @@
-//! What a command line would run, as far as that can be told without running it.
+//! Parses a command line: the commands it would run, as far as that is known without running it.
 //!
-//! Two readings must agree. The grammar (`grammar`) gives the structure; a reader of our own (`words`) cuts the line
-//! into words, and says what each word is to a program. Where they differ, where a word is not what it seems, or where
-//! a construct means different things to different shells, the line is marked as not resolved: then it is asked about,
-//! but what was found in it is still held against the rules that deny.
+//! Two parsers must agree. The grammar (`grammar`) gives the structure; our own parser (`words`) splits the line
+//! into words, and determines what each word is to a program. Where they differ, where a word is not what it
+//! seems, or where shells disagree on a construct, the line is marked as unresolved: then it is asked about, but
+//! the rules that deny still apply to everything found in it.
 
 mod grammar;
 mod words;
@@ -11,15 +11,15 @@ mod wrappers;
 
 pub(super) use words::is_plain;
 
-/// The longest line that is read, in bytes.
+/// The longest line that is parsed, in bytes.
 const LONGEST: usize = 16 * 1024;
-/// How deep lines may hold lines (`sh -c "sh -c …"`).
+/// The deepest nesting of lines in lines (`sh -c "sh -c …"`).
 const DEEPEST: usize = 5;
 
-/// What a command line would run.
+/// The commands of a command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Script {
-    /// Every simple command, whatever it stands in; those of a substitution before the command that it is a word of.
+    /// Every simple command, at any depth; those of a substitution come before the command that uses it.
     pub(super) commands: Vec<Simple>,
     /// The files that are opened by redirections.
     pub(super) files: Vec<Redirect>,
@@ -27,7 +27,7 @@ pub struct Script {
     pub(super) is_list: bool,
     /// The line is `cd DIR && …`, with nothing but `&&` from there on.
     pub(super) enters_first: bool,
-    /// Why it is not known what runs.
+    /// Why it is unknown what runs.
     pub(super) unresolved: Option<&'static str>,
 }
 
@@ -37,21 +37,22 @@ pub(super) struct Simple {
     pub argv: Vec<Arg>,
     /// Variables are set for it, or by it.
     pub assigns: bool,
-    /// What it runs in turn (`timeout 5 ls`, `sh -c ls`).
+    /// The command that it runs in turn (`timeout 5 ls`, `sh -c ls`).
     pub inside: Option<Box<Inside>>,
 }
 
-/// What a program runs that is there to run others.
+/// The command inside a wrapper.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Inside {
     pub script: Script,
-    /// Where in the words of the outer command its own begin; beyond them where they are not words but a line.
+    /// The position of the inner command among the words of the outer one; beyond them where it is a line, not
+    /// words.
     pub at: usize,
-    /// The outer command adds nothing of its own: whoever may run the inner one may run this.
+    /// The outer command adds no effects: permission for the inner one suffices.
     pub is_transparent: bool,
 }
 
-/// One word, as the program gets it.
+/// One word, as the program receives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Arg {
     Literal(String),
@@ -81,14 +82,14 @@ impl Simple {
         Self { argv, assigns: false, inside }
     }
 
-    /// What runs, where that is known.
+    /// The program that runs, if it is known.
     pub fn program(&self) -> Option<&str> {
         self.argv.first().and_then(Arg::text)
     }
 }
 
 impl Script {
-    /// This command and those that it runs in turn, at any depth.
+    /// This command and all commands nested in it, at any depth.
     pub(super) fn all(&self) -> Vec<&Simple> {
         let mut all = Vec::new();
         for command in &self.commands {
@@ -100,7 +101,7 @@ impl Script {
         all
     }
 
-    /// Why it is not known what runs, at any depth.
+    /// Why it is unknown what runs, at any depth.
     #[must_use]
     pub fn doubt(&self) -> Option<&'static str> {
         let inside = |command: &Simple| command.inside.as_ref().and_then(|inside| inside.script.doubt());
@@ -113,13 +114,13 @@ impl Script {
         self.files.iter().chain(inside.flat_map(|inside| &inside.script.files)).collect()
     }
 
-    /// Something of which nothing is known.
+    /// A script of which nothing is known.
     fn opaque(why: &'static str) -> Self {
         Self { unresolved: Some(why), ..Self::default() }
     }
 }
 
-/// Reads a command line. Whatever it is, this neither fails nor takes long.
+/// Parses a command line. It never fails, and never takes long.
 #[must_use]
 pub fn read(line: &str) -> Script {
     read_at(line, 0)
@@ -270,6 +271,13 @@ mod tests {
             for times in [1, 10, 100, 1000, 4000] {
                 let _ = read(&open.repeat(times));
             }
+        }
+    }
+
+    #[test]
+    fn a_here_document_in_an_open_substitution_is_not_understood() {
+        for line in ["indone$(\ndone<< (done$(env ", "echo `cat <<x", "(cat <<x\n$("] {
+            assert!(read(line).doubt().is_some(), "{line:?}");
         }
     }
 

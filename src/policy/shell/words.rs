@@ -1,7 +1,7 @@
-//! The words of a line: where they end, and what each is once the shell is done with it.
+//! The words of a line: where they end, and their value after the shell's expansion.
 //!
-//! Only what every shell reads alike is taken at its word. A word that the shell would expand is unknown; one whose
-//! expansion could run or change something is a doubt about the whole line.
+//! Only constructs that every shell reads alike are taken literally. A word that the shell would expand is
+//! unknown; one whose expansion could run or change something makes the whole line doubtful.
 
 use super::Arg;
 
@@ -10,11 +10,11 @@ pub(super) struct Word {
     pub arg: Arg,
     /// The command lines of its substitutions.
     pub substitutions: Vec<String>,
-    /// Its expansion is more than looking something up, or is not understood.
+    /// Its expansion does more than a lookup, or is not understood.
     pub is_doubtful: bool,
 }
 
-/// Characters that mean nothing to any shell outside quotes. (`=` does at the beginning of a command.)
+/// Characters without a meaning to any shell outside quotes. (`=` has one at the beginning of a command.)
 pub(in super::super) fn is_plain(c: char) -> bool {
     // Some shells take these bytes for blanks wherever they stand.
     const TAKEN_FOR_BLANKS: [u8; 2] = [0x85, 0xa0];
@@ -22,9 +22,9 @@ pub(in super::super) fn is_plain(c: char) -> bool {
     letter || "-_./,:=+@%".contains(c)
 }
 
-/// What a word becomes.
+/// A word after expansion.
 pub(super) fn word(raw: &str) -> Word {
-    // What `find` and `xargs` put something in the place of.
+    // The text that `find` and `xargs` replace.
     const PLACEHOLDER: &str = "{}";
     if raw == PLACEHOLDER {
         return Word { arg: Arg::Literal(raw.to_owned()), substitutions: Vec::new(), is_doubtful: false };
@@ -34,7 +34,7 @@ pub(super) fn word(raw: &str) -> Word {
     reader.end()
 }
 
-/// What the body of a here-document becomes, where its delimiter is not quoted.
+/// The body of a here-document whose delimiter is not quoted, after expansion.
 pub(super) fn body(text: &str) -> Word {
     let mut reader = Reader::new(text);
     reader.read_body();
@@ -100,7 +100,7 @@ impl<'t> Reader<'t> {
                     // Not expanded wherever it stands, but that depends on the shell.
                     self.is_known = false;
                 }
-                // `#` begins a comment only where a word begins, and those are not words.
+                // `#` begins a comment only at the beginning of a word, and comments are not words.
                 '#' => self.text.push(c),
                 c if is_plain(c) => self.text.push(c),
                 _ => return self.give_up(),
@@ -125,7 +125,7 @@ impl<'t> Reader<'t> {
         self.give_up();
     }
 
-    /// What follows a `$`.
+    /// Reads what follows a `$`.
     fn dollar(&mut self) {
         self.is_known = false;
         let name_end =
@@ -148,7 +148,7 @@ impl<'t> Reader<'t> {
             }
             Some(c) if c.is_ascii_alphabetic() || c == '_' => self.rest = &self.rest[name_end(self.rest)..],
             Some(c) if c.is_ascii_digit() || "@*#?-$!".contains(c) => self.rest = &self.rest[1..],
-            // `$'…'`, `$"…"`, `$[…]` and a lone `$`: each shell reads them in its own way.
+            // `$'…'`, `$"…"`, `$[…]` and a lone `$`: shells read them differently.
             _ => self.give_up(),
         }
     }
@@ -164,7 +164,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The rest is not read as the shell would read it; but substitutions are still looked for.
+    /// The rest is not parsed as the shell would; but substitutions are still collected.
     fn give_up(&mut self) {
         (self.is_known, self.is_doubtful) = (false, true);
         let mut rest = std::mem::take(&mut self.rest);
@@ -183,7 +183,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Where the `)` stands that closes what was opened before `text`; quotes are minded.
+/// The position of the `)` that closes a parenthesis opened before `text`; respects quotes.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     let mut chars = text.char_indices();
@@ -217,8 +217,8 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// The words of a line as they are written, operators and the bodies of here-documents left out; `None` where it has
-/// something that shells do not read alike: comments, joined lines.
+/// The words of a line as written, without operators and the bodies of here-documents; `None` where shells
+/// disagree: comments, joined lines.
 pub(super) fn split(line: &str) -> Option<Vec<&str>> {
     let mut split = Split { line, chars: line.char_indices(), words: Vec::new(), documents: Vec::new() };
     let mut start = None;

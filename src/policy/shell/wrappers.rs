@@ -1,5 +1,5 @@
-//! Programs that run other programs: where in their words the other one begins, and whether they add anything of
-//! their own. A flag that is not in the table leaves that open, and open means doubt.
+//! Programs that run other programs: where in their words the inner command begins, and whether they add effects
+//! of their own. A flag that is not in the table leaves that open, which counts as doubt.
 
 use super::{Arg, DEEPEST, Inside, Script, Simple, read_at};
 
@@ -14,7 +14,7 @@ struct Wrapper {
     long: &'static str,
     /// Words between the flags and the program.
     operands: usize,
-    /// It changes neither who runs the program nor what the program is.
+    /// It changes neither the user who runs the program nor the program itself.
     is_transparent: bool,
 }
 
@@ -60,7 +60,7 @@ const WRAPPERS: &[Wrapper] = &[
 ];
 
 const SHELLS: [&str; 8] = ["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish"];
-/// They run others in ways of their own.
+/// They run others in their own ways.
 const OPAQUE: [&str; 18] = [
     "parallel",
     "watch",
@@ -82,7 +82,7 @@ const OPAQUE: [&str; 18] = [
     "coproc",
 ];
 
-/// What a command runs in turn, if it is there to run something.
+/// The command that a wrapper runs, if `argv` is a wrapper's.
 pub(super) fn inside(argv: &[Arg], depth: usize) -> Option<Inside> {
     let path = argv.first()?.text()?;
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -100,7 +100,7 @@ pub(super) fn inside(argv: &[Arg], depth: usize) -> Option<Inside> {
     } else {
         WRAPPERS.iter().find(|wrapper| wrapper.name == name).and_then(|wrapper| wrapper.inside(argv, depth))
     }?;
-    // A program that only shares the name could be anything.
+    // A program elsewhere with the same name could be anything.
     inside.is_transparent &= path == name;
     Some(inside)
 }
@@ -109,7 +109,7 @@ fn opaque(why: &'static str) -> Inside {
     Inside { script: Script::opaque(why), at: usize::MAX, is_transparent: false }
 }
 
-/// The command that these words are.
+/// The command that consists of these words.
 fn command(argv: Vec<Arg>, depth: usize) -> Script {
     let unresolved = (argv.first() == Some(&Arg::Unknown))
         .then_some("what stands where a program is named is only known when it runs");
@@ -194,14 +194,14 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
-/// What another word takes the place of is not known.
+/// Makes an argument unknown if the wrapper replaces `mark` in it.
 fn forget(arg: &mut Arg, mark: &str) {
     if arg.text().is_some_and(|text| text.contains(mark)) {
         *arg = Arg::Unknown;
     }
 }
 
-/// `sh -c LINE`; `sh FILE` is a program like others; without either it runs what it is sent.
+/// `sh -c LINE`; `sh FILE` is a program like others; without either the shell runs its input.
 fn shell(argv: &[Arg], depth: usize) -> Option<Inside> {
     const INPUT: &str = "a shell runs what it reads";
     let mut takes_line = false;
@@ -233,7 +233,7 @@ fn eval(argv: &[Arg], depth: usize) -> Inside {
     }
 }
 
-/// What `find -exec` runs.
+/// The commands of `find -exec`.
 fn find(argv: &[Arg], depth: usize) -> Option<Inside> {
     const RUN: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
     let mut script = Script::default();

@@ -1,13 +1,13 @@
-//! System calls that no command needs and that would lead around the rules for files: a seccomp filter.
+//! System calls that no command needs and that would circumvent the rules for files: a seccomp filter.
 //!
-//! A list of what is refused, not of what is allowed: commands are compilers, interpreters and package managers, and a
-//! new call of theirs must not break them. What is refused fails as if by permission; io_uring and `clone3` as if the
-//! kernel did not know them, because programs then take the older way, which can be judged.
+//! It lists the refused calls, not the allowed ones: commands are compilers, interpreters and package managers,
+//! and a new call of theirs must not break them. A refused call fails with a permission error; `io_uring` and
+//! `clone3` fail as unknown calls, because programs then fall back to the older way, which can be judged.
 //!
-//! The list is short because the kernel walks all of it for each known call whenever a filter is laid, which is for
-//! each command. Mounting, other roots, modules, the clock and their like are not in it: they need capabilities,
-//! which `powers` takes away, and the way to new ones, a user namespace, is closed here. Memory and descriptors of
-//! processes outside are guarded by Landlock.
+//! The list is short because the kernel runs all of it for each known call whenever a filter is installed, which
+//! is for each command. Mounting, other roots, modules, the clock and the like are not in it: they need
+//! capabilities, which `powers` drops, and the way to regain them, a user namespace, is closed here. Landlock
+//! guards the memory and descriptors of processes outside.
 
 use std::collections::BTreeMap;
 
@@ -31,14 +31,14 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_userfaultfd,
 ];
 
-/// Unknown, so that programs do without.
+/// Reported as unknown, so that programs do without.
 const UNKNOWN: [libc::c_long; 4] =
     [libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_clone3];
 
-/// Some x86-64 kernels know every call by a second number as well, from here on (the x32 interface).
+/// Some x86-64 kernels also accept every call by a second number, from here on (the x32 interface).
 const SECOND_NUMBERS: u32 = 0x4000_0000;
 
-/// Requests that type into a terminal as if somebody sat there (`TIOCSTI`, `TIOCLINUX`).
+/// Requests that insert input into a terminal as if typed (`TIOCSTI`, `TIOCLINUX`).
 const TYPING: [u64; 2] = [0x5412, 0x541C];
 
 /// Limits that stay as they are: the size of files, memory, processes.
@@ -49,7 +49,7 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 /// The filter. `guard_truncation` where Landlock is too old to do it.
 ///
 /// # Errors
-/// When this processor is not known.
+/// When this processor is not supported.
 pub(super) fn filter(network: bool, guard_truncation: bool) -> Result<BpfProgram, String> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)
         .map_err(|_| format!("no filter for system calls is known on {}", std::env::consts::ARCH))?;
@@ -58,7 +58,7 @@ pub(super) fn filter(network: bool, guard_truncation: bool) -> Result<BpfProgram
         .and_then(|rules| SeccompFilter::new(rules, SeccompAction::Allow, refusal, arch)?.try_into());
     let filter: BpfProgram =
         filter.map_err(|error| format!("the filter for system calls cannot be made: {error}"))?;
-    // Its flags lie in memory, where no filter can look.
+    // Its flags are in memory, which a filter cannot read.
     let hidden = guard_truncation.then_some(libc::SYS_openat2);
     let mut whole = unknown(UNKNOWN.into_iter().chain(hidden));
     whole.extend(filter);
@@ -94,8 +94,8 @@ fn rule(argument: u8, op: seccompiler::SeccompCmpOp, value: u64) -> Result<Secco
     SeccompRule::new(vec![SeccompCondition::new(argument, Dword, op, value)?])
 }
 
-/// Everything but the internet and the kernel's list of routes, which programs read to find their own addresses. Unix
-/// sockets are among the refused: whoever listens there (a container engine, an agent for keys) acts outside.
+/// Everything but the internet and the kernel's list of routes, which programs read to find their own addresses.
+/// Unix sockets are refused too: their servers (a container engine, a key agent) act outside.
 fn other_sockets() -> Result<Vec<SeccompRule>, BackendError> {
     let family = |op, family: i32| SeccompCondition::new(0, Dword, op, u64::from(family.unsigned_abs()));
     let routes = u64::from(libc::NETLINK_ROUTE.unsigned_abs());
@@ -107,13 +107,13 @@ fn other_sockets() -> Result<Vec<SeccompRule>, BackendError> {
     ])
 }
 
-/// Opened for reading only, and cut off all the same. `flags` is the position of that argument.
+/// Opens that truncate although for reading only. `flags` is the position of that argument.
 fn truncating(flags: u8) -> Result<SeccompRule, BackendError> {
     let mask = u64::from((libc::O_TRUNC | libc::O_ACCMODE).unsigned_abs());
     rule(flags, MaskedEq(mask), u64::from((libc::O_TRUNC | libc::O_RDONLY).unsigned_abs()))
 }
 
-/// What stands before the filter proper, which has one answer only: these calls, and all second numbers, do not exist.
+/// A filter before the main one with a single answer: these calls, and all second numbers, do not exist.
 fn unknown(calls: impl Iterator<Item = libc::c_long>) -> BpfProgram {
     const LOAD_CALL: u16 = 0x20;
     const JUMP_IF_EQUAL: u16 = 0x15;

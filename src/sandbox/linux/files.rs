@@ -1,13 +1,13 @@
 //! Files, and processes outside: the Landlock ruleset.
 //!
-//! Landlock grants trees and cannot take a branch out again. So a tree that holds something hidden is not granted:
-//! its entries are, one by one, except the hidden ones. Links are never granted, as what they lead to stands
-//! somewhere in the tree itself. What is created later beside a hidden thing is not granted until the walls are
-//! built anew, which they are when [`Ground`] says that a listed directory has changed.
+//! Landlock grants trees and cannot exclude a branch. So a tree that holds something hidden is not granted as a
+//! whole; its entries are granted one by one, except the hidden ones. Links are never granted, as their targets
+//! are in the tree themselves. An entry created later beside a hidden one is not granted until the walls are
+//! rebuilt, which happens when [`Ground`] reports that a listed directory has changed.
 //!
-//! Listing is granted for everything: otherwise `ls /` and `ls ~` would fail, as both hold something hidden. So the
-//! names of hidden files can be seen; they cannot be opened. Landlock knows no rule for attributes either: modes,
-//! owners and times of files outside can be changed as far as the user may.
+//! Listing is granted for everything: otherwise `ls /` and `ls ~` would fail, as both hold something hidden. So
+//! the names of hidden files are visible, but the files cannot be opened. Landlock has no rule for attributes
+//! either: modes, owners and times of files outside can be changed as far as the user may.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -20,10 +20,10 @@ use landlock::{
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 
-use crate::sandbox::{Plan, credentials};
+use crate::sandbox::{Boundary, credentials};
 
 const READ: BitFlags<AccessFs> = make_bitflags!(AccessFs::{Execute | ReadFile | ReadDir});
-/// Everything that makes or changes files and directories, but no devices and no sockets.
+/// Creating and changing files and directories, but no devices and no sockets.
 const WRITE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{
     Execute | ReadFile | ReadDir | WriteFile | Truncate | Refer
     | RemoveDir | RemoveFile | MakeDir | MakeReg | MakeFifo | MakeSym
@@ -32,18 +32,18 @@ const OF_FILES: BitFlags<AccessFs> =
     make_bitflags!(AccessFs::{Execute | ReadFile | WriteFile | Truncate | IoctlDev});
 const DEVICE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | WriteFile | Truncate | IoctlDev});
 
-/// The devices that are no way out. Terminals are: keys can be read and faked there, and a question overwritten.
+/// The devices that offer no escape. Terminals do: keys can be read and faked there, and a question overwritten.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 /// Never granted as a tree: every disk is in it.
 const DEVICE_TREE: &str = "/dev";
 /// Never written, whatever the workspace is: files there are switches of the kernel.
 const KERNEL_TREES: [&str; 2] = ["/proc", "/sys"];
 
-/// The ruleset, and what it rests on.
+/// The ruleset, and the directories that it depends on.
 ///
 /// # Errors
-/// What the kernel lacks.
-pub(super) fn build(plan: &Plan, temp: &Path) -> Result<(RulesetCreated, Ground), String> {
+/// The feature that the kernel lacks.
+pub(super) fn build(plan: &Boundary, temp: &Path) -> Result<(RulesetCreated, Ground), String> {
     let ruleset = ruleset().map_err(|error| missing(&error))?;
     let superuser = nix::unistd::geteuid().is_root();
     let mut hidden = credentials::paths(plan, superuser);
@@ -66,14 +66,14 @@ pub(super) fn build(plan: &Plan, temp: &Path) -> Result<(RulesetCreated, Ground)
     Ok((ruleset.expect("it is put back after each rule"), ground))
 }
 
-/// Whether the kernel itself keeps files from being cut off.
+/// Whether the kernel itself guards files against truncation.
 pub(super) fn supports_truncate() -> bool {
     let asked = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     asked.handle_access(AccessFs::Truncate).is_ok_and(|asked| asked.create().is_ok())
 }
 
-/// Without version 2 no file could be moved between directories. What came later is used where it is there: version 3
-/// guards truncation (else seccomp does), 5 devices, 6 signals to processes outside.
+/// Without version 2 no file could be moved between directories. Later features are used where available: version
+/// 3 guards truncation (else seccomp does), 5 devices, 6 signals to processes outside.
 fn ruleset() -> Result<RulesetCreated, RulesetError> {
     Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -91,13 +91,13 @@ fn missing(error: &RulesetError) -> String {
 struct Grants {
     /// Taken out while a rule is added.
     ruleset: Option<RulesetCreated>,
-    /// Sorted: what lies in a directory comes right after it.
+    /// Sorted: the content of a directory comes right after it.
     hidden: Vec<PathBuf>,
     ground: Ground,
 }
 
 impl Grants {
-    /// A tree that is to be written. It was named, so that it is granted even where it lies in something hidden.
+    /// Grants writing to a tree. It was named explicitly, so it is granted even inside something hidden.
     fn root(&mut self, path: &Path) -> Result<(), String> {
         let below = self.hidden.partition_point(|hidden| hidden.as_path() <= path);
         let holds_hidden = self.hidden.get(below).is_some_and(|hidden| hidden.starts_with(path));
@@ -115,7 +115,7 @@ impl Grants {
 
     fn entries(&mut self, dir: &Path, access: BitFlags<AccessFs>) -> Result<(), String> {
         self.ground.rest_on(dir, true);
-        // What cannot be listed by us is not granted to others.
+        // A directory that this process cannot list is not granted to others.
         for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
             if entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_file()) {
                 self.tree(&entry.path(), access)?;
@@ -124,7 +124,8 @@ impl Grants {
         Ok(())
     }
 
-    /// One rule. What has gone, became a link or may not be looked at is left out: less is granted, never more.
+    /// Adds one rule. A path that is gone, became a link or may not be examined is left out: that grants less,
+    /// never more.
     fn add(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), String> {
         let Ok(opened) = open(path, OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC, Mode::empty()) else {
             return Ok(());
@@ -150,7 +151,7 @@ impl Grants {
 #[derive(Default)]
 pub(super) struct Ground(Vec<(PathBuf, bool, Option<Stamp>)>);
 
-/// Device, inode, and where the entries count the time at which they last changed.
+/// Device, inode, and for directories with listed entries the time of the last change.
 type Stamp = (u64, u64, i64, i64);
 
 impl Ground {

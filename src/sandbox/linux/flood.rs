@@ -1,9 +1,9 @@
 //! Ends a command that starts processes without end.
 //!
-//! The kernel's own limit leaves the superuser out and counts all processes of everyone else, so it stands far above
-//! what is usual ([`super::powers`]) and only keeps the machine alive. Here a thread looks at the number of all tasks
-//! every now and then, which is one small read; only when that has grown by more than is allowed, the members of the
-//! group are counted. It kills by itself: in such a flood nobody else may get a turn for seconds.
+//! The kernel's own limit exempts the superuser and counts all processes of any other user, so it is far above
+//! normal use ([`super::powers`]) and only keeps the machine alive. Here a thread regularly reads the number of
+//! all tasks, which is one small read; only when that has grown by more than allowed does it count the members of
+//! the group. It kills the group itself: in such a flood no other thread may be scheduled for seconds.
 
 use std::fs;
 use std::sync::Arc;
@@ -19,15 +19,15 @@ use crate::sandbox::MOST_PROCESSES;
 
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// Watches over a process group until it is dropped.
+/// Watches a process group until it is dropped.
 pub(in crate::sandbox) struct Watch {
     flooded: Arc<AtomicBool>,
-    /// Tells the thread by its end.
+    /// Stops the thread when dropped.
     _stop: mpsc::Sender<()>,
 }
 
 impl Watch {
-    /// Nothing is watched where no thread or no number is to be had.
+    /// Starts watching. Does nothing where no thread or task count is available.
     pub fn over(group: i32) -> Self {
         let (stop, stopped) = mpsc::channel();
         let flooded = Arc::new(AtomicBool::new(false));
@@ -38,7 +38,7 @@ impl Watch {
                 hurry();
                 while stopped.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
                     let Some(now) = all_tasks().filter(|now| *now > usual + MOST_PROCESSES) else { continue };
-                    // Counting takes long where there are many, and they would be more by then: they hold still.
+                    // Counting many processes takes long, and they would multiply meanwhile: stop them first.
                     let _ = killpg(group, Signal::SIGSTOP);
                     if members(group) > MOST_PROCESSES {
                         shared.store(true, Ordering::Relaxed);
@@ -46,7 +46,7 @@ impl Watch {
                         return;
                     }
                     let _ = killpg(group, Signal::SIGCONT);
-                    // It was somebody else.
+                    // Another group caused the growth.
                     usual = now;
                 }
             };
@@ -60,7 +60,7 @@ impl Watch {
     }
 }
 
-/// Goes before everything else, where that is allowed (the superuser, whom the kernel's limit does not hold).
+/// Raises the thread's priority where that is allowed (for the superuser, whom the kernel's limit does not stop).
 fn hurry() {
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), -20);
 }
@@ -71,7 +71,7 @@ pub(super) fn all_tasks() -> Option<usize> {
     load.split_whitespace().nth(3)?.split_once('/')?.1.parse().ok()
 }
 
-/// Those of them that are no zombies.
+/// The members of the group that are not zombies.
 fn members(group: Pid) -> usize {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     processes.filter(|process| is_member(&process.path(), group) == Some(true)).count()

@@ -1,5 +1,5 @@
-//! The boundary on Linux. Landlock and seccomp bind the thread that asks for them and what it starts from then on:
-//! so a thread of its own lays all of it on itself, does the one thing, and ends.
+//! The boundary on Linux. Landlock and seccomp bind the calling thread and everything it starts afterwards: so a
+//! separate thread applies them to itself, does its one task, and ends.
 
 mod calls;
 mod files;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use landlock::{RulesetCreated, RulesetStatus};
 use seccompiler::BpfProgram;
 
-use crate::sandbox::Plan;
+use crate::sandbox::Boundary;
 use crate::sandbox::places::Places;
 use files::Ground;
 
@@ -28,8 +28,8 @@ pub(super) struct Walls {
 
 impl Walls {
     /// # Errors
-    /// What the kernel lacks.
-    pub fn build(plan: &Plan, temp: &Path, _places: &[Arc<Places>]) -> Result<Self, String> {
+    /// The feature that the kernel lacks.
+    pub fn build(plan: &Boundary, temp: &Path, _places: &[Arc<Places>]) -> Result<Self, String> {
         let knows_truncate = files::supports_truncate();
         let (files, ground) = files::build(plan, temp)?;
         let calls = calls::filter(plan.network, !knows_truncate)?;
@@ -37,7 +37,7 @@ impl Walls {
         Ok(Self { files, calls, ground })
     }
 
-    /// Whether the directories that were listed are as they were.
+    /// Whether the listed directories are unchanged.
     pub fn is_current(&self) -> bool {
         self.ground.is_unchanged()
     }
@@ -53,7 +53,7 @@ impl Walls {
         })
     }
 
-    /// From here on the calling thread is inside.
+    /// Confines the calling thread from here on.
     fn close_in(&self) -> io::Result<()> {
         powers::leave_room_for_processes();
         let status = self.files.try_clone()?.restrict_self().map_err(io::Error::other)?;
@@ -69,7 +69,7 @@ impl Walls {
         Watch::over(group)
     }
 
-    /// Nothing stands before the program: it is born inside.
+    /// No program wraps the command: it starts inside.
     #[expect(clippy::unused_self, reason = "the boundary of other systems is a program")]
     pub fn prefix(&self) -> Vec<&str> {
         Vec::new()

@@ -1,4 +1,4 @@
-//! What a process is and may be, besides the files and calls: capabilities and limits.
+//! Capabilities and limits of a process.
 
 use std::io;
 use std::sync::OnceLock;
@@ -10,8 +10,8 @@ use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
 use crate::sandbox::MOST_FILE_BYTES;
 
-/// What the superuser keeps: files of any owner, other identities, low ports. Loading modules, raw devices, the
-/// clock, the network's own settings and their like are gone; without new privileges no program brings them back.
+/// Capabilities that the superuser keeps: files of any owner, other identities, low ports. Loading modules, raw
+/// devices, the clock, network settings and the like are gone; without new privileges no program regains them.
 const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::FOWNER)
@@ -20,7 +20,7 @@ const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETUID)
     .union(CapabilitySet::NET_BIND_SERVICE);
 
-/// Takes capabilities from the calling thread alone.
+/// Drops capabilities of the calling thread only.
 pub(super) fn drop_most() -> io::Result<()> {
     let mut sets = capabilities(None)?;
     if sets.permitted.is_empty() && sets.inheritable.is_empty() {
@@ -32,11 +32,11 @@ pub(super) fn drop_most() -> io::Result<()> {
     Ok(set_capabilities(None, sets)?)
 }
 
-/// What limits were before they were lowered here.
+/// The limits before they were lowered here.
 static BEFORE: OnceLock<Vec<(Resource, Rlimit)>> = OnceLock::new();
 
-/// Lowers the limits of this very process, in a way that can be taken back: a child is born with them, which is the
-/// only way to be in time, and the filter of calls keeps it from raising them. We ourselves stay far below.
+/// Lowers the limits of this process, reversibly: a child inherits them, the only way to set them in time, and the
+/// seccomp filter keeps it from raising them. This process stays far below them.
 pub(super) fn lower_our_limits() {
     BEFORE.get_or_init(|| {
         let mut before = Vec::new();
@@ -57,11 +57,11 @@ pub(super) fn lower_our_limits() {
     });
 }
 
-/// What the kernel lets a user start beyond what runs on the machine already.
+/// How many processes a user may start in addition to those already running.
 const ROOM_FOR_PROCESSES: u64 = 2048;
 
-/// The kernel counts all that a user runs, so that what is enough is known only when a command starts. The superuser
-/// is never held.
+/// The kernel counts all processes of a user, so the limit can be chosen only when a command starts. It does not
+/// apply to the superuser.
 pub(super) fn leave_room_for_processes() {
     if let Some(tasks) = super::flood::all_tasks().filter(|_| !nix::unistd::geteuid().is_root()) {
         let maximum = getrlimit(Resource::Nproc).maximum;
@@ -70,7 +70,7 @@ pub(super) fn leave_room_for_processes() {
     }
 }
 
-/// Gives a child that runs outside what it would have had without us.
+/// Gives a child outside the sandbox the limits that it would have without this program.
 pub(in crate::sandbox) fn lift_limits(process: u32) {
     for (resource, before) in BEFORE.get().into_iter().flatten() {
         set(process, *resource, *before);
@@ -84,12 +84,12 @@ fn set(process: u32, resource: Resource, limit: Rlimit) {
     }
 }
 
-/// `None` is no limit.
+/// `None` means no limit.
 fn lowest(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.into_iter().chain(other).min()
 }
 
-/// What one process may allocate: three quarters of the machine's memory. Reserved address space does not count.
+/// The memory that one process may allocate: three quarters of the machine's. Reserved address space does not count.
 #[expect(clippy::useless_conversion, reason = "memory is counted in 32 bits on some processors")]
 fn most_memory() -> Option<u64> {
     let info = rustix::system::sysinfo();
@@ -98,6 +98,6 @@ fn most_memory() -> Option<u64> {
 }
 
 pub(in crate::sandbox) fn hide_this_process() {
-    // Refused by no kernel that has the call; without it there is nothing to do.
+    // Every kernel with this call accepts it; without the call there is nothing to do.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }

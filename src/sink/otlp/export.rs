@@ -1,8 +1,7 @@
-//! The way of spans and metrics to a collector: the SDK's own background threads batch them, and send them through
-//! the program's HTTP client.
+//! Sends spans and metrics to a collector: the SDK's background threads batch them and use the program's HTTP client.
 //!
-//! Nothing here can delay or end a run: what cannot be queued is dropped, what cannot be sent is remembered as a
-//! reason, and the end waits for the last batch no longer than it is told.
+//! Nothing here delays or ends a run: spans that cannot be queued are dropped, a failed request is remembered as a
+//! reason, and the end waits for the last batch at most as long as it is told.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -20,11 +19,11 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::net::{self, Net};
 
-/// The longest that one export may take.
+/// The time limit of one export.
 const SEND: Duration = Duration::from_secs(10);
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// Where to, and with what.
+/// The address of a collector, and how to reach it.
 #[derive(Debug)]
 pub struct Collector {
     /// The base URL.
@@ -33,7 +32,7 @@ pub struct Collector {
     pub net: Arc<Net>,
 }
 
-/// Both ways to the collector, until they are closed.
+/// The exporters of spans and metrics.
 #[derive(Debug)]
 pub struct Export {
     pub spans: SdkTracerProvider,
@@ -41,7 +40,7 @@ pub struct Export {
     failure: Failure,
 }
 
-/// Why the last export failed.
+/// The reason why the last export failed.
 type Failure = Arc<Mutex<Option<String>>>;
 
 impl Export {
@@ -85,17 +84,17 @@ impl Export {
         })
     }
 
-    /// Sends what is left, and waits for it no longer than `limit`. Why something was not sent, if that is so.
+    /// Sends the rest, and waits at most `limit` for it.
     ///
     /// # Errors
-    /// One line for a person.
+    /// The reason why something was not sent, in one line.
     pub fn close(self, limit: Duration) -> Result<(), String> {
         let Self { spans, metrics, failure } = self;
         let (done, closed) = mpsc::channel();
         // Closing blocks for as long as the collector does.
         thread::spawn(move || {
             let closed = spans.shutdown_with_timeout(limit).and(metrics.shutdown_with_timeout(limit));
-            // Nobody waits any more where the time is out.
+            // After the time limit nobody waits any more.
             let _ = done.send(closed);
         });
         let in_time = closed.recv_timeout(limit);
@@ -103,14 +102,14 @@ impl Export {
         match (known, in_time) {
             (Some(why), _) => Err(why),
             (None, Err(_)) => Err("the collector did not answer in time".to_owned()),
-            // The SDK's own words say less than ours, which came first if it was about sending.
+            // The SDK's message says less than ours, which is set if sending failed.
             (None, Ok(Err(error))) => Err(error.to_string()),
             (None, Ok(Ok(()))) => Ok(()),
         }
     }
 }
 
-/// The program's HTTP client, for threads that have no runtime: theirs is made with the first export.
+/// The program's HTTP client for threads without a runtime. The first export creates the runtime.
 #[derive(Debug)]
 struct Door {
     net: Arc<Net>,
@@ -126,7 +125,7 @@ impl HttpClient for Door {
         's: 'f,
         Self: 'f,
     {
-        // Blocks its thread, which is there for nothing else.
+        // Blocks its thread, which does nothing else.
         Box::pin(async move {
             let sent = self.send(request);
             let why = match &sent {

@@ -1,8 +1,8 @@
 //! Runs, steps and calls as OpenTelemetry sees them: one span each, and the standard metrics, under the names of the
-//! semantic conventions for generative AI (`gen_ai.*`); what these have no name for is under `agent.*`.
+//! semantic conventions for generative AI (`gen_ai.*`). Everything else is named `agent.*`.
 //!
-//! Figures and names alone: no text of the conversation, no arguments, no results. A run is the parent of its steps
-//! and calls. The sink never fails and never waits; what happens to spans is up to [`export`].
+//! It sends figures and names only: no text of the conversation, no arguments, no results. A run is the parent of its
+//! steps and calls. The sink never fails and never blocks; [`export`] sends the spans.
 
 mod export;
 
@@ -16,8 +16,8 @@ use opentelemetry::{Array, Context, KeyValue, StringValue, Value};
 use opentelemetry_sdk::trace::{SdkTracer, Span as SdkSpan};
 
 use crate::contract::EventSink;
-use crate::event::{CallTelemetry, Event, EventKind, RunCompleted, RunStarted, RunStatus};
-use crate::message::{AssistantMessage, FinishReason, Message, Usage};
+use crate::event::{CallTelemetry, Event, EventKind, Message, Reply, RunCompleted, RunStarted, RunStatus};
+use crate::message::{FinishReason, Usage};
 
 use export::Export;
 
@@ -26,7 +26,7 @@ pub use export::Collector;
 const SCOPE: &str = "agent";
 const OPERATION: &str = "gen_ai.operation.name";
 
-/// Sends what happens to a collector.
+/// Sends events to a collector as spans and metrics.
 pub struct Otlp {
     tracer: SdkTracer,
     instruments: Instruments,
@@ -35,7 +35,7 @@ pub struct Otlp {
     calls: HashMap<String, Open>,
 }
 
-/// The end of the way: to be closed when nothing is emitted any more.
+/// Closes the export after the last event.
 #[derive(Debug)]
 pub struct Closing {
     export: Export,
@@ -51,7 +51,7 @@ struct Instruments {
 struct OpenRun {
     context: Context,
     start: Instant,
-    /// What everything in the run is about.
+    /// The attributes of every span in the run.
     about: Vec<KeyValue>,
     model: String,
 }
@@ -63,7 +63,7 @@ struct Open {
 }
 
 impl Otlp {
-    /// A sink, and what closes it.
+    /// Creates the sink and its closing handle.
     ///
     /// # Errors
     /// When the endpoint is no address.
@@ -115,7 +115,7 @@ impl Otlp {
         self.step = Some(step);
     }
 
-    fn step_finished(&mut self, reply: &AssistantMessage) {
+    fn step_finished(&mut self, reply: &Reply) {
         let (Some(mut step), Some(run)) = (self.step.take(), &self.run) else { return };
         step.span.set_attributes(usage(reply.usage));
         let reason = StringValue::from(finish_reason(reply.finish_reason));
@@ -157,10 +157,10 @@ impl Otlp {
         if let Some(code) = &telemetry.error_code {
             fail(&mut span, code.clone());
         }
-        // Answers are told in the order of the calls: this one may have been waiting for those before it.
+        // Events of parallel calls come in the order of the calls, so this one may have waited for those before it.
         span.end_with_timestamp(latency.map_or_else(SystemTime::now, |latency| began + latency));
         if let Some(latency) = latency {
-            // Names that a model made up are without number.
+            // A model can invent any number of names.
             let known = if telemetry.tool_version.is_empty() { "_OTHER" } else { name };
             let mut about = vec![KeyValue::new("gen_ai.tool.name", known.to_owned())];
             about.extend(telemetry.error_code.clone().map(|code| KeyValue::new("error.type", code)));
@@ -225,10 +225,10 @@ impl EventSink for Otlp {
 }
 
 impl Closing {
-    /// Sends what is left, and waits for it no longer than `limit`.
+    /// Sends the rest, and waits at most `limit` for it.
     ///
     /// # Errors
-    /// Why something was not sent, in one line.
+    /// The reason why something was not sent, in one line.
     pub fn close(self, limit: Duration) -> Result<(), String> {
         self.export.close(limit)
     }
@@ -236,7 +236,7 @@ impl Closing {
 
 impl Instruments {
     fn new(export: &Export) -> Self {
-        /// What the conventions advise.
+        /// The boundaries that the conventions recommend.
         const TOKENS: [f64; 14] = [
             1.0,
             4.0,
@@ -272,7 +272,7 @@ impl Instruments {
     }
 }
 
-/// What metrics of requests tell apart: never a conversation.
+/// The attributes of request metrics: never a conversation id.
 fn of_request(run: &OpenRun) -> Vec<KeyValue> {
     let kept = |pair: &&KeyValue| pair.key.as_str() != "gen_ai.conversation.id";
     run.about.iter().filter(kept).cloned().chain([KeyValue::new(OPERATION, "chat")]).collect()

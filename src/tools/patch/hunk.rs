@@ -1,4 +1,5 @@
-//! Hunks, alike in both forms: `@@` with numbers or with a line to look below, then lines that stay, go and come.
+//! Hunks, equal in both forms: `@@` with numbers or a line to search below, then unchanged, removed and added
+//! lines.
 
 use super::{Hunk, Line, Lines, PatchError};
 
@@ -29,7 +30,7 @@ fn one<'a>(lines: &mut Lines<'a>) -> Result<Hunk<'a>, PatchError> {
         }
         lines.next();
     }
-    // Lines that are wholly empty: at the end of a hunk they only stand before what comes next.
+    // Empty lines: at the end of a hunk they only separate it from what follows.
     let mut empty = 0;
     while let Some(line) = lines.peek() {
         let all_there = owed == (0, 0);
@@ -81,7 +82,7 @@ fn numbers(line: &str) -> Option<(usize, (usize, usize))> {
     };
     let new = new.split_once(" @@").map_or(new, |(range, _)| range);
     let ((start, old), (_, new)) = (range(old)?, range(new)?);
-    // A passage without old lines is said to stand behind the line that is named.
+    // A passage without old lines comes after the named line.
     let start = start + usize::from(old == 0);
     Some((start, (old, new)))
 }

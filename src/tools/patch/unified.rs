@@ -1,8 +1,8 @@
-//! Unified diffs: git's headers, or `---` and `+++` alone, and whatever text stands around them.
+//! Unified diffs: git's headers, or `---` and `+++` alone, with any text around them.
 
 use super::{Action, FilePatch, Hunk, Line, Lines, PatchError, hunk};
 
-/// All files of the diff; what stands around it is passed over.
+/// All files of the diff; the text around it is skipped.
 pub(super) fn files<'a>(lines: &mut Lines<'a>) -> Result<Vec<FilePatch<'a>>, PatchError> {
     let mut files = Vec::new();
     while lines.peek().is_some() {
@@ -10,7 +10,7 @@ pub(super) fn files<'a>(lines: &mut Lines<'a>) -> Result<Vec<FilePatch<'a>>, Pat
         if starts {
             files.push(file(lines)?);
         } else if files.is_empty() || lines.peek().is_some_and(|line| !line.starts_with("@@")) {
-            // A message before the diff, a signature behind it.
+            // A message before the diff, or a signature after it.
             lines.next();
         } else {
             return lines.wrong("a hunk without the file it belongs to");
@@ -56,7 +56,7 @@ fn file<'a>(lines: &mut Lines<'a>) -> Result<FilePatch<'a>, PatchError> {
     }
 }
 
-/// What git says of a file before its hunks.
+/// The lines of git about a file, before its hunks.
 #[derive(Default)]
 struct Header<'a> {
     names: Option<(&'a str, &'a str)>,
@@ -110,7 +110,7 @@ fn header<'a>(lines: &mut Lines<'a>) -> Result<Header<'a>, PatchError> {
     Ok(header)
 }
 
-/// `a/X b/X`: the two names are the same but for their prefix, so they can be told apart even with spaces.
+/// `a/X b/X`: the two names are equal except for their prefix, so they can be separated even with spaces.
 fn two_names(names: &str) -> Option<(&str, &str)> {
     let middle = names.len() / 2;
     let (old, new) = (names.get(..middle)?, names.get(middle + 1..)?);
@@ -125,7 +125,9 @@ fn unquoted(name: &str) -> &str {
 fn plain<'a>(name: &'a str, prefix: &str, line: usize) -> Result<&'a str, PatchError> {
     let wrong = |message: &str| Err(PatchError { line, message: message.to_owned() });
     if name.contains('\\') {
-        return wrong("write the name of the file as plain text, without escapes");
+        return wrong(
+            "names with escapes are not read in a diff: use *** Update File: with the name as list_dir shows it",
+        );
     }
     match name.strip_prefix(prefix).unwrap_or(name) {
         "" => wrong("the name of the file is empty"),

@@ -12,11 +12,11 @@ const DOORS: &[(&str, &[&str])] = &[
     ("rustyline", &["src/repl/input.rs"]),
     ("terminal_size", &["src/terminal.rs"]),
     // data
-    ("aho_corasick", &["src/config/shapes.rs"]),
+    ("aho_corasick", &["src/secrets/shapes.rs"]),
     ("saphyr_parser", &["src/yaml.rs", "src/yaml/"]),
     ("serde_yaml", &["src/yaml.rs", "src/yaml/"]),
     ("jsonschema", &["src/validator.rs"]),
-    ("schemars", &["src/config/", "src/output.rs"]),
+    ("schemars", &["src/config/", "src/secrets/secret.rs", "src/output.rs"]),
     ("include_dir", &["src/builtin.rs"]),
     // templates
     ("minijinja", &["src/template/"]),
@@ -26,6 +26,8 @@ const DOORS: &[(&str, &[&str])] = &[
     ("base64", &["src/image.rs"]),
     ("encoding_rs", &["src/tools/fetch_url.rs"]),
     ("html5gum", &["src/tools/readable.rs"]),
+    ("hyper", &["src/net/"]),
+    ("hyper_util", &["src/net/"]),
     ("memchr", &["src/llm/sse.rs"]),
     ("opentelemetry", &["src/sink/otlp/"]),
     ("opentelemetry_http", &["src/sink/otlp/"]),
@@ -69,7 +71,7 @@ const OPEN: &[&str] = &[
     "unicode_width",
 ];
 
-/// What only some rooms may do: words in the code → where → what to do instead.
+/// Actions that only some rooms may take: words in the code → where → what to do instead.
 const DEEDS: &[(&[&str], &[&str], &str)] = &[
     (
         &["env::var(", "env::var_os", "env::vars"],

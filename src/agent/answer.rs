@@ -1,0 +1,216 @@
+//! The answer to a finished call: shaped for the model, accounted for, recorded.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::config::ToolOutputSettings;
+use crate::contract::{CallRecord, Permission};
+use crate::event::{CallTelemetry, EventKind, Message};
+use crate::message::{Answer, CallStatus, Usage};
+use crate::output::{Kept, Lost, ToolOutput};
+use crate::present::{self, Occasion, Source};
+use crate::secrets::Redactor;
+use crate::session::StateChange;
+use crate::text;
+use crate::tokens::BYTES_PER_TOKEN;
+
+use super::Terms;
+use super::dispatch::Deck;
+use super::execute::Finished;
+use super::limits::Limit;
+use super::repeat::{Observed, Repetition};
+use super::turn::{Stop, Turn};
+
+impl Turn<'_> {
+    /// Gives a call its one answer, after checking for a loop.
+    pub(super) fn answer_call(&mut self, mut finished: Finished<'_>, deck: &Deck) -> Result<(), Stop> {
+        self.clean(&mut finished.output);
+        let unknown = Terms::default();
+        let found = self.agent.tools.get(&finished.call.name);
+        let terms = found.map_or(&unknown, |found| found.terms);
+        let most = Self::most_for(deck, terms) * BYTES_PER_TOKEN;
+        let repetition = self.look_for_loop(&finished);
+        self.cut(&mut finished, most);
+        if let Repetition::Hint { times } = repetition {
+            finished.output.observation.push_str(&hint(times));
+        }
+        for news in self.agent.jobs.news() {
+            let _ = write!(finished.output.observation, "\n[{news}]");
+        }
+        let answer = self.shape(&mut finished, terms, most);
+        let telemetry = self.account(&finished, &answer)?;
+        self.conversation.flights.land(finished.slot);
+        let unavailable = finished.unavailable.take();
+        self.record_answer(finished, answer, telemetry)?;
+        if let Some(why) = unavailable {
+            return Err(Stop::Unavailable(why));
+        }
+        match repetition {
+            Repetition::Stop { times } => Err(Stop::Limit(Limit::Loop { times })),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes secrets before anything is cut: half a secret would not be recognised.
+    fn clean(&self, output: &mut ToolOutput) {
+        let redactor = &self.agent.redactor;
+        output.observation = redactor.redact(&output.observation).into_owned();
+        output.summary = redactor.redact(&output.summary).into_owned();
+        redactor.redact_value(&mut output.result);
+        output.state_update.values_mut().for_each(|value| redact(redactor, value));
+    }
+
+    /// Cuts an observation that is too long, and keeps the whole where `recall` can read it.
+    fn cut(&self, Finished { call, output, .. }: &mut Finished<'_>, most: usize) {
+        if output.observation.len() <= most {
+            return;
+        }
+        let kept = output.kept.take().or_else(|| self.spill(&call.name, &output.observation));
+        output.observation = cut(&output.observation, most, kept.as_ref());
+        output.kept = kept;
+        output.truncated = true;
+    }
+
+    /// Keeps a text that is too long for the conversation, where the model has the tool to read it. What that tool
+    /// returned is kept already.
+    fn spill(&self, tool: &str, whole: &str) -> Option<Kept> {
+        let recall = self.agent.tools.find("recall").ok()?;
+        if tool == recall.tool.definition().name {
+            return None;
+        }
+        let kept = self.conversation.shared.spill.keep(whole);
+        if let Kept::Beginning { why, .. } | Kept::Nothing(why) = &kept {
+            let why = match why {
+                Lost::Full => "the store is full",
+                Lost::Failed => "the disk failed",
+            };
+            let message = format!("the part that was cut out of a result is not kept, or not to its end: {why}");
+            self.run.emitter.notify(EventKind::Warning { message });
+        }
+        Some(kept)
+    }
+
+    fn look_for_loop(&mut self, finished: &Finished<'_>) -> Repetition {
+        let Finished { call, arguments, status, output, .. } = finished;
+        // The handle of the part that a cut leaves out is a new one each time, so it does not count as a result.
+        let seen = match output.kept.as_ref().and_then(Kept::id) {
+            Some(id) => Cow::Owned(output.observation.replace(&format!("recall id={id} "), "recall ")),
+            None => Cow::Borrowed(&output.observation),
+        };
+        let found = self.agent.tools.get(&call.name);
+        let permission = found.map(|found| found.tool.permission(arguments, &self.agent.workspace));
+        self.repeats.observe(Observed {
+            name: &call.name,
+            arguments,
+            result: &seen,
+            succeeded: *status == CallStatus::Ok,
+            changes: permission.is_some_and(|permission| permission > Permission::Read),
+        })
+    }
+
+    /// The answer as the model reads it.
+    fn shape(&self, finished: &mut Finished<'_>, terms: &Terms, most: usize) -> Answer {
+        let Finished { call, trusted, status, output, measured, .. } = finished;
+        // A name that is not a tool's could be anything.
+        let tool = self.agent.tools.get(&call.name).map_or("unknown", |_| call.name.as_str());
+        let latency = measured.latency.unwrap_or_default();
+        let duration_ms = u64::try_from(latency.as_millis()).unwrap_or(u64::MAX);
+        let occasion = Occasion { call_id: &call.id, duration_ms };
+        let ToolOutputSettings { format, encoding } = self.agent.tool_output;
+        let (format, encoding) = (terms.format.unwrap_or(format), terms.encoding.unwrap_or(encoding));
+        if output.kept.is_none() {
+            let left_out = present::left_out(*status, output, format, most);
+            output.kept = left_out.and_then(|whole| self.spill(&call.name, &whole));
+        }
+        let view = present::view(Source { tool, trusted: *trusted }, *status, output, format, occasion, most);
+        Answer {
+            content: present::encode(&view, encoding),
+            status: *status,
+            images: std::mem::take(&mut output.images),
+            spill_id: output.kept.as_ref().and_then(Kept::id_of_whole).map(str::to_owned),
+            skill: output.skill.take(),
+            digested: false,
+        }
+    }
+
+    /// Counts the call, and tells the observers that it is over.
+    fn account(&mut self, finished: &Finished<'_>, answer: &Answer) -> Result<CallTelemetry, Stop> {
+        let Finished { call, status, output, measured, spent, .. } = finished;
+        if *spent != Usage::default() {
+            let cost = self.spend(*spent);
+            self.conversation.session.spend(*spent, cost, Timestamp::now());
+        }
+        self.run.totals.tool_calls += 1;
+        self.run.totals.denied += u64::from(*status == CallStatus::Denied);
+        let tool = self.agent.tools.get(&call.name).map(|found| found.tool);
+        let telemetry = measured.telemetry(call, tool, *status, output, &answer.content);
+        self.run.emitter.emit(EventKind::ToolFinished {
+            call_id: call.id.clone(),
+            name: call.name.clone(),
+            status: *status,
+            summary: output.summary.clone(),
+            telemetry: telemetry.clone(),
+            truncated: output.truncated,
+            spill_id: output.kept.as_ref().and_then(Kept::id).map(str::to_owned),
+        })?;
+        Ok(telemetry)
+    }
+
+    /// Records what the call changed, then its answer: on disk, then in memory, then as an event.
+    fn record_answer(
+        &mut self,
+        finished: Finished<'_>,
+        answer: Answer,
+        telemetry: CallTelemetry,
+    ) -> Result<(), Stop> {
+        let Finished { call, slot, arguments, status, output, brings, .. } = finished;
+        let now = Timestamp::now();
+        if self.agent.model.info().scripted {
+            let (name, result, observation) = (call.name.clone(), output.result, output.observation);
+            self.conversation.results.push(CallRecord { name, arguments, status, result, observation });
+        }
+        self.conversation.note_knowledge(now);
+        let change = StateChange { changes: output.state_update, ..StateChange::default() };
+        self.conversation.session.update_state(change, now);
+        if let Some(source) = brings {
+            self.taint(&source);
+        }
+        let event = EventKind::Message(Message::answer(&call, &answer));
+        self.conversation.session.sync_before(self.conversation.shared.spill.take_unsynced());
+        self.conversation.session.answer(slot, answer, telemetry, now).map_err(anyhow::Error::from)?;
+        Ok(self.run.emitter.emit(event)?)
+    }
+}
+
+/// Head and tail of a text that is too long, with the size of the gap between them, and how to read it.
+fn cut(observation: &str, most: usize, kept: Option<&Kept>) -> String {
+    let (head, tail) = (text::head(observation, most * 2 / 3), text::tail(observation, most / 3));
+    let left_out = &observation[head.len()..observation.len() - tail.len()];
+    let (bytes, lines) = (left_out.len(), left_out.matches('\n').count());
+    let how = kept.map_or(String::new(), |kept| format!("; {}", kept.notice()));
+    format!("{head}\n[… {bytes} bytes, {lines} lines left out{how} …]\n{tail}")
+}
+
+/// Removes secrets from every text of a value.
+fn redact(redactor: &Redactor, value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(clean) = redactor.redact(text) {
+                *text = clean;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| redact(redactor, item)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| redact(redactor, field)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn hint(times: usize) -> String {
+    format!(
+        "\n[note: this call has now returned the same result {times} times. Repeating it will not change that: try \
+         something else, or answer with what you have.]"
+    )
+}

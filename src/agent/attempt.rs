@@ -1,0 +1,159 @@
+//! One attempt at a request: sent while the disk syncs, read to its end, logged while it streams.
+
+use std::time::Duration;
+
+use crate::contract::{Delta, ModelErrorKind, ReplyEnd, ReplyStream, Request, ToolChoice, ToolDefinition};
+use crate::event::EventKind;
+use crate::message::{FinishReason, Part, Step};
+use crate::session::Syncing;
+
+use super::purpose::{Purpose, open};
+use super::schema::AnswerSchema;
+use super::turn::{Stop, Turn};
+
+/// The longest time that streamed text stays unlogged, even when the stream stalls.
+const LOGGED_WITHIN: Duration = Duration::from_millis(500);
+
+impl Turn<'_> {
+    pub(super) async fn attempt(&mut self, purpose: &Purpose, with_tools: bool) -> Result<Step, Stop> {
+        let syncing = self.conversation.session.begin_sync().map_err(anyhow::Error::from)?;
+        // The disk and the network are waited for side by side.
+        let (asked, durable) =
+            tokio::join!(self.agent.model.ask(self.request(purpose, with_tools)), wait_for(syncing));
+        durable?;
+        let mut stream = asked.map_err(Stop::Model)?;
+        match purpose {
+            Purpose::Summary(_) => self.read_aside(stream.as_mut()).await,
+            Purpose::Answer | Purpose::Closing => self.read(stream.as_mut(), purpose).await,
+        }
+    }
+
+    fn request<'r>(&'r self, purpose: &'r Purpose, with_tools: bool) -> Request<'r> {
+        let session = &self.conversation.session;
+        let (items, aside) = match purpose {
+            Purpose::Answer | Purpose::Closing => (session.items(), None),
+            Purpose::Summary(aside) => (aside.items.as_slice(), Some(aside.prompt.as_str())),
+        };
+        let tools: &[ToolDefinition] = if with_tools { self.agent.tools.definitions() } else { &[] };
+        let schema = self.agent.schema.as_ref().filter(|_| matches!(purpose, Purpose::Closing));
+        Request {
+            system: session.system().map_or("", |prompt| &prompt.text),
+            items,
+            aside,
+            tools,
+            tool_choice: purpose.choice(),
+            schema: schema.map(AnswerSchema::json),
+            session_id: session.id(),
+            results: &self.conversation.results,
+        }
+    }
+
+    /// Reads a reply of the conversation; logs and shows it as it arrives.
+    async fn read(&mut self, stream: &mut dyn ReplyStream, purpose: &Purpose) -> Result<Step, Stop> {
+        let mut log_at = None;
+        let mut next = stream.next();
+        loop {
+            let delta = tokio::select! {
+                biased;
+                delta = &mut next => delta.map_err(Stop::Model)?,
+                () = reached(log_at) => {
+                    self.conversation.session.log_partial();
+                    log_at = None;
+                    continue;
+                }
+            };
+            drop(next);
+            let (is_much, event) = match delta {
+                Delta::Text(text) => (self.conversation.session.stream_text(&text), EventKind::TextDelta { text }),
+                Delta::Reasoning(text) => {
+                    (self.conversation.session.stream_reasoning(&text), EventKind::ReasoningDelta { text })
+                }
+                Delta::CallBegun(_) => {
+                    next = stream.next();
+                    continue;
+                }
+                Delta::Finished(end) if self.is_empty(&end) && purpose.choice() == ToolChoice::Auto => {
+                    return Err(Stop::Model(self.model_error(ModelErrorKind::Incomplete, "the reply was empty")));
+                }
+                Delta::Finished(end) => return Ok(self.whole(end)),
+            };
+            if is_much {
+                self.conversation.session.log_partial();
+                log_at = None;
+            } else {
+                log_at = log_at.or_else(|| Some(tokio::time::Instant::now() + LOGGED_WITHIN));
+            }
+            self.run.emitter.emit(event)?;
+            next = stream.next();
+        }
+    }
+
+    /// Reads a reply that is not part of the conversation.
+    async fn read_aside(&mut self, stream: &mut dyn ReplyStream) -> Result<Step, Stop> {
+        let mut text = String::new();
+        loop {
+            match stream.next().await.map_err(Stop::Model)? {
+                Delta::Text(piece) => text.push_str(&piece),
+                Delta::Reasoning(_) | Delta::CallBegun(_) => {}
+                Delta::Finished(end) => {
+                    self.conversation.asking = None;
+                    let cost_usd = self.spend(end.usage);
+                    let mut step = Step { usage: end.usage, cost_usd, ..Step::of_text(text, end.finish) };
+                    step.parts.extend(end.tool_calls.into_iter().map(open));
+                    return Ok(step);
+                }
+            }
+        }
+    }
+
+    /// Records the provider's token count of the request; warns, once per conversation, when it reveals a silent
+    /// cut.
+    fn take_report(&mut self, input_tokens: u64) {
+        let report = self.conversation.ruler.report(input_tokens);
+        let Some(message) = report.warning().filter(|_| !self.conversation.warned_of_cut) else { return };
+        self.conversation.warned_of_cut = true;
+        self.run.emitter.notify(EventKind::Warning { message });
+    }
+
+    /// Whether the reply has neither text nor calls. A server that sends an empty reply often does better when
+    /// asked again.
+    fn is_empty(&self, end: &ReplyEnd) -> bool {
+        let (text, _) = self.conversation.session.partial();
+        end.finish == FinishReason::Stop && end.tool_calls.is_empty() && text.trim().is_empty()
+    }
+
+    /// Counts the reply and assembles it from the streamed pieces.
+    fn whole(&mut self, end: ReplyEnd) -> Step {
+        self.conversation.asking = None;
+        self.meter.steps += 1;
+        self.run.totals.steps += 1;
+        let cost_usd = self.spend(end.usage);
+        if !end.usage.estimated {
+            self.take_report(end.usage.input_tokens);
+        }
+        let (text, reasoning) = self.conversation.session.partial();
+        let mut parts = Vec::with_capacity(end.tool_calls.len() + 2);
+        if !reasoning.is_empty() {
+            parts.push(Part::Reasoning { text: reasoning.to_owned(), opaque: None });
+        }
+        if !text.is_empty() {
+            parts.push(Part::Text { text: text.to_owned(), opaque: None });
+        }
+        parts.extend(end.tool_calls.into_iter().map(open));
+        Step { parts, finish_reason: end.finish, usage: end.usage, cost_usd }
+    }
+}
+
+/// Waits until a time; forever where there is none.
+async fn reached(time: Option<tokio::time::Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until the recorded entries are durable.
+async fn wait_for(syncing: Option<Syncing>) -> anyhow::Result<()> {
+    let Some(syncing) = syncing else { return Ok(()) };
+    Ok(tokio::task::spawn_blocking(|| syncing.wait()).await??)
+}

@@ -1,0 +1,167 @@
+//! The system prompt of a conversation: rendered once, and again when its ingredients have changed.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use sha2::{Digest, Sha256};
+
+use crate::config::SkillDisclosure;
+use crate::event::EventKind;
+use crate::knowledge::SkillChange;
+use crate::session::SystemPrompt;
+use crate::skills::{Content, Window};
+
+use super::turn::{Stop, Turn};
+use super::{Agent, Conversation, Run};
+
+/// Gives a conversation its system prompt, or a new one where an ingredient has changed: with the same ingredients
+/// the prompt stays byte for byte. Returns messages for the person, one sentence each.
+///
+/// # Errors
+/// When the prompt cannot be rendered.
+pub fn brief(agent: &Agent, conversation: &mut Conversation, run: &Run) -> anyhow::Result<Vec<String>> {
+    let now = Timestamp::now();
+    let model = &agent.model.info().id;
+    let about = conversation.session.about();
+    if (about.agent, about.model) != (agent.name.as_str(), model.as_str()) {
+        conversation.session.switch(&agent.name, model, now);
+    }
+    conversation.read_shown_skills(agent);
+    let basis = basis(agent, conversation);
+    let before = conversation.session.system();
+    if before.is_some_and(|prompt| prompt.basis == basis) {
+        return Ok(Vec::new());
+    }
+    let changed = before.map(|prompt| changed(&prompt.basis, &basis));
+    let text = agent.system_prompt(conversation, &run.emitter.run_id())?;
+    let mut told: Vec<String> = Vec::new();
+    if let Some(changed) = changed
+        && conversation.session.items().iter().any(|item| item.as_step().is_some())
+    {
+        told.push(format!("the system prompt was rendered again: {} changed", changed.join(", ")));
+    }
+    let tools: Vec<(&str, &str)> =
+        agent.tools.all().map(|tool| (tool.name.as_str(), tool.description.as_str())).collect();
+    told.extend(agent.briefing.system.contradictions(&text, &agent.briefing.facts.instructions, &tools));
+    conversation.session.set_system(SystemPrompt { text, basis }, now);
+    Ok(told)
+}
+
+/// The names of the ingredients that differ.
+fn changed(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<String> {
+    let names = before.keys().chain(now.keys().filter(|name| !before.contains_key(*name)));
+    names.filter(|name| before.get(*name) != now.get(*name)).cloned().collect()
+}
+
+/// The ingredients of the system prompt in short: a value, or a digest of it.
+fn basis(agent: &Agent, conversation: &Conversation) -> BTreeMap<String, String> {
+    let facts = &agent.briefing.facts;
+    let prompt = agent.briefing.system.used();
+    let list = |names: &mut dyn Iterator<Item = (&str, &str)>| {
+        let text = names.fold(String::new(), |text, (name, about)| text + name + "\0" + about + "\n");
+        digest(&text)
+    };
+    let tools = list(&mut facts.agent.tools.iter().map(|tool| (tool.name.as_str(), tool.description.as_str())));
+    let skills =
+        list(&mut facts.agent.skills.iter().map(|skill| (skill.name.as_str(), skill.description.as_str())));
+    let vars =
+        list(&mut facts.vars.iter().map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default())));
+    let values = [
+        ("workspace", facts.workspace.dir.clone()),
+        ("agent", agent.name.clone()),
+        ("model", agent.model.info().id.clone()),
+        ("prompt", format!("{}@{}#{}", prompt.name, prompt.version, prompt.fingerprint)),
+        ("project instructions", digest(&facts.instructions)),
+        ("tools", tools),
+        ("skills", skills),
+        ("variables", vars),
+        ("date", conversation.clock.to_zoned(TimeZone::system()).date().to_string()),
+    ];
+    values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn digest(text: &str) -> String {
+    use std::fmt::Write;
+    Sha256::digest(text.as_bytes()).iter().take(8).fold(String::new(), |mut out, byte| {
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
+}
+
+impl Agent {
+    /// The system prompt of a conversation, with the skills that it should show.
+    ///
+    /// # Errors
+    /// When the prompt reads an undefined variable.
+    pub fn system_prompt(&self, conversation: &Conversation, run_id: &str) -> anyhow::Result<String> {
+        let prompt = self.briefing.system(conversation, run_id)?;
+        let section = conversation.skills().section();
+        if section.is_empty() {
+            return Ok(prompt);
+        }
+        Ok(format!("{}\n\n{}\n", prompt.trim_end(), self.redactor.redact(&section)))
+    }
+}
+
+impl Conversation {
+    /// Under `skill_disclosure: system`, reads the instructions of loaded skills that this process does not have
+    /// yet. A skill that no longer exists is unloaded.
+    fn read_shown_skills(&mut self, agent: &Agent) {
+        let briefing = &agent.briefing;
+        if briefing.disclosure != SkillDisclosure::System || !self.skills().lacks_instructions() {
+            return;
+        }
+        for change in self.session.state().skills.clone() {
+            match change {
+                SkillChange::Loaded { name, .. } => match briefing.catalogue.load(&name, "") {
+                    Ok(body) => self.skills().show(&name, body.instructions(agent.result_bytes())),
+                    Err(_) => drop(self.skills().forget(&name)),
+                },
+                SkillChange::Referenced { name, file, offset, limit } => {
+                    let window = Window::new(offset, limit, agent.result_bytes());
+                    if let Ok(page) = briefing.catalogue.reference(&name, &file, window)
+                        && let Content::Lines { text, .. } = &page.content
+                    {
+                        self.skills().show_reference(&name, &file, (offset, limit), (&page.title(), text));
+                    }
+                }
+                SkillChange::Unloaded { .. } => {}
+            }
+        }
+        // The log has these changes already, except for the skills that are gone.
+        let gone = self.skills().take_news();
+        let gone = gone.into_iter().filter(|change| matches!(change, SkillChange::Unloaded { .. })).collect();
+        let change = crate::session::StateChange { skills: gone, ..Default::default() };
+        self.session.update_state(change, Timestamp::now());
+    }
+}
+
+impl Turn<'_> {
+    /// Under `skill_disclosure: system`, renders the prompt again if skills were loaded since.
+    pub(super) fn show_loaded_skills(&mut self) -> Result<(), Stop> {
+        if self.agent.briefing.disclosure != SkillDisclosure::System || !self.conversation.skills().take_changed()
+        {
+            return Ok(());
+        }
+        self.render_again()
+    }
+
+    /// Renders the system prompt again, since the list of loaded skills may have changed.
+    pub(super) fn render_again(&mut self) -> Result<(), Stop> {
+        let text = self.agent.system_prompt(self.conversation, &self.run.emitter.run_id())?;
+        let Some(before) = self.conversation.session.system() else { return Ok(()) };
+        if before.text != text {
+            let prompt = SystemPrompt { text, basis: before.basis.clone() };
+            self.conversation.session.set_system(prompt, Timestamp::now());
+        }
+        Ok(())
+    }
+
+    /// Unloads a skill and tells the observers.
+    pub(super) fn forget_skill(&mut self, name: &str, tokens: u64) -> Result<(), Stop> {
+        let path = self.conversation.skills().forget(name).unwrap_or_default();
+        let name = name.to_owned();
+        Ok(self.run.emitter.emit(EventKind::SkillUnloaded { name, path, tokens })?)
+    }
+}

@@ -1,0 +1,100 @@
+//! A conversation: the session, and everything else that belongs only to it. `/clear` replaces it, `/model` leaves
+//! it as it is, `--continue` replays it from the log.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::contract::{Archive, CallRecord};
+use crate::knowledge::{Ledger, Loaded};
+use crate::policy::Grants;
+use crate::session::{Session, StateChange};
+use crate::spill::Spill;
+use crate::window::{Budget, Ruler};
+
+use super::Agent;
+use super::flights::Flights;
+
+/// One conversation, whichever agent answers in it.
+pub struct Conversation {
+    pub session: Session,
+    /// The part that tools read and change while they run.
+    pub(super) shared: Arc<Shared>,
+    /// The permissions that the person granted for the rest of the conversation.
+    pub(super) grants: Grants,
+    /// Finished calls as data, kept only where a script may read them.
+    pub(super) results: Vec<CallRecord>,
+    pub(super) ruler: Ruler,
+    /// The ruler knows what the log says of the size of an earlier request.
+    pub(super) is_anchored: bool,
+    /// The model, and the most tokens that its server accepts, learned from refusals. Kept for this process only:
+    /// the next one tries the declared budget again.
+    pub(super) learned: Option<(String, u64)>,
+    /// The person was warned that the server cuts the conversation silently.
+    pub(super) warned_of_cut: bool,
+    /// The clock of its prompts.
+    pub(super) clock: Timestamp,
+    /// The calls that have begun and have no answer yet.
+    pub(super) flights: Arc<Flights>,
+    /// The size of the running request, if any.
+    pub(super) asking: Option<u64>,
+}
+
+/// The part of a conversation that its calls share while they run.
+pub struct Shared {
+    /// The skills whose instructions the model has.
+    pub skills: Loaded,
+    /// The files that were seen.
+    pub files: Arc<Ledger>,
+    /// Texts that were cut out of results.
+    pub spill: Arc<Spill>,
+    /// The items that are no longer sent.
+    pub archive: Arc<dyn Archive>,
+}
+
+impl Conversation {
+    /// Continues a session as its log left it, or begins with a new one.
+    #[must_use]
+    pub fn new(session: Session, now: Timestamp) -> Self {
+        let day = |time: Timestamp| time.to_zoned(TimeZone::system()).date();
+        let state = session.state();
+        let shared = Shared {
+            files: Arc::new(Ledger::restored(&state.files)),
+            skills: Loaded::restored(&state.skills),
+            spill: Arc::new(Spill::beside(session.path())),
+            archive: session.archive(),
+        };
+        Self {
+            shared: Arc::new(shared),
+            grants: Grants::default(),
+            results: Vec::new(),
+            ruler: Ruler::default(),
+            is_anchored: false,
+            learned: None,
+            warned_of_cut: false,
+            flights: Arc::default(),
+            asking: None,
+            clock: if day(session.started_at()) == day(now) { session.started_at() } else { now },
+            session,
+        }
+    }
+
+    /// The skills whose instructions the model has.
+    #[must_use]
+    pub fn skills(&self) -> &Loaded {
+        &self.shared.skills
+    }
+
+    /// The tokens that a request may hold, lowered by the server's refusals.
+    pub(super) fn budget(&self, agent: &Agent) -> Budget {
+        let learned = self.learned.as_ref().filter(|(model, _)| *model == agent.model.info().id);
+        agent.budget.at_most(learned.map(|(_, tokens)| *tokens))
+    }
+
+    /// Records the files and skills that became known since the last call.
+    pub(super) fn note_knowledge(&mut self, now: Timestamp) {
+        let (files, skills) = (self.shared.files.take_news(), self.shared.skills.take_news());
+        self.session.update_state(StateChange { files, skills, ..StateChange::default() }, now);
+    }
+}

@@ -1,0 +1,278 @@
+//! Whole conversations of random replies, faults, cancellations, compressions and resumes: what holds of each request.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::puppet::{Act, Look, Looker, Nobody, Puppet, Shared, Watching, text};
+use super::{
+    Agent, Briefing, Cancel, Conversation, Emitter, Run, Stop, Terms, Toolbox, brief, compact, take_turn,
+};
+use crate::config::{ApprovalMode, PromptSource, RetryConfig, SkillDisclosure, ToolOutputSettings};
+use crate::contract::{ModelErrorKind, ModelInfo, Permission, ToolDefinition, WindowSource};
+use crate::message::Said;
+use crate::policy::Rules;
+use crate::prompt::{PromptContext, Registry};
+use crate::secrets::Redactor;
+use crate::session::{About, Store};
+use crate::skills::{Catalogue, Variables};
+use crate::tools::Jobs;
+use crate::window::Budget;
+use crate::workspace::Workspace;
+
+#[derive(Debug, Clone)]
+enum Move {
+    Turn(Vec<Act>),
+    /// A message that is larger than the window.
+    TooLarge,
+    Resume,
+    Compact,
+    Restore,
+}
+
+fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
+    let info = ModelInfo {
+        name: "puppet".to_owned(),
+        id: "puppet".to_owned(),
+        context_window: window,
+        window_source: WindowSource::Declared,
+        max_output_tokens: None,
+        prices: None,
+        capabilities: crate::config::Capabilities::default(),
+        retry: RetryConfig {
+            attempts: 3,
+            base_delay: std::time::Duration::ZERO,
+            max_delay: std::time::Duration::ZERO,
+        },
+        scripted: false,
+        configured: true,
+    };
+    let context = serde_json::from_value(json!({
+        "budget": null, "compress_at": 0.8, "compress_to": 0.5, "keep_recent": 0.2, "strategy": "staged",
+        "layers": { "system": 0.5, "context": 0.6, "input": 0.8, "reminders": 0.2 },
+        "reserve_output": null, "tool_result_max_tokens": 8000,
+    }))
+    .expect("settings");
+    let limits = serde_json::from_value(json!({
+        "max_turns": 30, "max_time": null, "max_tokens": null, "max_cost": null, "tool_timeout": "10s",
+        "max_tool_timeout": "10s", "tool_idle_timeout": null, "max_parallel": 4, "loop_window": 12,
+        "loop_threshold": 3,
+    }))
+    .expect("limits");
+    let prompts = Registry::open(&[]).expect("the built-in prompts");
+    let prompt = |text: &str| prompts.of(&PromptSource::Inline(text.to_owned()), "test").expect("a prompt");
+    let mut tools = Toolbox::default();
+    let definition = ToolDefinition {
+        name: "look".to_owned(),
+        description: "Looks.".to_owned(),
+        parameters: json!({ "type": "object" }),
+        permission: Permission::Read,
+        effects: Vec::new(),
+        default: true,
+    };
+    tools.register(Arc::new(Looker { definition, shared: shared.clone() }), Terms::default());
+    let redactor = Arc::new(Redactor::of(Vec::new()));
+    Agent {
+        name: "default".to_owned(),
+        budget: Budget::new(&info, &context).expect("a budget"),
+        model: Arc::new(Puppet { info, shared: shared.clone() }),
+        tools,
+        briefing: Briefing {
+            system: prompt("You look at things."),
+            termination: prompt("Say how far you came."),
+            compression: prompts.get("compression@production").expect("a prompt"),
+            facts: PromptContext {
+                agent: crate::prompt::AgentFacts::default(),
+                session: crate::prompt::SessionFacts::default(),
+                workspace: crate::prompt::WorkspaceFacts::default(),
+                env: crate::template::value(&()),
+                datetime: crate::template::value(&()),
+                vars: serde_json::Map::new(),
+                state: serde_json::Map::new(),
+                instructions: String::new(),
+                ending: None,
+                summary: None,
+            },
+            catalogue: Arc::new(Catalogue::discover(&[], dir, Variables::default())),
+            disclosure: SkillDisclosure::Message,
+        },
+        limits,
+        context,
+        tool_output: ToolOutputSettings::default(),
+        approval: ApprovalMode::All,
+        rules: Rules::new(&[]).expect("no rules"),
+        workspace: Workspace::open(dir).expect("a directory"),
+        readable: Vec::new(),
+        approver: Arc::new(Nobody),
+        jobs: Arc::new(Jobs::new(Arc::clone(&redactor))),
+        redactor,
+        schema: None,
+    }
+}
+
+/// A conversation on its way.
+struct Course {
+    dir: tempfile::TempDir,
+    store: Store,
+    agent: Agent,
+    shared: Shared,
+    run: Run,
+}
+
+impl Course {
+    fn new(window: u64) -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let shared = Shared::default();
+        let agent = agent(dir.path(), window, &shared);
+        shared.with(|stage| stage.budget = agent.budget.tokens);
+        let run = Run::new(Emitter::new(String::new(), "run".to_owned(), Box::new(Watching(shared.clone()))));
+        let store = Store::new(dir.path().join("sessions"));
+        Self { dir, store, agent, shared, run }
+    }
+
+    async fn play(&mut self, moves: Vec<Move>) -> Result<(), TestCaseError> {
+        let workspace = self.dir.path().to_owned();
+        let about = About { workspace: &workspace, agent: "default", model: "puppet" };
+        let mut conversation = Conversation::new(self.store.create(about, Timestamp::now()), Timestamp::now());
+        for (number, next) in moves.into_iter().enumerate() {
+            self.shared.with(|stage| stage.cancel = Cancel::default());
+            match next {
+                Move::Turn(acts) => {
+                    self.say(&mut conversation, format!("demand-{number}"), 10, acts).await?;
+                }
+                Move::TooLarge => {
+                    let most = usize::try_from(self.agent.budget.tokens).unwrap_or(0);
+                    let stop =
+                        self.turn(&mut conversation, format!("large-{number} {}", text(most)), vec![]).await?;
+                    prop_assert!(matches!(stop, Stop::ContextFull(_)), "{stop:?}");
+                }
+                Move::Resume => {
+                    let id = conversation.session.id().to_owned();
+                    drop(conversation);
+                    let now = Timestamp::now();
+                    let session = match self.store.open(&id, now) {
+                        Ok((session, warnings)) => {
+                            prop_assert!(warnings.is_empty(), "{warnings:?}");
+                            session
+                        }
+                        // Nothing was said yet.
+                        Err(_) => self.store.create(about, now),
+                    };
+                    conversation = Conversation::new(session, now);
+                }
+                Move::Compact => {
+                    let cancel = self.shared.with(|stage| {
+                        stage.acts.clear();
+                        stage.cancel.clone()
+                    });
+                    let told = compact(&self.agent, &mut conversation, &mut self.run, "", &cancel).await;
+                    prop_assert!(told.is_ok(), "{told:?}");
+                }
+                Move::Restore => {
+                    conversation.session.restore(Timestamp::now()).expect("the disk is there");
+                    self.shared.with(|stage| stage.broken = true);
+                }
+            }
+        }
+        self.shared.with(|stage| stage.cancel = Cancel::default());
+        let stop = self.say(&mut conversation, "hello".to_owned(), 1, vec![]).await?;
+        prop_assert!(matches!(stop, Stop::Answered), "the session is dead: {stop:?}");
+        Ok(())
+    }
+
+    async fn say(
+        &mut self,
+        conversation: &mut Conversation,
+        name: String,
+        tokens: usize,
+        acts: Vec<Act>,
+    ) -> Result<Stop, TestCaseError> {
+        self.shared.with(|stage| stage.said.insert(name.clone()));
+        let said = format!("{name} {}", text(tokens));
+        self.turn(conversation, said, acts).await
+    }
+
+    async fn turn(
+        &mut self,
+        conversation: &mut Conversation,
+        said: String,
+        acts: Vec<Act>,
+    ) -> Result<Stop, TestCaseError> {
+        brief(&self.agent, conversation, &self.run).expect("the prompt can be rendered");
+        let cancel = self.shared.with(|stage| {
+            stage.acts = acts.into();
+            stage.cancel.clone()
+        });
+        let end = take_turn(&self.agent, conversation, &mut self.run, Said::by_person(said), &cancel).await;
+        let faults = self.shared.with(|stage| std::mem::take(&mut stage.faults));
+        prop_assert!(faults.is_empty(), "{faults:#?}");
+        prop_assert!(conversation.session.open_calls().is_empty(), "a call stayed open");
+        prop_assert!(!matches!(end.stop, Stop::Failed(_)), "{:?}", end.stop);
+        Ok(end.stop)
+    }
+}
+
+fn acts(window: usize) -> impl Strategy<Value = Vec<Act>> {
+    let look = prop_oneof![
+        6 => (1..window / 3).prop_map(Look::Return),
+        1 => Just(Look::Fail),
+        1 => Just(Look::Hang),
+        1 => Just(Look::Garbage),
+        1 => Just(Look::Unknown),
+    ];
+    let kind = || {
+        prop_oneof![
+            Just(ModelErrorKind::Transient),
+            Just(ModelErrorKind::Incomplete),
+            Just(ModelErrorKind::ContextTooLong),
+            Just(ModelErrorKind::BadRequest),
+        ]
+    };
+    let act = prop_oneof![
+        3 => (1..window / 8).prop_map(Act::Say),
+        1 => (1..window).prop_map(Act::RunOn),
+        9 => proptest::collection::vec((0..3_u8, look), 1..4).prop_map(Act::Call),
+        1 => Just(Act::Empty),
+        1 => kind().prop_map(Act::Fail),
+        1 => (1..200_usize, kind()).prop_map(|(tokens, kind)| Act::Cut(tokens, kind)),
+        1 => (1..200_usize).prop_map(Act::Hang),
+    ];
+    proptest::collection::vec(act, 0..10)
+}
+
+fn moves(window: usize) -> impl Strategy<Value = Vec<Move>> {
+    let next = prop_oneof![
+        8 => acts(window).prop_map(Move::Turn),
+        1 => Just(Move::TooLarge),
+        2 => Just(Move::Resume),
+        1 => Just(Move::Compact),
+        1 => Just(Move::Restore),
+    ];
+    proptest::collection::vec(next, 1..8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, max_shrink_iters: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_happens_every_request_is_whole_and_the_session_goes_on(
+        (window, moves) in (4096..16_384_usize).prop_flat_map(|window| (Just(window), moves(window))),
+    ) {
+        played(window as u64, moves)?;
+    }
+}
+
+fn played(window: u64, moves: Vec<Move>) -> Result<(), TestCaseError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(Course::new(window).play(moves))
+}
+
+/// What it teaches would leave no room for a word.
+#[test]
+fn a_server_that_refuses_a_tiny_request_is_asked_again_by_the_next_message() {
+    let refused = vec![Act::Cut(1, ModelErrorKind::ContextTooLong)];
+    played(4096, vec![Move::Turn(refused)]).unwrap_or_else(|error| panic!("{error}"));
+}

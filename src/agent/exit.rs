@@ -1,0 +1,165 @@
+//! Exit codes, the contract with scripts. One table decides which code wins if several apply.
+
+use crate::contract::ModelErrorKind;
+use crate::event::RunStatus;
+use crate::session::SessionError;
+
+use super::limits::Limit;
+use super::turn::Stop;
+
+/// A signal that ends the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    Interrupt,
+    Terminate,
+    Hangup,
+}
+
+impl Signal {
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Interrupt => 130,
+            Self::Terminate | Self::Hangup => 143,
+        }
+    }
+
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Interrupt => "SIGINT",
+            Self::Terminate => "SIGTERM",
+            Self::Hangup => "SIGHUP",
+        }
+    }
+}
+
+pub const DONE: u8 = 0;
+pub const FAILED: u8 = 1;
+pub const USAGE: u8 = 2;
+pub const CONFIGURATION: u8 = 3;
+pub const AUTHENTICATION: u8 = 4;
+pub const PROVIDER: u8 = 5;
+pub const RATE_LIMIT: u8 = 6;
+pub const DENIED: u8 = 7;
+pub const LIMIT: u8 = 8;
+pub const CONTEXT: u8 = 9;
+pub const SCHEMA: u8 = 10;
+pub const UNAVAILABLE: u8 = 11;
+pub const LOOP: u8 = 12;
+pub const TESTS_FAILED: u8 = 100;
+pub const TIME: u8 = 124;
+
+/// The end of a run, in the terms of the contract.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ending {
+    pub code: u8,
+    pub status: RunStatus,
+    /// One sentence; a hint follows as a sentence of its own.
+    pub reason: String,
+}
+
+impl Ending {
+    /// Records a failure after the turn. It sets the code only if nothing else went wrong.
+    pub fn fail(&mut self, reason: String) {
+        if self.code == DONE {
+            *self = Self { code: FAILED, status: RunStatus::Error, reason };
+        }
+    }
+}
+
+/// Returns the ending for `stop`, with `unasked` calls that nobody was there to allow. A signal beats everything; a
+/// denial counts only if nothing else went wrong.
+#[must_use]
+pub fn ending(stop: &Stop, unasked: u64, signal: Option<Signal>) -> Ending {
+    let (code, status, reason) = match (stop, signal) {
+        (_, Some(signal)) => (signal.code(), RunStatus::Interrupted, format!("stopped by {}", signal.name())),
+        // The reader left, as `| head -1` does.
+        (Stop::SinkClosed, None) => (DONE, RunStatus::Interrupted, "the reader closed the output".to_owned()),
+        (Stop::Interrupted, None) => (Signal::Interrupt.code(), RunStatus::Interrupted, "interrupted".to_owned()),
+        (Stop::Answered, None) if unasked > 0 => {
+            let (calls, them) = match unasked {
+                1 => ("1 tool call was".to_owned(), "it"),
+                _ => (format!("{unasked} tool calls were"), "them"),
+            };
+            let reason = format!("{calls} denied because nobody could be asked. {}", allow(them));
+            (DENIED, RunStatus::Completed, reason)
+        }
+        (Stop::Answered, None) => (DONE, RunStatus::Completed, "done".to_owned()),
+        (Stop::Limit(limit), None) => {
+            let code = match limit {
+                Limit::Time(_) => TIME,
+                Limit::Loop { .. } => LOOP,
+                Limit::Steps(_)
+                | Limit::Tokens { .. }
+                | Limit::Cost { .. }
+                | Limit::Output
+                | Limit::Window { .. } => LIMIT,
+            };
+            (code, RunStatus::Limit, limit.to_string())
+        }
+        (Stop::ContextFull(why), None) => (CONTEXT, RunStatus::Error, why.clone()),
+        (Stop::SchemaMismatch(why), None) => {
+            (SCHEMA, RunStatus::Error, format!("the answer does not match the schema: {why}"))
+        }
+        (Stop::Unavailable(why), None) => (UNAVAILABLE, RunStatus::Error, why.clone()),
+        (Stop::Model(error), None) => {
+            let code = match error.kind {
+                ModelErrorKind::Authentication => AUTHENTICATION,
+                ModelErrorKind::RateLimit | ModelErrorKind::Quota => RATE_LIMIT,
+                ModelErrorKind::ContextTooLong => CONTEXT,
+                ModelErrorKind::Transient | ModelErrorKind::BadRequest | ModelErrorKind::Incomplete => PROVIDER,
+            };
+            (code, RunStatus::Error, error.to_string())
+        }
+        (Stop::Failed(error), None) => (FAILED, RunStatus::Error, told(error)),
+    };
+    Ending { code, status, reason }
+}
+
+/// Returns the ending of a run that was stopped by a signal or by `--max-time` while its output was not read.
+#[must_use]
+pub fn unread(signal: Option<Signal>) -> Ending {
+    let (code, why) = match signal {
+        Some(signal) => (signal.code(), format!("stopped by {}", signal.name())),
+        None => (TIME, "stopped: max_time ran out".to_owned()),
+    };
+    Ending { code, status: RunStatus::Interrupted, reason: format!("{why} before the output was read") }
+}
+
+/// The hint after a denial for want of a person.
+#[must_use]
+pub fn allow(what: &str) -> String {
+    format!("Allow {what} with --approve edits or --approve all.")
+}
+
+/// An error with its causes and, on a line of its own, what can be done about it.
+#[must_use]
+pub fn told(error: &anyhow::Error) -> String {
+    let hint = error.chain().find_map(|error| error.downcast_ref::<SessionError>()?.hint());
+    hint.map_or_else(|| format!("{error:#}"), |hint| format!("{error:#}\nhint: {hint}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_beats_everything_and_a_denial_nothing() {
+        let table = [
+            (Stop::Answered, 0, None, DONE),
+            (Stop::Answered, 2, None, DENIED),
+            (Stop::Limit(Limit::Steps(3)), 2, None, LIMIT),
+            (Stop::Limit(Limit::Loop { times: 6 }), 1, None, LOOP),
+            (Stop::SchemaMismatch(String::new()), 1, None, SCHEMA),
+            (Stop::ContextFull(String::new()), 1, None, CONTEXT),
+            (Stop::Unavailable(String::new()), 1, None, UNAVAILABLE),
+            (Stop::Limit(Limit::Steps(3)), 2, Some(Signal::Interrupt), 130),
+            (Stop::Answered, 0, Some(Signal::Hangup), 143),
+            (Stop::SinkClosed, 1, None, DONE),
+        ];
+        for (stop, denied, signal, code) in table {
+            assert_eq!(ending(&stop, denied, signal).code, code, "{stop:?} {denied} {signal:?}");
+        }
+    }
+}

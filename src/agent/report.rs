@@ -1,0 +1,49 @@
+//! The first and the last event of a run.
+
+use serde_json::Value;
+
+use crate::event::{ContextSize, EventKind, RunCompleted, RunStarted};
+
+use super::exit::Ending;
+use super::turn::{Stop, TurnEnd};
+use super::{Agent, Run};
+
+/// The first event of a run.
+#[must_use]
+pub fn started(agent: &Agent) -> EventKind {
+    EventKind::RunStarted(RunStarted {
+        cwd: agent.workspace.root().display().to_string(),
+        agent: agent.name.clone(),
+        model: agent.model.info().id.clone(),
+        scripted: agent.model.info().scripted,
+        prompts: agent.briefing.used(),
+        tools: agent.tools.names().map(str::to_owned).collect(),
+        limits: (&agent.limits).into(),
+        context: ContextSize { budget: agent.budget.tokens, window: agent.budget.window },
+    })
+}
+
+/// The last event of a run.
+#[must_use]
+pub fn completed(agent: &Agent, run: &Run, ending: &Ending, end: &TurnEnd) -> EventKind {
+    let valid = matches!(end.stop, Stop::Answered);
+    let result = match &agent.schema {
+        Some(_) if valid => serde_json::from_str(&end.answer).unwrap_or(Value::Null),
+        Some(_) => Value::Null,
+        None => Value::String(end.answer.clone()),
+    };
+    let totals = run.totals;
+    EventKind::RunCompleted(RunCompleted {
+        status: ending.status,
+        exit_code: ending.code,
+        reason: ending.reason.clone(),
+        result,
+        usage: totals.usage,
+        cost_usd: totals.cost_usd,
+        turns: totals.turns,
+        steps: totals.steps,
+        tool_calls: totals.tool_calls,
+        denied: totals.denied,
+        duration_ms: u64::try_from(run.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+    })
+}

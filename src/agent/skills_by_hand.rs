@@ -1,0 +1,95 @@
+//! Skills that a person loads or unloads. Loaded instructions are sent with the person's text.
+
+use jiff::Timestamp;
+
+use crate::config::SkillDisclosure;
+use crate::event::EventKind;
+use crate::message::{Item, Said, SkillText};
+use crate::session::{Change, Edit};
+use crate::skills::SkillError;
+
+use super::{Agent, Conversation};
+
+/// Adds the instructions of skills to a person's text, and returns the events that report it. Skills that are
+/// loaded already are skipped; bodies that are templates receive the text as their arguments.
+///
+/// # Errors
+/// When there is no such skill, or it cannot be read; then nothing is loaded.
+pub fn load_skills(
+    agent: &Agent,
+    conversation: &Conversation,
+    said: &mut Said,
+    names: &[String],
+) -> Result<Vec<EventKind>, SkillError> {
+    let (briefing, loaded) = (&agent.briefing, conversation.skills());
+    let mut bodies = Vec::new();
+    for name in names {
+        let body = briefing.catalogue.load(name, &said.text)?;
+        if !bodies.iter().any(|(known, _)| *known == name) {
+            bodies.push((name, body));
+        }
+    }
+    bodies.retain(|(name, body)| loaded.insert(name, &body.path, body.fingerprint()));
+    let mut events = Vec::new();
+    for (name, body) in bodies {
+        let (tokens, path) = (body.tokens(), body.path.clone());
+        let instructions = body.instructions(agent.result_bytes());
+        match briefing.disclosure {
+            SkillDisclosure::Message => {
+                let text = agent.redactor.redact(&instructions).into_owned();
+                said.skills.push(SkillText { name: name.clone(), text });
+            }
+            SkillDisclosure::System => loaded.show(name, instructions),
+        }
+        events.push(EventKind::SkillLoaded { name: name.clone(), path, tokens });
+    }
+    Ok(events)
+}
+
+/// Warns of each `--skill` that the session has loaded before: `events` do not load it again.
+pub fn already_loaded<'a>(names: &'a [String], events: &'a [EventKind]) -> impl Iterator<Item = String> + 'a {
+    let loads =
+        |event: &EventKind, wanted: &str| matches!(event, EventKind::SkillLoaded { name, .. } if name == wanted);
+    let known = names.iter().filter(move |name| !events.iter().any(|event| loads(event, name)));
+    known.map(|name| format!("--skill {name} has no effect: this session has loaded it already"))
+}
+
+/// Takes the instructions of a skill, and of its files, out of what is sent: a line stands in their place. What was
+/// said stays in the log. Gives the event that tells of it.
+///
+/// # Errors
+/// When the skill is not loaded, or the session cannot be written.
+pub fn unload_skill(conversation: &mut Conversation, name: &str) -> anyhow::Result<EventKind> {
+    anyhow::ensure!(conversation.skills().contains(name), "{name} is not loaded; /skills shows the loaded ones");
+    let (mut edits, mut freed) = (Vec::new(), 0);
+    let session = &mut conversation.session;
+    for (id, item) in session.ids().iter().zip(session.items()) {
+        for (change, bytes) in without(item, name) {
+            freed += bytes;
+            edits.push(Edit { number: id.number, change });
+        }
+    }
+    session.unload(&[name.to_owned()], &edits, Timestamp::now())?;
+    let path = conversation.skills().forget(name).unwrap_or_default();
+    conversation.note_knowledge(Timestamp::now());
+    let tokens = (freed / crate::tokens::BYTES_PER_TOKEN) as u64;
+    Ok(EventKind::SkillUnloaded { name: name.to_owned(), path, tokens })
+}
+
+/// The changes that remove a skill from an item, and the bytes that each frees.
+fn without(item: &Item, name: &str) -> Vec<(Change, usize)> {
+    match item {
+        Item::Said(said) => {
+            let held = said.skills.iter().filter(|skill| skill.name == name);
+            held.map(|skill| (Change::Unload { skill: name.to_owned() }, skill.text.len())).collect()
+        }
+        Item::Step(step) => {
+            let answers = step.calls().enumerate().filter_map(|(at, call)| Some((at, call.answer.as_ref()?)));
+            let held = answers.filter(|(_, answer)| answer.skill.as_deref() == Some(name));
+            let content = SkillText::stub(name);
+            held.map(|(call, answer)| (Change::Answer { call, content: content.clone() }, answer.content.len()))
+                .collect()
+        }
+        Item::Summary(_) => Vec::new(),
+    }
+}

@@ -1,0 +1,46 @@
+//! Reads every document of every layer, variables and flags on top.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
+use super::document::Reading;
+use super::key;
+use super::layer::{self, Layers};
+use super::mistake::Mistake;
+use super::options::LoadOptions;
+use super::source::{Document, Sources};
+
+/// Everything that was read, before it means anything.
+pub(super) struct Gathered {
+    pub layers: Layers,
+    pub sources: Sources,
+    pub documents: Vec<Document>,
+    pub warnings: Vec<String>,
+}
+
+pub(super) fn gather(options: &LoadOptions<'_>) -> (Gathered, Vec<Mistake>) {
+    let mut layers = layer::find(options);
+    let mut reading = Reading {
+        env: options.env,
+        sources: Sources::default(),
+        documents: Vec::new(),
+        mistakes: std::mem::take(&mut layers.mistakes),
+        warnings: std::mem::take(&mut layers.warnings),
+        included: Arc::new(Mutex::new(HashSet::new())),
+    };
+    for dir in &layers.dirs {
+        let scan = layer::scan(dir);
+        reading.mistakes.extend(scan.mistakes);
+        scan.files.into_iter().for_each(|file| reading.read(file));
+        let included = reading.included.lock().expect("no holder panics");
+        let is_included = |unknown: &str| {
+            let inside = |name: &str| name == unknown || name.starts_with(&format!("{unknown}/"));
+            included.iter().any(|(root, name)| Some(root) == dir.dir.as_ref() && inside(name))
+        };
+        let unknown = scan.unknown.into_iter().filter(|(path, _)| !is_included(path));
+        reading.mistakes.extend(unknown.map(|(_, mistake)| mistake));
+    }
+    key::apply(&mut reading, options.sets);
+    let Reading { sources, documents, mistakes, warnings, .. } = reading;
+    (Gathered { layers, sources, documents, warnings }, mistakes)
+}

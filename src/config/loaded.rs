@@ -1,0 +1,98 @@
+//! The one read-only [`Config`] of a run, and the questions that it answers.
+
+use std::path::PathBuf;
+
+use super::env::{Dirs, Env};
+use super::mistake::did_you_mean;
+use super::model::ModelConfig;
+use super::settings::{AgentConfig, Named, SessionStoreConfig, Settings};
+use super::skill_dirs::SkillDir;
+use super::source::{Document, Sources};
+use super::tool::ToolConfig;
+use crate::secrets::{Redactor, Secret, user_info};
+
+/// The configuration of a run: read-only.
+#[derive(Debug)]
+pub struct Config {
+    pub settings: Settings,
+    pub agents: Named<AgentConfig>,
+    pub models: Named<ModelConfig>,
+    /// By the name that the model calls.
+    pub tools: Named<ToolConfig>,
+    pub session_stores: Named<SessionStoreConfig>,
+    /// Lowest first; the built-in prompts are below them all.
+    pub prompt_dirs: Vec<PathBuf>,
+    /// Lowest first; the built-in skills are below them all.
+    pub skill_dirs: Vec<SkillDir>,
+    /// The config directories that were read, lowest first.
+    pub config_dirs: Vec<PathBuf>,
+    /// Sentences to show the user; none is a reason to stop.
+    pub warnings: Vec<String>,
+    pub env: Env,
+    pub dirs: Dirs,
+    pub(super) sources: Sources,
+    pub(super) documents: Vec<Document>,
+}
+
+/// A name that is not configured.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no {what} `{name}`: {}", did_you_mean(name, known.iter().map(String::as_str))
+    .unwrap_or_else(|| format!("configured: {}", known.join(", "))))]
+pub struct UnknownName {
+    /// `agent`, `model`
+    pub what: &'static str,
+    pub name: String,
+    pub known: Vec<String>,
+}
+
+impl Config {
+    /// An agent by name; the default one without.
+    ///
+    /// # Errors
+    /// When none of that name is configured.
+    pub fn agent(&self, name: Option<&str>) -> Result<&AgentConfig, UnknownName> {
+        find("agent", &self.agents, name.unwrap_or(&self.settings.default_agent))
+    }
+
+    /// A model by its configured name.
+    ///
+    /// # Errors
+    /// When none of that name is configured.
+    pub fn model(&self, name: &str) -> Result<&ModelConfig, UnknownName> {
+        find("model", &self.models, name)
+    }
+
+    /// Masks what this configuration keeps secret: secret-looking variables, API keys, headers, and passwords in URLs.
+    #[must_use]
+    pub fn redactor(&self) -> Redactor {
+        let mut secrets: Vec<String> = self.env.secret_values().map(str::to_owned).collect();
+        for model in self.models.values() {
+            secrets.extend(model.api_key.iter().map(|key| key.reveal().trim().to_owned()));
+            secrets.extend(model.base_url.as_deref().and_then(user_info).map(str::to_owned));
+        }
+        let telemetry = &self.settings.telemetry;
+        secrets.extend(telemetry.otlp_endpoint.as_deref().and_then(user_info).map(str::to_owned));
+        let headers = self.models.values().flat_map(|model| model.headers.values());
+        for header in headers.chain(telemetry.otlp_headers.values()).map(Secret::reveal) {
+            secrets.push(header.to_owned());
+            // `Bearer VALUE`: the value is the secret.
+            secrets.extend(header.split_once(' ').map(|(_, value)| value.to_owned()));
+        }
+        Redactor::of(secrets)
+    }
+
+    /// Where sessions live: an absolute path.
+    #[must_use]
+    pub fn session_dir(&self) -> PathBuf {
+        let dir = self.session_stores.get("default").map_or("sessions", |store| store.dir.as_str());
+        match dir.strip_prefix("~/") {
+            Some(rest) => self.dirs.home.join(rest),
+            None => self.dirs.data.join(dir),
+        }
+    }
+}
+
+fn find<'c, T>(what: &'static str, all: &'c Named<T>, name: &str) -> Result<&'c T, UnknownName> {
+    let unknown = || UnknownName { what, name: name.to_owned(), known: all.keys().cloned().collect() };
+    all.get(name).ok_or_else(unknown)
+}

@@ -1,0 +1,73 @@
+//! Reads a tree that is wrong in places as far as it is right, so that one mistake hides no other.
+
+use serde::de::DeserializeOwned;
+
+use super::merge::lay;
+use crate::yaml::{Node, Place, Tree};
+
+/// `node` laid over `ground`, without the values that cannot be read; `None` where too little is left.
+pub(super) fn read_partly<T: DeserializeOwned>(node: &Node, ground: &Node) -> Option<T> {
+    let mut rest = node.clone();
+    for _ in 0..node.size() {
+        let mut whole = ground.clone();
+        lay(&mut whole, &rest);
+        match whole.read() {
+            Ok(value) => return Some(value),
+            Err(error) if take_out(&mut rest, error.place?) => {}
+            Err(_) => return None,
+        }
+    }
+    None
+}
+
+/// Takes out the innermost entry or item that stands at `place`.
+fn take_out(node: &mut Node, place: Place) -> bool {
+    match &mut node.tree {
+        Tree::Scalar(_) => false,
+        Tree::List(items) => {
+            let count = items.len();
+            items.iter_mut().any(|item| take_out(item, place)) || {
+                items.retain(|item| item.place != place);
+                items.len() < count
+            }
+        }
+        Tree::Map(entries) => {
+            let count = entries.len();
+            entries.iter_mut().any(|(_, value)| take_out(value, place)) || {
+                entries.retain(|(key, value)| key.place != place && value.place != place);
+                entries.len() < count
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::read_partly;
+    use crate::yaml::tree;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Wanted {
+        number: u64,
+        #[serde(default)]
+        words: Vec<String>,
+    }
+
+    #[test]
+    fn the_right_parts_are_read_and_the_ground_fills_in() {
+        let ground = tree("number: 1", 0).expect("valid");
+        let read = |text: &str| read_partly::<Wanted>(&tree(text, 1).expect("valid"), &ground);
+        for (text, number, words) in [
+            ("number: 5\nwords: [a]", 5, vec!["a"]),
+            ("number: x\nwords: [a, [b], c]", 1, vec!["a", "c"]),
+            ("number: 5\nwards: [a]", 5, vec![]),
+        ] {
+            let words = words.into_iter().map(str::to_owned).collect();
+            assert_eq!(read(text), Some(Wanted { number, words }), "{text}");
+        }
+        assert_eq!(read("[a]"), None);
+    }
+}

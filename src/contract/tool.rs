@@ -1,0 +1,201 @@
+//! A tool, and the parts of the run and the conversation that its calls may use.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+
+use crate::config::{Effect, Permission};
+use crate::event::EventKind;
+use crate::knowledge::{Ledger, Loaded};
+use crate::long_text::Found;
+use crate::message::{Handle, Usage};
+use crate::output::{ToolError, ToolOutput};
+use crate::secrets::Redactor;
+use crate::spill::Spill;
+use crate::workspace::Workspace;
+
+/// A tool: its definition and its code in one file.
+pub trait Tool: Send + Sync {
+    /// The description for the model and the policy. Never changes.
+    fn definition(&self) -> &ToolDefinition;
+
+    /// The version of the tool, for telemetry: that of the program for built-in tools.
+    #[expect(clippy::unnecessary_literal_bound, reason = "that of a configured tool is its own")]
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    /// The permission that this call needs, where it is less than the definition says (a command that is known to
+    /// only read). The default is that of the definition.
+    fn permission(&self, _arguments: &Value, _workspace: &Workspace) -> Permission {
+        self.definition().permission
+    }
+
+    /// The paths that this call would read, as the model wrote them; none where it reads the workspace at large.
+    fn reads<'a>(&self, _arguments: &'a Value) -> Vec<&'a str> {
+        Vec::new()
+    }
+
+    /// The paths that this call would write, as the model wrote them.
+    fn writes<'a>(&self, _arguments: &'a Value) -> Vec<&'a str> {
+        Vec::new()
+    }
+
+    /// The command that the call would run, if any, as a shell line.
+    fn shell_line<'a>(&'a self, _arguments: &'a Value) -> Option<ShellLine<'a>> {
+        None
+    }
+
+    /// Whether the result may come from the network. The default is that of the definition.
+    fn has_network(&self) -> bool {
+        self.definition().effects.contains(&Effect::Network)
+    }
+
+    /// Whether the result may direct the model: instructions that the person installed, or their own words. All
+    /// other results are marked as data.
+    fn trusted(&self) -> bool {
+        false
+    }
+
+    /// Whether the call waits for a person: time spent waiting counts against no limit.
+    fn waits_for_person(&self) -> bool {
+        false
+    }
+
+    /// Whether a repeated call has no further effect: only such calls are retried automatically.
+    fn idempotent(&self) -> bool {
+        self.definition().permission == Permission::Read
+    }
+
+    /// The timeout that the arguments ask for, if any.
+    fn time_asked(&self, _arguments: &Value) -> Option<Duration> {
+        None
+    }
+
+    /// One short line for a person: what the call is about, without the tool's name (`src/main.rs`, `cargo test`).
+    fn subject(&self, arguments: &Value) -> String;
+
+    /// The preview that a person reads before allowing the call: the exact command, or the diff.
+    ///
+    /// # Errors
+    /// When the call would fail, so that there is nothing to ask about.
+    fn preview(&self, arguments: &Value, _workspace: &Workspace, _files: &Ledger) -> Result<String, ToolError> {
+        Ok(self.subject(arguments))
+    }
+
+    /// Runs the call. `arguments` have passed the schema. Dropping the future cancels the call.
+    fn call<'a>(
+        &'a self,
+        arguments: Value,
+        context: CallContext<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+}
+
+/// The description of a tool for the model, and its properties for the policy.
+#[derive(Debug, Clone)]
+pub struct ToolDefinition {
+    pub name: String,
+    /// Written for the model: what it does, what it returns, its limits, when not to use it.
+    pub description: String,
+    /// JSON Schema of the arguments, keys in a fixed order.
+    pub parameters: Value,
+    pub permission: Permission,
+    pub effects: Vec<Effect>,
+    /// Included in `tools: ["*"]`.
+    pub default: bool,
+}
+
+impl ToolDefinition {
+    /// The first sentence of the description.
+    #[must_use]
+    pub fn summary(&self) -> &str {
+        let text = self.description.trim();
+        let line = text.lines().next().unwrap_or_default();
+        line.find(". ").map_or(line, |end| &line[..=end])
+    }
+}
+
+/// A command line, and the directory and environment that it would run in.
+#[derive(Debug, Clone)]
+pub struct ShellLine<'a> {
+    /// The line as a shell would receive it.
+    pub line: Cow<'a, str>,
+    /// The directory as the model wrote it; the workspace where it named none.
+    pub workdir: Option<Cow<'a, str>>,
+    /// The whole environment of the command.
+    pub env: Cow<'a, [(String, String)]>,
+    /// The command for display to a person, where the configuration defines it and the model gives only the
+    /// arguments.
+    pub configured: Option<String>,
+}
+
+/// The spill store, for text that has not been redacted yet.
+#[derive(Clone, Copy)]
+pub struct Keep<'a> {
+    pub spill: &'a Arc<Spill>,
+    pub redactor: &'a Arc<Redactor>,
+}
+
+/// The text of this conversation that is no longer sent.
+pub trait Archive: Send + Sync {
+    /// The text behind a handle, as it was recorded; `None` where there is no such item.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    fn read(&self, handle: Handle) -> std::io::Result<Option<String>>;
+
+    /// Lines that contain `query`, in any case, with their neighbours; the newest text first. At most `limit` hits.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    fn search(&self, query: &str, limit: usize) -> std::io::Result<Vec<Found>>;
+
+    /// The numbers of the items, ascending.
+    fn numbers(&self) -> Vec<u64>;
+}
+
+/// The other limits that may end a long call.
+#[derive(Debug, Clone, Copy)]
+pub struct Clocks {
+    /// The longest time that a call may ask for.
+    pub most: Duration,
+    /// How long a command may produce no output.
+    pub idle: Option<Duration>,
+    /// The time left in the run's own limit for calls; a call that takes longer is dropped and reports nothing.
+    pub run: Option<Duration>,
+}
+
+/// The parts of the run and the conversation that a call may use.
+#[derive(Clone, Copy)]
+pub struct CallContext<'a> {
+    pub workspace: &'a Workspace,
+    /// The files that the conversation has seen.
+    pub files: &'a Arc<Ledger>,
+    /// The skills that the conversation has loaded.
+    pub skills: &'a Loaded,
+    /// Texts that were cut out of the conversation's results.
+    pub spill: &'a Arc<Spill>,
+    /// The text of the conversation that is no longer sent.
+    pub archive: &'a dyn Archive,
+    /// The longest that this call may take.
+    pub timeout: Duration,
+    /// The other time limits.
+    pub clocks: Clocks,
+    /// The most tokens that the observation may have; a tool that shapes its own output stays below it.
+    pub max_tokens: usize,
+    /// Receives live output of a running command, for observers.
+    pub live: &'a (dyn Fn(&str) + Send + Sync),
+    /// Where a tool stores the text that its observation leaves out; `None` where nothing could read it again.
+    pub keep: Option<Keep<'a>>,
+    /// A person allowed this call to run its command outside the sandbox.
+    pub unconfined: bool,
+    /// Reports that the sandbox may have blocked the call: a person may then let it run outside.
+    pub refused: &'a (dyn Fn() + Send + Sync),
+    /// Reports tokens that the call spent on model requests: they count as the run's own.
+    pub spent: &'a (dyn Fn(Usage) + Send + Sync),
+    /// Reports a fact to observers (a skill was loaded).
+    pub notify: &'a (dyn Fn(EventKind) + Send + Sync),
+}

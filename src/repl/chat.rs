@@ -1,0 +1,234 @@
+//! A chat: a conversation, the agent that answers in it, and the turns that are taken in it. Each turn is a run of its
+//! own in one session.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::mentions;
+use crate::agent::exit::{self, Signal};
+use crate::agent::{
+    Agent, Cancel, Conversation, Emitter, Run, Stop, TurnEnd, already_loaded, brief, completed, load_skills,
+    settle, started, take_turn,
+};
+use crate::app::{self, Options, Services, SessionChoice, SetupError};
+use crate::attachment::{Attachment, attach};
+use crate::config::Config;
+use crate::contract::{Approver, EventSink};
+use crate::message::Said;
+use crate::sink::Outlets;
+use crate::skills::Catalogue;
+use crate::workspace::Workspace;
+
+/// The parts that a chat is opened from.
+pub struct Opening {
+    pub config: Config,
+    pub workspace: Workspace,
+    pub options: Options,
+    pub approver: Arc<dyn Approver>,
+    pub session: SessionChoice,
+    /// Files that go along with the first message.
+    pub attached: Vec<Attachment>,
+    /// Skills that go along with the first message.
+    pub skills: Vec<String>,
+}
+
+/// A conversation with an agent. `/model` replaces the agent, `/clear` the conversation.
+pub struct Chat {
+    pub(super) config: Config,
+    workspace: Workspace,
+    options: Options,
+    approver: Arc<dyn Approver>,
+    pub(super) services: Services,
+    pub(super) conversation: Conversation,
+    pub(super) run: Run,
+    /// Files that go along with the next message.
+    attached: Vec<Attachment>,
+    /// Skills that go along with the next message.
+    pub(super) skills: Vec<String>,
+    pub(super) is_ephemeral: bool,
+    /// A turn has begun and its end has not been emitted.
+    in_turn: bool,
+}
+
+/// The end of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// With the exit code that the turn would have as a run.
+    With(u8),
+    /// stdout is closed: nobody sees what follows.
+    Unseen,
+}
+
+impl Chat {
+    /// Assembles the agent and opens the session. Events go to `sink`, at the pace at which `outlets` are read.
+    ///
+    /// # Errors
+    /// When the agent cannot be assembled, or the session cannot be opened.
+    pub fn open(opening: Opening, sink: Box<dyn EventSink>, outlets: &Outlets) -> Result<Self, SetupError> {
+        let Opening { config, workspace, options, approver, session, attached, skills } = opening;
+        let mut services = app::assemble(&config, &workspace, &options, Arc::clone(&approver))?;
+        let (conversation, notes) = app::open_conversation(&config, &workspace, &session, &services.agent)?;
+        let emitter = Emitter::new(conversation.session.id().to_owned(), app::new_run_id(), sink);
+        let run = Run::new(emitter.through(outlets.clone()));
+        run.emitter.warn(services.warnings.drain(..).chain(notes));
+        let is_ephemeral = matches!(session, SessionChoice::Ephemeral);
+        Ok(Self {
+            config,
+            workspace,
+            options,
+            approver,
+            services,
+            conversation,
+            run,
+            attached,
+            skills,
+            is_ephemeral,
+            in_turn: false,
+        })
+    }
+
+    /// The names of the configured models.
+    pub fn models(&self) -> impl Iterator<Item = &String> {
+        self.config.models.keys()
+    }
+
+    /// The agent's skills.
+    #[must_use]
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.services.catalogue
+    }
+
+    /// The directory that paths are told from.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        self.workspace.root()
+    }
+
+    /// Attaches the files that `message` mentions to it. Returns why others are not attached.
+    pub(super) fn attach_mentioned(&mut self, message: &str) -> Vec<String> {
+        let (attachments, refused) = mentions::expand(message, |name| mentions::read(&self.workspace, name));
+        self.attached.extend(attachments);
+        refused
+    }
+
+    /// Takes one turn. The sink shows everything that happens in it. Dropping the future stops it.
+    pub(super) async fn turn(&mut self, message: String) -> Ended {
+        self.in_turn = true;
+        self.begin_run();
+        let agent = &self.services.agent;
+        self.run.emitter.notify(started(agent));
+        let mut said = Said::by_person(message);
+        let (skills, attached) = (std::mem::take(&mut self.skills), std::mem::take(&mut self.attached));
+        let prepared = load_skills(agent, &self.conversation, &mut said, &skills)
+            .map_err(anyhow::Error::from)
+            .and_then(|events| {
+                self.run.emitter.warn(already_loaded(&skills, &events));
+                for event in events {
+                    self.run.emitter.notify(event);
+                }
+                brief(agent, &mut self.conversation, &self.run)
+            });
+        said.text = attach(&said.text, &attached);
+        let end = match prepared {
+            Ok(notes) => {
+                self.run.emitter.warn(notes);
+                take_turn(agent, &mut self.conversation, &mut self.run, said, &Cancel::default()).await
+            }
+            Err(error) => TurnEnd { stop: Stop::Failed(error), answer: String::new() },
+        };
+        self.finish(&end, None)
+    }
+
+    /// Begins the run of a turn or of a compression.
+    pub(super) fn begin_run(&mut self) {
+        self.run.begin(self.conversation.session.id(), app::new_run_id());
+    }
+
+    /// Settles the turn that was dropped by Ctrl-C.
+    pub(super) fn interrupted(&mut self) -> Ended {
+        self.end_background();
+        self.settle_turn(None)
+    }
+
+    /// Settles the command that was dropped by Ctrl-C: counts the request that was under way.
+    pub(super) fn command_interrupted(&mut self) {
+        if let Err(stop) = self.settle() {
+            self.run.emitter.warn([self.reason(&stop)]);
+        }
+    }
+
+    /// Settles the turn, if one was running, that was dropped by a signal.
+    pub fn ended_by(&mut self, signal: Signal) {
+        self.end_background();
+        if self.in_turn {
+            self.settle_turn(Some(signal));
+        }
+    }
+
+    /// Kills the background commands: a person stopped a turn, left the conversation, or is gone.
+    pub fn end_background(&self) {
+        self.run.emitter.warn(self.services.agent.end_background());
+    }
+
+    fn settle_turn(&mut self, signal: Option<Signal>) -> Ended {
+        let stop = self.settle().err().unwrap_or(Stop::Interrupted);
+        self.finish(&TurnEnd { stop, answer: String::new() }, signal)
+    }
+
+    fn settle(&mut self) -> Result<(), Stop> {
+        settle(&self.services.agent, &mut self.conversation, &mut self.run, &Stop::Interrupted)
+    }
+
+    /// Ends the turn in the session, and emits its end.
+    fn finish(&mut self, end: &TurnEnd, signal: Option<Signal>) -> Ended {
+        self.in_turn = false;
+        let agent = &self.services.agent;
+        let mut ending = exit::ending(&end.stop, self.run.totals.unasked, signal);
+        ending.reason = agent.redactor.redact(&ending.reason).into_owned();
+        if let Err(error) = self.conversation.session.end_turn(&ending.reason, Timestamp::now()) {
+            let message = format!("the session is not kept on disk: {:#}", anyhow::Error::from(error));
+            self.run.emitter.warn([message]);
+        }
+        match self.run.emitter.emit(completed(agent, &self.run, &ending, end)) {
+            Ok(()) => Ended::With(ending.code),
+            Err(_) => Ended::Unseen,
+        }
+    }
+
+    /// The reason of `stop`, with secrets masked.
+    pub(super) fn reason(&self, stop: &Stop) -> String {
+        self.services.agent.redactor.redact(&exit::ending(stop, 0, None).reason).into_owned()
+    }
+
+    /// Renders a table of the next request. The system prompt is rendered first, as it is part of it.
+    pub(super) fn table(
+        &mut self,
+        table: fn(&Agent, &mut Conversation, &mut Run) -> String,
+    ) -> Result<String, String> {
+        let agent = &self.services.agent;
+        let notes = brief(agent, &mut self.conversation, &self.run).map_err(|error| format!("{error:#}"))?;
+        self.run.emitter.warn(notes);
+        Ok(table(agent, &mut self.conversation, &mut self.run))
+    }
+
+    /// Replaces the agent by one with another model. The conversation goes on.
+    pub(super) fn switch_model(&mut self, name: &str) -> Result<(), SetupError> {
+        let options = Options { model: Some(name.to_owned()), ..self.options.clone() };
+        let services = app::assemble(&self.config, &self.workspace, &options, Arc::clone(&self.approver))?;
+        self.end_background();
+        self.options = options;
+        self.services = services;
+        Ok(())
+    }
+
+    /// Replaces the conversation by a new one. Returns the old one.
+    pub(super) fn clear(&mut self) -> Result<Conversation, SetupError> {
+        let choice = if self.is_ephemeral { SessionChoice::Ephemeral } else { SessionChoice::New };
+        let agent = &self.services.agent;
+        let (conversation, _) = app::open_conversation(&self.config, &self.workspace, &choice, agent)?;
+        self.end_background();
+        Ok(std::mem::replace(&mut self.conversation, conversation))
+    }
+}

@@ -1,0 +1,47 @@
+//! Interrupts: Ctrl-C, wherever it was seen, on its way to the loop.
+
+use tokio::sync::mpsc;
+
+/// Sends interrupts. Clones share the receiver.
+#[derive(Clone)]
+pub struct Interrupter {
+    sender: mpsc::UnboundedSender<()>,
+}
+
+/// Receives interrupts.
+pub struct Interrupts {
+    receiver: mpsc::UnboundedReceiver<()>,
+}
+
+/// Makes a pair of both. `Interrupts` lasts at least as long as the chat.
+#[must_use]
+pub fn interrupts() -> (Interrupter, Interrupts) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    (Interrupter { sender }, Interrupts { receiver })
+}
+
+impl Interrupter {
+    /// Asks the running work to stop.
+    pub fn interrupt(&self) {
+        // Without a receiver there is nothing to stop.
+        let _ = self.sender.send(());
+    }
+}
+
+impl Interrupts {
+    /// Waits for the next interrupt.
+    pub async fn next(&mut self) {
+        if self.receiver.recv().await.is_none() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Drops the interrupts that came so far, and returns whether there were any.
+    pub(super) fn forget(&mut self) -> bool {
+        let mut any = false;
+        while self.receiver.try_recv().is_ok() {
+            any = true;
+        }
+        any
+    }
+}

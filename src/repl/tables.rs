@@ -1,0 +1,143 @@
+//! Tables for people: models, tools, skills, costs.
+
+use std::io::{self, IsTerminal};
+
+use crate::config::Config;
+use crate::contract::{ModelInfo, ToolDefinition};
+use crate::knowledge::Loaded;
+use crate::session::Session;
+use crate::skills::{Catalogue, Skill};
+use crate::telemetry::{Report, Steps};
+use crate::terminal;
+use crate::text;
+
+/// The longest description, unless the terminal is narrower.
+const WIDTH: usize = 100;
+
+/// Lays out rows in columns as wide as their widest cell. The last column is not padded. On a terminal it is cut at
+/// the edge, or moves to a line of its own if hardly any room is left.
+#[must_use]
+pub fn columns<const N: usize>(rows: &[[String; N]], terminal: Option<usize>) -> String {
+    const GAP: usize = 2;
+    const INDENT: usize = 4;
+    const LEAST: usize = 24;
+    let widths: [usize; N] =
+        std::array::from_fn(|column| rows.iter().map(|row| text::columns(&row[column])).max().unwrap_or(0));
+    let before: usize = widths[..N - 1].iter().map(|width| width + GAP).sum();
+    let room = terminal.map_or(usize::MAX, |width| width.saturating_sub(1));
+    let apart = room < before + widths[N - 1].min(LEAST);
+    let mut out = String::new();
+    for row in rows {
+        let (last, cells) = row.split_last().expect("a row has a column");
+        let mut line = String::new();
+        for (cell, width) in cells.iter().zip(widths) {
+            line += cell;
+            line += &" ".repeat(width - text::columns(cell) + GAP);
+        }
+        if apart {
+            line.truncate(line.trim_end().len());
+            line = format!("{}\n{}", text::cut(&line, room), " ".repeat(INDENT));
+        }
+        line += &text::cut(last, room.saturating_sub(if apart { INDENT } else { before }));
+        out += line.trim_end();
+        out.push('\n');
+    }
+    out
+}
+
+/// The width of the terminal on stdout; `None` for a pipe or a file, for which nothing is cut.
+#[must_use]
+pub fn edge() -> Option<usize> {
+    io::stdout().is_terminal().then(terminal::width).flatten()
+}
+
+/// Lists the configured models, with a mark on the one in use.
+#[must_use]
+pub fn models(config: &Config, current: &ModelInfo) -> String {
+    let rows: Vec<[String; 3]> = config
+        .models
+        .values()
+        .map(|model| {
+            let mark = if model.name == current.name { "*" } else { " " };
+            let id = if model.name == current.name { Some(current.id.as_str()) } else { model.model.as_deref() };
+            [mark.to_owned(), model.name.clone(), id.unwrap_or("a script").to_owned()]
+        })
+        .collect();
+    let table = columns(&rows, terminal::width());
+    format!("{table}/model NAME uses another: one of these,\nor any other model of the same provider.\n")
+}
+
+/// Lists tools.
+#[must_use]
+pub fn tools<'a>(definitions: impl Iterator<Item = &'a ToolDefinition>) -> String {
+    let rows: Vec<[String; 3]> = definitions
+        .map(|tool| {
+            let permission = format!("{:?}", tool.permission).to_lowercase();
+            [tool.name.clone(), permission, text::one_line(&tool.description, WIDTH)]
+        })
+        .collect();
+    if rows.is_empty() {
+        return "No tools.\n".to_owned();
+    }
+    columns(&rows, terminal::width())
+}
+
+/// Lists the skills, with marks on the loaded ones.
+#[must_use]
+pub fn skills(catalogue: &Catalogue, loaded: &Loaded) -> String {
+    if catalogue.is_empty() {
+        return "No skills.\n".to_owned();
+    }
+    let rows: Vec<[String; 3]> = catalogue
+        .iter()
+        .map(|skill| {
+            let mark = if loaded.contains(&skill.name) { "[✓]" } else { "[○]" };
+            [mark.to_owned(), skill.name.clone(), about_skill(skill)]
+        })
+        .collect();
+    columns(&rows, terminal::width())
+}
+
+/// Describes a skill in one line: its description, who may load it, and the skills that it hides.
+#[must_use]
+pub fn about_skill(skill: &Skill) -> String {
+    let hidden = if skill.is_hidden { " (for you alone: /skill)" } else { "" };
+    let hides = match skill.hides.as_slice() {
+        [] => String::new(),
+        hides => format!(" (hides {})", hides.join(", ")),
+    };
+    text::one_line(&skill.description, WIDTH) + hidden + &hides
+}
+
+/// Sums up the costs of a session.
+#[must_use]
+pub fn costs(session: &Session) -> Report {
+    let steps = Steps { count: session.steps(), usage: session.usage(), cost_usd: session.cost_usd() };
+    Report::new(steps, session.costs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_by_display_width() {
+        let rows = [["日本", "1"], ["ab", "22"]].map(|row| row.map(str::to_owned));
+        assert_eq!(columns(&rows, None), "日本  1\nab    22\n");
+    }
+
+    #[test]
+    fn no_row_is_wider_than_the_terminal() {
+        let rows =
+            [["load_skill_reference", "read", "Reads a text file, 一個字 at a time"], ["grep", "read", "Looks."]];
+        let rows = rows.map(|row| row.map(str::to_owned));
+        assert_eq!(
+            columns(&rows, Some(56)),
+            "load_skill_reference  read  Reads a text file, 一個字…\ngrep                  read  Looks.\n"
+        );
+        assert_eq!(
+            columns(&rows, Some(30)),
+            "load_skill_reference  read\n    Reads a text file, 一個…\ngrep                  read\n    Looks.\n"
+        );
+    }
+}

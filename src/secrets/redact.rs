@@ -1,0 +1,192 @@
+//! Masks secrets: known values become `***`, and so does text that has the shape of a key ([`super::shapes`])
+//! and whatever stands behind a key that looks like a secret.
+//!
+//! Text is redacted once, where it enters: what tools return and errors say. What a person types or attaches is
+//! theirs, and goes as it stands.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::secret::looks_secret;
+use super::shapes;
+
+pub(super) const MASK: &str = "***";
+
+/// Replaces known secrets in whatever is about to be shown, logged or sent.
+#[derive(Clone, Default)]
+pub struct Redactor {
+    /// Longest first, so that a secret which contains another goes as a whole.
+    secrets: Vec<String>,
+}
+
+impl Redactor {
+    /// Knows these secrets. Values shorter than 8 characters are left alone: they are placeholders, and words would
+    /// become unreadable.
+    #[must_use]
+    pub fn of(mut secrets: Vec<String>) -> Self {
+        const SHORTEST: usize = 8;
+        secrets.retain(|secret| secret.len() >= SHORTEST);
+        secrets.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        secrets.dedup();
+        Self { secrets }
+    }
+
+    /// `text` with `***` in the place of each known secret and of what has the shape of a key; borrowed when there is
+    /// none.
+    #[must_use]
+    pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let text = self.redact_known(text);
+        match shapes::mask(&text, MASK) {
+            Some(masked) => Cow::Owned(masked),
+            None => text,
+        }
+    }
+
+    /// The same for known secrets alone: what a person types is theirs, and may be about things that look like keys.
+    #[must_use]
+    pub fn redact_known<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut text = Cow::Borrowed(text);
+        for secret in &self.secrets {
+            if text.contains(secret.as_str()) {
+                text = Cow::Owned(text.replace(secret.as_str(), MASK));
+            }
+        }
+        text
+    }
+
+    /// Redacts every text within data, keys of objects excepted.
+    pub fn redact_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(masked) = self.redact(text) {
+                    *text = masked;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
+            Value::Object(entries) => entries.values_mut().for_each(|value| self.redact_value(value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Masks a value in place: known secrets, passwords in URLs, and every text under a key that looks secret.
+    pub fn mask(&self, key: &str, value: &mut Value) {
+        match value {
+            Value::String(text) if key_is_secret(key) && !text.is_empty() => MASK.clone_into(text),
+            Value::String(text) => {
+                if let Some(info) = user_info(text) {
+                    *text = text.replacen(info, MASK, 1);
+                }
+                if let Cow::Owned(masked) = self.redact(text) {
+                    *text = masked;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.mask(key, item)),
+            Value::Object(entries) => {
+                for (name, value) in entries.iter_mut() {
+                    let name = if key_is_secret(key) { key } else { name };
+                    self.mask(name, value);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl std::fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Redactor({} secrets)", self.secrets.len())
+    }
+}
+
+/// Whether the value of this key is a secret. Counts of tokens are not.
+fn key_is_secret(key: &str) -> bool {
+    const MARKS: [&str; 4] = ["AUTHORIZATION", "COOKIE", "HEADERS", "PASSWD"];
+    let key = key.to_ascii_uppercase();
+    let counts = key.contains("TOKENS") && (key.contains("MAX") || key.contains("BUDGET"));
+    !counts && (looks_secret(&key) || MARKS.iter().any(|mark| key.contains(mark)))
+}
+
+/// `user:password` of a URL.
+#[must_use]
+pub fn user_info(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+    authority.rsplit_once('@').map(|(info, _)| info).filter(|info| !info.is_empty())
+}
+
+/// A line of a YAML text as it may be shown, or `None` where there is no such line.
+#[must_use]
+pub fn mask_line(text: &str, number: usize) -> Option<String> {
+    let line = text.lines().nth(number.checked_sub(1)?)?.trim_start_matches('\u{feff}');
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    // A value may stand below its key: headers, a list of keys, a block.
+    let mut level = indent(line);
+    let above: Vec<&str> = text.lines().take(number - 1).filter(|line| !line.trim().is_empty()).collect();
+    for parent in above.into_iter().rev() {
+        if indent(parent) < level {
+            level = indent(parent);
+            let key = parent.trim_start().trim_start_matches("- ").split(':').next().unwrap_or_default();
+            if key_is_secret(key) {
+                let shown = line.split_once(':').map_or(String::new(), |(key, _)| format!("{key}: "));
+                return Some(format!("{shown}{MASK}"));
+            }
+        }
+    }
+    let mut masked = line.to_owned();
+    if let Some(info) = user_info(line) {
+        masked = masked.replacen(info, MASK, 1);
+    }
+    let mut from = 0;
+    while let Some(colon) = masked[from..].find(':').map(|at| at + from) {
+        let name_end = masked[..colon].trim_end_matches(['"', '\'', ' ']).len();
+        let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+        let name_start =
+            masked[..name_end].rfind(|c| !is_name(c)).map_or(0, |at| masked.ceil_char_boundary(at + 1));
+        let value = masked[colon + 1..].trim_start().trim_start_matches(['"', '\'']);
+        let shows_nothing = value.is_empty() || value.starts_with("{{") || value.starts_with('#');
+        if key_is_secret(&masked[name_start..name_end]) && !shows_nothing {
+            masked.truncate(colon + 1);
+            masked.push_str(" ***");
+            break;
+        }
+        from = colon + 1;
+    }
+    Some(masked)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Redactor, mask_line};
+
+    #[test]
+    fn lines_are_shown_without_secrets() {
+        let table = [
+            ("api_key: sk-123", 1, "api_key: ***"),
+            ("api_key: \"{{ env.KEY }}\"", 1, "api_key: \"{{ env.KEY }}\""),
+            ("max_tokens: abc", 1, "max_tokens: abc"),
+            ("base_url: https://me:pw@host/v1", 1, "base_url: https://***@host/v1"),
+            ("headers:\n  X-Any: abc", 2, "  X-Any: ***"),
+            ("headers: { Authorization: Bearer x }", 1, "headers: ***"),
+            ("api_key:\n  - sk-1", 2, "***"),
+            ("x: {a: 1, \"my_secret\": pw, b: 2}", 1, "x: {a: 1, \"my_secret\": ***"),
+        ];
+        for (text, line, expected) in table {
+            assert_eq!(mask_line(text, line).as_deref(), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn known_values_disappear_wherever_they_stand() {
+        let redactor = Redactor::of(["abcdefgh", "xx-abcdefgh-xx", "1234"].map(str::to_owned).into());
+        assert_eq!(redactor.redact("a abcdefgh b xx-abcdefgh-xx 1234"), "a *** b *** 1234");
+        assert!(matches!(redactor.redact("nothing"), std::borrow::Cow::Borrowed(_)));
+        let mut value =
+            json!({"extra": {"api_key": "k", "max_tokens": 5, "n": ["abcdefgh"]}, "u": "http://a:b@c/"});
+        redactor.mask("", &mut value);
+        let expected = json!({"extra": {"api_key": "***", "max_tokens": 5, "n": ["***"]}, "u": "http://***@c/"});
+        assert_eq!(value, expected);
+    }
+}

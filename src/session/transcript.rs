@@ -1,0 +1,129 @@
+//! The conversation in memory: the view that is sent, and the sums over its entries.
+
+use std::collections::BTreeSet;
+
+use crate::event::{CallTelemetry, Compressed};
+use crate::message::{Answer, Item, Said, Step, Summary, Usage};
+
+use super::entry::SystemPrompt;
+use super::state::State;
+use super::view::{Edit, View};
+
+/// Items and sums.
+#[derive(Debug, Default)]
+pub(super) struct Transcript {
+    /// The current agent.
+    pub agent: String,
+    pub model: String,
+    pub system: Option<SystemPrompt>,
+    pub view: View,
+    /// The number of the last step whose server counted the request, and that count. `None` once anything that was in
+    /// the request has changed.
+    pub counted: Option<(u64, u64)>,
+    /// The number of the last item.
+    pub last: u64,
+    /// The numbers of the items that no compression touches.
+    pub pinned: BTreeSet<u64>,
+    /// A person undid the compressions and wants none until they ask for one.
+    pub held: bool,
+    pub usage: Usage,
+    pub cost_usd: Option<f64>,
+    pub turns: u64,
+    pub steps: u64,
+    pub calls: u64,
+    /// The telemetry of each call, in the order of the answers.
+    pub costs: Vec<CallTelemetry>,
+    pub state: State,
+    /// The source of the first outside content, if any.
+    pub taint: Option<String>,
+}
+
+impl Transcript {
+    pub fn new(agent: &str, model: &str) -> Self {
+        Self { agent: agent.to_owned(), model: model.to_owned(), ..Self::default() }
+    }
+
+    pub fn say(&mut self, said: Said) {
+        self.last += 1;
+        self.view.push(self.last, Item::Said(said));
+    }
+
+    /// The system prompt, in the place of the one before.
+    pub fn brief(&mut self, prompt: SystemPrompt) {
+        self.counted = None;
+        self.system = Some(prompt);
+    }
+
+    pub fn reply(&mut self, step: Step) {
+        self.steps += 1;
+        self.spend(step.usage, step.cost_usd);
+        self.last += 1;
+        if step.usage.input_tokens > 0 && !step.usage.estimated {
+            self.counted = Some((self.last, step.usage.input_tokens));
+        }
+        self.view.push(self.last, Item::Step(step));
+    }
+
+    /// Fills the slot of a call; false where there is none, or it is filled.
+    pub fn answer(&mut self, number: u64, call: usize, answer: Answer, cost: CallTelemetry) -> bool {
+        let filled = self.view.step_mut(number).is_some_and(|step| step.fill(call, answer));
+        if filled {
+            self.calls += 1;
+            self.costs.push(cost);
+        }
+        filled
+    }
+
+    /// Edits the view after a compression. A summary takes the next number. `kept` receives the hidden items.
+    pub fn compress(
+        &mut self,
+        done: &Compressed,
+        edits: &[Edit],
+        summary: Option<Summary>,
+        kept: impl FnMut(u64, Item),
+    ) {
+        self.spend(done.usage, done.cost_usd);
+        self.held = false;
+        let summary = summary.map(|summary| {
+            self.last += 1;
+            (self.last, summary)
+        });
+        self.edit(edits, summary, kept);
+    }
+
+    /// Edits the view.
+    pub fn edit(&mut self, edits: &[Edit], summary: Option<(u64, Summary)>, kept: impl FnMut(u64, Item)) {
+        self.counted = None;
+        self.view.edit(edits, summary, kept);
+    }
+
+    /// Shows every item again as it was said, and holds it so.
+    pub fn restore(&mut self, view: View) {
+        self.counted = None;
+        self.view = view;
+        self.held = true;
+    }
+
+    /// Another agent or model answers from here on.
+    pub fn switch(&mut self, agent: &str, model: &str) {
+        self.counted = None;
+        agent.clone_into(&mut self.agent);
+        model.clone_into(&mut self.model);
+    }
+
+    pub fn spend(&mut self, usage: Usage, cost_usd: Option<f64>) {
+        self.usage += usage;
+        if let Some(cost) = cost_usd {
+            *self.cost_usd.get_or_insert(0.0) += cost;
+        }
+    }
+
+    /// The number of the newest step, and its calls without an answer.
+    pub fn open_calls(&self) -> Option<(u64, Vec<usize>)> {
+        let at = self.view.items.iter().rposition(|item| matches!(item, Item::Step(_)))?;
+        let step = self.view.items[at].as_step()?;
+        let open: Vec<usize> =
+            step.calls().enumerate().filter(|(_, call)| call.answer.is_none()).map(|(at, _)| at).collect();
+        (!open.is_empty()).then(|| (self.view.ids[at].number, open))
+    }
+}

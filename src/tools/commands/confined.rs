@@ -1,0 +1,153 @@
+//! Commands inside the sandbox: the parts that all tools that start commands share.
+//!
+//! A separate remark at the end of the observation says what the sandbox refused or undid, so that the model does
+//! not search for the fault in the command; the UI may offer to run it outside.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::contract::CallContext;
+use crate::output::{ToolError, ToolErrorKind};
+use crate::process::{self, Ended, Exit, Launch, Patience};
+use crate::sandbox::{Denial, MOST_PROCESSES, Protection, Sandbox, Undone, Walls};
+
+/// The environment and sandbox of commands.
+pub struct Confined {
+    /// The whole environment of commands.
+    env: Vec<(String, String)>,
+    /// `None` where it was switched off.
+    sandbox: Option<Arc<Sandbox>>,
+}
+
+/// A program to run.
+pub struct Order<'a> {
+    pub program: &'a str,
+    pub arguments: &'a [&'a str],
+    pub dir: &'a Path,
+    pub patience: Patience<'a>,
+}
+
+/// A finished command, and its forbidden changes.
+pub struct Outcome {
+    pub ended: Ended,
+    undone: Undone,
+}
+
+impl Confined {
+    pub fn new(env: Vec<(String, String)>, sandbox: Option<Arc<Sandbox>>) -> Self {
+        Self { env, sandbox }
+    }
+
+    pub fn env(&self) -> &[(String, String)] {
+        &self.env
+    }
+
+    /// Whether commands have network access: the boundary permits it, or there is none.
+    pub fn has_network(&self) -> bool {
+        self.sandbox.as_ref().is_none_or(|sandbox| sandbox.plan().network)
+    }
+
+    /// A sentence about the boundary for a tool's description, with a leading blank; or an empty string.
+    pub fn described(&self) -> &'static str {
+        match self.sandbox.as_ref().map(|sandbox| sandbox.plan()) {
+            None => "",
+            Some(plan) if plan.network => " Writes only in workspace and $TMPDIR.",
+            Some(_) => " Writes only in workspace and $TMPDIR, no network.",
+        }
+    }
+
+    /// The boundary for a command that starts now; `None` where it was switched off, or may be left.
+    ///
+    /// # Errors
+    /// Of the kind `Unavailable`, when the boundary is unavailable.
+    pub fn walls(&self, unconfined: bool) -> Result<Option<Walls>, ToolError> {
+        let walls = self.sandbox.as_ref().filter(|_| !unconfined).map(|sandbox| sandbox.walls());
+        walls.transpose().map_err(|error| ToolError::new(ToolErrorKind::Unavailable, error.to_string()))
+    }
+
+    /// Runs a command to its end: inside the sandbox, unless this call may leave it.
+    ///
+    /// # Errors
+    /// When it cannot be started; of the kind `Unavailable` when there is no sandbox to start it in.
+    pub async fn run(
+        &self,
+        order: Order<'_>,
+        context: &CallContext<'_>,
+        seen: impl FnMut(&[u8]) + Send,
+    ) -> Result<Outcome, ToolError> {
+        let walls = self.walls(context.unconfined)?;
+        let protection = walls.as_ref().map(|walls| Protection::begin(walls, context.workspace.root()));
+        let ended = self.run_within(walls.as_ref(), order, seen).await?;
+        let undone = protection.map(Protection::end).unwrap_or_default();
+        Ok(Outcome { ended, undone })
+    }
+
+    /// Runs a command to its end, without watching protected files.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub async fn run_within(
+        &self,
+        walls: Option<&Walls>,
+        order: Order<'_>,
+        seen: impl FnMut(&[u8]) + Send,
+    ) -> Result<Ended, ToolError> {
+        let Order { program, arguments, dir, patience } = order;
+        let mut env = self.env.clone();
+        if let Some(walls) = walls {
+            env.retain(|(name, _)| name != "TMPDIR");
+            env.push(("TMPDIR".to_owned(), walls.temp_dir().to_string_lossy().into_owned()));
+        }
+        let launch = Launch { program, arguments, dir, env: &env, patience, walls };
+        process::run(launch, seen)
+            .await
+            .map_err(|error| ToolError::permanent(format!("the command could not be run: {error}")))
+    }
+
+    /// Remarks about the sandbox and the outcome, as lines for the model; the observers are notified as well.
+    /// `output` is the command's output.
+    pub fn remarks(&self, outcome: &Outcome, output: &str, context: &CallContext<'_>) -> String {
+        let walls = self.sandbox.as_ref().filter(|_| !context.unconfined);
+        let denied = walls.and_then(|_| self.denied(&outcome.ended, output));
+        let remarks: Vec<String> = denied.into_iter().chain(put_back(&outcome.undone)).collect();
+        if !remarks.is_empty() {
+            (context.refused)();
+        }
+        bracketed(remarks)
+    }
+
+    /// Why the sandbox may have caused the end of a command inside it, if it may.
+    pub fn denied(&self, ended: &Ended, output: &str) -> Option<String> {
+        if ended.flooded {
+            return Some(format!("the command was ended: it had started more than {MOST_PROCESSES} processes"));
+        }
+        let signal = match &ended.exit {
+            Exit::Code(0) => return None,
+            Exit::Signal(name) => Some(name.as_str()),
+            Exit::Code(_) => None,
+        };
+        Denial::of(output, signal, self.sandbox.as_ref()?.plan()).map(|denial| denial.to_string())
+    }
+}
+
+/// The remark about forbidden changes.
+pub fn put_back(undone: &Undone) -> impl Iterator<Item = String> {
+    let put_back = (!undone.put_back.is_empty()).then(|| {
+        format!(
+            "put back as before: {}. Commands may not change files that decide what runs later",
+            undone.put_back.join(", ")
+        )
+    });
+    let left = (!undone.left.is_empty()).then(|| {
+        format!(
+            "changed by the command, though commands may not, and it could not be put back: {}",
+            undone.left.join(", ")
+        )
+    });
+    put_back.into_iter().chain(left)
+}
+
+/// Formats remarks as separate lines at the end of a text.
+pub fn bracketed(remarks: impl IntoIterator<Item = String>) -> String {
+    remarks.into_iter().fold(String::new(), |lines, remark| lines + "\n[" + &remark + "]")
+}

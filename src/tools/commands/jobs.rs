@@ -1,0 +1,433 @@
+//! Commands in the background: they continue after their call, and end with the run at the latest.
+//!
+//! Their output is redacted as it arrives and goes two ways: whole to the spill store, and as head and tail into
+//! the unread output, so that memory is bounded. A separate task feeds both. Protected files are compared whenever
+//! something else is about to change files, and when a command ends: changes by commands are undone.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use crate::contract::CallContext;
+use crate::output::ToolError;
+use crate::process::{Cut, Ended, Exit, Leash, Patience, SHELL};
+use crate::sandbox::{Protection, Walls};
+use crate::secrets::{Redacting, Redactor};
+use crate::spill::Writer;
+use crate::text;
+
+use super::bounded::{Bounded, Shown};
+use super::confined::{Confined, Order, put_back};
+use super::plain::Plain;
+use crate::tools::bytes_for;
+
+/// The most commands that run at the same time.
+const MOST: usize = 8;
+/// How much of the room of a reading goes to its head.
+const HEAD_PERCENT: usize = 30;
+
+/// The background commands of a run. Dropping it kills them.
+#[derive(Default)]
+pub struct Jobs {
+    redactor: Arc<Redactor>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: BTreeMap<String, Job>,
+    /// Why no command may be started.
+    closed: Option<&'static str>,
+    guard: Option<Protection>,
+    /// How many calls are about to change files themselves.
+    paused: usize,
+    /// News for the next result.
+    remarks: Vec<String>,
+}
+
+struct Job {
+    /// The command in one short line.
+    command: String,
+    started: Instant,
+    leash: Arc<Leash>,
+    output: Arc<Mutex<Unread>>,
+    end: watch::Receiver<Option<End>>,
+    task: AbortHandle,
+    walls: Option<Walls>,
+    root: PathBuf,
+    /// Its end was already reported in passing.
+    told: bool,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone)]
+pub struct End {
+    pub outcome: Result<Ended, ToolError>,
+    /// How long it ran.
+    pub after: Duration,
+    /// Why the sandbox may have caused it.
+    pub denied: Option<String>,
+}
+
+/// Output that was not read yet.
+struct Unread {
+    keep: usize,
+    text: Bounded<'static>,
+    writer: Writer,
+}
+
+/// A command to start.
+pub struct Start<'a> {
+    pub command: &'a str,
+    pub dir: &'a Path,
+    /// The longest that it may run, if limited.
+    pub lifetime: Option<Duration>,
+}
+
+/// The output and state of a command since the last look.
+pub struct Look {
+    pub command: String,
+    pub shown: Shown,
+    pub running_for: Duration,
+    /// `None` while it runs. A command whose end was read is forgotten.
+    pub end: Option<End>,
+}
+
+impl Jobs {
+    /// Redacts the output with `redactor`.
+    #[must_use]
+    pub fn new(redactor: Arc<Redactor>) -> Self {
+        Self { redactor, state: Mutex::default() }
+    }
+
+    /// Refuses to start commands from now on, for this reason.
+    pub fn close(&self, why: &'static str) {
+        self.state().closed = Some(why);
+    }
+
+    /// Starts a command and returns its id.
+    ///
+    /// # Errors
+    /// When it may not be started, or cannot be confined.
+    pub fn start(
+        self: &Arc<Self>,
+        confined: &Arc<Confined>,
+        start: Start<'_>,
+        context: &CallContext<'_>,
+    ) -> Result<String, ToolError> {
+        self.admit()?;
+        let walls = confined.walls(context.unconfined)?;
+        let writer = context.spill.begin().map_err(|error| {
+            ToolError::permanent(format!("what a background command writes cannot be kept: {error}"))
+        })?;
+        let id = writer.id().to_owned();
+        let keep = bytes_for(context.max_tokens);
+        let output = Unread { keep, text: Bounded::new(keep, None), writer };
+        let (output, leash) = (Arc::new(Mutex::new(output)), Arc::new(Leash::default()));
+        let (ended, end) = watch::channel(None);
+        let work = Work {
+            confined: Arc::clone(confined),
+            redactor: Arc::clone(&self.redactor),
+            command: start.command.to_owned(),
+            dir: start.dir.to_path_buf(),
+            lifetime: start.lifetime,
+            walls: walls.clone(),
+            leash: Arc::clone(&leash),
+            output: Arc::clone(&output),
+        };
+        let job = |task| Job {
+            command: text::one_line(start.command, 80),
+            started: Instant::now(),
+            leash,
+            output,
+            end,
+            task,
+            walls,
+            root: context.workspace.root().to_path_buf(),
+            told: false,
+        };
+        let mut state = self.state();
+        let jobs = Arc::downgrade(self);
+        let task = tokio::spawn(async move {
+            let end = work.run().await;
+            if let Some(jobs) = jobs.upgrade() {
+                jobs.settle();
+                ended.send_replace(Some(end));
+                jobs.state().guard();
+            }
+        });
+        state.jobs.insert(id.clone(), job(task.abort_handle()));
+        // The call that starts it is no reason to stop watching it.
+        let paused = std::mem::take(&mut state.paused);
+        state.guard();
+        state.paused = paused;
+        Ok(id)
+    }
+
+    fn admit(&self) -> Result<(), ToolError> {
+        let state = self.state();
+        if let Some(why) = state.closed {
+            return Err(ToolError::parameter(why));
+        }
+        if state.running().count() >= MOST {
+            let running = state.running().map(|(id, _)| id.as_str()).collect::<Vec<_>>().join(", ");
+            let why = format!("{MOST} commands run in the background already ({running}): stop one of them first");
+            return Err(ToolError::parameter(why));
+        }
+        Ok(())
+    }
+
+    /// Waits until a command has ended, but at most `wait`; if `stop` is set, asks it to end first. Returns its
+    /// output and state since the last look.
+    ///
+    /// # Errors
+    /// When there is no such command, or it does not end even when killed.
+    pub async fn look(&self, id: &str, wait: Duration, stop: bool) -> Result<Look, ToolError> {
+        let (mut end, output) = {
+            let state = self.state();
+            let job = state.jobs.get(id).ok_or_else(|| state.unknown(id))?;
+            if stop {
+                job.leash.stop();
+            }
+            (job.end.clone(), Arc::clone(&job.output))
+        };
+        // Stopping keeps its own time, and fails when the command cannot be killed.
+        let wait = if stop { Duration::MAX } else { wait };
+        let _ = tokio::time::timeout(wait, end.wait_for(Option::is_some)).await;
+        let end = end.borrow().clone();
+        let shown = unread(&output).read();
+        let mut state = self.state();
+        let job = state.jobs.get(id).ok_or_else(|| state.unknown(id))?;
+        let (command, running_for) = (job.command.clone(), job.started.elapsed());
+        if end.is_some() {
+            state.jobs.remove(id);
+        }
+        Ok(Look { command, shown, running_for, end })
+    }
+
+    /// News since the last call: commands that ended by themselves, and files that were restored.
+    #[must_use]
+    pub fn news(&self) -> Vec<String> {
+        let mut state = self.state();
+        let mut news = std::mem::take(&mut state.remarks);
+        for (id, job) in &mut state.jobs {
+            if let Some(end) = job.end.borrow().as_ref().filter(|_| !job.told) {
+                job.told = true;
+                news.push(format!("{id} in the background: {}; `background` reads the rest", end.told()));
+            }
+        }
+        news
+    }
+
+    /// Kills all running commands; returns their descriptions.
+    pub fn end_all(&self) -> Vec<String> {
+        let (jobs, guard) = {
+            let mut state = self.state();
+            (std::mem::take(&mut state.jobs), state.guard.take())
+        };
+        let mut ended = Vec::new();
+        for (id, job) in jobs {
+            job.leash.kill();
+            job.task.abort();
+            if job.is_running() {
+                ended.push(format!("{id} `{}`", job.command));
+            }
+        }
+        // Dropped after the commands that might have changed something.
+        drop(guard);
+        ended
+    }
+
+    /// Pauses undoing while a call changes files itself; earlier changes by background commands are undone first.
+    pub fn pause_guard(&self) -> Paused<'_> {
+        self.settle();
+        self.state().paused += 1;
+        Paused(self)
+    }
+
+    fn settle(&self) {
+        let Some(guard) = self.state().guard.take() else { return };
+        let undone = guard.end();
+        self.state().remarks.extend(put_back(&undone));
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no holder of the jobs panics")
+    }
+}
+
+/// Dropping it resumes watching: the state of the files then is the one to keep.
+pub struct Paused<'a>(&'a Jobs);
+
+impl Drop for Paused<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.paused -= 1;
+        state.guard();
+    }
+}
+
+impl Drop for Jobs {
+    fn drop(&mut self) {
+        self.end_all();
+    }
+}
+
+impl State {
+    fn running(&self) -> impl Iterator<Item = (&String, &Job)> {
+        self.jobs.iter().filter(|(_, job)| job.is_running())
+    }
+
+    fn guard(&mut self) {
+        if self.guard.is_some() || self.paused > 0 {
+            return;
+        }
+        let confined = self.running().find_map(|(_, job)| Some((job.walls.clone()?, job.root.clone())));
+        self.guard = confined.map(|(walls, root)| Protection::begin(&walls, &root));
+    }
+
+    fn unknown(&self, id: &str) -> ToolError {
+        let known: Vec<&str> = self.jobs.keys().map(String::as_str).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        let id = text::one_line(id, 40);
+        ToolError::parameter(format!("There is no background command `{id}` (there are: {known})."))
+    }
+}
+
+impl Job {
+    fn is_running(&self) -> bool {
+        self.end.borrow().is_none()
+    }
+}
+
+impl End {
+    /// `exit 1 after 3 s`
+    #[must_use]
+    pub fn told(&self) -> String {
+        let after = self.after.as_secs();
+        match &self.outcome {
+            Ok(Ended { cut: Some(Cut::Asked), .. }) => format!("stopped after {after} s"),
+            Ok(Ended { cut: Some(_), .. }) => format!("timed out after {after} s"),
+            Ok(Ended { exit: Exit::Code(code), .. }) => format!("exit {code} after {after} s"),
+            Ok(Ended { exit: Exit::Signal(name), .. }) => format!("killed by {name} after {after} s"),
+            Err(error) => format!("failed: {error}"),
+        }
+    }
+}
+
+/// A command and the destinations of its output.
+struct Work {
+    confined: Arc<Confined>,
+    redactor: Arc<Redactor>,
+    command: String,
+    dir: PathBuf,
+    lifetime: Option<Duration>,
+    walls: Option<Walls>,
+    leash: Arc<Leash>,
+    output: Arc<Mutex<Unread>>,
+}
+
+impl Work {
+    async fn run(self) -> End {
+        let started = Instant::now();
+        let (mut plain, mut redacting) = (Plain::default(), Redacting::new(&self.redactor));
+        let mut piece = String::new();
+        let mut take = |piece: &mut String| {
+            if !piece.is_empty() {
+                unread(&self.output).push(&redacting.push(piece));
+                piece.clear();
+            }
+        };
+        let arguments = [SHELL[1], &self.command];
+        let patience = Patience { call: self.lifetime, leash: Some(&self.leash), ..Patience::default() };
+        let order = Order { program: SHELL[0], arguments: &arguments, dir: &self.dir, patience };
+        let heard = |bytes: &[u8]| {
+            plain.push(bytes, &mut piece);
+            take(&mut piece);
+        };
+        let outcome = self.confined.run_within(self.walls.as_ref(), order, heard).await;
+        plain.finish(&mut piece);
+        take(&mut piece);
+        let denied = match (&outcome, &self.walls) {
+            (Ok(ended), Some(_)) => self.confined.denied(ended, unread(&self.output).text.tail()),
+            _ => None,
+        };
+        End { outcome, after: started.elapsed(), denied }
+    }
+}
+
+fn unread(output: &Mutex<Unread>) -> MutexGuard<'_, Unread> {
+    output.lock().expect("no holder of the output panics")
+}
+
+impl Unread {
+    fn push(&mut self, text: &str) {
+        self.text.push(text);
+        self.writer.write(text);
+    }
+
+    fn read(&mut self) -> Shown {
+        let kept = Some(self.writer.kept());
+        std::mem::replace(&mut self.text, Bounded::new(self.keep, None)).show_kept(HEAD_PERCENT, kept)
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::tools::run_command::RunCommand;
+    use crate::tools::testing::Place;
+
+    #[test]
+    fn none_survives_a_panic() {
+        let place = Place::new();
+        let fifo = place.path("alive");
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).expect("a FIFO can be made");
+        let read = std::thread::spawn(move || std::fs::read_to_string(fifo).expect("the FIFO can be read"));
+        let confined = Confined::new(vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())], None);
+        let tool = RunCommand::new(confined, Arc::default());
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let live = |_: &str| panic!("in the middle of the call");
+            let command = "trap '' TERM; exec 3>alive; echo up >&3; echo up; sleep 600 & sleep 600";
+            place.watched(&tool, json!({ "command": command, "background": true }), &live)
+        }));
+        assert!(outcome.is_err());
+        // The FIFO ends with its last holder.
+        assert_eq!(read.join().expect("it is read to its end"), "up\n");
+        drop(tool);
+    }
+
+    #[test]
+    fn a_flood_that_nobody_reads_is_bounded() {
+        let place = Place { max_tokens: 500, ..Place::new() };
+        let jobs = Arc::new(Jobs::default());
+        let confined = Confined::new(vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())], None);
+        let tool = RunCommand::new(confined, Arc::clone(&jobs));
+        let command = "head -c 30000000 /dev/zero | tr '\\0' x; echo; echo end";
+        let output = place.call(&tool, json!({ "command": command, "background": true })).expect("it can be run");
+        assert!(output.observation.len() <= 2100, "{}", output.observation.len());
+        let id = output.result["id"].as_str().expect("an id").to_owned();
+        let kept = std::fs::read(place.spill.path(&id).expect("it is kept")).expect("a file");
+        assert!(kept.starts_with(b"xxx"));
+    }
+
+    #[test]
+    fn there_are_so_many_and_no_more() {
+        let place = Place { timeout: Duration::from_millis(1), ..Place::new() };
+        let tool = RunCommand::new(Confined::new(Vec::new(), None), Arc::default());
+        let start = || place.call(&tool, json!({ "command": "sleep 600", "background": true }));
+        for number in 1..=MOST {
+            assert_eq!(start().expect("there is room").result["id"], json!(format!("r{number}")));
+        }
+        let refused = start().expect_err("there is none").message;
+        assert!(refused.starts_with("8 commands run in the background already (r1, r2,"), "{refused}");
+    }
+}

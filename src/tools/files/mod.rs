@@ -1,0 +1,162 @@
+//! Resolves a path that a model wrote to a file that may be read, with errors that suggest alternatives.
+//!
+//! Devices, FIFOs and sockets are refused before they are opened: reading one may block forever or have effects.
+
+pub(super) mod diff;
+pub(super) mod edit_match;
+pub(super) mod replace;
+pub(super) mod walk;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::file_name;
+use crate::output::ToolError;
+use crate::text;
+use crate::workspace::Workspace;
+
+/// Files up to this size are read whole, and remembered in the ledger; larger ones are only ever streamed.
+pub const WHOLE_BYTES: u64 = 8 * 1024 * 1024;
+
+/// A file or directory that exists.
+pub struct Found {
+    /// Absolute, links followed.
+    pub path: PathBuf,
+    pub metadata: Metadata,
+}
+
+/// The file or directory that `path` leads to.
+///
+/// # Errors
+/// When nothing is there: the message names similar paths.
+pub fn find(workspace: &Workspace, path: &str) -> Result<Found, ToolError> {
+    let resolved = workspace.resolve(path).path;
+    match fs::metadata(&resolved) {
+        Ok(metadata) => Ok(Found { path: resolved, metadata }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing(workspace, path, &resolved)),
+        Err(error) => Err(failed(path, &error)),
+    }
+}
+
+/// A regular file.
+///
+/// # Errors
+/// When nothing is there, or something that is not a file.
+pub fn find_file(workspace: &Workspace, path: &str) -> Result<Found, ToolError> {
+    let found = find(workspace, path)?;
+    if found.metadata.is_dir() {
+        return Err(ToolError::parameter(format!("{path} is a directory: use list_dir to see what is in it")));
+    }
+    refuse_special(path, &found.metadata)?;
+    Ok(found)
+}
+
+/// A directory; the workspace where no path is given.
+///
+/// # Errors
+/// When nothing is there, or something that is not a directory.
+pub fn find_dir(workspace: &Workspace, path: Option<&str>) -> Result<PathBuf, ToolError> {
+    let path = path.unwrap_or(".");
+    let found = find(workspace, path)?;
+    if !found.metadata.is_dir() {
+        return Err(ToolError::parameter(format!("{path} is not a directory")));
+    }
+    Ok(found.path)
+}
+
+/// Checks that a path, which may not exist yet, could name a file.
+///
+/// # Errors
+/// For a path that names a directory, or a home by `~`: no shell expands it, and a directory of that name is a
+/// trap for anyone who removes it.
+pub fn names_a_file(workspace: &Workspace, path: &str) -> Result<(), ToolError> {
+    let read = file_name::read(path);
+    let name = read.to_string_lossy();
+    if name.trim().is_empty() || name.ends_with('/') {
+        return Err(ToolError::parameter(format!("`{path}` names no file")));
+    }
+    let first = name.split('/').next().unwrap_or_default();
+    let is_home = first == "~" || (first.starts_with('~') && name.contains('/'));
+    if is_home && !workspace.root().join(first).exists() {
+        return Err(ToolError::parameter(format!("`{first}` is not looked up: write the whole path of {path}")));
+    }
+    Ok(())
+}
+
+/// # Errors
+/// For anything but files and directories.
+pub fn refuse_special(path: &str, metadata: &Metadata) -> Result<(), ToolError> {
+    if metadata.is_file() || metadata.is_dir() {
+        return Ok(());
+    }
+    Err(ToolError::parameter(format!("{path} is {}, not a file: it is not opened", special_kind(metadata))))
+}
+
+/// An error of the operating system about `path`, for the model.
+pub fn failed(path: &str, error: &io::Error) -> ToolError {
+    ToolError::permanent(match error.kind() {
+        io::ErrorKind::PermissionDenied => format!("{path}: no permission"),
+        io::ErrorKind::NotADirectory => format!("{path}: a part of the path is a file, not a directory"),
+        io::ErrorKind::StorageFull => format!("{path}: the disk is full"),
+        io::ErrorKind::ReadOnlyFilesystem => format!("{path}: the file system is read-only"),
+        _ => format!("{path}: {error}"),
+    })
+}
+
+/// The whole of a file that is not larger than [`WHOLE_BYTES`].
+pub fn read_whole(path: &str, found: &Found) -> Result<Vec<u8>, ToolError> {
+    fs::read(&found.path).map_err(|error| failed(path, &error))
+}
+
+/// `12 B`, `3.4 KB`, `5.0 GB`.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")];
+    match UNITS.iter().find(|(unit, _)| bytes >= *unit) {
+        #[expect(clippy::cast_precision_loss, reason = "one digit after the point is shown")]
+        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
+        None => format!("{bytes} B"),
+    }
+}
+
+fn missing(workspace: &Workspace, path: &str, resolved: &Path) -> ToolError {
+    let (Some(parent), Some(name)) = (resolved.parent(), resolved.file_name()) else {
+        return ToolError::permanent(format!("{path} does not exist"));
+    };
+    let name = name.to_string_lossy();
+    if !parent.is_dir() {
+        let dir = workspace.display(parent);
+        return ToolError::permanent(format!("{path} does not exist, nor does the directory {dir}"));
+    }
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    let names: BTreeMap<String, OsString> =
+        entries.map(|entry| entry.file_name()).map(|name| (name.to_string_lossy().into_owned(), name)).collect();
+    let near: Vec<String> = text::nearest(&name, names.keys().map(String::as_str))
+        .into_iter()
+        .map(|name| workspace.display(&parent.join(&names[name])))
+        .collect();
+    ToolError::permanent(if near.is_empty() {
+        format!("{path} does not exist")
+    } else {
+        format!("{path} does not exist; near it: {}", near.join(", "))
+    })
+}
+
+#[cfg(unix)]
+fn special_kind(metadata: &Metadata) -> &'static str {
+    use std::os::unix::fs::FileTypeExt;
+    let kind = metadata.file_type();
+    match () {
+        () if kind.is_fifo() => "a FIFO",
+        () if kind.is_socket() => "a socket",
+        () if kind.is_char_device() || kind.is_block_device() => "a device",
+        () => "something special",
+    }
+}
+
+#[cfg(not(unix))]
+fn special_kind(_metadata: &Metadata) -> &'static str {
+    "something special"
+}

@@ -1,0 +1,94 @@
+//! Selects names by a list of names and globs: `["*", "!run_command", "fetch_*"]`.
+
+use globset::{Glob, GlobMatcher};
+
+use crate::text;
+
+/// A name that can be chosen.
+#[derive(Debug, Clone, Copy)]
+pub struct Choice<'a> {
+    pub name: &'a str,
+    /// Whether `*` alone selects it.
+    pub default: bool,
+}
+
+/// The names selected by `patterns`, in the order of `choices`. Later patterns win; `!` excludes.
+///
+/// # Errors
+/// A sentence, when a pattern is not a valid glob, or when a plain name is not among the choices.
+pub fn select<'a>(patterns: &[String], choices: &[Choice<'a>]) -> Result<Vec<&'a str>, String> {
+    let mut taken = vec![false; choices.len()];
+    for pattern in patterns {
+        let (wanted, name) = pattern.strip_prefix('!').map_or((true, pattern.as_str()), |name| (false, name));
+        let rule = Rule::new(name)?;
+        let mut known = rule.is_pattern();
+        for (choice, taken) in choices.iter().zip(&mut taken) {
+            if rule.matches(choice, wanted) {
+                *taken = wanted;
+                known = true;
+            }
+        }
+        if !known {
+            let near = text::nearest(name, choices.iter().map(|choice| choice.name));
+            let hint = near.first().map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            return Err(format!("`{pattern}` names nothing that exists{hint}"));
+        }
+    }
+    Ok(choices.iter().zip(taken).filter(|(_, taken)| *taken).map(|(choice, _)| choice.name).collect())
+}
+
+enum Rule<'p> {
+    Default,
+    Glob(GlobMatcher),
+    Name(&'p str),
+}
+
+impl<'p> Rule<'p> {
+    fn new(pattern: &'p str) -> Result<Self, String> {
+        if pattern == "*" {
+            return Ok(Self::Default);
+        }
+        if !pattern.contains(['*', '?', '[', '{']) {
+            return Ok(Self::Name(pattern));
+        }
+        Glob::new(pattern).map(|glob| Self::Glob(glob.compile_matcher())).map_err(|error| error.to_string())
+    }
+
+    fn is_pattern(&self) -> bool {
+        !matches!(self, Self::Name(_))
+    }
+
+    /// `*` includes only the defaults, but excludes everything.
+    fn matches(&self, choice: &Choice<'_>, taking_in: bool) -> bool {
+        match self {
+            Self::Default => choice.default || !taking_in,
+            Self::Glob(glob) => glob.is_match(choice.name),
+            Self::Name(name) => *name == choice.name,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_globs_and_exclusions_apply_in_order() {
+        let choices = [("read_file", true), ("run_command", true), ("fetch_url", false), ("fetch_feed", false)]
+            .map(|(name, default)| Choice { name, default });
+        let table: [(&[&str], &str); 6] = [
+            (&["*"], "read_file run_command"),
+            (&["*", "!run_command"], "read_file"),
+            (&["*", "fetch_*"], "read_file run_command fetch_url fetch_feed"),
+            (&["fetch_url"], "fetch_url"),
+            (&["*", "!*", "read_file"], "read_file"),
+            (&[], ""),
+        ];
+        for (patterns, expected) in table {
+            let patterns: Vec<String> = patterns.iter().map(|&pattern| pattern.to_owned()).collect();
+            assert_eq!(select(&patterns, &choices).expect("all are known").join(" "), expected, "{patterns:?}");
+        }
+        let wrong = select(&["read_fil".to_owned()], &choices).expect_err("it is unknown");
+        assert!(wrong.contains("did you mean `read_file`?"), "{wrong}");
+    }
+}

@@ -1,0 +1,81 @@
+//! The last resort of every strategy: recent items give way as far as the request needs to fit. The last step
+//! gives way last but one, the person's last message at the very end.
+
+use super::draft::Draft;
+
+/// The minimum tokens of a shortened text.
+const LEAST_TEXT: u64 = 100;
+
+/// The minimum tokens of a shortened result that the model has not read yet.
+const LEAST_RESULT: u64 = 40;
+
+/// Removes as much as the request needs to fit.
+pub fn give_way(mut draft: Draft<'_>) -> Draft<'_> {
+    let stages: [fn(Draft<'_>) -> Draft<'_>; 5] = [results, all_but_the_last_step, last_results, last_text, asked];
+    for stage in stages {
+        if draft.fits() {
+            break;
+        }
+        draft = stage(draft);
+    }
+    draft
+}
+
+/// Shortens the results of every step but the last.
+fn results(mut draft: Draft<'_>) -> Draft<'_> {
+    for index in 0..draft.material.items.len() {
+        if draft.last_step != Some(index) && !draft.fits() {
+            draft.digest_answers(index, true);
+            draft.shorten_arguments(index);
+        }
+    }
+    draft
+}
+
+/// Summarises everything but the last step and the person's last message.
+fn all_but_the_last_step(draft: Draft<'_>) -> Draft<'_> {
+    let mut shorter = draft.clone();
+    for index in 0..draft.material.items.len() {
+        if draft.last_step != Some(index) {
+            shorter.remove(index);
+        }
+    }
+    shorter.stand();
+    if shorter.tokens() < draft.tokens() { shorter } else { draft }
+}
+
+/// Shortens the results of the last step, each to its share of the room.
+fn last_results(mut draft: Draft<'_>) -> Draft<'_> {
+    let Some(last) = draft.last_step else { return draft };
+    draft.shorten_arguments(last);
+    let step = draft.material.items[last].as_step();
+    let answers = step.map_or(0, |step| step.calls().filter(|call| call.answer.is_some()).count() as u64);
+    for least in [LEAST_RESULT, 0] {
+        if answers == 0 || draft.fits() {
+            break;
+        }
+        let results = draft.weight_of_answers(last);
+        let room = (draft.goal.at + results).saturating_sub(draft.tokens());
+        let most = if least == 0 { 0 } else { (room / answers).max(least) };
+        draft.cut_answers(last, most);
+    }
+    draft
+}
+
+/// Shortens the text of the last reply, in case the model ran on.
+fn last_text(draft: Draft<'_>) -> Draft<'_> {
+    shortened(draft, |draft| draft.last_step)
+}
+
+/// Shortens the person's last message.
+fn asked(draft: Draft<'_>) -> Draft<'_> {
+    shortened(draft, |draft| draft.asked)
+}
+
+fn shortened<'a>(mut draft: Draft<'a>, which: fn(&Draft<'a>) -> Option<usize>) -> Draft<'a> {
+    if let Some(index) = which(&draft) {
+        let room = (draft.goal.at + draft.weight_of_text(index)).saturating_sub(draft.tokens());
+        draft.shorten_text(index, room.max(LEAST_TEXT));
+    }
+    draft
+}

@@ -1,0 +1,49 @@
+//! When a conversation is compressed, and to which size.
+
+use crate::config::ContextSettings;
+
+use super::budget::Budget;
+
+/// The sizes that a plan is made for, in tokens of a whole request unless stated otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Goal {
+    /// Larger requests are compressed.
+    pub at: u64,
+    /// A compression reaches this size or less where it can.
+    pub to: u64,
+    /// No request may be larger.
+    pub most: u64,
+    /// The tokens of the newest items that stay whole as long as possible.
+    pub recent: u64,
+    /// A person asked for the compression: it happens however small the conversation is.
+    pub asked: bool,
+}
+
+impl Goal {
+    /// The goal by the settings, whose shares are of the budget. Where `fixed`, the prompt and the tool
+    /// definitions, is large, both sizes move up, so that there is always room for a conversation.
+    #[must_use]
+    pub fn new(settings: &ContextSettings, budget: &Budget, fixed: u64) -> Self {
+        let most = budget.tokens;
+        let free = most.saturating_sub(fixed);
+        Self {
+            at: settings.compress_at.of(most).max(fixed + free / 2),
+            to: settings.compress_to.of(most).max(fixed + free / 4),
+            most,
+            recent: settings.keep_recent.of(most).min(free / 2),
+            asked: false,
+        }
+    }
+
+    /// The goal for a person's request: less than the current size, however small that is.
+    #[must_use]
+    pub fn for_a_person(self, before: u64, fixed: u64) -> Self {
+        let history = before.saturating_sub(fixed);
+        Self { to: self.to.min(fixed + history / 2), recent: self.recent.min(history / 2), asked: true, ..self }
+    }
+
+    /// The size up to which a conversation waits for a pass that needs no summary.
+    pub(super) fn late(&self) -> u64 {
+        self.most.min(self.at + self.most / 5)
+    }
+}

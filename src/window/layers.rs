@@ -1,0 +1,87 @@
+//! The layers of a request: the content of each, its share of the budget, and the order in which they give way.
+//!
+//! | layer | content | when there is too much |
+//! |---|---|---|
+//! | system | identity, rules, form of the answer | never cut; too much is a mistake in the configuration |
+//! | context | definitions of tools, list of skills, project instructions, loaded skills | idle skills go second |
+//! | history | messages, replies, calls and results | gives way first |
+//! | input | the person's last message | never cut |
+//! | reminders | texts that this program adds, in place | never cut |
+//! | reserve | room for the reply | never used otherwise |
+
+use crate::config::{LayerShares, Share};
+
+/// One layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Layer {
+    System,
+    Context,
+    History,
+    Input,
+    Reminders,
+}
+
+impl Layer {
+    /// Its name, also in the configuration.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Context => "context",
+            Self::History => "history",
+            Self::Input => "input",
+            Self::Reminders => "reminders",
+        }
+    }
+
+    /// The share of the budget that it may take; history takes the rest.
+    fn share(self, shares: &LayerShares) -> Option<Share> {
+        match self {
+            Self::System => Some(shares.system),
+            Self::Context => Some(shares.context),
+            Self::Input => Some(shares.input),
+            Self::Reminders => Some(shares.reminders),
+            Self::History => None,
+        }
+    }
+
+    /// The message for a layer over its limit; `parts` are its contents with their tokens.
+    #[must_use]
+    pub fn over(self, shares: &LayerShares, budget: u64, parts: &[(&str, u64)]) -> Option<String> {
+        let limit = self.share(shares)?.of(budget);
+        let tokens: u64 = parts.iter().map(|(_, tokens)| tokens).sum();
+        if tokens <= limit {
+            return None;
+        }
+        let parts: Vec<String> = parts
+            .iter()
+            .filter(|(_, tokens)| *tokens > 0)
+            .map(|(part, tokens)| format!("{part} {tokens}"))
+            .collect();
+        let name = self.name();
+        Some(format!(
+            "the layer `{name}` has {tokens} tokens ({}), more than the {limit} that context.layers.{name} gives it of \
+             a budget of {budget}: make it shorter, raise the share, or use a model with a larger window",
+            parts.join(", ")
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layer_over_its_limit_is_named_with_what_is_in_it() {
+        let shares: LayerShares =
+            serde_json::from_str(r#"{"system":0.5,"context":0.25,"input":0.8,"reminders":0.2}"#).expect("shares");
+        let over = |layer: Layer, tokens| layer.over(&shares, 1000, &[("tools", tokens), ("skills", 0)]);
+        assert_eq!(over(Layer::Context, 250), None);
+        assert_eq!(over(Layer::History, 5000), None, "history has no limit of its own: it gives way");
+        let why = over(Layer::Context, 251).expect("too much");
+        assert!(
+            why.starts_with("the layer `context` has 251 tokens (tools 251), more than the 250 that"),
+            "{why}"
+        );
+    }
+}

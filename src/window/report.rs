@@ -1,0 +1,152 @@
+//! Checks a provider's count of a request against the bytes that were sent. Some servers silently cut requests
+//! that are too long (Ollama beyond its `num_ctx`); some report only a part, or the tokens of another request. An
+//! implausible count is ignored.
+
+/// A judgement of a reported prompt size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Report {
+    Plausible,
+    /// Nothing was reported.
+    Absent,
+    /// Fewer tokens than any tokenizer makes of this much text.
+    TooSmall {
+        tokens: u64,
+        bytes: u64,
+    },
+    /// No more tokens than before, although this many bytes were added.
+    Stuck {
+        tokens: u64,
+        added: u64,
+    },
+    /// More tokens than bytes.
+    TooLarge {
+        tokens: u64,
+        bytes: u64,
+    },
+}
+
+/// The size of a request, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// The bytes of the texts of its messages.
+    pub texts: u64,
+    /// The bytes around them: tool definitions and message frames.
+    pub frames: u64,
+    pub images: u64,
+}
+
+/// An earlier, plausible report, whose messages this request extends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Earlier {
+    pub tokens: u64,
+    /// The bytes of text added since.
+    pub added: u64,
+}
+
+/// Tokenizers make one token of 4 to 5 bytes of English or code, and of 7 to 9 bytes in scripts with three bytes
+/// per letter.
+const MOST_BYTES_A_TOKEN: u64 = 12;
+/// In tiny requests the frames are larger than the text.
+const SLACK: u64 = 64;
+/// Smaller growth could be noise: a template that leaves out earlier reasoning.
+const TELLING: u64 = 8192;
+/// Some models use tens of thousands of tokens for one picture.
+const MOST_TOKENS_AN_IMAGE: u64 = 65_536;
+
+/// Judges a reported prompt size.
+#[must_use]
+pub fn judge(tokens: u64, sent: Sent, earlier: Option<Earlier>) -> Report {
+    let bytes = sent.texts + sent.frames;
+    // Growth of less than one token per 32 bytes counts as none.
+    let is_stuck = |earlier: &Earlier| earlier.added >= TELLING && tokens < earlier.tokens + earlier.added / 32;
+    match earlier.filter(is_stuck) {
+        _ if tokens == 0 => Report::Absent,
+        _ if tokens > bytes + sent.images * MOST_TOKENS_AN_IMAGE => Report::TooLarge { tokens, bytes },
+        _ if tokens * MOST_BYTES_A_TOKEN + SLACK < sent.texts => Report::TooSmall { tokens, bytes: sent.texts },
+        Some(Earlier { added, .. }) => Report::Stuck { tokens, added },
+        None => Report::Plausible,
+    }
+}
+
+impl Report {
+    /// The warning about a silent cut, with its remedy.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        let seen = match self {
+            Self::TooSmall { tokens, bytes } => {
+                format!("the server counted {tokens} tokens in a conversation of {bytes} bytes")
+            }
+            Self::Stuck { tokens, added } => {
+                format!("the server counted {tokens} tokens, no more than before, after {added} bytes were added")
+            }
+            Self::Plausible | Self::Absent | Self::TooLarge { .. } => return None,
+        };
+        Some(format!(
+            "{seen}: it seems to cut the conversation to its own window without saying so. Raise that window (Ollama: \
+             num_ctx or OLLAMA_CONTEXT_LENGTH; llama.cpp: --ctx-size; vLLM: --max-model-len; LM Studio: context \
+             length), or set context_window of the model to what the server holds."
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: Sent = Sent { texts: 40_000, frames: 10_000, images: 0 };
+
+    #[test]
+    fn a_count_is_held_against_the_bytes() {
+        let pictures = Sent { images: 2, ..TEXT };
+        let tiny = Sent { texts: 60, frames: 8, images: 0 };
+        for (tokens, sent, expected) in [
+            (0, TEXT, Report::Absent),
+            (12_500, TEXT, Report::Plausible),
+            (4000, TEXT, Report::Plausible),
+            (3328, TEXT, Report::Plausible),
+            (3327, TEXT, Report::TooSmall { tokens: 3327, bytes: 40_000 }),
+            (2048, TEXT, Report::TooSmall { tokens: 2048, bytes: 40_000 }),
+            (50_000, TEXT, Report::Plausible),
+            (50_001, TEXT, Report::TooLarge { tokens: 50_001, bytes: 50_000 }),
+            (80_000, pictures, Report::Plausible),
+            (1, tiny, Report::Plausible),
+            (20, tiny, Report::Plausible),
+            (69, tiny, Report::TooLarge { tokens: 69, bytes: 68 }),
+        ] {
+            assert_eq!(judge(tokens, sent, None), expected, "{tokens} {sent:?}");
+        }
+    }
+
+    #[test]
+    fn a_count_that_stands_still_while_the_conversation_grows_is_a_cut() {
+        let stuck = |tokens, added| Report::Stuck { tokens, added };
+        for (tokens, before, added, expected) in [
+            (4096, 4096, 9000, stuck(4096, 9000)),
+            (4000, 4096, 9000, stuck(4000, 9000)),
+            (4200, 4096, 9000, stuck(4200, 9000)),
+            (4096 + 281, 4096, 9000, Report::Plausible),
+            (6000, 4096, 9000, Report::Plausible),
+            // Too little to judge.
+            (4096, 4096, 8000, Report::Plausible),
+            (4000, 4096, 500, Report::Plausible),
+            (0, 4096, 9000, Report::Absent),
+        ] {
+            let earlier = Some(Earlier { tokens: before, added });
+            assert_eq!(judge(tokens, TEXT, earlier), expected, "{tokens} {before} {added}");
+        }
+    }
+
+    #[test]
+    fn only_a_cut_is_warned_of() {
+        for report in [Report::Plausible, Report::Absent, Report::TooLarge { tokens: 2, bytes: 1 }] {
+            assert_eq!(report.warning(), None, "{report:?}");
+        }
+        let small = Report::TooSmall { tokens: 100, bytes: 9000 }.warning().unwrap_or_default();
+        assert!(
+            small.contains("100 tokens in a conversation of 9000 bytes") && small.contains("num_ctx"),
+            "{small}"
+        );
+        let stuck = Report::Stuck { tokens: 4096, added: 9000 }.warning().unwrap_or_default();
+        assert!(stuck.contains("4096 tokens, no more than before") && stuck.contains("--ctx-size"), "{stuck}");
+    }
+}

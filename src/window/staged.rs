@@ -1,0 +1,63 @@
+//! The strategies that keep as much as they can: `staged` shortens old results first, then removes idle skills,
+//! and only then has older items summarised; `summary` does only the last.
+
+use super::draft::Draft;
+use super::give_way::give_way;
+
+/// Shortens old results, removes idle skills, summarises old items, in this order. The steps that need no summary
+/// happen early if they buy many steps. Otherwise the conversation grows for a while, since a pass is cheaper the
+/// more it buys, and only then is a summary requested.
+pub fn staged(whole: Draft<'_>) -> Draft<'_> {
+    let (before, goal) = (whole.tokens(), whole.goal);
+    let is_early = !goal.asked && before <= goal.late();
+    let enough = match () {
+        () if goal.asked => goal.to,
+        () if is_early => goal.to.max(before.saturating_sub(goal.most * 3 / 10)),
+        () => goal.late().saturating_sub(whole.many_steps()),
+    };
+    if is_early && before.saturating_sub(whole.potential()) > enough {
+        return whole;
+    }
+    let masked = masked(whole.clone());
+    match masked.tokens() <= enough {
+        true => masked,
+        false if is_early => whole,
+        false => give_way(summarised(masked)),
+    }
+}
+
+/// Summarises old items only.
+pub fn summary(whole: Draft<'_>) -> Draft<'_> {
+    give_way(summarised(whole))
+}
+
+/// Shortens the oldest items first, results and arguments before skills, until slightly past the goal: the
+/// provider's cached prefix is lost either way.
+fn masked(mut draft: Draft<'_>) -> Draft<'_> {
+    let old = 0..draft.recent;
+    let is_enough = |draft: &Draft<'_>| draft.tokens() <= draft.goal.to.saturating_sub(draft.goal.most / 10);
+    for index in old {
+        if is_enough(&draft) {
+            return draft;
+        }
+        draft.digest_answers(index, false);
+        draft.shorten_arguments(index);
+    }
+    if !is_enough(&draft) {
+        draft.unload_idle();
+    }
+    draft
+}
+
+/// Summarises everything before the recent items: a summary costs a request, so it makes as much room as it can.
+/// It includes an earlier summary. Returns the draft unchanged where nothing would be gained.
+fn summarised(draft: Draft<'_>) -> Draft<'_> {
+    let mut shorter = draft.clone();
+    for index in 0..draft.recent {
+        if draft.may_go(index) {
+            shorter.remove(index);
+        }
+    }
+    shorter.stand();
+    if shorter.tokens() < draft.tokens() { shorter } else { draft }
+}
