@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::contract::{CallContext, Clocks, Keep, Permission, Tool};
+use crate::contract::{CallContext, Clocks, Enclosure, Keep, Permission, Tool};
 use crate::event::EventKind;
 use crate::message::{CallStatus, ToolCall, Usage};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
@@ -44,8 +44,7 @@ pub(super) struct Flying<'a> {
     pub arguments: Value,
     /// The outside source whose content its result would introduce, if any.
     pub brings: Option<String>,
-    /// A person allowed it to run outside the sandbox.
-    pub unconfined: bool,
+    pub enclosure: Enclosure,
 }
 
 /// A finished call, however it ended.
@@ -82,7 +81,9 @@ impl<'a> Prepared<'a> {
         };
         announce(place, (&call, slot), ready.tool, &ready.arguments);
         let Ready { tool, terms, arguments, brings, .. } = ready;
-        Flying { call, slot, taken_up, tool, terms, arguments, brings, unconfined: false }.land(place).await
+        Flying { call, slot, taken_up, tool, terms, arguments, brings, enclosure: Enclosure::Write }
+            .land(place)
+            .await
     }
 }
 
@@ -93,7 +94,9 @@ impl<'a> Finished<'a> {
         let brings = Some(format!("the output of {name} `{subject}`, which ran outside of the sandbox,"));
         let Self { call, slot, arguments, .. } = self;
         let taken_up = Moment::now();
-        Flying { call, slot, taken_up, tool, terms, arguments, brings, unconfined: true }.land(place).await
+        Flying { call, slot, taken_up, tool, terms, arguments, brings, enclosure: Enclosure::Outside }
+            .land(place)
+            .await
     }
 
     /// A call whose tool did not run; `why` is the program's own text.
@@ -133,7 +136,7 @@ fn reason(why: &str) -> ToolOutput {
 impl<'a> Flying<'a> {
     /// Runs the tool to its end.
     async fn land(self, place: Place<'_>) -> Finished<'a> {
-        let Self { call, slot, taken_up, tool, terms, arguments, brings, unconfined } = self;
+        let Self { call, slot, taken_up, tool, terms, arguments, brings, enclosure } = self;
         let Place { agent, emitter, flights, .. } = place;
         flights.run(slot);
         let redacting = Mutex::new(Redacting::new(&agent.redactor));
@@ -148,7 +151,7 @@ impl<'a> Flying<'a> {
         let refused = AtomicBool::new(false);
         let spent = Mutex::new(Usage::default());
         let context = CallContext {
-            unconfined,
+            enclosure,
             live: &live,
             refused: &|| refused.store(true, Ordering::Relaxed),
             spent: &|usage| *spent.lock().expect("adding never panics") += usage,
@@ -211,7 +214,7 @@ impl Place<'_> {
             max_tokens: terms.max_tokens.unwrap_or(self.result_tokens),
             live: &|_| {},
             keep: agent.tools.find("recall").ok().map(|_| keep),
-            unconfined: false,
+            enclosure: Enclosure::Write,
             refused: &|| {},
             spent: &|_| {},
             notify: &|_| {},

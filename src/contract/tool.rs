@@ -132,6 +132,17 @@ pub struct ShellLine<'a> {
     pub configured: Option<String>,
 }
 
+/// The walls around a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Enclosure {
+    /// The sandbox's `read` profile: nothing outside a private temporary directory can be written.
+    Read,
+    /// The sandbox's `write` profile: the workspace can be written, except for what is protected in it.
+    Write,
+    /// No sandbox: a person allowed it.
+    Outside,
+}
+
 /// The spill store, for text that has not been redacted yet.
 #[derive(Clone, Copy)]
 pub struct Keep<'a> {
@@ -190,8 +201,8 @@ pub struct CallContext<'a> {
     pub live: &'a (dyn Fn(&str) + Send + Sync),
     /// Where a tool stores the text that its observation leaves out; `None` where nothing could read it again.
     pub keep: Option<Keep<'a>>,
-    /// A person allowed this call to run its command outside the sandbox.
-    pub unconfined: bool,
+    /// The walls around a command that the call runs.
+    pub enclosure: Enclosure,
     /// Reports that the sandbox may have blocked the call: a person may then let it run outside.
     pub refused: &'a (dyn Fn() + Send + Sync),
     /// Reports tokens that the call spent on model requests: they count as the run's own.

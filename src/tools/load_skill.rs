@@ -206,7 +206,7 @@ mod tests {
                 clocks: Clocks { most: Duration::from_secs(1), idle: None, run: None },
                 max_tokens: 2000,
                 live: &|_| {},
-                unconfined: false,
+                enclosure: crate::contract::Enclosure::Write,
                 refused: &|| {},
                 spent: &|_| {},
                 notify: &notify,

@@ -102,7 +102,7 @@ impl Place {
             clocks: self.clocks,
             max_tokens: self.max_tokens,
             live,
-            unconfined: false,
+            enclosure: crate::contract::Enclosure::Write,
             refused: &|| {},
             spent: &|_| {},
             notify: &|_| {},

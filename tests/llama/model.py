@@ -15,8 +15,8 @@ import struct
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TEXTS = ["README.md", "prompts/**/*.md", "docs/*.md", "skills/**/*.md", "src/tools/*.rs", "src/agent/*.rs"]
-MERGES = 3072
+TEXTS = ["README.md", "prompts/**/*.md", "docs/*.md", "skills/**/*.md", "src/tools/*.rs"]
+MERGES = 8192
 WINDOW, WIDTH, HEADS, INNER = 32768, 64, 2, 128
 # Tokens that no text is cut into: the marks of the template, numbered from 0. The last two are part of what is shown.
 HIDDEN, SHOWN = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"], ["<tool_call>", "</tool_call>"]

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::contract::CallContext;
+use crate::contract::{CallContext, Enclosure};
 use crate::output::{ToolError, ToolErrorKind};
 use crate::process::{self, Ended, Exit, Launch, Patience};
 use crate::sandbox::{Denial, MOST_PROCESSES, Protection, Sandbox, Undone, Walls};
@@ -60,8 +60,9 @@ impl Confined {
     ///
     /// # Errors
     /// Of the kind `Unavailable`, when the boundary is unavailable.
-    pub fn walls(&self, unconfined: bool) -> Result<Option<Walls>, ToolError> {
-        let walls = self.sandbox.as_ref().filter(|_| !unconfined).map(|sandbox| sandbox.walls());
+    pub fn walls(&self, enclosure: Enclosure) -> Result<Option<Walls>, ToolError> {
+        let walls =
+            self.sandbox.as_ref().filter(|_| enclosure != Enclosure::Outside).map(|sandbox| sandbox.walls());
         walls.transpose().map_err(|error| ToolError::new(ToolErrorKind::Unavailable, error.to_string()))
     }
 
@@ -75,7 +76,7 @@ impl Confined {
         context: &CallContext<'_>,
         seen: impl FnMut(&[u8]) + Send,
     ) -> Result<Outcome, ToolError> {
-        let walls = self.walls(context.unconfined)?;
+        let walls = self.walls(context.enclosure)?;
         let protection = walls.as_ref().map(|walls| Protection::begin(walls, context.workspace.root()));
         let ended = self.run_within(walls.as_ref(), order, seen).await?;
         let undone = protection.map(Protection::end).unwrap_or_default();
@@ -107,7 +108,7 @@ impl Confined {
     /// Remarks about the sandbox and the outcome, as lines for the model; the observers are notified as well.
     /// `output` is the command's output.
     pub fn remarks(&self, outcome: &Outcome, output: &str, context: &CallContext<'_>) -> String {
-        let walls = self.sandbox.as_ref().filter(|_| !context.unconfined);
+        let walls = self.sandbox.as_ref().filter(|_| context.enclosure != Enclosure::Outside);
         let denied = walls.and_then(|_| self.denied(&outcome.ended, output));
         let remarks: Vec<String> = denied.into_iter().chain(put_back(&outcome.undone)).collect();
         if !remarks.is_empty() {

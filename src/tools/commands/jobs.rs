@@ -120,7 +120,7 @@ impl Jobs {
         context: &CallContext<'_>,
     ) -> Result<String, ToolError> {
         self.admit()?;
-        let walls = confined.walls(context.unconfined)?;
+        let walls = confined.walls(context.enclosure)?;
         let writer = context.spill.begin().map_err(|error| {
             ToolError::permanent(format!("what a background command writes cannot be kept: {error}"))
         })?;
