@@ -74,6 +74,15 @@ pub fn of_arguments(arguments: &str, handle: Handle) -> Option<String> {
     shortened.then(|| Value::Object(arguments).to_string())
 }
 
+/// A note in the place of all arguments of a call, with their beginning; `None` where it would be no shorter.
+pub fn instead_of_arguments(arguments: &str, handle: Handle) -> Option<String> {
+    const HEAD: usize = 40;
+    let (head, all) = (text::head(arguments, HEAD), arguments.len());
+    let note = format!("{head} [shortened: {all} bytes; recall id={handle} reads the whole]");
+    let note = serde_json::json!({ "shortened": note }).to_string();
+    (note.len() < all).then_some(note)
+}
+
 /// The beginning and the end of a text that is too long.
 pub fn of_text(whole: &str, most: usize, id: &str) -> String {
     if whole.len() <= most {

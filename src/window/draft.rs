@@ -219,6 +219,15 @@ impl<'a> Draft<'a> {
 
     /// Removes the long texts from the arguments of a step.
     pub fn shorten_arguments(&mut self, index: usize) {
+        self.rewrite_arguments(index, digest::of_arguments);
+    }
+
+    /// Replaces the arguments of a step by notes.
+    pub fn cut_arguments(&mut self, index: usize) {
+        self.rewrite_arguments(index, digest::instead_of_arguments);
+    }
+
+    fn rewrite_arguments(&mut self, index: usize, rewritten: fn(&str, Handle) -> Option<String>) {
         let Some(step) = self.material.items[index].as_step() else { return };
         if self.is_pinned(index) {
             return;
@@ -227,7 +236,7 @@ impl<'a> Draft<'a> {
         for (call, asked) in step.calls().enumerate() {
             let is_changed = |change: &Change| matches!(change, Change::Arguments { call: of, .. } if *of == call);
             if !self.is_changed(index, is_changed)
-                && let Some(arguments) = digest::of_arguments(&asked.request.arguments, handle)
+                && let Some(arguments) = rewritten(&asked.request.arguments, handle)
             {
                 let weigh = |text: &str| self.material.ruler.weigh(text);
                 let (before, after) = (weigh(&asked.request.arguments), weigh(&arguments));

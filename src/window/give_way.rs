@@ -11,7 +11,8 @@ const LEAST_RESULT: u64 = 40;
 
 /// Removes as much as the request needs to fit.
 pub fn give_way(mut draft: Draft<'_>) -> Draft<'_> {
-    let stages: [fn(Draft<'_>) -> Draft<'_>; 5] = [results, all_but_the_last_step, last_results, last_text, asked];
+    let stages: [fn(Draft<'_>) -> Draft<'_>; 6] =
+        [results, all_but_the_last_step, last_results, last_arguments, last_text, asked];
     for stage in stages {
         if draft.fits() {
             break;
@@ -58,6 +59,14 @@ fn last_results(mut draft: Draft<'_>) -> Draft<'_> {
         let room = (draft.goal.at + results).saturating_sub(draft.tokens());
         let most = if least == 0 { 0 } else { (room / answers).max(least) };
         draft.cut_answers(last, most);
+    }
+    draft
+}
+
+/// Replaces the arguments of the last step by notes, in case it has many calls.
+fn last_arguments(mut draft: Draft<'_>) -> Draft<'_> {
+    if let Some(last) = draft.last_step {
+        draft.cut_arguments(last);
     }
     draft
 }
