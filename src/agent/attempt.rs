@@ -68,7 +68,10 @@ impl Turn<'_> {
                 Delta::Reasoning(text) => {
                     (self.conversation.session.stream_reasoning(&text), EventKind::ReasoningDelta { text })
                 }
-                Delta::CallBegun(_) => {
+                Delta::CallBegun(name) => {
+                    if let Ok(found) = self.agent.tools.find(&name) {
+                        found.tool.prepare();
+                    }
                     next = stream.next();
                     continue;
                 }

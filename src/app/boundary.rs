@@ -33,6 +33,7 @@ pub(super) fn sandbox(config: &Config, agent: &AgentConfig, workspace: &Workspac
         own,
         temp_base: config.env.get("TMPDIR").map_or_else(|| "/tmp".into(), PathBuf::from),
         undone: dirs.state.join("undone"),
+        namespaces: true,
     })))
 }
 

@@ -23,6 +23,7 @@ use std::process::ExitCode;
 use crate::agent::exit;
 use crate::config::Env;
 use crate::repl::tables;
+use crate::sandbox;
 use args::{Cli, Command};
 use setup::Setup;
 
@@ -39,6 +40,9 @@ type Outcome = Result<u8, Failure>;
 #[must_use]
 pub fn main() -> ExitCode {
     let args: Vec<_> = std::env::args_os().collect();
+    if let Some(served) = sandbox::serve(&args) {
+        return ExitCode::from(if served.is_ok() { exit::DONE } else { exit::FAILED });
+    }
     let interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
     let code = match args::parse(&args, interactive) {
         Ok(cli) => dispatch(cli).unwrap_or_else(Failure::report),

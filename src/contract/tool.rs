@@ -49,6 +49,9 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// The model begins to write a call: what takes time may begin too. Waits for nothing.
+    fn prepare(&self) {}
+
     /// Whether the result may come from the network. The default is that of the definition.
     fn has_network(&self) -> bool {
         self.definition().effects.contains(&Effect::Network)

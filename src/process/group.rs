@@ -25,9 +25,12 @@ pub(super) fn kill(group: i32) {
     let _ = group;
 }
 
+/// How firmly a command is asked to end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Force {
+    /// SIGTERM.
     Ask,
+    /// SIGKILL.
     Kill,
 }
 

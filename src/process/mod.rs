@@ -3,27 +3,28 @@
 //! This is the one place that spawns, inside the boundary of `sandbox` where one is asked for. A child never
 //! outlives its call: at a timeout the group gets SIGTERM and then SIGKILL; processes left behind when the child
 //! exits are killed too; and dropping the future, for any reason, kills the group first. A process that moves to
-//! another session (`setsid`) leaves the group and escapes all of this.
+//! another session (`setsid`) leaves the group and escapes all of this, except in the namespaces of the sandbox, which
+//! end with the command.
 
 mod group;
+mod subject;
 
-use std::future::{Future, pending, poll_fn};
+use std::future::{pending, poll_fn};
 use std::io;
 use std::path::Path;
-use std::pin::{Pin, pin};
-use std::process::{ExitStatus, Stdio};
+use std::pin::pin;
 use std::sync::Mutex;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, ReadBuf};
-use tokio::process::{Child, Command};
+use tokio::io::ReadBuf;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::sandbox::{self, Walls};
 
-use group::{Force, Group};
+use group::Force;
+use subject::{Killer, Pipes, Subject};
 
 pub use group::kill_all;
 
@@ -77,8 +78,8 @@ pub enum Cut {
 #[derive(Debug, Default)]
 pub struct Leash {
     asked: Notify,
-    /// The group of the child while it runs.
-    group: Mutex<Option<i32>>,
+    /// Kills the child while it runs.
+    killer: Mutex<Option<Killer>>,
 }
 
 impl Leash {
@@ -89,22 +90,22 @@ impl Leash {
 
     /// Kills its whole group at once.
     pub fn kill(&self) {
-        if let Some(group) = *self.group.lock().expect("no holder of a leash panics") {
-            group::kill(group);
+        if let Some(killer) = &*self.killer.lock().expect("no holder of a leash panics") {
+            killer.kill();
         }
     }
 
-    fn hold(&self, group: Option<i32>) {
-        *self.group.lock().expect("no holder of a leash panics") = group;
+    fn hold(&self, killer: Option<Killer>) {
+        *self.killer.lock().expect("no holder of a leash panics") = killer;
     }
 }
 
-/// Attaches a group to the leash while it lives.
+/// Attaches a child to the leash while it lives.
 struct Held<'a>(&'a Leash);
 
 impl<'a> Held<'a> {
-    fn new(leash: &'a Leash, group: Option<i32>) -> Self {
-        leash.hold(group);
+    fn new(leash: &'a Leash, killer: Option<Killer>) -> Self {
+        leash.hold(killer);
         Self(leash)
     }
 }
@@ -152,8 +153,7 @@ pub enum Exit {
 /// When the child cannot be started or watched, or cannot be killed.
 pub async fn run(launch: Launch<'_>, mut seen: impl FnMut(&[u8]) + Send) -> io::Result<Ended> {
     let mut running = Running::start(&launch)?;
-    let watch = launch.walls.zip(running.group.id()).map(|(walls, group)| walls.watch(group));
-    let _held = launch.patience.leash.map(|leash| Held::new(leash, running.group.id()));
+    let _held = launch.patience.leash.map(|leash| Held::new(leash, running.subject.killer()));
     let cut = running.feed_in_time(launch.patience, &mut seen).await?;
     if cut.is_some() {
         running.end_by_force(&mut seen).await?;
@@ -163,8 +163,9 @@ pub async fn run(launch: Launch<'_>, mut seen: impl FnMut(&[u8]) + Send) -> io::
         closed?;
     }
     let left_behind = running.end_survivors(&mut seen).await && cut.is_none();
-    let flooded = watch.is_some_and(|watch| watch.flooded());
-    Ok(Ended { exit: running.exit(), cut, flooded, left_behind })
+    let flooded = running.subject.flooded();
+    let exit = running.exit.expect("it was waited for");
+    Ok(Ended { exit, cut, flooded, left_behind })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -175,15 +176,14 @@ enum Until {
     Closed,
 }
 
-/// A child that may still run. The group is dropped, and so killed, before the child.
+/// A child that may still run.
 struct Running {
-    group: Group,
-    child: Child,
-    pipes: Vec<Pin<Box<dyn AsyncRead + Send>>>,
+    subject: Subject,
+    pipes: Pipes,
     buffer: Box<[u8]>,
     /// The time of the last read.
     heard: Instant,
-    status: Option<ExitStatus>,
+    exit: Option<Exit>,
 }
 
 impl Running {
@@ -191,22 +191,9 @@ impl Running {
         // With the first child there is a process to hide from.
         static HIDDEN: std::sync::Once = std::sync::Once::new();
         HIDDEN.call_once(sandbox::hide_this_process);
-        let line = match launch.walls {
-            Some(walls) => walls.command_line(launch.program, launch.arguments),
-            None => [&[launch.program], launch.arguments].concat(),
-        };
-        let mut command = Command::new(line[0]);
-        command
-            .args(&line[1..])
-            .current_dir(launch.dir)
-            .env_clear()
-            .envs(launch.env.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .kill_on_drop(true);
-        let (child, pipes) = spawn(command, launch.walls)?;
-        let group = Group::of(&child);
+        let (subject, pipes) = Subject::start(launch)?;
         let buffer = vec![0; READ_BYTES].into_boxed_slice();
-        Ok(Self { group, child, pipes, buffer, heard: Instant::now(), status: None })
+        Ok(Self { subject, pipes, buffer, heard: Instant::now(), exit: None })
     }
 
     /// Passes output on until the child has exited or must be ended; returns why.
@@ -249,13 +236,13 @@ impl Running {
         poll_fn(|cx| {
             loop {
                 let read = self.poll_output(cx, seen);
-                if self.status.is_none()
-                    && let Poll::Ready(status) = pin!(self.child.wait()).poll(cx)
+                if self.exit.is_none()
+                    && let Poll::Ready(exit) = self.subject.poll_exit(cx)
                 {
-                    self.status = Some(status?);
+                    self.exit = Some(exit?);
                 }
                 let done = match until {
-                    Until::Exited => self.status.is_some(),
+                    Until::Exited => self.exit.is_some(),
                     Until::Closed => self.pipes.is_empty(),
                 };
                 if done {
@@ -290,11 +277,11 @@ impl Running {
     }
 
     async fn end_by_force(&mut self, seen: &mut (impl FnMut(&[u8]) + Send)) -> io::Result<()> {
-        self.signal(Force::Ask);
+        self.subject.signal(Force::Ask);
         if let Ok(exited) = timeout(GRACE, self.feed(Until::Exited, seen)).await {
             return exited;
         }
-        self.signal(Force::Kill);
+        self.subject.signal(Force::Kill);
         match timeout(GRACE, self.feed(Until::Exited, seen)).await {
             Ok(exited) => exited,
             Err(_) => {
@@ -305,78 +292,20 @@ impl Running {
 
     /// Ends the rest of the group after the child has exited; true if there was any.
     async fn end_survivors(&mut self, seen: &mut (impl FnMut(&[u8]) + Send)) -> bool {
-        let survivors = self.group.signal(Force::Ask);
+        let survivors = self.subject.ask_survivors().await;
         if survivors {
             // A pipe that survivors hold closes as they end; without a pipe, it waits for the whole time.
             let closed = !self.pipes.is_empty() && timeout(LINGER, self.feed(Until::Closed, seen)).await.is_ok();
             for _ in 0..LOOKS {
-                if closed || !self.group.is_alive() {
+                if closed || !self.subject.is_alive() {
                     break;
                 }
                 tokio::time::sleep(LINGER / LOOKS).await;
             }
-            self.group.signal(Force::Kill);
         }
-        self.group.forget();
+        self.subject.end_survivors(survivors);
         survivors
     }
-
-    fn signal(&mut self, force: Force) {
-        if !self.group.signal(force) {
-            // Without groups, or when the group is gone already, only the child is left to kill.
-            let _ = self.child.start_kill();
-        }
-    }
-
-    fn exit(&self) -> Exit {
-        let status = self.status.expect("nothing asks for the status before the exit");
-        #[cfg(unix)]
-        if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
-            let name = nix::sys::signal::Signal::try_from(signal);
-            return Exit::Signal(
-                name.map_or_else(|_| format!("signal {signal}"), |name| name.as_str().to_owned()),
-            );
-        }
-        Exit::Code(status.code().unwrap_or(-1))
-    }
-}
-
-/// Starts a child. It inherits the boundary of the thread that starts it; this thread's runtime waits for it.
-fn start(command: &mut Command, walls: Option<&Walls>) -> io::Result<Child> {
-    let Some(walls) = walls else {
-        let child = command.spawn()?;
-        child.id().into_iter().for_each(sandbox::lift_limits);
-        return Ok(child);
-    };
-    let runtime = tokio::runtime::Handle::current();
-    walls.inside(|| {
-        let _entered = runtime.enter();
-        command.spawn()
-    })?
-}
-
-type Pipes = Vec<Pin<Box<dyn AsyncRead + Send>>>;
-
-/// Uses one pipe for both streams, so that the kernel keeps their order.
-#[cfg(unix)]
-fn spawn(mut command: Command, walls: Option<&Walls>) -> io::Result<(Child, Pipes)> {
-    let (reader, writer) = io::pipe()?;
-    command.stdout(writer.try_clone()?).stderr(writer).process_group(0);
-    let child = start(&mut command, walls)?;
-    // The command holds the writing end: the pipe would not close while it lives.
-    drop(command);
-    let reader = tokio::net::unix::pipe::Receiver::from_owned_fd(reader.into())?;
-    Ok((child, vec![Box::pin(reader)]))
-}
-
-#[cfg(not(unix))]
-fn spawn(mut command: Command, walls: Option<&Walls>) -> io::Result<(Child, Pipes)> {
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = start(&mut command, walls)?;
-    let mut pipes: Pipes = Vec::new();
-    pipes.extend(child.stdout.take().map(|pipe| Box::pin(pipe) as Pin<Box<dyn AsyncRead + Send>>));
-    pipes.extend(child.stderr.take().map(|pipe| Box::pin(pipe) as Pin<Box<dyn AsyncRead + Send>>));
-    Ok((child, pipes))
 }
 
 #[cfg(all(test, unix))]

@@ -108,6 +108,14 @@ pub(super) fn paths(plan: &Boundary, superuser: bool) -> Vec<PathBuf> {
     found
 }
 
+/// Whether a text, in lower case, names a hidden place.
+pub(super) fn are_named_in(text: &str, plan: &Boundary) -> bool {
+    let text = text.replace("//", "/");
+    let own = plan.own.iter().map(|path| path.to_string_lossy().to_lowercase());
+    let in_home = IN_HOME.iter().map(|place| format!("/{}", place.to_lowercase()));
+    own.chain(in_home).any(|place| text.contains(&place))
+}
+
 /// The targets of links on the way and at the end, which are hidden like the link itself. There are far fewer
 /// directories than paths, so each is resolved once.
 fn targets(paths: &[PathBuf]) -> Vec<PathBuf> {
@@ -155,6 +163,7 @@ mod tests {
             own: vec![home.join("project/data")],
             temp_base: root.clone(),
             undone: root.join("undone"),
+            namespaces: false,
         };
         let hides = |plan: &Boundary, path: &str| paths(plan, false).contains(&home.join(path));
         let outside = plan(&root.join("elsewhere"), &[]);

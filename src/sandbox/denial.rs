@@ -5,7 +5,7 @@
 
 use std::fmt::{self, Write};
 
-use super::{Boundary, MOST_FILE_BYTES};
+use super::{Boundary, MOST_FILE_BYTES, credentials};
 
 /// The part of the boundary that may have caused a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ enum Reason {
 }
 
 /// The words that are looked for, in lower case.
-const WORDS: [(&str, Reason); 19] = [
+const WORDS: [(&str, Reason); 20] = [
     ("permission denied", Reason::Refused),
     ("operation not permitted", Reason::Refused),
     ("read-only file system", Reason::Refused),
@@ -29,6 +29,7 @@ const WORDS: [(&str, Reason); 19] = [
     ("name or service not known", Reason::Network),
     ("unable to resolve", Reason::Network),
     ("network is unreachable", Reason::Network),
+    ("connection refused", Reason::Network),
     ("dns error", Reason::Network),
     ("eai_again", Reason::Network),
     ("enotfound", Reason::Network),
@@ -48,6 +49,10 @@ impl Denial {
     pub fn of(output: &str, signal: Option<&str>, plan: &Boundary) -> Option<Self> {
         let output = output.to_lowercase();
         let found = WORDS.iter().find(|(words, _)| output.contains(words)).map(|(_, reason)| *reason);
+        // What lies under a lid seems not to exist.
+        let is_hidden =
+            || output.contains("no such file or directory") && credentials::are_named_in(&output, plan);
+        let found = found.or_else(|| is_hidden().then_some(Reason::Refused));
         let found = found.or((signal == Some("SIGXFSZ")).then_some(Reason::FileSize));
         match found? {
             Reason::Network if plan.network => None,
@@ -64,10 +69,10 @@ impl Denial {
         for dir in &plan.write {
             let _ = write!(also, ", {}", dir.display());
         }
-        let network = if plan.network { "" } else { "there is no network; " };
+        let network = if plan.network { "" } else { "there is no network but a loopback of their own; " };
         Self(format!(
             "the sandbox may be the reason: commands write only in the workspace, $TMPDIR{also}; {network}credentials, \
-             Unix sockets, terminals and other processes are out of reach"
+             sockets, terminals and processes of this machine are out of reach"
         ))
     }
 }
@@ -92,6 +97,7 @@ mod tests {
             own: Vec::new(),
             temp_base: "/tmp".into(),
             undone: "/undone".into(),
+            namespaces: false,
         };
         let table = [
             ("touch: cannot touch '/x': Permission denied", None, false, Some("$TMPDIR, /cache;")),

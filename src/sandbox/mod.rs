@@ -1,14 +1,14 @@
 //! The boundary around everything that `process` starts, enforced by the operating system.
 //!
-//! Commands can write only in the workspace, a private temporary directory and the directories in the settings;
-//! they can read everything but credentials; they have no network unless the settings allow it; processes, memory
-//! and file sizes are limited. Linux: Landlock, seccomp and fewer capabilities, applied to a thread that then
-//! spawns, so that the child starts inside. macOS: a profile for `sandbox-exec`. Other systems are not supported
-//! ([`SUPPORTED`]).
+//! Commands can write only in the workspace (in the `read` profile not even there), a private temporary directory and
+//! the directories in the settings; they can read everything but credentials; they have no network unless the settings
+//! allow it; processes, memory and file sizes are limited. Linux: namespaces with a file system of their own
+//! ([`linux::space`]), and in them Landlock, seccomp and fewer capabilities; where a system refuses namespaces, the
+//! latter alone, applied to a thread that then spawns. macOS: a profile for `sandbox-exec`. Other systems are not
+//! supported ([`SUPPORTED`]).
 //!
-//! Nothing is done before the first command. An unavailable feature is an error, never a wider boundary.
+//! An unavailable feature is an error, never a wider boundary.
 
-#[cfg(any(target_os = "linux", target_os = "macos", test))]
 mod credentials;
 mod denial;
 #[cfg(any(target_os = "macos", test))]
@@ -30,8 +30,10 @@ mod absent;
 use absent as system;
 
 use std::io;
+#[cfg(unix)]
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use tempfile::TempDir;
 
@@ -39,6 +41,8 @@ use places::Places;
 
 pub use denial::Denial;
 pub use protected::{Protection, Undone};
+#[cfg(target_os = "linux")]
+pub use system::{End, Inside, Killer, News, Status};
 
 /// Whether this program has a boundary for this system.
 pub const SUPPORTED: bool = cfg!(any(target_os = "linux", target_os = "macos"));
@@ -63,15 +67,77 @@ pub struct Boundary {
     pub temp_base: PathBuf,
     /// Where the versions that commands wrote of protected files are kept, before the files are restored.
     pub undone: PathBuf,
+    /// Whether namespaces are tried. They need a program that calls [`serve`] first thing.
+    pub namespaces: bool,
 }
 
-/// The boundary of a run. Clones of its [`Walls`] share one temporary directory, which is removed with the
-/// sandbox.
-pub struct Sandbox {
+impl Boundary {
+    /// The trees that may be written: the workspace, and the directories of the settings that exist.
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    fn written(&self) -> Vec<PathBuf> {
+        let dirs = self.write.iter().map(|dir| credentials::real(dir)).filter(|dir| dir.exists());
+        std::iter::once(self.workspace.clone()).chain(dirs).collect()
+    }
+}
+
+/// Runs this process as a part of the boundary, where its arguments say so: the first thing that the program does.
+/// `None` in every other process.
+#[must_use]
+pub fn serve(arguments: &[std::ffi::OsString]) -> Option<io::Result<()>> {
+    #[cfg(target_os = "linux")]
+    return system::serve(arguments);
+    #[cfg(not(target_os = "linux"))]
+    None
+}
+
+/// The two sets of walls that a command may get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    /// Nothing outside the private temporary directory can be written.
+    Read,
+    /// The workspace and the directories of the settings can be written.
+    Write,
+}
+
+/// How the boundary is enforced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Form {
+    /// In namespaces of their own, commands have their own file system, processes and network.
+    Namespaces,
+    /// Without namespaces, for the reason given: by rules for the calls of a command alone.
+    Rules(String),
+}
+
+/// A command that enters the boundary.
+pub struct Entry<'a> {
+    pub program: &'a str,
+    pub arguments: &'a [&'a str],
+    pub dir: &'a Path,
+    /// The whole environment.
+    pub env: &'a [(String, String)],
+}
+
+/// The boundary of a run. Clones of its [`Walls`] share one temporary directory, which is removed with the last of
+/// them.
+pub struct Sandbox(Arc<Ground>);
+
+/// What the walls of all commands of a run rest on.
+struct Ground {
     plan: Boundary,
     temp: OnceLock<TempDir>,
     places: OnceLock<Vec<Arc<Places>>>,
-    walls: Mutex<Option<Walls>>,
+    /// For the profiles `Read` and `Write`.
+    confinements: Mutex<[Option<Arc<system::Confinement>>; 2]>,
+    spaces: Mutex<Spaces>,
+}
+
+/// The namespaces of a run.
+enum Spaces {
+    Untried,
+    Begun(system::Begun),
+    Up(Arc<system::Space>),
+    /// The reason for which there are none.
+    Refused(String),
 }
 
 /// Why there is no boundary on this system.
@@ -85,30 +151,102 @@ impl Sandbox {
     /// Stores the plan; does nothing else.
     #[must_use]
     pub fn new(plan: Boundary) -> Self {
-        Self { plan, temp: OnceLock::new(), places: OnceLock::new(), walls: Mutex::default() }
+        Self(Arc::new(Ground {
+            plan,
+            temp: OnceLock::new(),
+            places: OnceLock::new(),
+            confinements: Mutex::default(),
+            spaces: Mutex::new(Spaces::Untried),
+        }))
     }
 
     #[must_use]
     pub fn plan(&self) -> &Boundary {
-        &self.plan
+        &self.0.plan
+    }
+
+    /// Begins to set up what the first command needs, and waits for nothing.
+    pub fn prepare(&self) {
+        // What fails now fails again, and is told, when a command is about to run.
+        let _ = self.0.begin();
     }
 
     /// The current walls: built on first use, and again when a directory that they depend on has changed.
     ///
     /// # Errors
     /// The feature that this system lacks.
-    pub fn walls(&self) -> Result<Walls, Unavailable> {
-        let mut walls = self.walls.lock().expect("nobody panics while building walls");
-        if let Some(walls) = walls.as_ref().filter(|walls| walls.system.is_current()) {
-            return Ok(walls.clone());
+    pub fn walls(&self, profile: Profile) -> Result<Walls, Unavailable> {
+        let space = self.0.space()?;
+        if space.is_none() {
+            self.0.confinement(profile)?;
         }
-        let temp = self.temp_dir()?;
-        let places = self.places.get_or_init(|| places::of(&self.plan)).clone();
-        let system = system::Walls::build(&self.plan, &temp, &places).map_err(Unavailable)?;
-        let built = Walls { system: Arc::new(system), temp, places, undone: self.plan.undone.clone() };
+        Ok(Walls { ground: Arc::clone(&self.0), profile, space })
+    }
+
+    /// How commands are confined on this system.
+    ///
+    /// # Errors
+    /// The feature that this system lacks.
+    pub fn form(&self) -> Result<Form, Unavailable> {
+        let walls = self.walls(Profile::Read)?;
+        match &*self.0.spaces() {
+            Spaces::Refused(why) if walls.space.is_none() => Ok(Form::Rules(why.clone())),
+            _ => Ok(Form::Namespaces),
+        }
+    }
+}
+
+impl Ground {
+    fn spaces(&self) -> MutexGuard<'_, Spaces> {
+        self.spaces.lock().expect("nobody panics while namespaces are set up")
+    }
+
+    fn places(&self) -> &[Arc<Places>] {
+        self.places.get_or_init(|| places::of(&self.plan))
+    }
+
+    /// Begins to set up namespaces, unless that has been tried.
+    fn begin(&self) -> Result<(), Unavailable> {
+        let mut spaces = self.spaces();
+        if matches!(*spaces, Spaces::Untried) {
+            let temp = self.temp_dir()?;
+            *spaces = match system::Begun::start(&self.plan, &temp, self.places()) {
+                Ok(begun) => Spaces::Begun(begun),
+                Err(error) => Spaces::Refused(error.to_string()),
+            };
+        }
+        Ok(())
+    }
+
+    /// The namespaces; `None` where this system refuses them.
+    fn space(&self) -> Result<Option<Arc<system::Space>>, Unavailable> {
+        self.begin()?;
+        let mut spaces = self.spaces();
+        *spaces = match std::mem::replace(&mut *spaces, Spaces::Untried) {
+            Spaces::Begun(begun) => match begun.finish() {
+                Ok(space) => Spaces::Up(Arc::new(space)),
+                Err(error) => Spaces::Refused(error.to_string()),
+            },
+            settled => settled,
+        };
+        match &*spaces {
+            Spaces::Up(space) => Ok(Some(Arc::clone(space))),
+            _ => Ok(None),
+        }
+    }
+
+    /// The rules that bind a thread of this program and what it starts.
+    fn confinement(&self, profile: Profile) -> Result<Arc<system::Confinement>, Unavailable> {
+        let mut both = self.confinements.lock().expect("nobody panics while walls are built");
+        let kept = &mut both[usize::from(profile == Profile::Write)];
+        if let Some(kept) = kept.as_ref().filter(|kept| kept.is_current()) {
+            return Ok(Arc::clone(kept));
+        }
+        let built = system::Confinement::build(&self.plan, &self.temp_dir()?, self.places(), profile);
+        let built = Arc::new(built.map_err(Unavailable)?);
         // A kernel may know the calls and still refuse them (a container's own filter).
         built.inside(|| ()).map_err(|error| Unavailable(error.to_string()))?;
-        Ok(walls.insert(built).clone())
+        Ok(kept.insert(built).clone())
     }
 
     fn temp_dir(&self) -> Result<PathBuf, Unavailable> {
@@ -128,18 +266,34 @@ impl Sandbox {
 /// The boundary, ready to be put around a command.
 #[derive(Clone)]
 pub struct Walls {
-    system: Arc<system::Walls>,
-    temp: PathBuf,
-    /// Places that commands must not change.
-    places: Vec<Arc<Places>>,
-    undone: PathBuf,
+    ground: Arc<Ground>,
+    profile: Profile,
+    space: Option<Arc<system::Space>>,
 }
 
 impl Walls {
-    /// The directory for temporary files (`TMPDIR`) of commands; removed when the run ends.
+    /// The directory for temporary files (`TMPDIR`) of commands, as they see it; emptied when the run ends.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn temp_dir(&self) -> io::Result<PathBuf> {
+        match self.space {
+            Some(_) => Ok(PathBuf::from(system::TEMP)),
+            None => self.ground.temp_dir().map_err(io::Error::other),
+        }
+    }
+
+    /// Starts a command in the namespaces of the run; `None` where there are none, and the command is to be started by
+    /// [`Walls::inside`]. Its output goes to `output`.
     #[must_use]
-    pub fn temp_dir(&self) -> &Path {
-        &self.temp
+    pub fn start(&self, entry: &Entry<'_>, output: impl AsFd) -> Option<io::Result<Inside>> {
+        let space = self.space.as_ref()?;
+        let started = space.start(entry, self.profile, output);
+        if started.is_err() {
+            // The next command gets others.
+            *self.ground.spaces() = Spaces::Untried;
+        }
+        Some(started)
     }
 
     /// Does `work` inside the boundary; everything that it starts stays inside.
@@ -147,22 +301,23 @@ impl Walls {
     /// # Errors
     /// When the boundary cannot be applied; then `work` was not done.
     pub fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
-        self.system.inside(work)
+        self.ground.confinement(self.profile).map_err(io::Error::other)?.inside(work)
     }
 
     /// Watches a started process group until the watch is dropped.
     #[must_use]
     pub fn watch(&self, group: i32) -> Watch {
-        Watch(self.system.watch(group))
+        Watch(system::Watch::over(group))
     }
 
     /// The command line that runs `program` inside, where a separate program enforces the boundary.
-    #[must_use]
-    pub fn command_line<'a>(&'a self, program: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
-        let mut line = self.system.prefix();
-        line.push(program);
-        line.extend(arguments);
-        line
+    ///
+    /// # Errors
+    /// When the boundary is not available.
+    pub fn command_line(&self, program: &str, arguments: &[&str]) -> io::Result<Vec<String>> {
+        let mut line = self.ground.confinement(self.profile).map_err(io::Error::other)?.prefix();
+        line.extend([&[program], arguments].concat().into_iter().map(str::to_owned));
+        Ok(line)
     }
 }
 

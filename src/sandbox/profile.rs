@@ -55,6 +55,7 @@ mod tests {
             own: Vec::new(),
             temp_base: "/tmp".into(),
             undone: "/undone".into(),
+            namespaces: false,
         };
         let text = write(&plan, Path::new("/tmp/agent-1"), &places::of(&plan), &["/Users/x/.ssh".into()]);
         let at = |line: &str| text.find(line).unwrap_or_else(|| panic!("{line} is missing in\n{text}"));

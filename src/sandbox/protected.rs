@@ -48,7 +48,7 @@ impl Protection {
     /// Records the state of the protected files. Where the boundary itself guards them, it records nothing.
     #[must_use]
     pub fn begin(walls: &Walls, workspace: &Path) -> Self {
-        let places = if cfg!(target_os = "linux") { walls.places.as_slice() } else { &[] };
+        let places = if cfg!(target_os = "linux") { walls.ground.places() } else { &[] };
         let remembered = |places: &Arc<Places>| (Arc::clone(places), Snapshot::of(workspace, places, None));
         let before = places.iter().map(remembered).collect();
         Self { walls: walls.clone(), workspace: workspace.to_path_buf(), before }
@@ -67,7 +67,7 @@ impl Protection {
             let found = before.changes(&after, &places, &self.workspace);
             for (path, _) in &found {
                 let below = path.strip_prefix("/").unwrap_or(path);
-                keep(after.entries.get(path), &self.walls.undone.join(below));
+                keep(after.entries.get(path), &self.walls.ground.plan.undone.join(below));
             }
             changes.extend(found);
         }

@@ -76,6 +76,16 @@ impl Drop for Watch {
     }
 }
 
+/// What children that others waited for used, as far as it was told: processor time in all, and memory at most.
+static TOLD: Mutex<(Duration, u64)> = Mutex::new((Duration::ZERO, 0));
+
+/// Counts a child that another process waited for. `peak_memory` in bytes, where it is the child's own.
+pub fn count_child(cpu: Duration, peak_memory: Option<u64>) {
+    let mut told = TOLD.lock().expect("nothing panics while it holds the sums");
+    told.0 += cpu;
+    told.1 = told.1.max(peak_memory.unwrap_or(0));
+}
+
 fn lock() -> std::sync::MutexGuard<'static, Watches> {
     WATCHES.lock().expect("nothing panics while it holds the counters")
 }
@@ -90,9 +100,10 @@ fn sums() -> Option<Sums> {
     use nix::sys::time::TimeValLike;
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
     let cpu = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
+    let (told_cpu, told_memory) = *TOLD.lock().expect("nothing panics while it holds the sums");
     Some(Sums {
-        cpu: Duration::from_micros(u64::try_from(cpu).ok()?),
-        most_memory: u64::try_from(usage.max_rss()).ok()? * UNIT,
+        cpu: Duration::from_micros(u64::try_from(cpu).ok()?) + told_cpu,
+        most_memory: (u64::try_from(usage.max_rss()).ok()? * UNIT).max(told_memory),
         own_memory: own_memory()?,
     })
 }

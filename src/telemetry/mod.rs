@@ -8,6 +8,6 @@ mod children;
 mod report;
 mod table;
 
-pub use children::{Spent, Watch};
+pub use children::{Spent, Watch, count_child};
 pub use report::{Figures, Report, Steps, milliseconds};
 pub use table::table;

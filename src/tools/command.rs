@@ -137,6 +137,10 @@ impl Tool for Command {
     }
 
     /// Without declared effects, the effects that its command could have.
+    fn prepare(&self) {
+        self.sandbox.iter().for_each(|sandbox| sandbox.prepare());
+    }
+
     fn has_network(&self) -> bool {
         match &self.config.effects {
             Some(effects) => effects.contains(&Effect::Network),

@@ -93,6 +93,10 @@ impl Tool for RunCommand {
         })
     }
 
+    fn prepare(&self) {
+        self.confined.prepare();
+    }
+
     fn has_network(&self) -> bool {
         self.confined.has_network()
     }

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::run::Run;
-use crate::sandbox::tried;
+use crate::sandbox::{Form, tried, tried_in};
 
 #[test]
 fn protected_files_are_put_back_and_named() {
@@ -23,7 +23,7 @@ fn protected_files_are_put_back_and_named() {
             .file(".github/workflows/ci.yml", "on: push\n")
             .file("elsewhere/x", "")
     };
-    let Some((output, results)) = tried(prepare, &commands) else { return };
+    let Some((output, results)) = tried_in(Form::Rules, prepare, &commands) else { return };
     let place = &output.place;
     for name in [".git/config", ".git/hooks/pre-commit", ".github/workflows/ci.yml"] {
         assert!(results[0].contains(name), "{name} is not reported: {}", results[0]);
@@ -65,7 +65,7 @@ fn repositories_in_the_workspace_are_protected_as_its_own_is() {
             .file(".git/worktrees/w/HEAD", "ref: refs/heads/w\n")
             .file(".git/worktrees/w/commondir", "../..\n")
     };
-    let Some((output, results)) = tried(prepare, &commands) else { return };
+    let Some((output, results)) = tried_in(Form::Rules, prepare, &commands) else { return };
     let place = &output.place;
     let named = [
         (0, "libs/a/.git/hooks/pre-commit"),
@@ -101,7 +101,7 @@ fn a_repository_that_the_settings_open_is_protected_where_it_lies() {
             .file("../main/.git/config", "[core]\n")
             .config("agent.yaml", "sandbox: { write: [\"../main\"] }\n")
     };
-    let Some((output, results)) = tried(prepare, &commands) else { return };
+    let Some((output, results)) = tried_in(Form::Rules, prepare, &commands) else { return };
     assert!(
         results[0].contains("put back as before") && results[0].contains("main/.git/config"),
         "{}",
@@ -109,4 +109,40 @@ fn a_repository_that_the_settings_open_is_protected_where_it_lies() {
     );
     assert_eq!(output.place.read("../main/.git/config"), "[core]\n");
     assert_eq!(output.place.read("../main/.git/worktrees/w/index"), "x\n");
+}
+
+/// In namespaces a write to a protected file fails; what cannot be held so is put back afterwards.
+#[test]
+fn protected_files_are_read_only_in_namespaces() {
+    let commands = [
+        "echo '[core] fsmonitor = evil' >> .git/config; echo evil > .git/hooks/pre-commit; rm .github/workflows/ci.yml",
+        "rm -r .git/hooks && ln -s ../elsewhere .git/hooks",
+        "mv .git/hooks .git/h; mv .git/config .git/c; cp /dev/null .git/config",
+        "(while :; do echo evil > .git/hooks/pre-push; done) 2>/dev/null & sleep 0.2; kill $!; ls .git/hooks",
+        "mkdir -p .agent && echo x > .agent/agent.yaml; echo evil > .envrc; echo ok",
+        "mv .github .github2; mkdir .github; echo 'on: push' > .github/workflows",
+        "git init -q nested; echo x > .git/index; echo y > src.txt; cat .git/config",
+    ];
+    let prepare = |run: Run| {
+        run.file(".git/config", "[core]\n")
+            .file(".git/HEAD", "ref: refs/heads/main\n")
+            .file(".git/hooks/post-commit", "mine\n")
+            .file(".github/workflows/ci.yml", "on: push\n")
+            .file("elsewhere/x", "")
+    };
+    for form in [Form::Namespaces, Form::NamespacesOfAUser] {
+        let Some((output, results)) = tried_in(form, prepare, &commands) else { return };
+        let place = &output.place;
+        for result in &results[..3] {
+            assert!(!result.starts_with("exit 0"), "{form:?}: {result}");
+        }
+        assert!(results[0].contains("Read-only file system"), "{form:?}: {}", results[0]);
+        assert_eq!(results[3], "exit 0\npost-commit", "{form:?}");
+        assert_eq!(place.read(".git/config"), "[core]\n");
+        assert_eq!(place.read(".github/workflows/ci.yml"), "on: push\n");
+        assert_eq!(place.read(".git/hooks/post-commit"), "mine\n");
+        assert!(results[4].contains("put back as before: .agent/agent.yaml"), "{form:?}: {}", results[4]);
+        assert!(!place.exists(".agent/agent.yaml") && !place.exists(".envrc"), "{form:?}");
+        assert!(place.exists("src.txt") && place.exists("nested/.git/config"), "{form:?}: {}", results[6]);
+    }
 }

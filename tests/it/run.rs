@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, mpsc};
@@ -26,6 +26,9 @@ pub const GUARD: Duration = Duration::from_mins(3);
 /// The value of `OPENAI_API_KEY` in every run: no output may ever show it.
 pub const KEY: &str = "sk-test-0123456789-never-shown";
 
+/// The user and the group of nobody.
+const NOBODY: u32 = 65534;
+
 /// The program.
 const AGENT: &str = env!("CARGO_BIN_EXE_agent");
 
@@ -36,8 +39,8 @@ pub struct Place {
 
 impl Place {
     pub fn new() -> Arc<Self> {
-        let root =
-            tempfile::Builder::new().prefix("agent-it-").tempdir().expect("the temporary directory is writable");
+        // Not below `/tmp`, which commands see as a directory of their own.
+        let root = tempfile::Builder::new().prefix("agent-it-").tempdir_in("/var/tmp").expect("it is writable");
         for dir in ["home", "workspace"] {
             fs::create_dir(root.path().join(dir)).expect("a fresh directory");
         }
@@ -120,6 +123,9 @@ pub struct Run {
     env: Vec<(String, String)>,
     input: Input,
     pace: Pace,
+    /// System calls that fail as if the kernel did not have them.
+    missing: Vec<i64>,
+    is_ordinary_user: bool,
 }
 
 impl Run {
@@ -156,7 +162,16 @@ impl Run {
             ("USER".to_owned(), "tester".to_owned()),
         ];
         let (place, args) = (Arc::clone(place), Vec::new());
-        Self { place, program: AGENT, args, env, input: Input::Nothing, pace: Pace::Eager }
+        Self {
+            place,
+            program: AGENT,
+            args,
+            env,
+            input: Input::Nothing,
+            pace: Pace::Eager,
+            missing: Vec::new(),
+            is_ordinary_user: false,
+        }
     }
 
     pub fn arg(mut self, arg: impl Into<String>) -> Self {
@@ -224,6 +239,32 @@ impl Run {
         Arc::clone(&self.place)
     }
 
+    /// On a kernel without these system calls.
+    pub fn without(mut self, calls: &[i64]) -> Self {
+        self.missing.extend(calls);
+        self
+    }
+
+    /// As a user who is not the superuser, even where the superuser runs the tests. Call it last: the place becomes
+    /// the user's own.
+    pub fn ordinary_user(mut self) -> Self {
+        self.is_ordinary_user = nix::unistd::geteuid().is_root();
+        self
+    }
+
+    /// Gives everything in the place to the user who is nobody.
+    fn give_away(&self) {
+        let mut paths = vec![self.place.root.path().to_path_buf()];
+        while let Some(path) = paths.pop() {
+            std::os::unix::fs::lchown(&path, Some(NOBODY), Some(NOBODY)).expect("the superuser may");
+            if path.is_dir() && !path.is_symlink() {
+                paths.extend(
+                    fs::read_dir(&path).expect("a directory").map(|entry| entry.expect("an entry").path()),
+                );
+            }
+        }
+    }
+
     /// Program, arguments, environment and directory, for a terminal to start.
     pub fn command(&self) -> Command {
         let mut command = Command::new(self.program);
@@ -237,7 +278,21 @@ impl Run {
         let mut command = self.command();
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command.stdin(if matches!(self.input, Input::Nothing) { Stdio::null() } else { Stdio::piped() });
-        let mut child = command.spawn().expect("the binary starts");
+        if self.is_ordinary_user {
+            self.give_away();
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let mut child = if self.missing.is_empty() {
+            command.spawn().expect("the binary starts")
+        } else {
+            let filter = filter(&self.missing);
+            let start = move || {
+                seccompiler::apply_filter(&filter).expect("the kernel has seccomp");
+                command.spawn().expect("the binary starts")
+            };
+            // The thread and all that it starts are bound by the filter.
+            thread::spawn(start).join().expect("it starts")
+        };
         let mut held = None;
         match (self.input, child.stdin.take()) {
             // A writer of its own: the child may answer before it has read everything.
@@ -264,6 +319,16 @@ impl Run {
     pub fn run(self) -> Output {
         self.spawn().wait()
     }
+}
+
+/// Makes these calls unknown.
+fn filter(calls: &[i64]) -> seccompiler::BpfProgram {
+    use seccompiler::{SeccompAction, SeccompFilter, TargetArch};
+    let arch = TargetArch::try_from(std::env::consts::ARCH).expect("a known processor");
+    let rules = calls.iter().map(|call| (*call, Vec::new())).collect();
+    let unknown = SeccompAction::Errno(nix::libc::ENOSYS.unsigned_abs());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, unknown, arch).expect("a filter");
+    filter.try_into().expect("a filter")
 }
 
 /// A run that is going on.

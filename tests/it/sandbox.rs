@@ -4,7 +4,6 @@
 
 #![cfg(target_os = "linux")]
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::symlink;
@@ -19,17 +18,46 @@ use crate::reply::Reply;
 use crate::run::{Place, Run};
 use crate::server::{Server, between_tags};
 
+/// The forms of the boundary, as far as this machine has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    Namespaces,
+    /// The same for a user who is not the superuser.
+    NamespacesOfAUser,
+    /// The kernel has no namespaces.
+    Rules,
+    /// The kernel has no Landlock.
+    NoLandlock,
+}
+
+pub const FORMS: [Form; 4] = [Form::Namespaces, Form::NamespacesOfAUser, Form::Rules, Form::NoLandlock];
+
+impl Form {
+    pub fn of(self, run: Run) -> Run {
+        match self {
+            Self::Namespaces => run,
+            Self::NamespacesOfAUser => run.ordinary_user(),
+            Self::Rules => run.without(&[nix::libc::SYS_unshare]),
+            Self::NoLandlock => run.without(&[nix::libc::SYS_landlock_create_ruleset]),
+        }
+    }
+}
+
 /// The output and what the model read of each command, run one after the other; `None` where there is no Landlock.
 pub fn tried(prepare: impl FnOnce(Run) -> Run, commands: &[&str]) -> Option<(Output, Vec<String>)> {
+    tried_in(Form::Namespaces, prepare, commands)
+}
+
+/// The same in one form of the boundary.
+pub fn tried_in(form: Form, prepare: impl FnOnce(Run) -> Run, commands: &[&str]) -> Option<(Output, Vec<String>)> {
     let calls = commands.iter().map(|command| Reply::call("run_command", &json!({"command": command})));
     let server = Server::start(calls.chain([Reply::text("done")]));
     let run = Run::task(&server, "task").args(["--approve", "all"]);
-    let output = prepare(run).run();
     if !has_landlock() {
-        output.exits(11).reason_has("Landlock");
+        not_tried("there is no Landlock");
         return None;
     }
-    let output = output.success();
+    let output = form.of(prepare(run)).run().success();
     let requests = server.requests();
     let results = requests.last().expect("a request").tool_results();
     Some((output, results.into_iter().map(|(_, text)| between_tags(text).to_owned()).collect()))
@@ -67,12 +95,18 @@ fn writing_goes_to_the_workspace_and_the_temporary_directory_alone() {
         "echo x > /dev/null && head -c 4 /dev/urandom | wc -c && echo error > /dev/stderr",
         "cp ../home/kept.txt copy.txt && cat copy.txt",
     ];
-    let prepare = |run: Run| {
-        fs::write(run.place().home().join("kept.txt"), "kept\n").expect("written");
-        run
-    };
-    let Some((output, results)) = tried(prepare, &commands) else { return };
-    assert_eq!(results[0], "exit 0\nx");
+    for form in FORMS {
+        let prepare = |run: Run| {
+            fs::write(run.place().home().join("kept.txt"), "kept\n").expect("written");
+            run
+        };
+        let Some((output, results)) = tried_in(form, prepare, &commands) else { return };
+        writes_inside_alone(form, &output, &results);
+    }
+}
+
+fn writes_inside_alone(form: Form, output: &Output, results: &[String]) {
+    assert_eq!(results[0], "exit 0\nx", "{form:?}");
     assert!(
         !results[1].starts_with("exit 0") && results[1].contains("[the sandbox may be the reason"),
         "{}",
@@ -83,7 +117,8 @@ fn writing_goes_to_the_workspace_and_the_temporary_directory_alone() {
     assert_eq!(output.place.read("../home/kept.txt"), "kept\n", "{results:?}");
     assert!(results[5].starts_with("exit 0\ntemporary\n"), "{}", results[5]);
     let temp = results[5].lines().last().expect("the path of the directory");
-    assert!(temp.contains("agent-") && !Path::new(temp).exists(), "{temp} outlives the run");
+    let is_gone = if form == Form::Rules { !Path::new(temp).exists() } else { temp == "/tmp" };
+    assert!(is_gone, "{form:?}: {temp} outlives the run");
     assert_eq!(results[6], "exit 0\n4\nerror");
     assert_eq!(results[7], "exit 0\nkept");
 }
@@ -114,12 +149,14 @@ fn credentials_cannot_be_read_and_their_neighbours_can() {
         symlink(&home, run.place().workspace().join("alias")).expect("made");
         run.config("models/default.yaml", "# SECRET\n")
     };
-    let Some((_, results)) = tried(prepare, &commands) else { return };
-    for (command, result) in commands.iter().zip(&results).take(5) {
-        assert!(!result.contains("SECRET") && !result.starts_with("exit 0"), "{command}: {result}");
-        assert!(result.contains("credentials"), "the reason is named: {command}: {result}");
+    for form in FORMS {
+        let Some((_, results)) = tried_in(form, prepare, &commands) else { return };
+        for (command, result) in commands.iter().zip(&results).take(5) {
+            assert!(!result.contains("SECRET") && !result.starts_with("exit 0"), "{form:?} {command}: {result}");
+            assert!(result.contains("credentials"), "the reason is named: {form:?} {command}: {result}");
+        }
+        assert_eq!(results[5], "exit 0\nopenopen", "{form:?}");
     }
-    assert_eq!(results[5], "exit 0\nopenopen");
 }
 
 #[test]
@@ -156,14 +193,17 @@ fn the_network_is_off_until_the_settings_open_it() {
     let pair =
         "python3 -c 'import socket; a, b = socket.socketpair(); a.send(b\"pair\"); print(b.recv(4).decode())'";
     let commands = [connect.as_str(), unix, pair];
-    let Some((_, results)) = tried(|run| run, &commands) else { return };
-    assert!(!results[0].contains("\nconnected") && results[0].contains("no network"), "{}", results[0]);
-    assert!(!results[1].contains("\nbound") && results[1].contains("Unix sockets"), "{}", results[1]);
-    assert_eq!(results[2], "exit 0\npair");
     let open = |run: Run| run.config("agent.yaml", "sandbox: { network: [\"*\"] }\n");
-    let Some((_, results)) = tried(open, &commands) else { return };
-    assert_eq!(results[0], "exit 0\nconnected");
-    assert!(!results[1].contains("\nbound"), "Unix sockets stay off: {}", results[1]);
+    for form in FORMS {
+        let Some((_, results)) = tried_in(form, |run| run, &commands) else { return };
+        let refused = !results[0].contains("\nconnected") && results[0].contains("no network");
+        assert!(refused, "{form:?}: {}", results[0]);
+        // Sockets that a command makes inside are its own; without namespaces they could not be told apart.
+        assert_eq!(results[1].contains("\nbound"), form != Form::Rules, "{form:?}: {}", results[1]);
+        assert_eq!(results[2], "exit 0\npair", "{form:?}");
+        let Some((_, results)) = tried_in(form, open, &commands) else { return };
+        assert_eq!(results[0], "exit 0\nconnected", "{form:?}");
+    }
 }
 
 #[test]
@@ -295,36 +335,26 @@ fn a_project_cannot_widen_it_and_no_host_can_be_named() {
     run.run().exits(3).stderr_has("crates.io").stderr_has("[\"*\"]");
 }
 
-/// Starts the program from a thread in which the kernel does not know Landlock.
 #[test]
 fn where_there_is_none_the_first_command_ends_the_run_with_code_11() {
-    use seccompiler::{SeccompAction, SeccompFilter, TargetArch, apply_filter};
     let call = |command: &str| Reply::call("run_command", &json!({"command": command}));
     let server = Server::start([
         Reply::call("write_file", &json!({"path": "before.txt", "content": "x"})),
         call("touch ran.txt"),
         Reply::text("never asked for"),
     ]);
-    let run = Run::task(&server, "task").args(["--approve", "all", "-o", "jsonl"]);
-    let off = Run::at(&run.place()).args(["run", "task", "--approve", "all", "--set", "sandbox.mode=off"]);
-    let arch = TargetArch::try_from(std::env::consts::ARCH).expect("a known processor");
-    let rules = BTreeMap::from([(nix::libc::SYS_landlock_create_ruleset, Vec::new())]);
-    let unknown = SeccompAction::Errno(nix::libc::ENOSYS.unsigned_abs());
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, unknown, arch).expect("a filter");
-    let filter: seccompiler::BpfProgram = filter.try_into().expect("a filter");
-    let started = std::thread::spawn(move || {
-        apply_filter(&filter).expect("the kernel has seccomp");
-        let server =
-            Server::start([Reply::call("run_command", &json!({"command": "touch off.txt"})), Reply::text("done")]);
-        (run.run(), off.server(&server).run())
-    });
-    let (output, off) = started.join().expect("it starts");
-    let output = output.exits(11).reason_has("Landlock").reason_has("sandbox.mode");
+    let bare = |run: Run| Form::NoLandlock.of(Form::Rules.of(run));
+    let run = bare(Run::task(&server, "task").args(["--approve", "all", "-o", "jsonl"]));
+    let place = run.place();
+    let output = run.run().exits(11).reason_has("Landlock").reason_has("sandbox.mode");
     assert!(output.place.exists("before.txt") && !output.place.exists("ran.txt"), "{}", output.shown());
     assert_eq!(output.events().one("run.completed")["exit_code"], 11);
     assert_eq!(output.events().of("tool.finished").len(), 2, "the call is answered all the same");
     assert_eq!(server.requests().len(), 2, "nothing is asked any more");
-    assert!(off.success().place.exists("off.txt"), "without a sandbox by decision it runs");
+    let server = Server::start([call("touch off.txt"), Reply::text("done")]);
+    let off = Run::at(&place).args(["run", "task", "--approve", "all", "--set", "sandbox.mode=off"]);
+    let off = bare(off.server(&server)).run().success();
+    assert!(off.place.exists("off.txt"), "without a sandbox by decision it runs");
 }
 
 #[test]

@@ -46,28 +46,45 @@ const FIXED_LIMITS: [u64; 3] = [1, 2, 6];
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// The filter. `guard_truncation` where Landlock is too old to do it.
+/// What else guards a command: the filter does the rest.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Around {
+    /// Whether internet sockets are wanted, or lead nowhere.
+    pub network: bool,
+    /// Whether namespaces keep Unix sockets and processes of the machine out of reach.
+    pub namespaces: bool,
+    /// Whether Landlock is too old to guard files against truncation.
+    pub truncation: bool,
+}
+
+/// The filter.
 ///
 /// # Errors
 /// When this processor is not supported.
-pub(super) fn filter(network: bool, guard_truncation: bool) -> Result<BpfProgram, String> {
+pub(super) fn filter(around: Around) -> Result<BpfProgram, String> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)
         .map_err(|_| format!("no filter for system calls is known on {}", std::env::consts::ARCH))?;
     let refusal = SeccompAction::Errno(libc::EPERM.unsigned_abs());
-    let filter = refused(network, guard_truncation)
+    let filter = refused(around)
         .and_then(|rules| SeccompFilter::new(rules, SeccompAction::Allow, refusal, arch)?.try_into());
     let filter: BpfProgram =
         filter.map_err(|error| format!("the filter for system calls cannot be made: {error}"))?;
     // Its flags are in memory, which a filter cannot read.
-    let hidden = guard_truncation.then_some(libc::SYS_openat2);
+    let hidden = around.truncation.then_some(libc::SYS_openat2);
     let mut whole = unknown(UNKNOWN.into_iter().chain(hidden));
     whole.extend(filter);
     Ok(whole)
 }
 
-fn refused(network: bool, guard_truncation: bool) -> Result<Rules, BackendError> {
+fn refused(around: Around) -> Result<Rules, BackendError> {
     let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
-    rules.insert(libc::SYS_socket, if network { other_sockets()? } else { Vec::new() });
+    let sockets = match around {
+        Around { namespaces: true, .. } => sockets_but(&[libc::AF_INET, libc::AF_INET6, libc::AF_UNIX])?,
+        // The servers of Unix sockets (a container engine, a key agent) act outside.
+        Around { network: true, .. } => sockets_but(&[libc::AF_INET, libc::AF_INET6])?,
+        _ => Vec::new(),
+    };
+    rules.insert(libc::SYS_socket, sockets);
     let user = u64::from(libc::CLONE_NEWUSER.unsigned_abs());
     rules.insert(libc::SYS_clone, vec![rule(0, MaskedEq(user), user)?]);
     rules.insert(libc::SYS_ioctl, vec![rule(1, Eq, TYPING[0])?, rule(1, Eq, TYPING[1])?]);
@@ -81,7 +98,7 @@ fn refused(network: bool, guard_truncation: bool) -> Result<Rules, BackendError>
         libc::SYS_setrlimit,
         FIXED_LIMITS.map(|limit| rule(0, Eq, limit)).into_iter().collect::<Result<_, _>>()?,
     );
-    if guard_truncation {
+    if around.truncation {
         rules.insert(libc::SYS_truncate, Vec::new());
         rules.insert(libc::SYS_openat, vec![truncating(2)?]);
         #[cfg(target_arch = "x86_64")]
@@ -94,15 +111,14 @@ fn rule(argument: u8, op: seccompiler::SeccompCmpOp, value: u64) -> Result<Secco
     SeccompRule::new(vec![SeccompCondition::new(argument, Dword, op, value)?])
 }
 
-/// Everything but the internet and the kernel's list of routes, which programs read to find their own addresses.
-/// Unix sockets are refused too: their servers (a container engine, a key agent) act outside.
-fn other_sockets() -> Result<Vec<SeccompRule>, BackendError> {
+/// Everything but these families and the kernel's list of routes, which programs read to find their own addresses.
+fn sockets_but(families: &[i32]) -> Result<Vec<SeccompRule>, BackendError> {
     let family = |op, family: i32| SeccompCondition::new(0, Dword, op, u64::from(family.unsigned_abs()));
     let routes = u64::from(libc::NETLINK_ROUTE.unsigned_abs());
-    let families = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK].map(|known| family(Ne, known));
+    let others = families.iter().chain(&[libc::AF_NETLINK]).map(|known| family(Ne, *known));
     let other_lists = [family(Eq, libc::AF_NETLINK), SeccompCondition::new(2, Dword, Ne, routes)];
     Ok(vec![
-        SeccompRule::new(families.into_iter().collect::<Result<_, _>>()?)?,
+        SeccompRule::new(others.collect::<Result<_, _>>()?)?,
         SeccompRule::new(other_lists.into_iter().collect::<Result<_, _>>()?)?,
     ])
 }
@@ -132,12 +148,13 @@ fn unknown(calls: impl Iterator<Item = libc::c_long>) -> BpfProgram {
 
 #[cfg(test)]
 mod tests {
-    use super::filter;
+    use super::{Around, filter};
 
     #[test]
     fn every_combination_makes_a_filter() {
-        for (network, truncation) in [(false, false), (false, true), (true, false), (true, true)] {
-            let made = filter(network, truncation).expect("this processor is known");
+        for number in 0..8 {
+            let [network, namespaces, truncation] = [1, 2, 4].map(|bit| number & bit != 0);
+            let made = filter(Around { network, namespaces, truncation }).expect("this processor is known");
             assert!(made.len() > 30 && made.len() < 200, "{}", made.len());
         }
     }

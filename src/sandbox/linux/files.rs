@@ -20,7 +20,8 @@ use landlock::{
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 
-use crate::sandbox::{Boundary, credentials};
+use super::messages::Stage;
+use crate::sandbox::{Boundary, Profile, credentials};
 
 const READ: BitFlags<AccessFs> = make_bitflags!(AccessFs::{Execute | ReadFile | ReadDir});
 /// Creating and changing files and directories, but no devices and no sockets.
@@ -34,6 +35,10 @@ const DEVICE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | WriteFil
 
 /// The devices that offer no escape. Terminals do: keys can be read and faked there, and a question overwritten.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+/// Those that are a command's own inside namespaces: its terminals, and what stands for its own.
+const OWN_DEVICES: [&str; 3] = ["/dev/ptmx", "/dev/pts", "/dev/tty"];
+/// Trees that are a run's own inside namespaces.
+const OWN_TREES: [&str; 2] = [super::mounts::TEMP, "/dev/shm"];
 /// Never granted as a tree: every disk is in it.
 const DEVICE_TREE: &str = "/dev";
 /// Never written, whatever the workspace is: files there are switches of the kernel.
@@ -43,7 +48,7 @@ const KERNEL_TREES: [&str; 2] = ["/proc", "/sys"];
 ///
 /// # Errors
 /// The feature that the kernel lacks.
-pub(super) fn build(plan: &Boundary, temp: &Path) -> Result<(RulesetCreated, Ground), String> {
+pub(super) fn build(plan: &Boundary, temp: &Path, profile: Profile) -> Result<(RulesetCreated, Ground), String> {
     let ruleset = ruleset().map_err(|error| missing(&error))?;
     let superuser = nix::unistd::geteuid().is_root();
     let mut hidden = credentials::paths(plan, superuser);
@@ -57,13 +62,27 @@ pub(super) fn build(plan: &Boundary, temp: &Path) -> Result<(RulesetCreated, Gro
     }
     grants.hidden.extend(KERNEL_TREES.map(PathBuf::from));
     grants.hidden.sort();
-    let written = plan.write.iter().map(|dir| credentials::real(dir));
-    for root in [plan.workspace.clone(), temp.to_path_buf()].into_iter().chain(written) {
+    let written = if profile == Profile::Write { plan.written() } else { Vec::new() };
+    for root in written.into_iter().chain([temp.to_path_buf()]) {
         grants.ground.rest_on(&root, false);
         grants.root(&root)?;
     }
     let Grants { ruleset, ground, .. } = grants;
     Ok((ruleset.expect("it is put back after each rule"), ground))
+}
+
+/// The ruleset inside namespaces, where lids hide what must not be read. `None` where the kernel has no Landlock.
+pub(super) fn within(stage: &Stage, profile: Profile) -> Option<RulesetCreated> {
+    let mut grants = Grants { ruleset: Some(ruleset().ok()?), hidden: Vec::new(), ground: Ground::default() };
+    grants.add(Path::new("/"), READ).ok()?;
+    for device in DEVICES.iter().chain(&OWN_DEVICES) {
+        grants.add(Path::new(device), DEVICE).ok()?;
+    }
+    let written = stage.written.iter().filter(|_| profile == Profile::Write).map(AsRef::as_ref);
+    for tree in written.chain(OWN_TREES.map(Path::new)) {
+        grants.add(tree, WRITE | AccessFs::MakeSock).ok()?;
+    }
+    grants.ruleset
 }
 
 /// Whether the kernel itself guards files against truncation.

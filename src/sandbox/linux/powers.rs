@@ -57,6 +57,24 @@ pub(super) fn lower_our_limits() {
     });
 }
 
+/// The most processes and threads of a command, by the kernel's own count. It does not hold for the superuser.
+const MOST_TASKS: u64 = 8192;
+
+/// Lowers the limits of this process for good, and so those of all that it starts.
+pub(super) fn limit_ourselves() {
+    let limits = [
+        (Resource::Fsize, Some(MOST_FILE_BYTES)),
+        (Resource::Data, most_memory()),
+        (Resource::Core, Some(0)),
+        (Resource::Nproc, Some(MOST_TASKS)),
+    ];
+    for (resource, most) in limits {
+        let most = lowest(getrlimit(resource).maximum, most);
+        // A limit that cannot be set was lower already.
+        let _ = setrlimit(resource, Rlimit { current: most, maximum: most });
+    }
+}
+
 /// How many processes a user may start in addition to those already running.
 const ROOM_FOR_PROCESSES: u64 = 2048;
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::contract::{CallContext, Enclosure};
 use crate::output::{ToolError, ToolErrorKind};
 use crate::process::{self, Ended, Exit, Launch, Patience};
-use crate::sandbox::{Denial, MOST_PROCESSES, Protection, Sandbox, Undone, Walls};
+use crate::sandbox::{Denial, MOST_PROCESSES, Profile, Protection, Sandbox, Undone, Walls};
 
 /// The environment and sandbox of commands.
 pub struct Confined {
@@ -47,6 +47,13 @@ impl Confined {
         self.sandbox.as_ref().is_none_or(|sandbox| sandbox.plan().network)
     }
 
+    /// Begins to set up the boundary, and waits for nothing.
+    pub fn prepare(&self) {
+        if let Some(sandbox) = &self.sandbox {
+            sandbox.prepare();
+        }
+    }
+
     /// A sentence about the boundary for a tool's description, with a leading blank; or an empty string.
     pub fn described(&self) -> &'static str {
         match self.sandbox.as_ref().map(|sandbox| sandbox.plan()) {
@@ -61,8 +68,12 @@ impl Confined {
     /// # Errors
     /// Of the kind `Unavailable`, when the boundary is unavailable.
     pub fn walls(&self, enclosure: Enclosure) -> Result<Option<Walls>, ToolError> {
-        let walls =
-            self.sandbox.as_ref().filter(|_| enclosure != Enclosure::Outside).map(|sandbox| sandbox.walls());
+        let profile = match enclosure {
+            Enclosure::Read => Profile::Read,
+            Enclosure::Write => Profile::Write,
+            Enclosure::Outside => return Ok(None),
+        };
+        let walls = self.sandbox.as_ref().map(|sandbox| sandbox.walls(profile));
         walls.transpose().map_err(|error| ToolError::new(ToolErrorKind::Unavailable, error.to_string()))
     }
 
@@ -97,7 +108,8 @@ impl Confined {
         let mut env = self.env.clone();
         if let Some(walls) = walls {
             env.retain(|(name, _)| name != "TMPDIR");
-            env.push(("TMPDIR".to_owned(), walls.temp_dir().to_string_lossy().into_owned()));
+            let temp = walls.temp_dir().map_err(|error| ToolError::permanent(error.to_string()))?;
+            env.push(("TMPDIR".to_owned(), temp.to_string_lossy().into_owned()));
         }
         let launch = Launch { program, arguments, dir, env: &env, patience, walls };
         process::run(launch, seen)

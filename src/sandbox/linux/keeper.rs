@@ -1,0 +1,134 @@
+//! The keeper of a run's namespaces: a process of its own, as only a process with a single thread can enter a user
+//! namespace.
+//!
+//! It lays out what all commands share (network, shared memory, file system), and keeps one init ready for the next
+//! command, since a process can give its children a new pid namespace only once: a thread of its own does it for each
+//! init. It ends when this program does, and everything inside with it.
+
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::process::Child;
+
+use nix::sched::{CloneFlags, unshare};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
+use rustix::thread::{CapabilitySet, capabilities, configure_capability_in_ambient_set, set_capabilities};
+
+use super::messages::{Account, Stage};
+use super::part::Part;
+use super::{mounts, part, powers, wire};
+
+/// What an init needs: mounting, and the sets of its own capabilities.
+const NEEDED: [CapabilitySet; 2] = [CapabilitySet::SYS_ADMIN, CapabilitySet::SETPCAP];
+
+/// Sets everything up, then hands out inits until this program ends.
+pub(super) fn run() -> io::Result<()> {
+    let socket = part::socket()?;
+    let Some((stage, _)) = wire::receive::<Stage>(&socket)? else { return Ok(()) };
+    let mut next = match set_up(&socket, &stage).and_then(|()| Spare::new(&stage)) {
+        Ok(next) => next,
+        Err(error) => return wire::send(&socket, &Account::Failed(error.to_string()), &[]),
+    };
+    powers::hide_this_process();
+    wire::send(&socket, &Account::Ready, &[])?;
+    let mut running: Vec<Child> = Vec::new();
+    while let Some(((), beside)) = wire::receive::<()>(&socket)? {
+        let Some(command) = beside.first() else { continue };
+        // An init that is gone drops the command's socket, which tells this program.
+        let _ = wire::send(&next.socket, &(), &[command.as_fd()]);
+        drop(beside);
+        running.push(next.process);
+        running.retain_mut(|init| !matches!(init.try_wait(), Ok(Some(_)) | Err(_)));
+        next = Spare::new(&stage)?;
+    }
+    Ok(())
+}
+
+fn set_up(socket: &UnixStream, stage: &Stage) -> io::Result<()> {
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    named("a user namespace", unshare(CloneFlags::CLONE_NEWUSER))?;
+    if user.is_root() {
+        // All ids are mapped, which only a process outside may do.
+        wire::send(socket, &Account::Unmapped, &[])?;
+        if wire::receive::<()>(socket)?.is_none() {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
+        }
+    } else {
+        fs::write("/proc/self/setgroups", "deny")?;
+        fs::write("/proc/self/uid_map", format!("{0} {0} 1", user.as_raw()))?;
+        fs::write("/proc/self/gid_map", format!("{0} {0} 1", group.as_raw()))?;
+    }
+    let shared = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS;
+    named("namespaces of mounts and shared memory", unshare(shared))?;
+    if !stage.network {
+        named("a network namespace", unshare(CloneFlags::CLONE_NEWNET))?;
+        raise_loopback()?;
+    }
+    mounts::stage(stage)?;
+    pass_on_capabilities()
+}
+
+fn named<T>(what: &str, done: nix::Result<T>) -> io::Result<T> {
+    done.map_err(|error| io::Error::other(format!("{what}: {error}")))
+}
+
+/// A process that is not the superuser's loses its capabilities when it runs a program, unless they are ambient.
+fn pass_on_capabilities() -> io::Result<()> {
+    let mut sets = capabilities(None)?;
+    sets.inheritable = sets.permitted;
+    set_capabilities(None, sets)?;
+    for capability in NEEDED {
+        configure_capability_in_ambient_set(capability, true)?;
+    }
+    Ok(())
+}
+
+/// Raises the loopback interface, the only one of a new network namespace (rtnetlink(7)).
+fn raise_loopback() -> io::Result<()> {
+    const RTM_NEWLINK: u16 = 16;
+    const NLM_F_REQUEST: u16 = 1;
+    const LOOPBACK: i32 = 1;
+    const IFF_UP: u32 = 1;
+    let mut message = Vec::with_capacity(32);
+    // The header: length, type, flags, sequence, port.
+    message.extend(32_u32.to_ne_bytes());
+    message.extend(RTM_NEWLINK.to_ne_bytes());
+    message.extend(NLM_F_REQUEST.to_ne_bytes());
+    message.extend([0; 8]);
+    // The interface: family and type, index, flags, the flags that change.
+    message.extend([0; 4]);
+    message.extend(LOOPBACK.to_ne_bytes());
+    message.extend(IFF_UP.to_ne_bytes());
+    message.extend(IFF_UP.to_ne_bytes());
+    let flags = SocketFlags::CLOEXEC;
+    let kernel = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
+    send(&kernel, &message, SendFlags::empty())?;
+    Ok(())
+}
+
+/// An init without a command.
+struct Spare {
+    process: Child,
+    socket: UnixStream,
+}
+
+impl Spare {
+    /// Starts one, and waits until it has set itself up.
+    fn new(stage: &Stage) -> io::Result<Self> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let process = std::thread::scope(|scope| {
+            let start = || {
+                named("namespaces of processes", unshare(CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS))?;
+                Part::Init.command(theirs).spawn()
+            };
+            scope.spawn(start).join().map_err(|_| io::Error::other("the thread that starts an init panicked"))?
+        })?;
+        wire::send(&ours, stage, &[])?;
+        match wire::receive::<Account>(&ours)? {
+            Some((Account::Ready, _)) => Ok(Self { process, socket: ours }),
+            Some((Account::Failed(why), _)) => Err(io::Error::other(why)),
+            _ => Err(io::Error::other("an init ended before it was ready")),
+        }
+    }
+}

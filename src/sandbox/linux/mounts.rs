@@ -1,0 +1,240 @@
+//! The file system as commands see it: everything read-only but a few trees, secrets under a lid, a `/tmp` of their own.
+//!
+//! [`stage`] lays it out once for a run, in the keeper's mount namespace; [`set`] adjusts a copy for one command.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, StatVfsMountFlags, statvfs};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind, mount_bind_recursive,
+    mount_change, mount_remount, move_mount, open_tree,
+};
+
+use super::messages::{Bytes, Order, Stage};
+
+/// The temporary files of commands.
+pub(in crate::sandbox) const TEMP: &str = "/tmp";
+/// The shared memory of commands.
+const SHARED: &str = "/dev/shm";
+/// Sockets of the machine's services are below these.
+const SERVICES: [&str; 2] = ["/run", "/var/run"];
+/// What programs need from there: the system itself on some distributions.
+const KEPT_SERVICES: [&str; 2] = ["/run/current-system", "/run/opengl-driver"];
+/// Terminals of commands.
+const TERMINALS: &str = "/dev/pts";
+const RESOLVER: &str = "/etc/resolv.conf";
+
+/// Names the step that failed.
+fn step<T>(what: &str, path: &Path, done: rustix::io::Result<T>) -> io::Result<T> {
+    done.map_err(|error| {
+        let error = io::Error::from(error);
+        io::Error::new(error.kind(), format!("{what} {}: {error}", path.display()))
+    })
+}
+
+/// Lays out the file system of a run.
+///
+/// # Errors
+/// The first step that this system refuses.
+pub(super) fn stage(stage: &Stage) -> io::Result<()> {
+    let root = Path::new("/");
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    step("making mounts private below", root, mount_change(root, private))?;
+    let resolver = fs::read(RESOLVER);
+    // Each stands for itself, so that it stays writable where everything else does not.
+    let written = || stage.written.iter().map(AsRef::as_ref);
+    for tree in written() {
+        step("binding", tree, mount_bind_recursive(tree, tree))?;
+    }
+    let kept = KEPT_SERVICES.map(Path::new).into_iter().filter(|path| path.is_dir());
+    // The home comes first: the workspace may lie in it.
+    let home = [stage.home.as_ref()].into_iter().filter(|home| home.is_dir());
+    let kept: Vec<(&Path, OwnedFd)> = home
+        .chain(written())
+        .chain(kept)
+        .filter(|path| covers().any(|cover| path.starts_with(cover)))
+        .map(|path| {
+            let flags =
+                OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::AT_RECURSIVE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+            let tree = step("keeping", path, open_tree(CWD, path, flags))?;
+            Ok((path, tree))
+        })
+        .collect::<io::Result<_>>()?;
+    let temp = Path::new(TEMP);
+    step("binding", temp, mount_bind_recursive(stage.temp.as_ref(), temp))?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    for service in SERVICES.map(Path::new).into_iter().filter(|path| is_own_dir(path)) {
+        step("covering", service, mount("tmpfs", service, "tmpfs", flags, c"mode=0755,size=1m"))?;
+    }
+    if is_own_dir(Path::new(SHARED)) {
+        step("covering", Path::new(SHARED), mount("tmpfs", SHARED, "tmpfs", flags, c"mode=1777"))?;
+    }
+    for (path, tree) in kept {
+        fs::create_dir_all(path)?;
+        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+        step("putting back", path, move_mount(&tree, "", CWD, path, flags))?;
+    }
+    if let (Ok(text), Ok(target)) = (resolver, fs::read_link(RESOLVER)) {
+        let target = Path::new("/etc").join(target);
+        if !target.exists() && target.parent().is_some_and(|dir| fs::create_dir_all(dir).is_ok()) {
+            fs::write(target, text)?;
+        }
+    }
+    terminals();
+    for point in points()? {
+        if !is_writable(stage, &point) && !is_read_only(&point) {
+            // Some file systems of the kernel cannot be remounted; Landlock keeps commands from writing there.
+            let _ = read_only(&point);
+        }
+    }
+    Ok(())
+}
+
+/// Adjusts the file system for one command.
+///
+/// # Errors
+/// The first step that failed: then the command must not run.
+pub(super) fn set(stage: &Stage, order: &Order) -> io::Result<()> {
+    stage.masked.iter().chain(&order.masked).try_for_each(|path| mask(path.as_ref()))?;
+    if !order.writes {
+        for point in points()? {
+            if stage.written.iter().any(|tree| point.starts_with(tree.as_ref())) && !is_read_only(&point) {
+                read_only(&point)?;
+            }
+        }
+        return Ok(());
+    }
+    // A link is compared after the command: a mount would cover its target.
+    let unlifted = |paths: &[Bytes]| paths.iter().filter(|path| !order.lifted.contains(path)).cloned().collect();
+    let (files, dirs): (Vec<Bytes>, Vec<Bytes>) =
+        (unlifted(&stage.protected_files), unlifted(&stage.protected_dirs));
+    let entry = |path: &Path| fs::symlink_metadata(path);
+    let files = files.iter().map(AsRef::as_ref).filter(|path| entry(path).is_ok_and(|entry| entry.is_file()));
+    let dirs = dirs.iter().map(AsRef::as_ref).filter(|path| entry(path).is_ok_and(|entry| entry.is_dir()));
+    files.chain(dirs).filter(|path| !is_read_only(path)).try_for_each(protect)
+}
+
+/// Lets commands read a path, and not write it.
+fn protect(path: &Path) -> io::Result<()> {
+    step("binding", path, mount_bind_recursive(path, path))?;
+    read_only(path)
+}
+
+/// Mounts the processes of the calling process's own pid namespace.
+///
+/// # Errors
+/// When this system refuses it, as some containers do.
+pub(super) fn processes() -> io::Result<()> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    step("mounting", Path::new("/proc"), mount("proc", "/proc", "proc", flags, None))
+}
+
+/// The trees that are covered.
+fn covers() -> impl Iterator<Item = &'static Path> {
+    [TEMP, SHARED].into_iter().chain(SERVICES).map(Path::new)
+}
+
+/// A directory, not a link to one.
+fn is_own_dir(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|entry| entry.is_dir())
+}
+
+fn is_writable(stage: &Stage, point: &Path) -> bool {
+    let trees = stage.written.iter().map(AsRef::as_ref);
+    let own = [TEMP, SHARED, TERMINALS, "/dev/ptmx", "/proc"].map(Path::new);
+    trees.chain(own).any(|tree| point.starts_with(tree))
+}
+
+/// Terminals that only commands of this run can open.
+fn terminals() {
+    let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+    // Commands that need a terminal of their own fail without; nothing else does.
+    if is_own_dir(Path::new(TERMINALS))
+        && mount("devpts", TERMINALS, "devpts", flags, c"newinstance,ptmxmode=0666,mode=0620").is_ok()
+    {
+        let _ = mount_bind("/dev/pts/ptmx", "/dev/ptmx");
+    }
+}
+
+/// Puts a lid on a file or a directory, unless it has one: an empty directory, or the device that holds nothing.
+fn mask(path: &Path) -> io::Result<()> {
+    let Ok(entry) = fs::symlink_metadata(path) else { return Ok(()) };
+    let kind = entry.file_type();
+    if kind.is_file() {
+        step("masking", path, mount_bind("/dev/null", path))?;
+        // Where devices do not work, opening one is refused to everybody.
+        return restrict(path, MountFlags::RDONLY | MountFlags::NODEV);
+    }
+    let is_lid = || {
+        let above = path.parent().and_then(|dir| fs::symlink_metadata(dir).ok());
+        entry.mode().trailing_zeros() >= 9 && above.is_some_and(|above| above.dev() != entry.dev())
+    };
+    if kind.is_dir() && !is_lid() {
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
+        return step("masking", path, mount("tmpfs", path, "tmpfs", flags, c"mode=0,size=4k"));
+    }
+    Ok(())
+}
+
+fn is_read_only(path: &Path) -> bool {
+    statvfs(path).is_ok_and(|found| found.f_flag.contains(StatVfsMountFlags::RDONLY))
+}
+
+fn read_only(point: &Path) -> io::Result<()> {
+    restrict(point, MountFlags::RDONLY)
+}
+
+/// Restricts a mount; the restrictions that it has stay, as they must.
+fn restrict(point: &Path, by: MountFlags) -> io::Result<()> {
+    const KEPT: [(StatVfsMountFlags, MountFlags); 6] = [
+        (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
+        (StatVfsMountFlags::NODEV, MountFlags::NODEV),
+        (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
+        (StatVfsMountFlags::NOATIME, MountFlags::NOATIME),
+        (StatVfsMountFlags::NODIRATIME, MountFlags::NODIRATIME),
+        (StatVfsMountFlags::RELATIME, MountFlags::RELATIME),
+    ];
+    let found = step("looking at", point, statvfs(point))?.f_flag;
+    let kept = KEPT.iter().filter(|(has, _)| found.contains(*has)).map(|(_, flag)| *flag);
+    let flags = kept.fold(MountFlags::BIND | by, MountFlags::union);
+    step("restricting", point, mount_remount(point, flags, c""))
+}
+
+/// The mount points, from the kernel's own list.
+fn points() -> io::Result<Vec<PathBuf>> {
+    use std::os::unix::ffi::OsStringExt;
+    let list = fs::read("/proc/self/mountinfo")?;
+    let fields = list.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
+    Ok(fields.map(|field| PathBuf::from(std::ffi::OsString::from_vec(unescaped(field)))).collect())
+}
+
+/// The kernel writes blanks, tabs, newlines and backslashes of paths as `\` and three octal digits.
+fn unescaped(field: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((first, after)) = rest.split_first() {
+        let digits = after.get(..3).filter(|_| *first == b'\\');
+        let code = digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        out.push(code.unwrap_or(*first));
+        rest = if code.is_some() { &after[3..] } else { after };
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unescaped;
+
+    #[test]
+    fn paths_in_the_kernel_s_list_are_read_back() {
+        for (written, path) in
+            [("/a\\040b", "/a b"), ("/a\\134b\\011", "/a\\b\t"), ("/a\\0", "/a\\0"), ("/中", "/中")]
+        {
+            assert_eq!(unescaped(written.as_bytes()), path.as_bytes(), "{written}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The parts of the boundary that are processes of their own: this program, run again with a socket as its stdin.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
+
+/// This program, whatever became of its file.
+const OURSELVES: &str = "/proc/self/exe";
+
+/// The first argument of such a process.
+const MARK: &str = "__sandbox";
+
+/// A part that is a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Holds the namespaces of a run.
+    Keeper,
+    /// The first process of a command's namespace.
+    Init,
+}
+
+impl Part {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Keeper => "keeper",
+            Self::Init => "init",
+        }
+    }
+
+    /// The part that these arguments of a process name.
+    pub fn of(arguments: &[OsString]) -> Option<Self> {
+        let [_, mark, name] = arguments else { return None };
+        [Self::Keeper, Self::Init].into_iter().find(|part| mark == MARK && name == part.name())
+    }
+
+    /// The command that starts it.
+    pub fn command(self, socket: UnixStream) -> Command {
+        let mut command = Command::new(OURSELVES);
+        command.args([MARK, self.name()]).env_clear().current_dir("/");
+        command.stdin(OwnedFd::from(socket)).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+}
+
+/// The socket that is this process's stdin.
+pub(super) fn socket() -> io::Result<UnixStream> {
+    Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
+}

@@ -1,0 +1,208 @@
+//! The namespaces of a run, from this program's side: starts their keeper, and hands it commands.
+
+use std::fs;
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use super::messages::{Account, Bytes, News, Order, Request, Stage, bytes};
+use super::part::Part;
+use super::wire;
+use crate::sandbox::places::Places;
+use crate::sandbox::{Boundary, Entry, Profile, credentials};
+
+/// The namespaces of a run. Dropping it ends everything in them.
+pub(in crate::sandbox) struct Space {
+    socket: Mutex<UnixStream>,
+    keeper: Child,
+}
+
+/// A set-up that was begun, and its wait.
+pub(in crate::sandbox) struct Begun(Space);
+
+impl Begun {
+    /// Starts the keeper, and waits for nothing.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(plan: &Boundary, temp: &Path, places: &[Arc<Places>]) -> io::Result<Self> {
+        if !plan.namespaces {
+            return Err(io::Error::other("this program does not set them up"));
+        }
+        let superuser = rustix::process::geteuid().is_root();
+        let absolute = |paths: fn(&Places) -> &[PathBuf]| -> Vec<PathBuf> {
+            places.iter().flat_map(|places| paths(places)).map(|path| plan.workspace.join(path)).collect()
+        };
+        let stage = Stage {
+            written: bytes(&plan.written()),
+            home: Bytes::from(plan.home.as_path()),
+            temp: Bytes::from(temp),
+            masked: bytes(&credentials::paths(plan, superuser)),
+            protected_files: bytes(&absolute(|places| &places.files)),
+            protected_dirs: bytes(&absolute(|places| &places.dirs)),
+            network: plan.network,
+        };
+        let (socket, theirs) = UnixStream::pair()?;
+        let keeper = Part::Keeper.command(theirs).spawn()?;
+        let space = Space { socket: Mutex::new(socket), keeper };
+        wire::send(&space.socket(), &stage, &[])?;
+        Ok(Self(space))
+    }
+
+    /// Waits until the namespaces are there.
+    ///
+    /// # Errors
+    /// The step that this system refuses, or that took longer than [`PATIENCE`].
+    pub fn finish(self) -> io::Result<Space> {
+        let Self(space) = self;
+        {
+            let socket = space.socket();
+            socket.set_read_timeout(Some(PATIENCE))?;
+            loop {
+                match wire::receive::<Account>(&socket)? {
+                    Some((Account::Ready, _)) => break,
+                    Some((Account::Unmapped, _)) => {
+                        map_ids(space.keeper.id())?;
+                        wire::send(&socket, &(), &[])?;
+                    }
+                    Some((Account::Failed(why), _)) => return Err(io::Error::other(why)),
+                    None => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+                }
+            }
+            socket.set_read_timeout(None)?;
+        }
+        Ok(space)
+    }
+}
+
+/// The longest that the set-up may take; it takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Maps every id that this process knows to itself.
+fn map_ids(process: u32) -> io::Result<()> {
+    for (known, map) in [("uid_map", "uid_map"), ("gid_map", "gid_map")] {
+        let known = fs::read_to_string(Path::new("/proc/self").join(known))?;
+        let same = known.lines().filter_map(|line| {
+            let mut numbers = line.split_whitespace();
+            Some(format!("{0} {0} {1}\n", numbers.next()?, numbers.nth(1)?))
+        });
+        fs::write(format!("/proc/{process}/{map}"), same.collect::<String>())?;
+    }
+    Ok(())
+}
+
+impl Space {
+    fn socket(&self) -> std::sync::MutexGuard<'_, UnixStream> {
+        self.socket.lock().expect("no holder of the socket panics")
+    }
+
+    /// Starts a command that writes to `output`.
+    ///
+    /// # Errors
+    /// When the keeper is gone, or the command is too long.
+    pub fn start(&self, entry: &Entry<'_>, profile: Profile, output: impl AsFd) -> io::Result<Inside> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let order = Order {
+            program: entry.program.to_owned(),
+            arguments: entry.arguments.iter().map(|argument| (*argument).to_owned()).collect(),
+            dir: Bytes::from(entry.dir),
+            env: entry.env.to_vec(),
+            writes: profile == Profile::Write,
+            masked: Vec::new(),
+            lifted: Vec::new(),
+        };
+        wire::send(&self.socket(), &(), &[theirs.as_fd()])?;
+        drop(theirs);
+        wire::send(&ours, &order, &[output.as_fd()])?;
+        Inside::new(ours)
+    }
+}
+
+/// A command in the namespaces. Dropping it ends all of its processes.
+pub struct Inside {
+    news: tokio::net::UnixStream,
+    requests: UnixStream,
+    /// Bytes of a message that has not arrived as a whole.
+    begun: Vec<u8>,
+}
+
+impl Inside {
+    fn new(socket: UnixStream) -> io::Result<Self> {
+        let requests = socket.try_clone()?;
+        socket.set_nonblocking(true)?;
+        Ok(Self { news: tokio::net::UnixStream::from_std(socket)?, requests, begun: Vec::new() })
+    }
+
+    /// The next news of the command.
+    ///
+    /// # Errors
+    /// When the boundary ended before the command, as it does when somebody kills it.
+    pub fn poll_news(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<News>> {
+        loop {
+            if let Some(news) = wire::take(&mut self.begun)? {
+                return Poll::Ready(Ok(news));
+            }
+            ready!(self.news.poll_read_ready(cx))?;
+            match self.news.try_read_buf(&mut self.begun) {
+                Ok(0) => return Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof))),
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Poll::Ready(Err(error)),
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+
+    /// Sends SIGTERM to all of its processes.
+    pub fn terminate(&self) {
+        // Where nobody is left to hear it, nothing is left to end.
+        let _ = wire::send(&self.requests, &Request::Terminate, &[]);
+    }
+
+    /// Asks to end what the command left behind; [`News::Finished`] answers.
+    pub fn finish(&self) {
+        let _ = wire::send(&self.requests, &Request::Finish, &[]);
+    }
+
+    /// A handle that ends it from elsewhere.
+    ///
+    /// # Errors
+    /// When no more descriptors can be opened.
+    pub fn killer(&self) -> io::Result<Killer> {
+        Ok(Killer(self.requests.try_clone()?))
+    }
+
+    /// Ends all of its processes at once.
+    pub fn kill(&self) {
+        let _ = self.requests.shutdown(Shutdown::Both);
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Ends a command in the namespaces.
+#[derive(Debug)]
+pub struct Killer(UnixStream);
+
+impl Killer {
+    /// Ends all of its processes at once.
+    pub fn kill(&self) {
+        let _ = self.0.shutdown(Shutdown::Both);
+    }
+}
+
+impl Drop for Space {
+    fn drop(&mut self) {
+        // The keeper would end by itself when the socket closes; it is waited for so that no zombie stays.
+        let _ = self.keeper.kill();
+        let _ = self.keeper.wait();
+    }
+}
