@@ -25,7 +25,7 @@ use agent::llm::request::Body;
 use agent::llm::sse::Decoder;
 use agent::message::{Answer, Call, CallStatus, Item, Part, Said, Step, ToolCall};
 use agent::process::{self, Launch, Patience, SHELL};
-use agent::sandbox::{Boundary, Protection, Sandbox, Walls};
+use agent::sandbox::{Boundary, Profile, Protection, Sandbox, Walls};
 use agent::session::{About, ItemId, Session, Store};
 use agent::sink::Nobody;
 use agent::skills::{Catalogue, Variables};
@@ -38,6 +38,10 @@ use jiff::Timestamp;
 use serde_json::{Map, json};
 
 fn main() {
+    // The boundary runs this program again, as its own parts.
+    if agent::sandbox::serve(&std::env::args_os().collect::<Vec<_>>()).is_some() {
+        return;
+    }
     divan::main();
     calls::remove_tree();
 }
@@ -324,32 +328,34 @@ fn command_bare(bencher: Bencher<'_, '_>) {
     run_command(bencher, None);
 }
 
-#[divan::bench]
-fn command_in_the_sandbox(bencher: Bencher<'_, '_>) {
+/// Whether commands get namespaces, or rules alone.
+#[divan::bench(args = [true, false])]
+fn command_in_the_sandbox(bencher: Bencher<'_, '_>, namespaces: bool) {
     let dir = tempfile::tempdir().expect("a directory");
-    let sandbox = Sandbox::new(plan(dir.path()));
-    run_command(bencher, Some(&sandbox.walls().expect("the system has a sandbox")));
+    let sandbox = Sandbox::new(plan(dir.path(), namespaces));
+    run_command(bencher, Some(&sandbox.walls(Profile::Write).expect("the system has a sandbox")));
 }
 
 /// The same with everything around it: the walls looked at, the protected files compared.
-#[divan::bench]
-fn command_protected(bencher: Bencher<'_, '_>) {
+#[divan::bench(args = [true, false])]
+fn command_protected(bencher: Bencher<'_, '_>, namespaces: bool) {
     let dir = tempfile::tempdir().expect("a directory");
-    let sandbox = Sandbox::new(plan(dir.path()));
+    let sandbox = Sandbox::new(plan(dir.path(), namespaces));
     let runtime = runtime();
     bencher.bench_local(|| {
-        let walls = sandbox.walls().expect("the system has a sandbox");
+        let walls = sandbox.walls(Profile::Write).expect("the system has a sandbox");
         let protection = Protection::begin(&walls, dir.path());
         runtime.block_on(process::run(nothing(Some(&walls)), |_| {})).expect("sh can be run");
         protection.end()
     });
 }
 
-/// Once a run, and again when a directory beside a credential has changed.
-#[divan::bench]
-fn sandbox_built(bencher: Bencher<'_, '_>) {
+/// Once a run; rules alone again when a directory beside a credential has changed.
+#[divan::bench(args = [true, false])]
+fn sandbox_built(bencher: Bencher<'_, '_>, namespaces: bool) {
     let dir = tempfile::tempdir().expect("a directory");
-    bencher.bench_local(|| Sandbox::new(plan(dir.path())).walls().map(|_| ()).expect("the system has a sandbox"));
+    let built = || Sandbox::new(plan(dir.path(), namespaces)).walls(Profile::Write).map(|_| ());
+    bencher.bench_local(|| built().expect("the system has a sandbox"));
 }
 
 fn run_command(bencher: Bencher<'_, '_>, walls: Option<&Walls>) {
@@ -366,9 +372,10 @@ fn nothing(walls: Option<&Walls>) -> Launch<'_> {
     Launch { program, arguments: &[SHELL[1], "true"], dir, env: &[], patience: Patience::default(), walls }
 }
 
-fn plan(workspace: &Path) -> Boundary {
+fn plan(workspace: &Path, namespaces: bool) -> Boundary {
     let home = Env::capture().dirs().home;
     let own = vec![home.join(".local/share/agent")];
     let (workspace, undone) = (workspace.to_path_buf(), workspace.join("undone"));
-    Boundary { temp_base: "/tmp".into(), write: Vec::new(), network: false, workspace, home, own, undone }
+    let temp_base = "/tmp".into();
+    Boundary { temp_base, write: Vec::new(), network: false, workspace, home, own, undone, namespaces }
 }

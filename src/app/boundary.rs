@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::config::{AgentConfig, Config, SandboxMode};
-use crate::sandbox::{self, Boundary, Sandbox};
+use crate::sandbox::{self, Boundary, Form, Sandbox, Unavailable};
 use crate::workspace::Workspace;
 
 /// Entries of a config directory that may hold keys; its prompts and skills are for commands to read.
@@ -35,6 +35,15 @@ pub(super) fn sandbox(config: &Config, agent: &AgentConfig, workspace: &Workspac
         undone: dirs.state.join("undone"),
         namespaces: true,
     })))
+}
+
+/// How commands are confined; `None` where the settings or the system leave them free.
+///
+/// # Errors
+/// The feature that this system lacks.
+pub fn confinement(config: &Config, workspace: &Workspace) -> Option<Result<Form, Unavailable>> {
+    let agent = config.agents.get(&config.settings.default_agent)?;
+    sandbox(config, agent, workspace).map(|sandbox| sandbox.form())
 }
 
 /// The warning for settings that ask for a sandbox on a system without one.

@@ -30,6 +30,7 @@ use crate::tools::{self, Choice, Jobs, Judge, Kit};
 use crate::window::Budget;
 use crate::workspace::Workspace;
 
+pub use boundary::confinement;
 pub use check::check;
 pub use error::{SetupError, SetupErrorKind};
 pub use sessions::{SessionChoice, new_run_id, open_conversation, store};

@@ -110,6 +110,9 @@ pub enum Command {
         #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text, value_name = "FORMAT")]
         output: ReportFormat,
     },
+    /// Check what a run needs: the configuration, the sandbox, git, the disk
+    #[command(after_help = "Exit codes: 0 when all is well, 1 when something is to be done.")]
+    Doctor,
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  agent completions bash > ~/.local/share/bash-completion/completions/agent"

@@ -6,6 +6,7 @@ mod chat;
 mod collector;
 mod completions;
 mod config;
+mod doctor;
 mod init;
 mod prompt;
 mod run;
@@ -63,6 +64,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Command::Tool(command) => tool::run(&setup, command),
         Command::Session(command) => session::run(&setup, command),
         Command::Stats { session, output } => stats::run(&setup, session.as_deref(), output),
+        Command::Doctor => doctor::run(&setup),
         Command::Completions { shell } => completions::shell(shell),
         Command::Man => completions::manual(),
     }
@@ -75,6 +77,11 @@ impl Failure {
 
     fn usage(message: impl std::fmt::Display) -> Self {
         Self::new(exit::USAGE, anyhow::anyhow!("{message}"))
+    }
+
+    /// The reason, for a person.
+    fn told(&self) -> String {
+        exit::told(&self.error)
     }
 
     /// Prints the reason, unless the reader of our output left.

@@ -33,6 +33,7 @@ use std::io;
 #[cfg(unix)]
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use tempfile::TempDir;
@@ -102,10 +103,30 @@ pub enum Profile {
 /// How the boundary is enforced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Form {
-    /// In namespaces of their own, commands have their own file system, processes and network.
-    Namespaces,
+    /// Commands have their own file system, processes and network, and rules for their calls besides.
+    Whole,
+    /// In namespaces as before, on a kernel without Landlock.
+    WithoutLandlock,
     /// Without namespaces, for the reason given: by rules for the calls of a command alone.
-    Rules(String),
+    WithoutNamespaces(String),
+}
+
+impl Form {
+    /// What is weaker than the whole boundary, if anything.
+    #[must_use]
+    pub fn weakness(&self) -> Option<String> {
+        match self {
+            Self::Whole => None,
+            Self::WithoutLandlock => Some(
+                "the sandbox is weaker here: the kernel has no Landlock, so namespaces alone guard files"
+                    .to_owned(),
+            ),
+            Self::WithoutNamespaces(why) => Some(format!(
+                "the sandbox is weaker here, because the system refuses namespaces ({why}): protected files are put \
+                 back after a command instead of being read-only, and a process that leaves its group is not ended"
+            )),
+        }
+    }
 }
 
 /// A command that enters the boundary.
@@ -129,6 +150,8 @@ struct Ground {
     /// For the profiles `Read` and `Write`.
     confinements: Mutex<[Option<Arc<system::Confinement>>; 2]>,
     spaces: Mutex<Spaces>,
+    /// What is weaker was told.
+    told: AtomicBool,
 }
 
 /// The namespaces of a run.
@@ -157,6 +180,7 @@ impl Sandbox {
             places: OnceLock::new(),
             confinements: Mutex::default(),
             spaces: Mutex::new(Spaces::Untried),
+            told: AtomicBool::new(false),
         }))
     }
 
@@ -188,11 +212,23 @@ impl Sandbox {
     /// # Errors
     /// The feature that this system lacks.
     pub fn form(&self) -> Result<Form, Unavailable> {
-        let walls = self.walls(Profile::Read)?;
-        match &*self.0.spaces() {
-            Spaces::Refused(why) if walls.space.is_none() => Ok(Form::Rules(why.clone())),
-            _ => Ok(Form::Namespaces),
+        self.walls(Profile::Read)?;
+        Ok(match &*self.0.spaces() {
+            Spaces::Refused(why) => Form::WithoutNamespaces(why.clone()),
+            _ if system::has_rules() => Form::Whole,
+            _ => Form::WithoutLandlock,
+        })
+    }
+
+    /// What is weaker than the whole boundary, told once.
+    ///
+    /// # Errors
+    /// The feature that this system lacks.
+    pub fn weakness(&self) -> Result<Option<String>, Unavailable> {
+        if self.0.told.swap(true, Ordering::Relaxed) {
+            return Ok(None);
         }
+        Ok(self.form()?.weakness())
     }
 }
 

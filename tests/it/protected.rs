@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::run::Run;
-use crate::sandbox::{Form, tried, tried_in};
+use crate::sandbox::{Form, tried_in};
 
 #[test]
 fn protected_files_are_put_back_and_named() {

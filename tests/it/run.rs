@@ -40,7 +40,7 @@ pub struct Place {
 impl Place {
     pub fn new() -> Arc<Self> {
         // Not below `/tmp`, which commands see as a directory of their own.
-        let root = tempfile::Builder::new().prefix("agent-it-").tempdir_in("/var/tmp").expect("it is writable");
+        let root = tempfile::Builder::new().prefix("it-").tempdir_in("/var/tmp").expect("it is writable");
         for dir in ["home", "workspace"] {
             fs::create_dir(root.path().join(dir)).expect("a fresh directory");
         }

@@ -19,6 +19,7 @@ use std::ffi::OsString;
 use std::io;
 
 pub(in crate::sandbox) use confinement::Confinement;
+pub(in crate::sandbox) use files::has_rules;
 pub(in crate::sandbox) use flood::Watch;
 pub use messages::{End, News, Status};
 pub(in crate::sandbox) use mounts::TEMP;

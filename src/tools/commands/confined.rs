@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::contract::{CallContext, Enclosure};
+use crate::event::EventKind;
 use crate::output::{ToolError, ToolErrorKind};
 use crate::process::{self, Ended, Exit, Launch, Patience};
 use crate::sandbox::{Denial, MOST_PROCESSES, Profile, Protection, Sandbox, Undone, Walls};
@@ -88,10 +89,21 @@ impl Confined {
         seen: impl FnMut(&[u8]) + Send,
     ) -> Result<Outcome, ToolError> {
         let walls = self.walls(context.enclosure)?;
+        if walls.is_some() {
+            self.tell_weakness(context);
+        }
         let protection = walls.as_ref().map(|walls| Protection::begin(walls, context.workspace.root()));
         let ended = self.run_within(walls.as_ref(), order, seen).await?;
         let undone = protection.map(Protection::end).unwrap_or_default();
         Ok(Outcome { ended, undone })
+    }
+
+    /// Tells observers, once a run, what is weaker on this system.
+    pub fn tell_weakness(&self, context: &CallContext<'_>) {
+        let told = self.sandbox.as_ref().and_then(|sandbox| sandbox.weakness().ok()?);
+        if let Some(message) = told {
+            (context.notify)(EventKind::Warning { message });
+        }
     }
 
     /// Runs a command to its end, without watching protected files.

@@ -121,6 +121,9 @@ impl Jobs {
     ) -> Result<String, ToolError> {
         self.admit()?;
         let walls = confined.walls(context.enclosure)?;
+        if walls.is_some() {
+            confined.tell_weakness(context);
+        }
         let writer = context.spill.begin().map_err(|error| {
             ToolError::permanent(format!("what a background command writes cannot be kept: {error}"))
         })?;
