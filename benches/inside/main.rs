@@ -376,6 +376,6 @@ fn plan(workspace: &Path, namespaces: bool) -> Boundary {
     let home = Env::capture().dirs().home;
     let own = vec![home.join(".local/share/agent")];
     let (workspace, undone) = (workspace.to_path_buf(), workspace.join("undone"));
-    let temp_base = "/tmp".into();
-    Boundary { temp_base, write: Vec::new(), network: false, workspace, home, own, undone, namespaces }
+    let (temp_base, caches) = ("/tmp".into(), workspace.join("caches"));
+    Boundary { temp_base, write: Vec::new(), network: false, workspace, home, own, undone, caches, namespaces }
 }

@@ -1,7 +1,9 @@
 //! The sandbox of commands, as the settings want it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
 
 use crate::config::{AgentConfig, Config, SandboxMode};
 use crate::sandbox::{self, Boundary, Form, Sandbox, Unavailable};
@@ -33,8 +35,15 @@ pub(super) fn sandbox(config: &Config, agent: &AgentConfig, workspace: &Workspac
         own,
         temp_base: config.env.get("TMPDIR").map_or_else(|| "/tmp".into(), PathBuf::from),
         undone: dirs.state.join("undone"),
+        caches: dirs.state.join("caches").join(fingerprint(workspace.root())),
         namespaces: true,
     })))
+}
+
+/// A short name for a workspace.
+fn fingerprint(root: &Path) -> String {
+    let hash = Sha256::digest(root.as_os_str().as_encoded_bytes());
+    hash.iter().take(8).fold(String::new(), |name, byte| name + &format!("{byte:02x}"))
 }
 
 /// How commands are confined; `None` where the settings or the system leave them free.

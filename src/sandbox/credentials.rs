@@ -163,6 +163,7 @@ mod tests {
             own: vec![home.join("project/data")],
             temp_base: root.clone(),
             undone: root.join("undone"),
+            caches: "/caches".into(),
             namespaces: false,
         };
         let hides = |plan: &Boundary, path: &str| paths(plan, false).contains(&home.join(path));

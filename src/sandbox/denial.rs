@@ -97,6 +97,7 @@ mod tests {
             own: Vec::new(),
             temp_base: "/tmp".into(),
             undone: "/undone".into(),
+            caches: "/caches".into(),
             namespaces: false,
         };
         let table = [

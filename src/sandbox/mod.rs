@@ -9,6 +9,8 @@
 //!
 //! An unavailable feature is an error, never a wider boundary.
 
+#[cfg(target_os = "linux")]
+mod caches;
 mod credentials;
 mod denial;
 #[cfg(any(target_os = "macos", test))]
@@ -68,6 +70,8 @@ pub struct Boundary {
     pub temp_base: PathBuf,
     /// Where the versions that commands wrote of protected files are kept, before the files are restored.
     pub undone: PathBuf,
+    /// Where what commands write to caches in the home is kept, for this workspace.
+    pub caches: PathBuf,
     /// Whether namespaces are tried. They need a program that calls [`serve`] first thing.
     pub namespaces: bool,
 }

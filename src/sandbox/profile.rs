@@ -55,6 +55,7 @@ mod tests {
             own: Vec::new(),
             temp_base: "/tmp".into(),
             undone: "/undone".into(),
+            caches: "/caches".into(),
             namespaces: false,
         };
         let text = write(&plan, Path::new("/tmp/agent-1"), &places::of(&plan), &["/Users/x/.ssh".into()]);

@@ -16,6 +16,7 @@ mod exit_codes;
 mod house;
 mod signals;
 mod secrets;
+mod security;
 mod sandbox;
 mod protected;
 mod configuration;

@@ -468,3 +468,33 @@ fn the_doctor_says_which_boundary_is_in_force() {
     let none = Form::NoLandlock.of(Form::Rules.of(Run::new().arg("doctor"))).run();
     assert!(none.code == 1 && none.stdout.contains("bad   sandbox"), "{}", none.shown());
 }
+
+#[test]
+fn a_cache_of_the_home_is_read_through_and_written_above() {
+    let commands = [
+        "cat $HOME/.npm/real && echo private > $HOME/.npm/made && rm $HOME/.npm/gone && ls $HOME/.npm",
+        "cat $HOME/.npm/made; echo x > $HOME/.other",
+    ];
+    for form in [Form::Namespaces, Form::NamespacesOfAUser, Form::NoLandlock] {
+        let prepare = |run: Run| {
+            let cache = run.place().home().join(".npm");
+            fs::create_dir_all(&cache).expect("made");
+            fs::write(cache.join("real"), "real\n").expect("written");
+            fs::write(cache.join("gone"), "still\n").expect("written");
+            run
+        };
+        let Some((output, results)) = tried_in(form, prepare, &commands) else { return };
+        assert_eq!(results[0], "exit 0\nreal\nmade\nreal", "{form:?}");
+        assert!(results[1].contains("private") && results[1].contains("Read-only"), "{form:?}: {}", results[1]);
+        let home = output.place.home();
+        assert!(home.join(".npm/gone").exists() && !home.join(".npm/made").exists(), "{form:?}");
+        // Another run of the same workspace finds what this one wrote.
+        let server = Server::start([
+            Reply::call("run_command", &json!({"command": "cat $HOME/.npm/made"})),
+            Reply::text("done"),
+        ]);
+        let again = Run::at(&output.place).args(["run", "task", "--approve", "all"]).server(&server);
+        form.of(again).run().success();
+        assert_eq!(server.requests()[1].last_output(), "exit 0\nprivate", "{form:?}");
+    }
+}

@@ -79,7 +79,8 @@ pub(super) fn within(stage: &Stage, profile: Profile) -> Option<RulesetCreated> 
         grants.add(Path::new(device), DEVICE).ok()?;
     }
     let written = stage.written.iter().filter(|_| profile == Profile::Write).map(AsRef::as_ref);
-    for tree in written.chain(OWN_TREES.map(Path::new)) {
+    let caches = stage.caches.iter().map(|(real, _)| real.as_ref());
+    for tree in written.chain(caches).chain(OWN_TREES.map(Path::new)) {
         grants.add(tree, WRITE | AccessFs::MakeSock).ok()?;
     }
     grants.ruleset

@@ -35,6 +35,8 @@ pub(super) struct Stage {
     pub home: Bytes,
     /// The private directory behind `/tmp`.
     pub temp: Bytes,
+    /// Caches, and the directories of the layers above them.
+    pub caches: Vec<(Bytes, Bytes)>,
     /// What commands can neither read nor write.
     pub masked: Vec<Bytes>,
     /// Files that commands can read, and write only where an order lifts it.

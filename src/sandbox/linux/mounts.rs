@@ -2,6 +2,7 @@
 //!
 //! [`stage`] lays it out once for a run, in the keeper's mount namespace; [`set`] adjusts a copy for one command.
 
+use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -84,6 +85,7 @@ pub(super) fn stage(stage: &Stage) -> io::Result<()> {
             fs::write(target, text)?;
         }
     }
+    stage.caches.iter().for_each(|(real, layer)| overlay(real.as_ref(), layer.as_ref()));
     terminals();
     for point in points()? {
         if !is_writable(stage, &point) && !is_read_only(&point) {
@@ -146,7 +148,20 @@ fn is_own_dir(path: &Path) -> bool {
 fn is_writable(stage: &Stage, point: &Path) -> bool {
     let trees = stage.written.iter().map(AsRef::as_ref);
     let own = [TEMP, SHARED, TERMINALS, "/dev/ptmx", "/proc"].map(Path::new);
-    trees.chain(own).any(|tree| point.starts_with(tree))
+    let caches = stage.caches.iter().map(|(real, _)| real.as_ref());
+    trees.chain(caches).chain(own).any(|tree| point.starts_with(tree))
+}
+
+/// Puts a layer over a cache.
+fn overlay(real: &Path, layer: &Path) {
+    let [lower, upper, work] =
+        [real, &layer.join("upper"), &layer.join("work")].map(|path| path.display().to_string());
+    let options = format!("lowerdir={lower},upperdir={upper},workdir={work},userxattr");
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    // On a file system that cannot be a layer, the cache is only read.
+    if let Ok(options) = CString::new(options) {
+        let _ = mount("overlay", real, "overlay", flags, options.as_c_str());
+    }
 }
 
 /// Terminals that only commands of this run can open.

@@ -15,7 +15,7 @@ use super::messages::{Account, Bytes, News, Order, Request, Stage, bytes};
 use super::part::Part;
 use super::wire;
 use crate::sandbox::places::Places;
-use crate::sandbox::{Boundary, Entry, Profile, credentials};
+use crate::sandbox::{Boundary, Entry, Profile, caches, credentials};
 
 /// The namespaces of a run. Dropping it ends everything in them.
 pub(in crate::sandbox) struct Space {
@@ -43,6 +43,10 @@ impl Begun {
             written: bytes(&plan.written()),
             home: Bytes::from(plan.home.as_path()),
             temp: Bytes::from(temp),
+            caches: caches::of(plan)
+                .iter()
+                .map(|cache| (Bytes::from(cache.real.as_path()), Bytes::from(cache.layer.as_path())))
+                .collect(),
             masked: bytes(&credentials::paths(plan, superuser)),
             protected_files: bytes(&absolute(|places| &places.files)),
             protected_dirs: bytes(&absolute(|places| &places.dirs)),
