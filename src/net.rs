@@ -5,6 +5,7 @@
 //! a plain `http://` address never loads certificates at all (they cost more than the rest of a start).
 
 mod fetch;
+pub mod proxy;
 mod public;
 mod reuse;
 

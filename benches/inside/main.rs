@@ -25,7 +25,7 @@ use agent::llm::request::Body;
 use agent::llm::sse::Decoder;
 use agent::message::{Answer, Call, CallStatus, Item, Part, Said, Step, ToolCall};
 use agent::process::{self, Launch, Patience, SHELL};
-use agent::sandbox::{Boundary, Profile, Protection, Sandbox, Walls};
+use agent::sandbox::{Boundary, Network, Profile, Protection, Sandbox, Walls};
 use agent::session::{About, ItemId, Session, Store};
 use agent::sink::Nobody;
 use agent::skills::{Catalogue, Variables};
@@ -377,5 +377,15 @@ fn plan(workspace: &Path, namespaces: bool) -> Boundary {
     let own = vec![home.join(".local/share/agent")];
     let (workspace, undone) = (workspace.to_path_buf(), workspace.join("undone"));
     let (temp_base, caches) = ("/tmp".into(), workspace.join("caches"));
-    Boundary { temp_base, write: Vec::new(), network: false, workspace, home, own, undone, caches, namespaces }
+    Boundary {
+        temp_base,
+        write: Vec::new(),
+        network: Network::Closed,
+        workspace,
+        home,
+        own,
+        undone,
+        caches,
+        namespaces,
+    }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::config::{AgentConfig, Config, SandboxMode};
-use crate::sandbox::{self, Boundary, Form, Sandbox, Unavailable};
+use crate::config::{AgentConfig, Config, SandboxMode, SandboxSettings};
+use crate::sandbox::{self, Boundary, Form, Network, Sandbox, Unavailable};
 use crate::workspace::Workspace;
 
 /// Entries of a config directory that may hold keys; its prompts and skills are for commands to read.
@@ -30,7 +30,11 @@ pub(super) fn sandbox(config: &Config, agent: &AgentConfig, workspace: &Workspac
     Some(Arc::new(Sandbox::new(Boundary {
         workspace: workspace.root().to_path_buf(),
         write: write.collect(),
-        network: !settings.network.is_empty(),
+        network: match settings.network.as_slice() {
+            [] => Network::Closed,
+            hosts if hosts.iter().any(|host| host == SandboxSettings::ANY_HOST) => Network::Open,
+            hosts => Network::Hosts(hosts.to_vec()),
+        },
         home: dirs.home.clone(),
         own,
         temp_base: config.env.get("TMPDIR").map_or_else(|| "/tmp".into(), PathBuf::from),

@@ -115,11 +115,17 @@ fn context(context: &ContextSettings, is_whole: bool, report: &mut dyn FnMut(&[&
     }
 }
 
+/// A name or an address, with `*.` before it for all names below, and a port after it.
+fn is_host(host: &str) -> bool {
+    let host = host.strip_prefix("*.").unwrap_or(host);
+    let of_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':' | '[' | ']' | '_');
+    host.chars().any(|c| c.is_ascii_alphanumeric()) && host.chars().all(of_host)
+}
+
 fn sandbox(sandbox: &SandboxSettings, report: &mut dyn FnMut(&[&str], &str)) {
-    if let Some(host) = sandbox.network.iter().find(|host| *host != SandboxSettings::ANY_HOST) {
+    if let Some(host) = sandbox.network.iter().find(|host| *host != SandboxSettings::ANY_HOST && !is_host(host)) {
         let message = format!(
-            "`network` cannot name `{host}`: the sandbox cannot tell one host from another. [\"*\"] lets commands reach \
-             any, [] none"
+            "`{host}` is no host: `network` names hosts (crates.io, *.example.com, localhost:8080), or is [\"*\"] for any"
         );
         report(&["sandbox", "network"], &message);
     }

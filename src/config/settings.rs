@@ -309,7 +309,8 @@ pub struct SandboxSettings {
     /// directory; a relative one lies in the workspace.
     #[serde(default)]
     pub write: Vec<String>,
-    /// `["*"]`: commands reach the network. The kernel cannot tell one host from another, so none can be named.
+    /// The hosts that commands reach, through a proxy on their loopback: `crates.io`, `*.example.com`,
+    /// `localhost:8080`. `["*"]`: the network of this machine, its loopback included.
     #[serde(default)]
     pub network: Vec<String>,
 }

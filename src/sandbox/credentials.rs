@@ -145,6 +145,7 @@ pub(super) fn real(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Network;
     use super::*;
 
     #[test]
@@ -158,7 +159,7 @@ mod tests {
         let plan = |workspace: &Path, write: &[&str]| Boundary {
             workspace: workspace.to_path_buf(),
             write: write.iter().map(|path| home.join(path)).collect(),
-            network: false,
+            network: Network::Closed,
             home: home.clone(),
             own: vec![home.join("project/data")],
             temp_base: root.clone(),

@@ -5,7 +5,7 @@
 
 use std::fmt::{self, Write};
 
-use super::{Boundary, MOST_FILE_BYTES, credentials};
+use super::{Boundary, MOST_FILE_BYTES, Network, credentials};
 
 /// The part of the boundary that may have caused a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Denial {
         let found = found.or_else(|| is_hidden().then_some(Reason::Refused));
         let found = found.or((signal == Some("SIGXFSZ")).then_some(Reason::FileSize));
         match found? {
-            Reason::Network if plan.network => None,
+            Reason::Network if plan.network == Network::Open => None,
             Reason::Refused | Reason::Network => Some(Self::named(plan)),
             Reason::FileSize => {
                 let most = MOST_FILE_BYTES >> 30;
@@ -69,7 +69,14 @@ impl Denial {
         for dir in &plan.write {
             let _ = write!(also, ", {}", dir.display());
         }
-        let network = if plan.network { "" } else { "there is no network but a loopback of their own; " };
+        let network = match &plan.network {
+            Network::Open => String::new(),
+            Network::Closed => "there is no network but a loopback of their own; ".to_owned(),
+            Network::Hosts(hosts) => format!(
+                "of the network only {} can be reached, through the proxy that HTTPS_PROXY names; ",
+                hosts.join(", ")
+            ),
+        };
         Self(format!(
             "the sandbox may be the reason: commands write only in the workspace, $TMPDIR{also}; {network}credentials, \
              sockets, terminals and processes of this machine are out of reach"
@@ -89,10 +96,10 @@ mod tests {
 
     #[test]
     fn only_what_the_boundary_can_have_caused_is_laid_to_it() {
-        let plan = |network| Boundary {
+        let plan = |is_open: bool| Boundary {
             workspace: "/w".into(),
             write: vec!["/cache".into()],
-            network,
+            network: if is_open { Network::Open } else { Network::Closed },
             home: "/h".into(),
             own: Vec::new(),
             temp_base: "/tmp".into(),

@@ -13,6 +13,7 @@
 mod caches;
 mod credentials;
 mod denial;
+mod form;
 #[cfg(any(target_os = "macos", test))]
 mod profile;
 mod places;
@@ -43,6 +44,7 @@ use tempfile::TempDir;
 use places::Places;
 
 pub use denial::Denial;
+pub use form::Form;
 pub use protected::{Protection, Undone};
 #[cfg(target_os = "linux")]
 pub use system::{End, Inside, Killer, News, Status};
@@ -61,8 +63,7 @@ pub struct Boundary {
     pub workspace: PathBuf,
     /// Further directories that may be written, absolute.
     pub write: Vec<PathBuf>,
-    /// Whether commands reach the network.
-    pub network: bool,
+    pub network: Network,
     pub home: PathBuf,
     /// Files of this program (sessions, keys), hidden as credentials are.
     pub own: Vec<PathBuf>,
@@ -104,35 +105,6 @@ pub enum Profile {
     Write,
 }
 
-/// How the boundary is enforced.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Form {
-    /// Commands have their own file system, processes and network, and rules for their calls besides.
-    Whole,
-    /// In namespaces as before, on a kernel without Landlock.
-    WithoutLandlock,
-    /// Without namespaces, for the reason given: by rules for the calls of a command alone.
-    WithoutNamespaces(String),
-}
-
-impl Form {
-    /// What is weaker than the whole boundary, if anything.
-    #[must_use]
-    pub fn weakness(&self) -> Option<String> {
-        match self {
-            Self::Whole => None,
-            Self::WithoutLandlock => Some(
-                "the sandbox is weaker here: the kernel has no Landlock, so namespaces alone guard files"
-                    .to_owned(),
-            ),
-            Self::WithoutNamespaces(why) => Some(format!(
-                "the sandbox is weaker here, because the system refuses namespaces ({why}): protected files are put \
-                 back after a command instead of being read-only, and a process that leaves its group is not ended"
-            )),
-        }
-    }
-}
-
 /// A command that enters the boundary.
 pub struct Entry<'a> {
     pub program: &'a str,
@@ -140,6 +112,17 @@ pub struct Entry<'a> {
     pub dir: &'a Path,
     /// The whole environment.
     pub env: &'a [(String, String)],
+}
+
+/// The network of commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Network {
+    /// A loopback of their own.
+    Closed,
+    /// The same, with a proxy on it that reaches these hosts. Closed where there are no namespaces.
+    Hosts(Vec<String>),
+    /// That of the machine.
+    Open,
 }
 
 /// The boundary of a run. Clones of its [`Walls`] share one temporary directory, which is removed with the last of
@@ -321,6 +304,24 @@ impl Walls {
             Some(_) => Ok(PathBuf::from(system::TEMP)),
             None => self.ground.temp_dir().map_err(io::Error::other),
         }
+    }
+
+    /// The port of the loopback of commands on which a proxy is to listen, where hosts are named.
+    #[must_use]
+    pub fn proxy_port(&self) -> Option<u16> {
+        #[cfg(target_os = "linux")]
+        return self.space.as_ref()?.proxy_port();
+        #[cfg(not(target_os = "linux"))]
+        None
+    }
+
+    /// The listener on that port, for whoever asks first.
+    #[must_use]
+    pub fn proxy_listener(&self) -> Option<std::net::TcpListener> {
+        #[cfg(target_os = "linux")]
+        return self.space.as_ref()?.proxy_listener();
+        #[cfg(not(target_os = "linux"))]
+        None
     }
 
     /// Starts a command in the namespaces of the run; `None` where there are none, and the command is to be started by

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::places::Places;
-use super::{Boundary, credentials};
+use super::{Boundary, Network, credentials};
 
 /// The profile's text. `hidden` can neither be read nor written.
 pub(super) fn write(plan: &Boundary, temp: &Path, places: &[Arc<Places>], hidden: &[PathBuf]) -> String {
@@ -29,7 +29,7 @@ pub(super) fn write(plan: &Boundary, temp: &Path, places: &[Arc<Places>], hidden
         let _ = writeln!(text, "(allow file-write* (literal {}))", quoted(Path::new(device)));
     }
     text += "(deny signal)\n(allow signal (target same-sandbox))\n(deny network*)\n";
-    if plan.network {
+    if plan.network == Network::Open {
         text += "(allow network* (remote ip))\n(allow network* (local ip))\n";
         text += "(allow network-outbound (literal \"/private/var/run/mDNSResponder\"))\n";
     }
@@ -50,7 +50,7 @@ mod tests {
         let plan = Boundary {
             workspace: "/Users/x/a \"project\"".into(),
             write: vec!["/Users/x/.cache/tool".into()],
-            network: false,
+            network: Network::Closed,
             home: "/Users/x".into(),
             own: Vec::new(),
             temp_base: "/tmp".into(),

@@ -18,7 +18,7 @@ use crate::knowledge::Ledger;
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::present;
 use crate::process::Exit;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Network, Sandbox};
 use crate::template;
 use crate::text;
 use crate::workspace::Workspace;
@@ -144,7 +144,7 @@ impl Tool for Command {
     fn has_network(&self) -> bool {
         match &self.config.effects {
             Some(effects) => effects.contains(&Effect::Network),
-            None => self.sandbox.as_ref().is_none_or(|sandbox| sandbox.plan().network),
+            None => self.sandbox.as_ref().is_none_or(|sandbox| sandbox.plan().network != Network::Closed),
         }
     }
 

@@ -33,6 +33,7 @@ mod skills;
 mod skill_files;
 mod file_names;
 mod more_tools;
+mod namespaces;
 mod command_time;
 mod command_tools;
 mod selection;

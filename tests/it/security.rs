@@ -14,10 +14,7 @@ use crate::sandbox::{Form, tried_in};
 const PROBES: &[(&str, &str)] = &[
     ("write in the workspace", "echo x > made && echo COULD"),
     ("write elsewhere in the home", "echo x > $HOME/made && echo COULD"),
-    (
-        "write in `/tmp` of the machine",
-        "echo x > /tmp/made-by-NUMBER; [ -e /proc/1/root/tmp/made-by-NUMBER ] && echo COULD",
-    ),
+    ("write in `/tmp` of the machine", "echo x > /tmp/made-by-NUMBER"),
     ("read a key (`~/.ssh`)", "grep -q SECRET $HOME/.ssh/id && echo COULD"),
     ("read other files of the home", "grep -q open $HOME/notes && echo COULD"),
     ("change `.git/config` for good", "echo evil >> .git/config"),

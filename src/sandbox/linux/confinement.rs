@@ -11,7 +11,7 @@ use super::files::{self, Ground};
 use super::messages::Stage;
 use super::{calls, powers};
 use crate::sandbox::places::Places;
-use crate::sandbox::{Boundary, Profile};
+use crate::sandbox::{Boundary, Network, Profile};
 
 /// Rules, ready to be applied to a thread.
 pub(in crate::sandbox) struct Confinement {
@@ -32,7 +32,7 @@ impl Confinement {
         let knows_truncate = files::supports_truncate();
         let (files, ground) = files::build(plan, temp, profile)?;
         let calls = calls::filter(calls::Around {
-            network: plan.network,
+            network: plan.network == Network::Open,
             namespaces: false,
             truncation: !knows_truncate,
         })?;

@@ -7,7 +7,8 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::AsFd;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::process::Child;
 
@@ -31,7 +32,10 @@ pub(super) fn run() -> io::Result<()> {
         Err(error) => return wire::send(&socket, &Account::Failed(error.to_string()), &[]),
     };
     powers::hide_this_process();
-    wire::send(&socket, &Account::Ready, &[])?;
+    let proxy = if stage.proxy { Some(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?) } else { None };
+    let beside: Vec<BorrowedFd<'_>> = proxy.iter().map(AsFd::as_fd).collect();
+    wire::send(&socket, &Account::Ready, &beside)?;
+    drop(proxy);
     let mut running: Vec<Child> = Vec::new();
     while let Some(((), beside)) = wire::receive::<()>(&socket)? {
         let Some(command) = beside.first() else { continue };

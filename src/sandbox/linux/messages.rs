@@ -45,6 +45,8 @@ pub(super) struct Stage {
     pub protected_dirs: Vec<Bytes>,
     /// Whether commands share the machine's network.
     pub network: bool,
+    /// Whether a proxy is to listen on their own.
+    pub proxy: bool,
 }
 
 /// A command to run.

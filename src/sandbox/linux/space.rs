@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::net::Shutdown;
+use std::net::{Shutdown, TcpListener};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -15,12 +15,19 @@ use super::messages::{Account, Bytes, News, Order, Request, Stage, bytes};
 use super::part::Part;
 use super::wire;
 use crate::sandbox::places::Places;
-use crate::sandbox::{Boundary, Entry, Profile, caches, credentials};
+use crate::sandbox::{Boundary, Entry, Network, Profile, caches, credentials};
 
 /// The namespaces of a run. Dropping it ends everything in them.
 pub(in crate::sandbox) struct Space {
     socket: Mutex<UnixStream>,
     keeper: Child,
+    proxy: Option<Proxy>,
+}
+
+/// Where the proxy of commands listens.
+struct Proxy {
+    port: u16,
+    listener: Mutex<Option<TcpListener>>,
 }
 
 /// A set-up that was begun, and its wait.
@@ -50,11 +57,12 @@ impl Begun {
             masked: bytes(&credentials::paths(plan, superuser)),
             protected_files: bytes(&absolute(|places| &places.files)),
             protected_dirs: bytes(&absolute(|places| &places.dirs)),
-            network: plan.network,
+            network: plan.network == Network::Open,
+            proxy: matches!(plan.network, Network::Hosts(_)),
         };
         let (socket, theirs) = UnixStream::pair()?;
         let keeper = Part::Keeper.command(theirs).spawn()?;
-        let space = Space { socket: Mutex::new(socket), keeper };
+        let space = Space { socket: Mutex::new(socket), keeper, proxy: None };
         wire::send(&space.socket(), &stage, &[])?;
         Ok(Self(space))
     }
@@ -64,13 +72,16 @@ impl Begun {
     /// # Errors
     /// The step that this system refuses, or that took longer than [`PATIENCE`].
     pub fn finish(self) -> io::Result<Space> {
-        let Self(space) = self;
-        {
+        let Self(mut space) = self;
+        let listener = {
             let socket = space.socket();
             socket.set_read_timeout(Some(PATIENCE))?;
             loop {
                 match wire::receive::<Account>(&socket)? {
-                    Some((Account::Ready, _)) => break,
+                    Some((Account::Ready, beside)) => {
+                        socket.set_read_timeout(None)?;
+                        break beside.into_iter().next().map(TcpListener::from);
+                    }
                     Some((Account::Unmapped, _)) => {
                         map_ids(space.keeper.id())?;
                         wire::send(&socket, &(), &[])?;
@@ -79,7 +90,10 @@ impl Begun {
                     None => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
                 }
             }
-            socket.set_read_timeout(None)?;
+        };
+        if let Some(listener) = listener {
+            let port = listener.local_addr()?.port();
+            space.proxy = Some(Proxy { port, listener: Mutex::new(Some(listener)) });
         }
         Ok(space)
     }
@@ -104,6 +118,14 @@ fn map_ids(process: u32) -> io::Result<()> {
 impl Space {
     fn socket(&self) -> std::sync::MutexGuard<'_, UnixStream> {
         self.socket.lock().expect("no holder of the socket panics")
+    }
+
+    pub fn proxy_port(&self) -> Option<u16> {
+        self.proxy.as_ref().map(|proxy| proxy.port)
+    }
+
+    pub fn proxy_listener(&self) -> Option<TcpListener> {
+        self.proxy.as_ref()?.listener.lock().expect("no holder of the listener panics").take()
     }
 
     /// Starts a command that writes to `output`.

@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use crate::contract::{CallContext, Enclosure};
 use crate::event::EventKind;
+use crate::net::proxy::{self, Hosts};
 use crate::output::{ToolError, ToolErrorKind};
 use crate::process::{self, Ended, Exit, Launch, Patience};
-use crate::sandbox::{Denial, MOST_PROCESSES, Profile, Protection, Sandbox, Undone, Walls};
+use crate::sandbox::{Denial, MOST_PROCESSES, Network, Profile, Protection, Sandbox, Undone, Walls};
 
 /// The environment and sandbox of commands.
 pub struct Confined {
@@ -45,7 +46,7 @@ impl Confined {
 
     /// Whether commands have network access: the boundary permits it, or there is none.
     pub fn has_network(&self) -> bool {
-        self.sandbox.as_ref().is_none_or(|sandbox| sandbox.plan().network)
+        self.sandbox.as_ref().is_none_or(|sandbox| sandbox.plan().network != Network::Closed)
     }
 
     /// Begins to set up the boundary, and waits for nothing.
@@ -59,7 +60,7 @@ impl Confined {
     pub fn described(&self) -> &'static str {
         match self.sandbox.as_ref().map(|sandbox| sandbox.plan()) {
             None => "",
-            Some(plan) if plan.network => " Writes only in workspace and $TMPDIR.",
+            Some(plan) if plan.network == Network::Open => " Writes only in workspace and $TMPDIR.",
             Some(_) => " Writes only in workspace and $TMPDIR, no network.",
         }
     }
@@ -122,11 +123,32 @@ impl Confined {
             env.retain(|(name, _)| name != "TMPDIR");
             let temp = walls.temp_dir().map_err(|error| ToolError::permanent(error.to_string()))?;
             env.push(("TMPDIR".to_owned(), temp.to_string_lossy().into_owned()));
+            self.open_hosts(walls, &mut env)?;
         }
         let launch = Launch { program, arguments, dir, env: &env, patience, walls };
         process::run(launch, seen)
             .await
             .map_err(|error| ToolError::permanent(format!("the command could not be run: {error}")))
+    }
+
+    /// Starts the proxy for the hosts of the settings, if there are any, and names it to a command.
+    fn open_hosts(&self, walls: &Walls, env: &mut Vec<(String, String)>) -> Result<(), ToolError> {
+        const NAMES: [&str; 6] =
+            ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
+        let Some(sandbox) = &self.sandbox else { return Ok(()) };
+        let (Network::Hosts(hosts), Some(port)) = (&sandbox.plan().network, walls.proxy_port()) else {
+            return Ok(());
+        };
+        if let Some(listener) = walls.proxy_listener() {
+            let started = proxy::start(listener, Hosts::new(hosts));
+            started.map_err(|error| {
+                ToolError::permanent(format!("the proxy for commands does not start: {error}"))
+            })?;
+        }
+        env.retain(|(name, _)| !NAMES.contains(&name.as_str()));
+        env.extend(NAMES.map(|name| (name.to_owned(), format!("http://127.0.0.1:{port}"))));
+        env.extend(["no_proxy", "NO_PROXY"].map(|name| (name.to_owned(), "localhost,127.0.0.1,::1".to_owned())));
+        Ok(())
     }
 
     /// Remarks about the sandbox and the outcome, as lines for the model; the observers are notified as well.

@@ -1,0 +1,30 @@
+//! The forms of the boundary: what a system enforces of it, and what is weaker for that.
+
+/// How the boundary is enforced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Form {
+    /// Commands have their own file system, processes and network, and rules for their calls besides.
+    Whole,
+    /// In namespaces as before, on a kernel without Landlock.
+    WithoutLandlock,
+    /// Without namespaces, for the reason given: by rules for the calls of a command alone.
+    WithoutNamespaces(String),
+}
+
+impl Form {
+    /// What is weaker than the whole boundary, if anything.
+    #[must_use]
+    pub fn weakness(&self) -> Option<String> {
+        match self {
+            Self::Whole => None,
+            Self::WithoutLandlock => Some(
+                "the sandbox is weaker here: the kernel has no Landlock, so namespaces alone guard files"
+                    .to_owned(),
+            ),
+            Self::WithoutNamespaces(why) => Some(format!(
+                "the sandbox is weaker here, because the system refuses namespaces ({why}): protected files are put \
+                 back after a command instead of being read-only, and a process that leaves its group is not ended"
+            )),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Commands in namespaces of their own: what ends with them, what is theirs alone, which hosts they reach.
+
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::reply::Reply;
+use crate::run::Run;
+use crate::sandbox::{Form, has, not_tried, tried_in};
+use crate::server::Server;
+
+/// The forms of the boundary that have namespaces.
+const FORMS: [Form; 3] = [Form::Namespaces, Form::NamespacesOfAUser, Form::NoLandlock];
+
+/// Whether a process with this word on its command line runs anywhere on the machine.
+fn runs(word: &str) -> bool {
+    let processes = fs::read_dir("/proc").expect("it is mounted").filter_map(Result::ok);
+    let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
+    lines.into_iter().any(|line| line.windows(word.len()).any(|part| part == word.as_bytes()))
+}
+
+/// Waits for something to become true; a broken build fails instead of hanging.
+fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    let (give_up, guard) = std::sync::mpsc::channel();
+    std::thread::spawn(move || give_up.send(std::thread::park_timeout(crate::run::GUARD)));
+    while !is_so() {
+        assert!(guard.try_recv().is_err(), "{what}");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn nothing_outlives_its_command_or_this_program() {
+    // A number that no other process has on its line.
+    let unique = |at: u32| format!("{}{at}", std::process::id() + 7_000_000);
+    let [session, twice, job, background] = [1, 2, 3, 4].map(unique);
+    let commands = [
+        format!("setsid sleep {session} & (setsid sh -c 'sleep {twice} & exit' &) ; echo started"),
+        format!("bash -mc 'sleep {job} & disown' ; echo started"),
+    ];
+    let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+    for form in FORMS {
+        let Some((_, results)) = tried_in(form, |run| run, &commands) else { return };
+        assert!(results.iter().all(|result| result.contains("started")), "{form:?}: {results:?}");
+        for word in [&session, &twice, &job] {
+            assert!(!runs(word), "{form:?}: sleep {word} outlives its command");
+        }
+        // The program is killed, and says nothing to anybody.
+        let call = json!({"command": format!("setsid sleep {background}; true"), "background": true});
+        let server = Server::start([Reply::call("run_command", &call), Reply::nothing(crate::reply::Act::Hang)]);
+        let run = form.of(Run::task(&server, "task").args(["--approve", "all", "-o", "jsonl"])).spawn();
+        run.wait_stdout("tool.finished");
+        assert!(runs(&background), "{form:?}: it was started");
+        run.signal(nix::sys::signal::Signal::SIGKILL);
+        run.wait();
+        eventually("a command outlives the program", || !runs(&background));
+    }
+}
+
+#[test]
+fn a_command_sees_its_own_network_memory_and_terminals() {
+    if !has("python3") {
+        not_tried("there is no python3");
+        return;
+    }
+    let commands = [
+        // A server in the background of one command is reached by the next only if both run at once.
+        "python3 -m http.server 8765 --bind 127.0.0.1 >/dev/null 2>&1 & sleep 0.5; \
+         python3 -c 'import urllib.request; print(urllib.request.urlopen(\"http://127.0.0.1:8765/\").status)'",
+        "python3 -c 'from multiprocessing import Pool\nif __name__ == \"__main__\":\n  with Pool(2) as p: print(p.map(abs, [-1, -2]))'",
+        "python3 -c 'import pty; pty.spawn([\"echo\", \"from a terminal\"])'",
+        "ls /dev/shm /run; ipcs -m 2>/dev/null | grep -c 0x; hostname >/dev/null; cat /etc/resolv.conf > /dev/null; echo",
+        "echo shared > /tmp/kept; echo x > /dev/shm/kept",
+        "cat /tmp/kept /dev/shm/kept",
+    ];
+    for form in FORMS {
+        let Some((_, results)) = tried_in(form, |run| run, &commands) else { return };
+        assert!(results[0].starts_with("exit 0\n200"), "{form:?}: {}", results[0]);
+        assert_eq!(results[1], "exit 0\n[1, 2]", "{form:?}");
+        assert!(results[2].contains("from a terminal"), "{form:?}: {}", results[2]);
+        assert_eq!(results[5], "exit 0\nshared\nx", "{form:?}: what one command leaves in /tmp, the next finds");
+    }
+    assert!(!Path::new("/tmp/kept").exists() && !Path::new("/dev/shm/kept").exists());
+}
+
+#[test]
+fn the_doctor_says_which_boundary_is_in_force() {
+    for (form, code, says) in [
+        (Form::Namespaces, 0, "ok    sandbox  namespaces, Landlock and seccomp"),
+        (Form::NamespacesOfAUser, 0, "ok    sandbox  namespaces, Landlock and seccomp"),
+        (Form::Rules, 0, "the system refuses namespaces"),
+        (Form::NoLandlock, 0, "the kernel has no Landlock"),
+    ] {
+        let output = form.of(Run::new().arg("doctor")).run();
+        assert!(output.code == code && output.stdout.contains(says), "{form:?}: {}", output.shown());
+    }
+    let none = Form::NoLandlock.of(Form::Rules.of(Run::new().arg("doctor"))).run();
+    assert!(none.code == 1 && none.stdout.contains("bad   sandbox"), "{}", none.shown());
+}
+
+#[test]
+fn a_cache_of_the_home_is_read_through_and_written_above() {
+    let commands = [
+        "cat $HOME/.npm/real && echo private > $HOME/.npm/made && rm $HOME/.npm/gone && ls $HOME/.npm",
+        "cat $HOME/.npm/made; echo x > $HOME/.other",
+    ];
+    for form in FORMS {
+        let prepare = |run: Run| {
+            let cache = run.place().home().join(".npm");
+            fs::create_dir_all(&cache).expect("made");
+            fs::write(cache.join("real"), "real\n").expect("written");
+            fs::write(cache.join("gone"), "still\n").expect("written");
+            run
+        };
+        let Some((output, results)) = tried_in(form, prepare, &commands) else { return };
+        assert_eq!(results[0], "exit 0\nreal\nmade\nreal", "{form:?}");
+        assert!(results[1].contains("private") && results[1].contains("Read-only"), "{form:?}: {}", results[1]);
+        let home = output.place.home();
+        assert!(home.join(".npm/gone").exists() && !home.join(".npm/made").exists(), "{form:?}");
+        // Another run of the same workspace finds what this one wrote.
+        let server = Server::start([
+            Reply::call("run_command", &json!({"command": "cat $HOME/.npm/made"})),
+            Reply::text("done"),
+        ]);
+        let again = Run::at(&output.place).args(["run", "task", "--approve", "all"]).server(&server);
+        form.of(again).run().success();
+        assert_eq!(server.requests()[1].last_output(), "exit 0\nprivate", "{form:?}");
+    }
+}
+
+#[test]
+fn only_the_hosts_of_the_settings_are_reached() {
+    if !has("python3") {
+        not_tried("there is no python3");
+        return;
+    }
+    let page = |listener: std::net::TcpListener| {
+        std::thread::spawn(move || {
+            for client in listener.incoming().take(1) {
+                let mut client = client.expect("a client");
+                let mut request = [0; 1024];
+                let _ = std::io::Read::read(&mut client, &mut request);
+                let _ =
+                    client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\nConnection: close\r\n\r\nthe page");
+            }
+        })
+    };
+    for form in FORMS {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let other = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let [port, closed] =
+            [&listener, &other].map(|listener| listener.local_addr().expect("it is bound").port());
+        let _served = page(listener);
+        let get = |target: &str| {
+            // Python leaves the proxy out for localhost, as NO_PROXY says.
+            format!(
+                "NO_PROXY= no_proxy= python3 -c 'import urllib.request as u; print(u.urlopen(\"http://{target}/\").read().decode())'"
+            )
+        };
+        let commands = [
+            get(&format!("localhost:{closed}")),
+            get(&format!("127.0.0.1:{port}")),
+            get("example.com"),
+            format!("python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}))'"),
+            get(&format!("localhost:{port}")),
+        ];
+        let prepare =
+            |run: Run| run.config("agent.yaml", &format!("sandbox: {{ network: [\"localhost:{port}\"] }}\n"));
+        let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+        let Some((_, results)) = tried_in(form, prepare, &commands) else { return };
+        for result in &results[..3] {
+            assert!(result.contains("403"), "{form:?}: {result}");
+        }
+        assert!(results[3].contains("refused") && results[3].contains("HTTPS_PROXY"), "{form:?}: {}", results[3]);
+        assert_eq!(results[4], "exit 0\nthe page", "{form:?}");
+    }
+}
