@@ -27,6 +27,7 @@ mod terminal;
 mod approval;
 mod taint;
 mod attacks;
+mod swapped_links;
 mod tools;
 mod skills;
 mod skill_files;
