@@ -138,8 +138,8 @@ pub fn read_whole(path: &str, found: &mut FoundFile) -> Result<Vec<u8>, ToolErro
 
 /// A sentence about entries that were left out, and were not looked into.
 pub fn left_out(count: u64) -> String {
-    let (entries, are) = if count == 1 { ("entry", "is") } else { ("entries", "are") };
-    format!("[{count} {entries} left out: a rule denies them, or credentials {are} kept there]")
+    let (entries, them) = if count == 1 { ("entry", "it") } else { ("entries", "them") };
+    format!("[{count} {entries} left out: a rule denies {them}, or credentials are kept there]")
 }
 
 /// `12 B`, `3.4 KB`, `5.0 GB`.
