@@ -45,7 +45,7 @@ impl Place {
             Self::Inside => "in the workspace",
             Self::Readable => "in a directory of skills",
             Self::Outside => "outside the workspace",
-            Self::Secret => "a place of credentials",
+            Self::Secret => "which may hold credentials",
         }
     }
 }
@@ -83,9 +83,9 @@ impl Target {
             given: given.to_string_lossy().into_owned(),
             path: workspace.relative(&resolved.path).to_string_lossy().into_owned(),
             place: match resolved.inside {
+                false if readable.iter().any(lies_in) => Place::Readable,
                 _ if workspace.is_secret(&resolved.path) => Place::Secret,
                 true => Place::Inside,
-                false if readable.iter().any(lies_in) => Place::Readable,
                 false => Place::Outside,
             },
             is_protected: protection.is_some(),

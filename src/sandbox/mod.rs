@@ -8,7 +8,6 @@
 //!
 //! Nothing is done before the first command. An unavailable feature is an error, never a wider boundary.
 
-#[cfg(any(target_os = "linux", target_os = "macos", test))]
 mod credentials;
 mod denial;
 #[cfg(any(target_os = "macos", test))]
@@ -37,6 +36,7 @@ use tempfile::TempDir;
 
 use places::Places;
 
+pub use credentials::credential_places;
 pub use denial::Denial;
 pub use protected::{Protection, Undone};
 
