@@ -212,6 +212,16 @@ pub fn from_commands() -> impl Iterator<Item = &'static Row> {
     TABLE.iter().copied().flatten().filter(|row| row.guarded != FromTools)
 }
 
+/// The row by which commands must not change `path` itself, below another directory: a nested `AGENTS.md`.
+#[must_use]
+pub fn nested_row(path: &Path) -> Option<&'static Row> {
+    let names: Vec<String> = path.components().map(|part| folded(&part.as_os_str().to_string_lossy())).collect();
+    from_commands().find(|row| {
+        let length = row.path.split('/').count();
+        names.len() > length && begins(&names[names.len() - length..], row)
+    })
+}
+
 /// What commands must not change in a git directory.
 pub fn of_git() -> impl Iterator<Item = &'static Row> {
     OF_GIT.iter().filter(|row| row.guarded != FromTools)

@@ -110,3 +110,40 @@ fn a_repository_that_the_settings_open_is_protected_where_it_lies() {
     assert_eq!(output.place.read("../main/.git/config"), "[core]\n");
     assert_eq!(output.place.read("../main/.git/worktrees/w/index"), "x\n");
 }
+
+#[test]
+fn what_agents_and_editors_are_told_is_put_back_at_any_depth() {
+    let commands = [
+        "echo evil >> AGENTS.md; echo evil > sub/.vscode/tasks.json; echo evil > sub/CLAUDE.md; echo ok > sub/x",
+        "echo evil >> data.git/config; mkdir -p data.git/hooks; echo evil > data.git/hooks/post-receive; echo x > data.git/refs/x",
+        // What goes as a whole is gone.
+        "rm -r gone",
+    ];
+    let prepare = |run: Run| {
+        run.file("AGENTS.md", "be good\n")
+            .file("sub/.vscode/tasks.json", "{}\n")
+            .file("sub/CLAUDE.md", "be good\n")
+            .file("gone/AGENTS.md", "")
+            .file("gone/.vscode/x", "")
+            .file("data.git/HEAD", "ref: refs/heads/main\n")
+            .file("data.git/config", "[core]\n")
+            .file("data.git/objects/x", "")
+            .file("data.git/refs/y", "")
+    };
+    let Some((output, results)) = tried(prepare, &commands) else { return };
+    let place = &output.place;
+    for (at, name) in
+        [(0, "AGENTS.md"), (0, "sub/.vscode/tasks.json"), (0, "sub/CLAUDE.md"), (1, "data.git/config")]
+    {
+        assert!(results[at].contains(name), "{name} is not reported: {}", results[at]);
+    }
+    assert_eq!((place.read("AGENTS.md"), place.read("sub/CLAUDE.md")), ("be good\n".into(), "be good\n".into()));
+    assert_eq!(
+        (place.read("sub/.vscode/tasks.json"), place.read("data.git/config")),
+        ("{}\n".into(), "[core]\n".into())
+    );
+    assert!(
+        !place.exists("data.git/hooks/post-receive") && place.exists("data.git/refs/x") && place.exists("sub/x")
+    );
+    assert!(!place.exists("gone"), "{}", results[2]);
+}
