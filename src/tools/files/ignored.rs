@@ -87,3 +87,42 @@ fn read(dir: &Dir, name: &str, path: &Path) -> Option<Gitignore> {
     }
     builder.build().ok().filter(|file| !file.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::Place;
+    use super::*;
+
+    #[test]
+    fn the_nearest_decides_and_ignore_files_beat_those_of_git() {
+        let place = Place::with(&[
+            (".gitignore", "*.log\n/top\n[invalid\n"),
+            (".ignore", "!kept.log\n"),
+            ("sub/.gitignore", "!deep.log\n"),
+            ("repo/.git/info/exclude", "own\n"),
+            ("repo/.gitignore", "*.tmp\n"),
+        ]);
+        let root = place.workspace.root();
+        let enter = |ignored: &Ignored, path: &Path| {
+            let dir = Dir::open(path).expect("it is there");
+            ignored.within(&dir, path, &dir.entries().expect("it can be listed"))
+        };
+        let top = enter(&Ignored::above(root), root);
+        let (sub, repo) = (enter(&top, &root.join("sub")), enter(&top, &root.join("repo")));
+        for (ignored, path, expected) in [
+            (&top, "a.log", true),
+            (&top, "kept.log", false),
+            (&top, "top", true),
+            (&sub, "sub/top", false),
+            (&sub, "sub/a.log", true),
+            (&sub, "sub/deep.log", false),
+            (&sub, "sub/kept.log", false),
+            // Git's files above a repository do not count in it; `.ignore` does.
+            (&repo, "repo/a.log", false),
+            (&repo, "repo/a.tmp", true),
+            (&repo, "repo/own", true),
+        ] {
+            assert_eq!(ignored.excludes(&root.join(path), false), expected, "{path}");
+        }
+    }
+}
