@@ -31,7 +31,7 @@ impl Dir {
     /// # Errors
     /// When it is no directory, or a link is on the way.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let missing = parts(path)?;
+        parts(path)?;
         #[cfg(target_os = "linux")]
         match at_once(path) {
             // Unknown to an older kernel, or to the filter of a container.
@@ -40,9 +40,13 @@ impl Dir {
             Err(Errno::NOTDIR) if path.ancestors().any(Path::is_symlink) => return Err(linked()),
             opened => return opened.map(Self).map_err(refused),
         }
-        match missing {
+        Self::open_in_parts(path)
+    }
+
+    fn open_in_parts(path: &Path) -> io::Result<Self> {
+        match parts(path)? {
             None => fs::openat(CWD, path, HANDLE, Mode::empty()).map(Self).map_err(refused),
-            Some((parent, name)) => Self::open(parent)?.dir(name),
+            Some((parent, name)) => Self::open_in_parts(parent)?.dir(name),
         }
     }
 
@@ -267,5 +271,30 @@ fn kind_of(kind: FileType) -> Kind {
         FileType::Socket => Kind::Socket,
         FileType::CharacterDevice | FileType::BlockDevice => Kind::Device,
         FileType::Unknown => Kind::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn part_by_part_is_as_strict_as_at_once() {
+        let place = tempfile::tempdir().expect("a directory can be made");
+        let root = place.path().canonicalize().expect("it exists");
+        std::fs::create_dir_all(root.join("a/b")).expect("made");
+        std::fs::write(root.join("a/file"), "").expect("written");
+        symlink("a", root.join("link")).expect("linked");
+        let inode = |dir: &Dir| fs::fstat(&dir.0).map(|stat| (stat.st_dev, stat.st_ino)).ok();
+        for path in ["", "a", "a/b", "link", "link/b", "a/file", "a/none", "a/../a"] {
+            let path = root.join(path);
+            match (Dir::open(&path), Dir::open_in_parts(&path)) {
+                (Ok(one), Ok(other)) => assert_eq!(inode(&one), inode(&other), "{}", path.display()),
+                (Err(one), Err(other)) => assert_eq!(one.to_string(), other.to_string(), "{}", path.display()),
+                (one, other) => panic!("{}: {one:?} and {other:?}", path.display()),
+            }
+        }
     }
 }

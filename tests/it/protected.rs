@@ -147,3 +147,25 @@ fn what_agents_and_editors_are_told_is_put_back_at_any_depth() {
     );
     assert!(!place.exists("gone"), "{}", results[2]);
 }
+
+#[test]
+fn the_everyday_work_of_git_goes_on() {
+    let identity = "git -c user.name=a -c user.email=a@b";
+    let commands = [
+        "git init -q -b main . && echo a > f && git add f && ID commit -qm one",
+        "git checkout -qb side && echo b > f && ID commit -qam two && git checkout -q main && echo c > f && \
+         ID commit -qam three && ID tag -a v1 -m v1 && git branch other && echo d >> f && ID stash -q && ID stash pop -q && \
+         git checkout -q f && git gc -q",
+        // One that stops leaves its state, and the next command goes on from there.
+        "ID rebase -q main side; test -d .git/rebase-merge && echo stopped",
+        "echo e > f && git add f && GIT_EDITOR=true ID rebase --continue && git log --format=%s",
+    ]
+    .map(|command| command.replace("ID ", &format!("{identity} ")));
+    let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+    let Some((_, results)) = tried(|run| run, &commands) else { return };
+    for result in &results {
+        assert!(!result.contains("put back"), "{result}");
+    }
+    assert!(results[2].contains("stopped"), "{}", results[2]);
+    assert!(results[3].contains("two\nthree\none"), "{}", results[3]);
+}

@@ -28,7 +28,8 @@ const SECRET: &str = "the-key-of-somebody-else";
 /// A name that exists outside alone.
 const NAME: &str = "known_to_nobody_inside";
 
-/// `a`, a directory, and `b`, a link to what the attacker is after, change places until this is dropped.
+/// `a`, a directory, and `b`, a link to what the attacker is after, change places until this is dropped; so do a file
+/// `f` and a link `g` to another.
 struct Swapping {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -36,11 +37,13 @@ struct Swapping {
 
 impl Swapping {
     fn start(workspace: &Path) -> Self {
-        let (a, b, over) = (workspace.join("a"), workspace.join("b"), Arc::new(AtomicBool::new(false)));
+        let [a, b, f, g] = ["a", "b", "f", "g"].map(|name| workspace.join(name));
+        let over = Arc::new(AtomicBool::new(false));
         let is_over = Arc::clone(&over);
         let swap = move || {
             while !is_over.load(Ordering::Relaxed) {
                 exchange(&a, &b);
+                exchange(&f, &g);
             }
         };
         Self { over, thread: Some(thread::spawn(swap)) }
@@ -68,7 +71,8 @@ fn prepared(run: Run) -> Run {
         fs::write(outside.join(name), format!("{text}\n")).expect("written");
     }
     symlink(&outside, place.workspace().join("b")).expect("linked");
-    run.file("a/id", "harmless\n").file("a/edited", "begin\n").file("a/deep/id", "harmless\n")
+    symlink(outside.join("edited"), place.workspace().join("g")).expect("linked");
+    run.file("f", "begin\n").file("a/id", "harmless\n").file("a/edited", "begin\n").file("a/deep/id", "harmless\n")
 }
 
 fn outside(place: &Place) -> PathBuf {
@@ -106,8 +110,10 @@ fn calls(round: usize) -> Vec<(&'static str, String)> {
         let path = format!("a/{}new_{round}_{n}", if n % 2 == 0 { "" } else { "fresh/" });
         calls.push(("write_file", json!({ "path": path, "content": "x" }).to_string()));
     }
-    let edit = json!({ "path": "a/edited", "old_text": "begin", "new_text": format!("begin\n{round}") });
-    calls.push(("edit_file", edit.to_string()));
+    for path in ["a/edited", "f", "g"] {
+        let edit = json!({ "path": path, "old_text": "begin", "new_text": format!("begin\n{round}") });
+        calls.push(("edit_file", edit.to_string()));
+    }
     let patch = format!("*** Begin Patch\n*** Add File: a/patched_{round}\n+x\n*** End Patch");
     calls.push(("apply_patch", json!({ "patch": patch }).to_string()));
     calls
