@@ -40,7 +40,9 @@ impl Reach {
         if resolved.inside && !self.omits(&resolved.path, self.workspace.root()) {
             return Ok(resolved.path);
         }
-        Err(ToolError::permanent(format!("{written} was not asked for: name it in the call itself")))
+        Err(ToolError::permanent(format!(
+            "{written} leads out of the workspace, which was not judged with this call"
+        )))
     }
 
     /// Whether a search or a listing that began at `start` leaves `path` out: a rule denies it, or it is a place of
