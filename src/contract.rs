@@ -4,6 +4,7 @@
 //! and nobody). Implementations live on higher floors and do not depend on each other.
 
 mod model;
+mod reach;
 mod tool;
 
 use std::path::Path;
@@ -17,6 +18,7 @@ pub use model::{
     CallRecord, ChatModel, Delta, Embedded, Embedder, ModelError, ModelErrorKind, ModelInfo, ReplyEnd,
     ReplyStream, Request, ToolChoice, WindowSource,
 };
+pub use reach::Reach;
 pub use tool::{Archive, CallContext, Clocks, Enclosure, Keep, ShellLine, Tool, ToolDefinition};
 
 /// An observer of a run. Called in order from one task.

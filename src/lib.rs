@@ -7,6 +7,7 @@ pub mod long_text;
 pub mod builtin;
 pub mod json;
 pub mod image;
+pub mod protected;
 pub mod file_name;
 pub mod yaml;
 pub mod template;
@@ -18,6 +19,7 @@ pub mod frontmatter;
 pub mod tokens;
 pub mod present;
 pub mod event;
+pub mod disk;
 pub mod workspace;
 
 // Files and decisions: settings, the operating system, the traits, the log, the rules.

@@ -5,15 +5,21 @@
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, LazyLock};
 
-use crate::file_name;
+use crate::{file_name, protected};
 
 /// The workspace of a run.
 #[derive(Debug, Clone)]
 pub struct Workspace {
     root: PathBuf,
     git_root: Option<PathBuf>,
+    holds_home: bool,
+    secrets: Arc<Secrets>,
 }
+
+/// The places of credentials, looked up when they are first asked for.
+type Secrets = LazyLock<Vec<PathBuf>, Box<dyn FnOnce() -> Vec<PathBuf> + Send>>;
 
 /// A path as the operating system will see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +39,8 @@ impl Workspace {
             return Err(io::Error::from(io::ErrorKind::NotADirectory));
         }
         let git_root = root.ancestors().find(|dir| dir.join(".git").exists()).map(Path::to_path_buf);
-        Ok(Self { root, git_root })
+        let nobody = LazyLock::new(Box::new(Vec::new) as Box<_>);
+        Ok(Self { root, git_root, holds_home: false, secrets: Arc::new(nobody) })
     }
 
     /// Absolute, without symbolic links.
@@ -82,13 +89,51 @@ impl Workspace {
         Resolved { path, inside }
     }
 
-    /// Whether a write to `path` could decide what runs later, or what is allowed: git's own files, the project's
-    /// configuration and skills of this program and of others.
+    /// Tells the workspace about the person: their home, and how the places of credentials are found.
     #[must_use]
-    pub fn is_protected(&self, path: &Path) -> bool {
-        const PROTECTED: [&str; 6] = [".git", ".agent", ".agents", ".claude", "git~1", "agent~1"];
-        let target = self.resolve_path(path).path;
-        target.components().any(|part| PROTECTED.contains(&folded(&part.as_os_str().to_string_lossy()).as_str()))
+    pub fn of_person(self, home: &Path, secrets: impl FnOnce() -> Vec<PathBuf> + Send + 'static) -> Self {
+        let holds_home = home.canonicalize().is_ok_and(|home| home.starts_with(&self.root));
+        Self { holds_home, secrets: Arc::new(LazyLock::new(Box::new(secrets))), ..self }
+    }
+
+    /// Whether it is a home directory, or holds one.
+    #[must_use]
+    pub fn holds_home(&self) -> bool {
+        self.holds_home
+    }
+
+    /// Whether `path`, which was resolved, holds credentials or lies in a place of them.
+    #[must_use]
+    pub fn is_secret(&self, path: &Path) -> bool {
+        // What a project holds is the project's own: a place in it counts only where the whole home is the workspace.
+        let may_be = self.holds_home || !path.starts_with(&self.root);
+        may_be && self.secrets.iter().any(|secret| path.starts_with(secret))
+    }
+
+    /// Why a write to `path`, which was resolved, always asks, if it does.
+    #[must_use]
+    pub fn protection(&self, path: &Path) -> Option<&'static str> {
+        let inside = path.strip_prefix(&self.root).ok();
+        // A workspace may itself lie in a protected place of its repository.
+        let from = self.git_root.as_deref().unwrap_or(&self.root);
+        let decides = protected::is_protected(path.strip_prefix(from).unwrap_or(path))
+            || inside.is_some_and(|inside| self.is_in_bare_repository(inside));
+        let is_hidden = |path: &Path| path.iter().any(|name| name.as_encoded_bytes().starts_with(b"."));
+        match () {
+            () if decides => Some("which decides what runs later"),
+            () if self.holds_home && inside.is_some_and(is_hidden) => Some("a hidden file of a home directory"),
+            () => None,
+        }
+    }
+
+    /// Whether a path is what decides in a git directory of any name.
+    fn is_in_bare_repository(&self, inside: &Path) -> bool {
+        inside.ancestors().skip(1).any(|dir| {
+            let below = inside.strip_prefix(dir).unwrap_or(inside);
+            let dir = self.root.join(dir);
+            protected::is_protected_in_git(below)
+                && ["HEAD", "objects", "refs"].iter().all(|name| dir.join(name).exists())
+        })
     }
 
     /// The name of `path` for a model or a person: relative where it lies inside, quoted where it needs to be, so that
@@ -107,14 +152,6 @@ impl Workspace {
             Err(_) => path,
         }
     }
-}
-
-/// A name as the most forgiving disks take it: without regard to case and to characters that show nothing, without a
-/// stream and without dots and blanks at its end. git guards its directory against the same.
-fn folded(name: &str) -> String {
-    let is_seen = |c: &char| !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-    let name: String = name.chars().filter(is_seen).flat_map(char::to_lowercase).collect();
-    name.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']).to_owned()
 }
 
 /// `.` and `..` taken out by name, so that a path which does not exist can still be judged.

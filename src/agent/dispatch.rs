@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::{FutureExt, StreamExt};
 
 use crate::config::ApprovalMode;
-use crate::contract::Tool;
+use crate::contract::{Reach, Tool};
 use crate::message::{Step, ToolCall};
 use crate::policy::Verdict;
 use crate::window;
@@ -104,17 +104,17 @@ impl Turn<'_> {
         let CallPlan::Run(ready) = &prepared.plan else {
             return Ok(prepared.run(self.place(deck)).await);
         };
-        let Ready { tool, terms, arguments, verdict, .. } = ready;
-        if let Some((status, why)) = self.denial(&prepared.call, *tool, arguments, verdict).await? {
+        let Ready { tool, terms, arguments, verdict, reach, .. } = ready;
+        if let Some((status, why)) = self.denial(&prepared.call, *tool, (arguments, reach), verdict).await? {
             announce(self.place(deck), (&prepared.call, prepared.slot), *tool, arguments);
             let arguments = arguments.clone();
             let Prepared { call, slot, taken_up, .. } = prepared;
             return Ok(Finished::without_run((call, slot), taken_up, arguments, status, &why));
         }
-        let (tool, terms) = (*tool, *terms);
+        let (tool, terms, reach) = (*tool, *terms, Arc::clone(reach));
         let _pause = tool.waits_for_person().then(|| self.clock.pause());
         let finished = prepared.run(self.place(deck)).await;
-        self.offer_outside(finished, (tool, terms), deck).await
+        self.offer_outside(finished, (tool, terms, reach), deck).await
     }
 
     /// Lets a call run again outside the sandbox, if the sandbox may have blocked it and a person agrees. Without
@@ -122,7 +122,7 @@ impl Turn<'_> {
     async fn offer_outside<'c>(
         &mut self,
         mut finished: Finished<'c>,
-        (tool, terms): (&'c dyn Tool, &'c Terms),
+        (tool, terms, reach): (&'c dyn Tool, &'c Terms, Arc<Reach>),
         deck: &Deck,
     ) -> Result<Finished<'c>, Stop> {
         let may_ask = self.agent.approver.present() && self.agent.approval != ApprovalMode::Never;
@@ -131,8 +131,8 @@ impl Turn<'_> {
         }
         let why = "the sandbox may have blocked it; retry outside it?".to_owned();
         let verdict = Verdict::Ask { why, always: None };
-        match self.denial(&finished.call, tool, &finished.arguments, &verdict).await? {
-            None => Ok(finished.again_outside(self.place(deck), (tool, terms)).await),
+        match self.denial(&finished.call, tool, (&finished.arguments, &reach), &verdict).await? {
+            None => Ok(finished.again_outside(self.place(deck), (tool, terms, reach)).await),
             Some((_, denial)) => {
                 let _ = write!(finished.output.observation, "\n[It was not run outside of the sandbox. {denial}]");
                 Ok(finished)

@@ -1,13 +1,13 @@
 //! Runs one call: starts, times, bounds and ends it, whatever the tool does.
 
 use std::borrow::Cow;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::contract::{CallContext, Clocks, Enclosure, Keep, Permission, Tool};
+use crate::contract::{CallContext, Clocks, Enclosure, Keep, Permission, Reach, Tool};
 use crate::event::EventKind;
 use crate::message::{CallStatus, ToolCall, Usage};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
@@ -42,6 +42,7 @@ pub(super) struct Flying<'a> {
     pub tool: &'a dyn Tool,
     pub terms: &'a Terms,
     pub arguments: Value,
+    pub reach: Arc<Reach>,
     /// The outside source whose content its result would introduce, if any.
     pub brings: Option<String>,
     pub enclosure: Enclosure,
@@ -80,8 +81,8 @@ impl<'a> Prepared<'a> {
             }
         };
         announce(place, (&call, slot), ready.tool, &ready.arguments);
-        let Ready { tool, terms, arguments, brings, .. } = ready;
-        Flying { call, slot, taken_up, tool, terms, arguments, brings, enclosure: Enclosure::Write }
+        let Ready { tool, terms, arguments, brings, reach, .. } = ready;
+        Flying { call, slot, taken_up, tool, terms, arguments, reach, brings, enclosure: Enclosure::Write }
             .land(place)
             .await
     }
@@ -89,12 +90,16 @@ impl<'a> Prepared<'a> {
 
 impl<'a> Finished<'a> {
     /// Runs the call again, outside the sandbox, as a person allowed.
-    pub(super) async fn again_outside(self, place: Place<'_>, (tool, terms): (&'a dyn Tool, &'a Terms)) -> Self {
+    pub(super) async fn again_outside(
+        self,
+        place: Place<'_>,
+        (tool, terms, reach): (&'a dyn Tool, &'a Terms, Arc<Reach>),
+    ) -> Self {
         let (name, subject) = (&self.call.name, text::one_line(&tool.subject(&self.arguments), 80));
         let brings = Some(format!("the output of {name} `{subject}`, which ran outside of the sandbox,"));
         let Self { call, slot, arguments, .. } = self;
         let taken_up = Moment::now();
-        Flying { call, slot, taken_up, tool, terms, arguments, brings, enclosure: Enclosure::Outside }
+        Flying { call, slot, taken_up, tool, terms, arguments, reach, brings, enclosure: Enclosure::Outside }
             .land(place)
             .await
     }
@@ -136,7 +141,7 @@ fn reason(why: &str) -> ToolOutput {
 impl<'a> Flying<'a> {
     /// Runs the tool to its end.
     async fn land(self, place: Place<'_>) -> Finished<'a> {
-        let Self { call, slot, taken_up, tool, terms, arguments, brings, enclosure } = self;
+        let Self { call, slot, taken_up, tool, terms, arguments, reach, brings, enclosure } = self;
         let Place { agent, emitter, flights, .. } = place;
         flights.run(slot);
         let redacting = Mutex::new(Redacting::new(&agent.redactor));
@@ -156,7 +161,7 @@ impl<'a> Flying<'a> {
             refused: &|| refused.store(true, Ordering::Relaxed),
             spent: &|usage| *spent.lock().expect("adding never panics") += usage,
             notify: &notify,
-            ..place.context(tool, terms, &arguments)
+            ..place.context(tool, terms, (&arguments, &reach))
         };
         let stopwatch = Stopwatch::start(tool);
         let may_change = tool.permission(&arguments, &agent.workspace) != Permission::Read;
@@ -199,12 +204,18 @@ impl<'a> Flying<'a> {
 
 impl Place<'_> {
     /// The context of a call whose effects nobody observes.
-    fn context<'c>(&'c self, tool: &dyn Tool, terms: &Terms, arguments: &Value) -> CallContext<'c> {
+    fn context<'c>(
+        &'c self,
+        tool: &dyn Tool,
+        terms: &Terms,
+        (arguments, reach): (&Value, &'c Arc<Reach>),
+    ) -> CallContext<'c> {
         let agent = self.agent;
         let run = agent.limits.max_time.map(|most| calling_time(most).saturating_sub(self.clock.elapsed()));
         let keep = Keep { spill: &self.shared.spill, redactor: &agent.redactor };
         CallContext {
             workspace: &agent.workspace,
+            reach,
             files: &self.shared.files,
             skills: &self.shared.skills,
             spill: &self.shared.spill,

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::contract::{Approval, Question, Tool};
+use crate::contract::{Approval, Question, Reach, Tool};
 use crate::event::{DecidedBy, EventKind, PermissionVerdict};
 use crate::message::{CallStatus, ToolCall};
 use crate::policy::{Grant, Grants, Grounds, Verdict};
@@ -16,7 +16,7 @@ impl Turn<'_> {
         &mut self,
         call: &ToolCall,
         tool: &dyn Tool,
-        arguments: &Value,
+        (arguments, reach): (&Value, &Reach),
         verdict: &Verdict,
     ) -> Result<Option<(CallStatus, String)>, Stop> {
         let (why, always) = match verdict {
@@ -36,7 +36,7 @@ impl Turn<'_> {
             }
             Verdict::Ask { why, always } => (why, always.as_ref()),
         };
-        let preview = match tool.preview(arguments, &self.agent.workspace, &self.conversation.shared.files) {
+        let preview = match tool.preview(arguments, reach, &self.conversation.shared.files) {
             // A call that would fail is not worth a question.
             Err(error) if self.agent.approver.present() => return Ok(Some((CallStatus::Error, error.message))),
             preview => preview.unwrap_or_else(|error| error.message),

@@ -1,11 +1,12 @@
 //! Prepares a call: parses and checks its arguments, finds its tool, and asks the policy for a verdict.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::contract::{Permission, Tool};
+use crate::contract::{Permission, Reach, Tool};
 use crate::json;
 use crate::message::ToolCall;
 use crate::policy::{self, Call, Configured, Invocation, Verdict};
@@ -39,6 +40,8 @@ pub(super) struct Ready<'a> {
     pub terms: &'a Terms,
     pub arguments: Value,
     pub verdict: Verdict,
+    /// The files that it may open: those that were judged.
+    pub reach: Arc<Reach>,
     /// Whether it only reads and needs no question.
     pub reads: bool,
     /// The outside source whose content its result would introduce, if any.
@@ -106,10 +109,10 @@ fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool, taint: Option<&str>) -
     arguments::complete(&mut arguments, &found.tool.definition().parameters);
     found.validator().check("The arguments do", &arguments)?;
     check_time(found.tool, &arguments, agent.limits.max_tool_timeout)?;
-    let (permission, verdict, brings) = judge(agent, found, &arguments, taint);
+    let Judged { permission, verdict, brings, reach } = judge(agent, found, &arguments, taint);
     let reads =
         permission == Permission::Read && matches!(verdict, Verdict::Allow(_)) && !found.tool.waits_for_person();
-    Ok(CallPlan::Run(Ready { tool: found.tool, terms: found.terms, arguments, verdict, reads, brings }))
+    Ok(CallPlan::Run(Ready { tool: found.tool, terms: found.terms, arguments, verdict, reach, reads, brings }))
 }
 
 /// Refuses a call that asks for more time than it can get: half-done work is worse than none.
@@ -125,12 +128,15 @@ fn check_time(tool: &dyn Tool, arguments: &Value, most: Duration) -> Result<(), 
     ))
 }
 
-fn judge(
-    agent: &Agent,
-    Found { tool, terms, .. }: Found<'_>,
-    arguments: &Value,
-    taint: Option<&str>,
-) -> (Permission, Verdict, Option<String>) {
+/// What came of judging a call.
+struct Judged {
+    permission: Permission,
+    verdict: Verdict,
+    brings: Option<String>,
+    reach: Arc<Reach>,
+}
+
+fn judge(agent: &Agent, Found { tool, terms, .. }: Found<'_>, arguments: &Value, taint: Option<&str>) -> Judged {
     let workspace = &agent.workspace;
     let definition = tool.definition();
     let permission = tool.permission(arguments, workspace);
@@ -141,8 +147,10 @@ fn judge(
     if reads.is_empty() && writes.is_empty() && takes_path {
         reads.push(".");
     }
+    let mut judged = Vec::new();
     let line = tool.shell_line(arguments).map(|shell| {
         let dir = workspace.resolve(shell.workdir.as_deref().unwrap_or(".")).path;
+        judged.extend(shell.workdir.map(|workdir| (workdir.into_owned(), dir.clone())));
         let invocation = Invocation { command: &shell.line, dir: &dir, env: &shell.env };
         let configured = shell.configured.map(|shown| Configured { arguments: arguments.to_string(), shown });
         policy::Line::new(invocation, workspace, &agent.readable, configured)
@@ -158,7 +166,11 @@ fn judge(
         line,
     };
     let verdict = policy::judge(agent.approval, &agent.rules, &call, taint);
-    (permission, verdict, policy::brings_in(&call, &tool.subject(arguments)))
+    let brings = policy::brings_in(&call, &tool.subject(arguments));
+    let written = reads.iter().chain(&writes).map(|path| (*path).to_owned());
+    judged.extend(written.zip(call.reads.into_iter().chain(call.writes).map(|target| target.real)));
+    let reach = Arc::new(Reach::new(workspace, judged, agent.rules.denied_to(&definition.name)));
+    Judged { permission, verdict, brings, reach }
 }
 
 /// Restores marks that were broken when the model read them.

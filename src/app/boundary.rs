@@ -12,12 +12,29 @@ use crate::workspace::Workspace;
 /// Entries of a config directory that may hold keys; its prompts and skills are for commands to read.
 const KEPT_IN_CONFIG: [&str; 5] = ["agent.yaml", "agent.yaml.j2", "models", "mcp", "tools"];
 
+/// The workspace of a person: what in it, and around it, is theirs to open.
+pub(super) fn workspace_of(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> Workspace {
+    let plan = plan(config, agent, workspace);
+    workspace.clone().of_person(&config.dirs.home, move || sandbox::credential_places(&plan))
+}
+
+/// The warning for a workspace that holds a whole home.
+pub(super) fn whole_home(workspace: &Workspace) -> Option<String> {
+    workspace.holds_home().then(|| {
+        "the workspace holds a whole home directory: changes of what starts with a dot always ask, and so does reading \
+         where credentials are (start in the directory of a project instead)"
+            .to_owned()
+    })
+}
+
 /// The sandbox; none where it is off, or where none is known on this system.
 pub(super) fn sandbox(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> Option<Arc<Sandbox>> {
+    let is_on = agent.sandbox.mode != SandboxMode::Off && sandbox::SUPPORTED;
+    is_on.then(|| Arc::new(Sandbox::new(plan(config, agent, workspace))))
+}
+
+fn plan(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> Boundary {
     let settings = &agent.sandbox;
-    if settings.mode == SandboxMode::Off || !sandbox::SUPPORTED {
-        return None;
-    }
     let dirs = &config.dirs;
     let mut own = vec![dirs.data.clone(), dirs.state.clone(), config.session_dir()];
     let config_dirs = config.config_dirs.iter().chain([&dirs.config]);
@@ -27,7 +44,7 @@ pub(super) fn sandbox(config: &Config, agent: &AgentConfig, workspace: &Workspac
         Some(None) if dir == "~" => dirs.home.clone(),
         _ => workspace.root().join(dir),
     });
-    Some(Arc::new(Sandbox::new(Boundary {
+    Boundary {
         workspace: workspace.root().to_path_buf(),
         write: write.collect(),
         network: match settings.network.as_slice() {
@@ -41,7 +58,7 @@ pub(super) fn sandbox(config: &Config, agent: &AgentConfig, workspace: &Workspac
         undone: dirs.state.join("undone"),
         caches: dirs.state.join("caches").join(fingerprint(workspace.root())),
         namespaces: true,
-    })))
+    }
 }
 
 /// A short name for a workspace.

@@ -84,6 +84,7 @@ fn assemble_parts(
     approver: Arc<dyn Approver>,
 ) -> Result<Services, SetupError> {
     let settings = config.agent(options.agent.as_deref()).map_err(SetupError::usage)?;
+    let workspace = &boundary::workspace_of(config, settings, workspace);
     let redactor = Arc::new(config.redactor());
     let net = Arc::new(Net::new(|name| config.env.get(name)));
     let model = model(config, settings, options, &net)?;
@@ -140,6 +141,7 @@ fn assemble_parts(
         .chain(catalogue.warnings())
         .chain(notes)
         .chain(boundary::absence(settings))
+        .chain(boundary::whole_home(workspace))
         .chain(unfound.filter(|_| toolbox.in_two_stages()))
         .collect();
     let agent = Agent {

@@ -17,6 +17,8 @@ use crate::secrets::Redactor;
 use crate::spill::Spill;
 use crate::workspace::Workspace;
 
+use super::reach::Reach;
+
 /// A tool: its definition and its code in one file.
 pub trait Tool: Send + Sync {
     /// The description for the model and the policy. Never changes.
@@ -85,7 +87,7 @@ pub trait Tool: Send + Sync {
     ///
     /// # Errors
     /// When the call would fail, so that there is nothing to ask about.
-    fn preview(&self, arguments: &Value, _workspace: &Workspace, _files: &Ledger) -> Result<String, ToolError> {
+    fn preview(&self, arguments: &Value, _reach: &Reach, _files: &Ledger) -> Result<String, ToolError> {
         Ok(self.subject(arguments))
     }
 
@@ -186,6 +188,8 @@ pub struct Clocks {
 #[derive(Clone, Copy)]
 pub struct CallContext<'a> {
     pub workspace: &'a Workspace,
+    /// The files that the call may open.
+    pub reach: &'a Arc<Reach>,
     /// The files that the conversation has seen.
     pub files: &'a Arc<Ledger>,
     /// The skills that the conversation has loaded.

@@ -7,7 +7,7 @@ use crate::workspace::Workspace;
 
 use super::command::{Invocation, prove};
 use super::shell::{self, Script, Simple};
-use super::target::{Place, Target};
+use super::target::Target;
 
 /// One call, before it runs.
 #[derive(Debug, Clone)]
@@ -98,7 +98,7 @@ impl Line {
         let in_doubt = self.script.doubt().is_some();
         (self.names_home && in_doubt)
             || self.starts_outside
-            || reached.any(|target| target.place == Place::Outside && !target.path.starts_with("/dev/"))
+            || reached.any(|target| !target.is_free_to_read() && !target.path.starts_with("/dev/"))
     }
 
     /// Each simple command, and whether it is proven to only read.

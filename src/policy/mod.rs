@@ -94,16 +94,16 @@ pub fn judge(mode: ApprovalMode, rules: &Rules, call: &Call<'_>, taint: Option<&
 
 fn reason_to_ask(mode: ApprovalMode, call: &Call<'_>) -> Option<String> {
     if let Some(target) = call.writes.iter().find(|target| !target.is_inside()) {
-        return Some(format!("it writes `{}`, outside the workspace", target.given));
+        return Some(format!("it writes `{}`, {}", target.given, target.place.described()));
     }
     if let Some(target) = call.reads.iter().find(|target| !target.is_free_to_read()) {
-        return Some(format!("it reads `{}`, outside the workspace", target.given));
+        return Some(format!("it reads `{}`, {}", target.given, target.place.described()));
     }
     if call.permission == Permission::Read {
         return None;
     }
     if let Some(target) = call.writes.iter().find(|target| target.is_protected) {
-        return Some(format!("it writes `{}`, which decides what runs later", target.given));
+        return Some(format!("it writes `{}`, {}", target.given, target.protection));
     }
     if mode == ApprovalMode::Edits && call.effects == [Effect::Files] {
         return None;
@@ -126,6 +126,7 @@ mod tests {
             || Target { given: "x".to_owned(), path: "x".to_owned(), place: Place::Inside, ..Target::default() };
         let outside = || Target { place: Place::Outside, ..inside() };
         let protected = || Target { is_protected: true, ..inside() };
+        let secret = || Target { place: Place::Secret, ..inside() };
         let read = |reads: Vec<Target>| Call {
             tool: "t",
             permission: Permission::Read,
@@ -147,6 +148,7 @@ mod tests {
             ("an edit", write(&[Effect::Files], vec![inside()]), "ask run run deny"),
             ("a command", write(&[Effect::Process], Vec::new()), "ask ask run deny"),
             ("reading outside", read(vec![outside()]), "ask ask run deny"),
+            ("reading credentials", read(vec![secret()]), "ask ask run deny"),
             ("reading a skill", read(vec![Target { place: Place::Readable, ..inside() }]), "run run run run"),
             (
                 "reading that is to be confirmed",

@@ -74,6 +74,10 @@ impl PathPattern {
         Ok(Self { glob: Glob::path(pattern)?, fixed: fixed.map(str::to_owned).collect() })
     }
 
+    pub fn glob(&self) -> &Glob {
+        &self.glob
+    }
+
     /// A directory matches possibly where something in it could.
     pub fn matches(&self, target: &Target) -> Match {
         if self.glob.matches(&target.path) {

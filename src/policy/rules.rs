@@ -14,6 +14,8 @@ use super::target::Target;
 
 /// The tool whose rules for commands apply to the commands of all tools.
 const COMMANDS: &str = "run_command";
+/// Tools that leave out what is denied below the directory that they are given.
+const LEAVE_OUT: [&str; 3] = ["glob", "grep", "list_dir"];
 
 /// All rules in force.
 #[derive(Debug, Clone, Default)]
@@ -49,6 +51,19 @@ impl Rules {
     /// A mistake in a rule, which the configuration reports with its place.
     pub fn new(rules: &[PermissionRule]) -> Result<Self, String> {
         rules.iter().map(Rule::new).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The patterns of the paths that a tool never sees, however it comes upon them: those denied to it, and those
+    /// denied to `read_file`.
+    #[must_use]
+    pub fn denied_to(&self, tool: &str) -> Vec<Glob> {
+        let denies =
+            |rule: &&Rule| rule.effect == RuleEffect::Deny && (rule.tool.matches(tool) || rule.denies_reading());
+        let pattern = |rule: &Rule| match &rule.scope {
+            Scope::Path(pattern) => Some(pattern.glob().clone()),
+            _ => None,
+        };
+        self.0.iter().filter(denies).filter_map(pattern).collect()
     }
 
     pub(super) fn objection(&self, call: &Call<'_>) -> Option<Objection> {
@@ -172,6 +187,11 @@ impl Rule {
         Ok(Self { effect, tool: Glob::word(tool)?, scope, text: rule.to_string() })
     }
 
+    /// Whether it denies a path to `read_file`, and so to every tool that reads.
+    fn denies_reading(&self) -> bool {
+        self.effect == RuleEffect::Deny && self.tool.matches(Opens::ToRead.tool())
+    }
+
     fn matches(&self, call: &Call<'_>) -> Match {
         let is_meant = self.tool.matches(call.tool);
         match &self.scope {
@@ -182,8 +202,15 @@ impl Rule {
                 if opened { Match::Yes } else { Match::No }
             }
             Scope::Path(pattern) => {
-                let own = call.reads.iter().chain(&call.writes).filter(|_| is_meant);
-                let own = own.map(|target| pattern.matches(target)).max();
+                let leaves_out = self.effect == RuleEffect::Deny && LEAVE_OUT.contains(&call.tool);
+                let reads =
+                    call.reads.iter().filter(|_| is_meant || (self.denies_reading() && call.line.is_none()));
+                let own = reads.chain(call.writes.iter().filter(|_| is_meant));
+                let own = own.map(|target| match pattern.matches(target) {
+                    Match::Possible if leaves_out => Match::No,
+                    found => found,
+                });
+                let own = own.max();
                 let line = call.line.as_ref().map(|line| self.matches_line(pattern, line, is_meant));
                 own.max(line).unwrap_or(Match::No)
             }

@@ -8,7 +8,6 @@ use crate::contract::{Effect, Permission};
 use crate::text;
 
 use super::call::Call;
-use super::target::Place;
 
 /// The longest shown source, in characters.
 const LONGEST: usize = 80;
@@ -18,7 +17,7 @@ const LONGEST: usize = 80;
 #[must_use]
 pub fn brings_in(call: &Call<'_>, subject: &str) -> Option<String> {
     let subject = text::one_line(subject, LONGEST);
-    if let Some(read) = call.reads.iter().find(|target| target.place == Place::Outside) {
+    if let Some(read) = call.reads.iter().find(|target| !target.is_free_to_read()) {
         return Some(format!("content of `{}`", text::one_line(&read.given, LONGEST)));
     }
     if call.effects.contains(&Effect::Network) {

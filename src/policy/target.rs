@@ -14,9 +14,13 @@ pub struct Target {
     /// Links followed; relative to the workspace where it lies inside, else absolute. For patterns: never quoted, and
     /// bytes that are not UTF-8 are U+FFFD.
     pub path: String,
+    /// The same, absolute and byte for byte: what the tool opens, and nothing else.
+    pub real: PathBuf,
     pub place: Place,
-    /// A write to it decides what runs or what is allowed later (`.git/`, `.agent/`).
+    /// A write to it asks whatever the mode and the rules say (`.git/`, `.agent/`).
     pub is_protected: bool,
+    /// Why, for a person.
+    pub protection: &'static str,
     pub is_dir: bool,
 }
 
@@ -30,6 +34,20 @@ pub enum Place {
     /// Anywhere else.
     #[default]
     Outside,
+    /// Into a place of credentials.
+    Secret,
+}
+
+impl Place {
+    /// For a person, behind the name of the path.
+    pub(super) fn described(self) -> &'static str {
+        match self {
+            Self::Inside => "in the workspace",
+            Self::Readable => "in a directory of skills",
+            Self::Outside => "outside the workspace",
+            Self::Secret => "which may hold credentials",
+        }
+    }
 }
 
 impl Target {
@@ -42,7 +60,7 @@ impl Target {
     /// Whether reading it is free.
     #[must_use]
     pub fn is_free_to_read(&self) -> bool {
-        self.place != Place::Outside
+        matches!(self.place, Place::Inside | Place::Readable)
     }
 
     /// Looks up a path as a model writes it.
@@ -60,16 +78,20 @@ impl Target {
         let from = dir.join(given);
         let resolved = workspace.resolve_path(&from);
         let lies_in = |dir: &PathBuf| dir.canonicalize().is_ok_and(|dir| resolved.path.starts_with(dir));
+        let protection = workspace.protection(&resolved.path);
         Self {
             given: given.to_string_lossy().into_owned(),
             path: workspace.relative(&resolved.path).to_string_lossy().into_owned(),
             place: match resolved.inside {
-                true => Place::Inside,
                 false if readable.iter().any(lies_in) => Place::Readable,
+                _ if workspace.is_secret(&resolved.path) => Place::Secret,
+                true => Place::Inside,
                 false => Place::Outside,
             },
-            is_protected: workspace.is_protected(&from),
+            is_protected: protection.is_some(),
+            protection: protection.unwrap_or_default(),
             is_dir: resolved.path.is_dir(),
+            real: resolved.path,
         }
     }
 }

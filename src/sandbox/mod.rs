@@ -43,6 +43,7 @@ use tempfile::TempDir;
 
 use places::Places;
 
+pub use credentials::credential_places;
 pub use denial::Denial;
 pub use form::Form;
 pub use protected::{Protection, Undone};

@@ -1,69 +1,24 @@
-//! The files in a workspace that decide what runs later: at fixed places below its root, and in the repositories
-//! in it: nested ones, submodules, linked work trees.
+//! The files in a workspace that decide what runs later, by the one table of them: at the root, deeper where they
+//! exist, and in the repositories in it: nested and bare ones, submodules, linked work trees.
 //!
-//! Repositories are searched once, before the first command, within limits: the nearest first, a few levels deep,
-//! and neither in directories that package managers fill nor through links. A repository that commands create
-//! later is theirs.
+//! They are searched once, before the first command, within limits: the nearest first, a few levels deep, and neither
+//! in directories that package managers fill nor through links. A repository that commands create later is theirs.
 
 use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::protected::{self, Kind, Row};
+
 use super::Boundary;
-
-/// Single files, from the root of the workspace. `.git` is one in a linked work tree.
-const FILES: &[&str] = &[
-    ".git",
-    ".git/config",
-    ".git/config.worktree",
-    ".mcp.json",
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".zlogout",
-    ".envrc",
-    ".gitlab-ci.yml",
-    ".travis.yml",
-    ".drone.yml",
-    ".woodpecker.yml",
-    ".appveyor.yml",
-    "appveyor.yml",
-    "azure-pipelines.yml",
-    "bitbucket-pipelines.yml",
-    "Jenkinsfile",
-];
-
-/// Directories with everything in them.
-const DIRS: &[&str] = &[
-    ".git/hooks",
-    ".agent",
-    ".agents/skills",
-    ".claude/skills",
-    ".husky",
-    ".github/workflows",
-    ".github/actions",
-    ".circleci",
-    ".buildkite",
-    ".woodpecker",
-    ".config/fish",
-];
-
-/// Files that a git directory may hold.
-const OF_REPOSITORIES: [&str; 3] = ["config", "config.worktree", "commondir"];
-const HOOKS: &str = "hooks";
 
 /// Directories that are not searched.
 const PASSED_OVER: [&str; 6] = ["node_modules", "target", "__pycache__", ".venv", "venv", ".git"];
 const MOST_LEVELS: usize = 4;
 const MOST_DIRS: usize = 1000;
 const MOST_REPOSITORIES: usize = 64;
+const MOST_NESTED: usize = 256;
 /// A file that points to a git directory is short.
 const LONGEST_POINTER: u64 = 4096;
 
@@ -72,20 +27,27 @@ const LONGEST_POINTER: u64 = 4096;
 pub(super) struct Places {
     pub files: Vec<PathBuf>,
     pub dirs: Vec<PathBuf>,
-    /// The git directories among the watched places.
+    /// The git directories among the watched places, and other directories that may go as a whole.
     pub repositories: Vec<PathBuf>,
-    /// The files that point to a git directory elsewhere.
+    /// The files that point to a git directory elsewhere, and others that may go with their directory.
     pub pointers: Vec<PathBuf>,
 }
 
 /// The places of a workspace, and those of the repositories in what its commands may write.
 pub(super) fn of(plan: &Boundary) -> Vec<Arc<Places>> {
-    let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect();
-    let own =
-        Places { files: paths(FILES), dirs: paths(DIRS), repositories: paths(&[".git"]), pointers: Vec::new() };
+    let mut own = Places { repositories: vec![".git".into()], ..Places::default() };
+    protected::from_commands().for_each(|row| own.add(row, Path::new("")));
+    protected::of_git().for_each(|row| own.add(row, Path::new(".git")));
     let nested = Search::through(plan);
-    let places = [own, nested].into_iter().filter(|places| !places.files.is_empty());
+    let places = [own, nested].into_iter().filter(|places| !places.files.is_empty() || !places.dirs.is_empty());
     places.map(Arc::new).collect()
+}
+
+impl Places {
+    fn add(&mut self, row: &Row, below: &Path) {
+        let list = if row.kind == Kind::Dir { &mut self.dirs } else { &mut self.files };
+        list.push(below.join(row.path));
+    }
 }
 
 struct Search<'a> {
@@ -93,12 +55,15 @@ struct Search<'a> {
     /// Other places that commands may write, with links resolved.
     written: Vec<PathBuf>,
     places: Places,
+    /// Files and directories of the table that lie below the root.
+    nested: usize,
 }
 
 impl<'a> Search<'a> {
     fn through(plan: &'a Boundary) -> Places {
         let written: Vec<PathBuf> = plan.write.iter().filter_map(|dir| dir.canonicalize().ok()).collect();
-        let mut search = Self { workspace: &plan.workspace, written: written.clone(), places: Places::default() };
+        let places = Places::default();
+        let mut search = Self { workspace: &plan.workspace, written: written.clone(), places, nested: 0 };
         search.entry(&plan.workspace.join(".git"));
         for dir in &written {
             search.entry(&dir.join(".git"));
@@ -110,17 +75,37 @@ impl<'a> Search<'a> {
             if seen > MOST_DIRS || search.places.repositories.len() >= MOST_REPOSITORIES {
                 break;
             }
+            if is_git_dir(&dir) {
+                search.git_dir(&dir);
+                continue;
+            }
             for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
                 let name = entry.file_name();
                 let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
                 if name.eq_ignore_ascii_case(".git") {
                     search.entry(&entry.path());
+                } else if let Some(row) = search.named(&entry.path()) {
+                    search.place(row, &entry.path());
                 } else if is_dir && level < MOST_LEVELS && !PASSED_OVER.iter().any(|other| name == *other) {
                     queue.push_back((entry.path(), level + 1));
                 }
             }
         }
         search.places
+    }
+
+    /// The row of the table that ends this path.
+    fn named(&self, path: &Path) -> Option<&'static Row> {
+        protected::nested_row(path.strip_prefix(self.workspace).ok()?)
+    }
+
+    fn place(&mut self, row: &Row, path: &Path) {
+        let Some(path) = self.watched(path).filter(|_| self.nested < MOST_NESTED) else { return };
+        self.nested += 1;
+        let Places { files, dirs, repositories, pointers } = &mut self.places;
+        let (watched, may_go) = if row.kind == Kind::Dir { (dirs, repositories) } else { (files, pointers) };
+        watched.push(path.clone());
+        may_go.push(path);
     }
 
     /// A `.git`: the git directory itself, a link to it, or a file that names it.
@@ -173,8 +158,7 @@ impl<'a> Search<'a> {
         {
             return;
         }
-        self.places.files.extend(OF_REPOSITORIES.map(|name| dir.join(name)));
-        self.places.dirs.push(dir.join(HOOKS));
+        protected::of_git().for_each(|row| self.places.add(row, &dir));
         self.places.repositories.push(dir);
     }
 
@@ -185,6 +169,11 @@ impl<'a> Search<'a> {
             Err(_) => self.written.iter().any(|dir| path.starts_with(dir)).then(|| path.to_path_buf()),
         }
     }
+}
+
+/// Whether it is a git directory of any name: a bare repository.
+fn is_git_dir(dir: &Path) -> bool {
+    dir.join("HEAD").is_file() && dir.join("objects").is_dir() && dir.join("refs").is_dir()
 }
 
 /// The directory that a file names after `key`, relative to the file.

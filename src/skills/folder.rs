@@ -3,10 +3,10 @@
 //! A path is checked twice: as it is written, so that nothing is revealed about files outside, and where it really
 //! leads, so that no link escapes.
 
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use crate::builtin::Dir;
+use crate::disk::{self, Kind};
 use crate::text;
 
 use super::error::{SkillError, SkillErrorKind};
@@ -143,14 +143,15 @@ impl Folder<'_> {
         let unreadable = |error: &dyn std::fmt::Display| {
             SkillError::new(SkillErrorKind::Unreadable, format!("{} cannot be read: {error}", real.display()))
         };
-        let data = real.metadata().map_err(|error| unreadable(&error))?;
-        if !data.is_file() {
+        if !disk::look(&real).is_ok_and(|facts| facts.kind == Kind::File) {
             return Err(self.no_file(&shown));
         }
-        if data.len() > LARGEST {
-            return Ok((data.len(), None));
+        let mut opened = disk::open(&real).map_err(|error| unreadable(&error))?;
+        let size = opened.facts.len;
+        if size > LARGEST {
+            return Ok((size, None));
         }
-        fs::read(&real).map(|bytes| (data.len(), Some(bytes))).map_err(|error| unreadable(&error))
+        opened.read(LARGEST).map(|bytes| (size, Some(bytes))).map_err(|error| unreadable(&error))
     }
 
     fn no_file(self, path: &str) -> SkillError {
@@ -171,24 +172,22 @@ pub(super) fn and_more(more: usize) -> String {
 }
 
 fn walk(root: &Path, dir: &Path, depth: usize, files: &mut Vec<String>) {
-    let Ok(entries) = fs::read_dir(dir) else { return };
-    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    paths.sort();
-    for path in paths {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // A link may not lead outside, and a link to a directory could form a cycle.
-        let Ok(data) = path.symlink_metadata() else { continue };
-        let linked = data.is_symlink().then(|| path.canonicalize().is_ok_and(|real| real.starts_with(root)));
-        if files.len() >= MOST_FILES || name.starts_with('.') || name == "node_modules" || linked == Some(false) {
+    let Ok(mut entries) = disk::Dir::open(dir).and_then(|dir| dir.entries()) else { return };
+    entries.sort_by(|a, b| a.name.cmp(&b.name));
+    for disk::Entry { name, kind } in entries {
+        let path = dir.join(&name);
+        let name = name.to_string_lossy();
+        if files.len() >= MOST_FILES || name.starts_with('.') || name == "node_modules" {
             continue;
         }
-        if data.is_dir() {
-            if depth < DEPTH {
-                walk(root, &path, depth + 1, files);
-            }
-        } else if path.is_file()
-            && let Ok(relative) = path.strip_prefix(root)
-        {
+        // A link may not lead outside, and a link to a directory could form a cycle.
+        let is_file = match kind {
+            Kind::Link => path.canonicalize().is_ok_and(|real| real.starts_with(root) && real.is_file()),
+            kind => kind == Kind::File,
+        };
+        if kind == Kind::Dir && depth < DEPTH {
+            walk(root, &path, depth + 1, files);
+        } else if is_file && let Ok(relative) = path.strip_prefix(root) {
             files.push(slashes(relative));
         }
     }

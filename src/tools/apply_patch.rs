@@ -4,18 +4,16 @@
 //! write fails, the earlier ones are undone.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Effect, Permission, Tool, ToolDefinition};
+use crate::contract::{CallContext, Effect, Permission, Reach, Tool, ToolDefinition};
 use crate::knowledge::{Familiarity, Ledger};
 use crate::output::{ToolError, ToolOutput};
 use crate::text;
-use crate::workspace::Workspace;
 
 use super::files::diff::{self, Change};
 use super::files::replace::Step;
@@ -68,9 +66,9 @@ impl Tool for ApplyPatch {
         }
     }
 
-    fn preview(&self, given: &Value, workspace: &Workspace, files: &Ledger) -> Result<String, ToolError> {
+    fn preview(&self, given: &Value, reach: &Reach, files: &Ledger) -> Result<String, ToolError> {
         let arguments: Arguments = arguments(given.clone())?;
-        let plan = plan(&arguments.patch, workspace, files)?;
+        let plan = plan(&arguments.patch, reach, files)?;
         Ok(plan.files.iter().map(Planned::preview).collect())
     }
 
@@ -78,7 +76,7 @@ impl Tool for ApplyPatch {
         // There is no await point: a call that has begun to write cannot be dropped half way.
         Box::pin(async move {
             let arguments: Arguments = arguments(given)?;
-            let plan = plan(&arguments.patch, context.workspace, context.files)?;
+            let plan = plan(&arguments.patch, context.reach, context.files)?;
             write(&plan, context.files)
         })
     }
@@ -104,12 +102,12 @@ struct Planned {
     known: bool,
 }
 
-fn plan(patch: &str, workspace: &Workspace, ledger: &Ledger) -> Result<Plan, ToolError> {
+fn plan(patch: &str, reach: &Reach, ledger: &Ledger) -> Result<Plan, ToolError> {
     const MOST_SHOWN: usize = 5;
     let patches = patch::parse(patch).map_err(|error| ToolError::parameter(error.to_string()))?;
     let (mut plan, mut wrong) = (Plan::default(), Vec::new());
     for patch in &patches {
-        if let Err(errors) = plan_file(&mut plan, patch, workspace, ledger) {
+        if let Err(errors) = plan_file(&mut plan, patch, reach, ledger) {
             wrong.extend(errors);
         }
     }
@@ -125,14 +123,9 @@ fn plan(patch: &str, workspace: &Workspace, ledger: &Ledger) -> Result<Plan, Too
     Err(ToolError::parameter(message))
 }
 
-fn plan_file(
-    plan: &mut Plan,
-    file: &FilePatch<'_>,
-    workspace: &Workspace,
-    ledger: &Ledger,
-) -> Result<(), Vec<String>> {
+fn plan_file(plan: &mut Plan, file: &FilePatch<'_>, reach: &Reach, ledger: &Ledger) -> Result<(), Vec<String>> {
     let path = file.path;
-    let at = find(plan, path, workspace, ledger).map_err(|why| vec![why])?;
+    let at = find(plan, path, reach, ledger).map_err(|why| vec![why])?;
     let old = plan.files[at].new.clone();
     if file.sets_mode {
         plan.notes.push(format!("the mode of {path} was not set: use chmod for that"));
@@ -143,7 +136,7 @@ fn plan_file(
             plan.files[at].new = Some(content.clone());
             Ok(())
         }
-        (Action::Delete(_) | Action::Update { .. }, None) => Err(vec![missing(workspace, path)]),
+        (Action::Delete(_) | Action::Update { .. }, None) => Err(vec![missing(reach, path)]),
         (Action::Delete(hunks), Some(old)) => {
             if hunks.is_empty() {
                 // No hunk proves that the removed content was known.
@@ -160,7 +153,7 @@ fn plan_file(
                 plan.files[at].new = Some(new);
                 return Ok(());
             };
-            let target = find(plan, to, workspace, ledger).map_err(|why| vec![why])?;
+            let target = find(plan, to, reach, ledger).map_err(|why| vec![why])?;
             if plan.files[target].new.is_some() {
                 return Err(vec![format!("{to} exists already: {path} is not moved over it")]);
             }
@@ -174,17 +167,16 @@ fn plan_file(
 }
 
 /// The file in the plan, read when it is first named.
-fn find(plan: &mut Plan, path: &str, workspace: &Workspace, ledger: &Ledger) -> Result<usize, String> {
-    files::names_a_file(workspace, path).map_err(|error| error.message)?;
-    let resolved = workspace.resolve(path).path;
+fn find(plan: &mut Plan, path: &str, reach: &Reach, ledger: &Ledger) -> Result<usize, String> {
+    let resolved = reach.find(path).map_err(|error| error.message)?;
     if let Some(at) = plan.files.iter().position(|file| file.path == resolved) {
         return Ok(at);
     }
-    let old = read(workspace, path)?;
+    let old = read(reach, path)?;
     let known = old
         .as_ref()
         .is_none_or(|old| old.is_empty() || ledger.familiarity(&resolved, old.as_bytes()) == Familiarity::Current);
-    let name = workspace.display(&resolved);
+    let name = reach.workspace().display(&resolved);
     plan.files.push(Planned { path: resolved, name, new: old.clone(), old, from: None, known });
     Ok(plan.files.len() - 1)
 }
@@ -266,22 +258,18 @@ fn done(changed: &[&Planned], notes: &[String]) -> ToolOutput {
 }
 
 /// The content of a file; `None` where there is no file.
-fn read(workspace: &Workspace, path: &str) -> Result<Option<String>, String> {
-    let resolved = workspace.resolve(path).path;
-    if fs::metadata(&resolved).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
-        return Ok(None);
-    }
-    let found = files::find_file(workspace, path).map_err(|error| error.message)?;
-    if found.metadata.len() > WHOLE_BYTES {
-        let size = files::size(found.metadata.len());
+fn read(reach: &Reach, path: &str) -> Result<Option<String>, String> {
+    let Some(mut found) = files::find_or_new(reach, path).map_err(|error| error.message)? else { return Ok(None) };
+    if found.opened.facts.len > WHOLE_BYTES {
+        let size = files::size(found.opened.facts.len);
         return Err(format!("{path} has {size}: files that large are not patched"));
     }
-    let bytes = files::read_whole(path, &found).map_err(|error| error.message)?;
+    let bytes = files::read_whole(path, &mut found).map_err(|error| error.message)?;
     String::from_utf8(bytes).map(Some).map_err(|_| format!("{path} is not UTF-8 text: it is not patched"))
 }
 
-fn missing(workspace: &Workspace, path: &str) -> String {
-    match files::find(workspace, path) {
+fn missing(reach: &Reach, path: &str) -> String {
+    match files::find(reach, path) {
         Err(error) => error.message,
         Ok(_) => format!("{path} was deleted earlier in this patch"),
     }
@@ -338,6 +326,8 @@ fn misfit_said(path: &str, content: &str, index: usize, hunk: &Hunk<'_>, misfit:
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::super::read_file::ReadFile;
     use super::super::testing::Place;
     use super::*;
@@ -358,7 +348,8 @@ mod tests {
                     diff --git a/gone.rs b/gone.rs\ndeleted file mode 100644\n--- a/gone.rs\n+++ /dev/null\n@@ -1 +0,0 @@\n-bye\n\
                     --- /dev/null\n+++ b/fresh.rs\n@@ -0,0 +1 @@\n+hello\n";
         assert_eq!(tool().writes(&patch(text)), ["a.rs", "old.rs", "dir/new.rs", "gone.rs", "fresh.rs"]);
-        let preview = tool().preview(&patch(text), &place.workspace, &place.files).expect("it applies");
+        let preview =
+            tool().preview(&patch(text), &place.reach(&tool(), &patch(text)), &place.files).expect("it applies");
         assert!(preview.contains("-two\n+2\n") && preview.contains("removed gone.rs\n"), "{preview}");
         assert!(place.path("gone.rs").exists(), "a preview changes nothing");
         let output = place.call(&tool(), patch(text)).expect("it applies");

@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::config::{Effect, OutputFormat, Permission, ToolConfig};
-use crate::contract::{CallContext, ShellLine, Tool, ToolDefinition};
+use crate::contract::{CallContext, Reach, ShellLine, Tool, ToolDefinition};
 use crate::knowledge::Ledger;
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::present;
@@ -21,7 +21,6 @@ use crate::process::Exit;
 use crate::sandbox::{Network, Sandbox};
 use crate::template;
 use crate::text;
-use crate::workspace::Workspace;
 
 use super::commands::command_line::{self, Ready};
 use super::commands::confined::{Confined, Order};
@@ -63,18 +62,18 @@ impl Command {
     }
 
     /// Its working directory. A directory that the model can influence must be inside the workspace.
-    fn dir(&self, ready: &Ready, workspace: &Workspace) -> Result<PathBuf, ToolError> {
-        let Some(dir) = &ready.workdir else { return Ok(workspace.root().to_path_buf()) };
+    fn dir(&self, ready: &Ready, reach: &Reach) -> Result<PathBuf, ToolError> {
+        let Some(dir) = &ready.workdir else { return Ok(reach.workspace().root().to_path_buf()) };
         let has_a_say = self.config.workdir.as_deref().is_some_and(template::is_template);
-        if has_a_say && !workspace.resolve(dir).inside {
+        if has_a_say && !reach.find(dir)?.starts_with(reach.workspace().root()) {
             return Err(ToolError::parameter(format!("{dir} is outside the workspace")));
         }
-        files::find_dir(workspace, Some(dir))
+        files::find_dir(reach, Some(dir))
     }
 
     async fn run(&self, arguments: &Value, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
         let ready = command_line::render(&self.config, arguments)?;
-        let dir = self.dir(&ready, context.workspace)?;
+        let dir = self.dir(&ready, context.reach)?;
         let confined = Confined::new(self.env_with(&ready), self.sandbox.clone());
         let line: Vec<&str> = ready.line.iter().map(String::as_str).collect();
         let (program, arguments) = line.split_first().ok_or_else(|| ToolError::parameter("no program"))?;
@@ -157,9 +156,9 @@ impl Tool for Command {
             .map_or_else(|_| String::new(), |ready| text::one_line(&ready.shown, 100))
     }
 
-    fn preview(&self, arguments: &Value, workspace: &Workspace, _: &Ledger) -> Result<String, ToolError> {
+    fn preview(&self, arguments: &Value, reach: &Reach, _: &Ledger) -> Result<String, ToolError> {
         let ready = command_line::render(&self.config, arguments)?;
-        let dir = self.dir(&ready, workspace)?;
+        let (dir, workspace) = (self.dir(&ready, reach)?, reach.workspace());
         let mut shown = ready.shown;
         if dir != workspace.root() {
             let _ = write!(shown, "\n(in {})", workspace.display(&dir));

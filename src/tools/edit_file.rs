@@ -8,10 +8,9 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Effect, Permission, Tool, ToolDefinition};
+use crate::contract::{CallContext, Effect, Permission, Reach, Tool, ToolDefinition};
 use crate::knowledge::{Familiarity, Ledger};
 use crate::output::{ToolError, ToolOutput};
-use crate::workspace::Workspace;
 
 use super::files::diff::{self, Change};
 use super::files::edit_match::{self, Edit, Match};
@@ -78,9 +77,9 @@ impl Tool for EditFile {
         text_of(arguments, "path").unwrap_or_default().to_owned()
     }
 
-    fn preview(&self, given: &Value, workspace: &Workspace, _: &Ledger) -> Result<String, ToolError> {
+    fn preview(&self, given: &Value, reach: &Reach, _: &Ledger) -> Result<String, ToolError> {
         let arguments: Arguments = arguments(given.clone())?;
-        let planned = plan(&arguments, workspace)?;
+        let planned = plan(&arguments, reach)?;
         Ok(diff::unified(&planned.name, &planned.old, &planned.after()))
     }
 
@@ -88,7 +87,7 @@ impl Tool for EditFile {
         // There is no await point: a call that has begun to write cannot be dropped half way.
         Box::pin(async move {
             let arguments: Arguments = arguments(given)?;
-            let planned = plan(&arguments, context.workspace)?;
+            let planned = plan(&arguments, context.reach)?;
             make(&arguments.path, &planned, context.files)
         })
     }
@@ -148,7 +147,7 @@ impl Planned {
 }
 
 /// Reads the file and finds the passage.
-fn plan(arguments: &Arguments, workspace: &Workspace) -> Result<Planned, ToolError> {
+fn plan(arguments: &Arguments, reach: &Reach) -> Result<Planned, ToolError> {
     let Arguments { path, old_text, new_text, .. } = arguments;
     if old_text.is_empty() {
         return Err(ToolError::parameter("old_text is empty: to create or fill a file use write_file"));
@@ -156,14 +155,14 @@ fn plan(arguments: &Arguments, workspace: &Workspace) -> Result<Planned, ToolErr
     if old_text == new_text {
         return Err(ToolError::parameter("old_text and new_text are the same: nothing to change"));
     }
-    let found = files::find_file(workspace, path)?;
-    if found.metadata.len() > WHOLE_BYTES {
-        let size = files::size(found.metadata.len());
+    let mut found = files::find_file(reach, path)?;
+    if found.opened.facts.len > WHOLE_BYTES {
+        let size = files::size(found.opened.facts.len);
         return Err(ToolError::permanent(format!("{path} has {size}: files that large are not edited here")));
     }
-    let old = String::from_utf8(files::read_whole(path, &found)?)
+    let old = String::from_utf8(files::read_whole(path, &mut found)?)
         .map_err(|_| ToolError::permanent(format!("{path} is not UTF-8 text: it is not edited here")))?;
-    let name = workspace.display(&found.path);
+    let name = reach.workspace().display(&found.path);
     match edit_match::find(&old, old_text, new_text, arguments.replace_all.unwrap_or(false)) {
         Match::Found { edits, forgiven } => Ok(Planned { path: found.path, name, old, edits, forgiven }),
         Match::Ambiguous { lines, forgiven } => Err(ambiguous(path, &lines, forgiven)),
@@ -234,7 +233,7 @@ mod tests {
     fn an_edit_says_which_lines_changed() {
         let place = Place::with(&[("a.rs", "one\ntwo\nthree\n")]);
         let arguments = json!({ "path": "a.rs", "old_text": "two\n", "new_text": "2\n2b\n" });
-        let preview = tool().preview(&arguments, &place.workspace, &place.files);
+        let preview = tool().preview(&arguments, &place.reach(&tool(), &arguments), &place.files);
         assert_eq!(
             preview.expect("it applies"),
             "--- a/a.rs\n+++ b/a.rs\n@@ -1,3 +1,4 @@\n one\n-two\n+2\n+2b\n three\n"

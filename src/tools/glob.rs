@@ -2,16 +2,15 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use ignore::WalkState;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
+use crate::contract::{CallContext, Permission, Reach, Tool, ToolDefinition};
+use crate::disk::{Dir, Entry};
 use crate::output::{ToolError, ToolOutput};
-use crate::workspace::Workspace;
 
 use super::aside::{Abandoned, aside};
 use super::files::walk::{Pattern, walk};
@@ -66,24 +65,24 @@ impl Tool for Glob {
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        let workspace = context.workspace.clone();
+        let reach = Arc::clone(context.reach);
         let budget = bytes_for(context.max_tokens);
         Box::pin(async move {
             let arguments: Arguments = arguments(given)?;
-            aside(move |abandoned| glob(&arguments, &workspace, budget, abandoned)).await
+            aside(move |abandoned| glob(&arguments, &reach, budget, abandoned)).await
         })
     }
 }
 
 fn glob(
     arguments: &Arguments,
-    workspace: &Workspace,
+    reach: &Reach,
     budget: usize,
     abandoned: &Abandoned,
 ) -> Result<ToolOutput, ToolError> {
     let pattern = Pattern::new(&arguments.pattern)?;
-    let dir = files::find_dir(workspace, arguments.path.as_deref())?;
-    let mut found = below(&dir, &pattern, abandoned);
+    let dir = files::find_dir(reach, arguments.path.as_deref())?;
+    let (mut found, omitted) = below(&dir, reach, &pattern, abandoned);
     abandoned.check()?;
     let total = found.len();
     // If there are too many, only the shown ones need an order.
@@ -95,7 +94,7 @@ fn glob(
     let mut names: Vec<String> = Vec::new();
     let mut bytes = 0;
     for path in &found {
-        let name = workspace.display(path);
+        let name = reach.workspace().display(path);
         bytes += name.len() + 1;
         if bytes > budget {
             break;
@@ -110,6 +109,9 @@ fn glob(
         let left_out = counted((total - names.len()) as u64, "more file", "more files");
         let _ = write!(observation, "\n[{left_out} not shown, {total} in all: narrow the pattern]");
     }
+    if omitted > 0 {
+        let _ = write!(observation, "\n{}", files::left_out(omitted));
+    }
     Ok(ToolOutput {
         result: json!({ "files": names, "total": total }),
         observation,
@@ -119,25 +121,18 @@ fn glob(
     })
 }
 
-/// The matching files below `dir`, unordered.
-fn below(dir: &Path, pattern: &Pattern, abandoned: &Abandoned) -> Vec<PathBuf> {
+/// The matching files below `dir`, unordered, and how many entries were left out.
+fn below(dir: &Path, reach: &Reach, pattern: &Pattern, abandoned: &Abandoned) -> (Vec<PathBuf>, u64) {
     let found = Mutex::new(Vec::new());
-    walk(dir).build_parallel().run(|| {
+    let omitted = walk(dir, reach, abandoned, || {
         let mut mine = Share { found: &found, paths: Vec::new() };
-        Box::new(move |entry| {
-            if abandoned.get() {
-                return WalkState::Quit;
+        move |_: &Dir, _: &Entry, path| {
+            if pattern.matches(dir, &path) {
+                mine.paths.push(path);
             }
-            if let Ok(entry) = entry
-                && entry.file_type().is_none_or(|kind| !kind.is_dir())
-                && pattern.matches(dir, entry.path())
-            {
-                mine.paths.push(entry.into_path());
-            }
-            WalkState::Continue
-        })
+        }
     });
-    found.into_inner().expect("no holder of the lock panics")
+    (found.into_inner().expect("no holder of the lock panics"), omitted)
 }
 
 /// The files that one thread of the walk found; handed over when it ends.

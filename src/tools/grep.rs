@@ -7,17 +7,17 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_util::future::BoxFuture;
 use grep_matcher::{LineTerminator, Matcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
-use ignore::WalkState;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
+use crate::contract::{CallContext, Permission, Reach, Tool, ToolDefinition};
+use crate::disk::{self, Dir, Entry, Kind, Opened};
 use crate::output::{ToolError, ToolOutput};
 use crate::text;
 use crate::workspace::Workspace;
@@ -88,24 +88,24 @@ impl Tool for Grep {
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        let workspace = context.workspace.clone();
+        let reach = Arc::clone(context.reach);
         let budget = bytes_for(context.max_tokens);
         Box::pin(async move {
             let arguments: Arguments = arguments(given)?;
-            aside(move |abandoned| grep(&arguments, &workspace, budget, abandoned)).await
+            aside(move |abandoned| grep(&arguments, &reach, budget, abandoned)).await
         })
     }
 }
 
 fn grep(
     arguments: &Arguments,
-    workspace: &Workspace,
+    reach: &Reach,
     budget: usize,
     abandoned: &Abandoned,
 ) -> Result<ToolOutput, ToolError> {
     let path = arguments.path.as_deref().unwrap_or(".");
-    let start = files::find(workspace, path)?;
-    files::refuse_special(path, &start.metadata)?;
+    let start = files::find(reach, path)?;
+    files::refuse_special(path, start.facts.kind)?;
     let search = Search {
         matcher: matcher(&arguments.pattern, arguments.ignore_case.unwrap_or(false))?,
         only: arguments.glob.as_deref().map(Pattern::new).transpose()?,
@@ -114,14 +114,14 @@ fn grep(
         root: &start.path,
         found: Mutex::default(),
     };
-    if start.metadata.is_file() {
-        search.file(&mut search.searcher(), &start.path);
+    if start.facts.kind == Kind::File {
+        search.file(&mut search.searcher(), &start.path, disk::open(&start.path));
     } else {
-        search.below(abandoned);
+        search.below(reach, abandoned);
     }
     abandoned.check()?;
     let found = search.found.into_inner().expect("no holder of the lock panics");
-    Ok(found.output(workspace, &arguments.pattern, search.limit, budget))
+    Ok(found.output(reach.workspace(), &arguments.pattern, search.limit, budget))
 }
 
 /// # Errors
@@ -170,28 +170,23 @@ impl Search<'_> {
             .build()
     }
 
-    fn below(&self, abandoned: &Abandoned) {
-        walk(self.root).build_parallel().run(|| {
+    fn below(&self, reach: &Reach, abandoned: &Abandoned) {
+        let omitted = walk(self.root, reach, abandoned, || {
             let mut searcher = self.searcher();
-            Box::new(move |entry| {
-                if abandoned.get() {
-                    return WalkState::Quit;
-                }
-                if let Ok(entry) = entry
-                    && entry.file_type().is_some_and(|kind| kind.is_file())
-                    && self.only.as_ref().is_none_or(|only| only.matches(self.root, entry.path()))
+            move |dir: &Dir, entry: &Entry, path: PathBuf| {
+                if entry.kind == Kind::File && self.only.as_ref().is_none_or(|only| only.matches(self.root, &path))
                 {
-                    self.file(&mut searcher, entry.path());
+                    self.file(&mut searcher, &path, dir.file(&entry.name));
                 }
-                WalkState::Continue
-            })
+            }
         });
+        self.found().omitted = omitted;
     }
 
-    fn file(&self, searcher: &mut Searcher, path: &Path) {
+    fn file(&self, searcher: &mut Searcher, path: &Path, opened: io::Result<Opened>) {
         let mut hits =
             Hits { matcher: &self.matcher, limit: self.limit, lines: Vec::new(), matches: 0, binary: false };
-        let outcome = searcher.search_path(&self.matcher, path, &mut hits);
+        let outcome = opened.and_then(|opened| searcher.search_file(&self.matcher, &opened.file, &mut hits));
         if outcome.is_err() {
             self.found().unreadable += 1;
         } else if hits.matches > 0 && !hits.binary {
@@ -213,6 +208,8 @@ struct Found {
     matches: u64,
     matching_files: u64,
     unreadable: u64,
+    /// Entries that were not looked into.
+    omitted: u64,
 }
 
 #[derive(Debug)]
@@ -260,6 +257,9 @@ impl Found {
         }
         if self.unreadable > 0 {
             let _ = writeln!(observation, "[{} could not be read]", counted(self.unreadable, "file", "files"));
+        }
+        if self.omitted > 0 {
+            let _ = writeln!(observation, "{}", files::left_out(self.omitted));
         }
         let total = counted(self.matches, "match", "matches");
         ToolOutput {

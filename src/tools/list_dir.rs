@@ -1,22 +1,21 @@
 //! `list_dir`: the contents of a directory. Everything is listed; but below the first level, directories that
 //! `.gitignore` excludes are named and not entered.
 
-use std::collections::HashSet;
 use std::fmt::Write as _;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
+use crate::contract::{CallContext, Permission, Reach, Tool, ToolDefinition};
+use crate::disk::{self, Dir};
 use crate::file_name;
 use crate::output::{ToolError, ToolOutput};
-use crate::workspace::Workspace;
 
 use super::aside::{Abandoned, aside};
-use super::files::walk::walk;
+use super::files::ignored::Ignored;
 use super::{arguments, bytes_for, counted, definition, files, text_of};
 
 const MOST_ENTRIES: usize = 500;
@@ -88,26 +87,28 @@ impl Tool for ListDir {
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        let workspace = context.workspace.clone();
+        let reach = Arc::clone(context.reach);
         let budget = bytes_for(context.max_tokens);
         Box::pin(async move {
             let arguments: Arguments = arguments(given)?;
-            aside(move |abandoned| list(&arguments, &workspace, budget, abandoned)).await
+            aside(move |abandoned| list(&arguments, &reach, budget, abandoned)).await
         })
     }
 }
 
 fn list(
     arguments: &Arguments,
-    workspace: &Workspace,
+    reach: &Reach,
     budget: usize,
     abandoned: &Abandoned,
 ) -> Result<ToolOutput, ToolError> {
-    let dir = files::find_dir(workspace, arguments.path.as_deref())?;
-    let path = workspace.display(&dir);
+    let dir = files::find_dir(reach, arguments.path.as_deref())?;
+    let path = reach.workspace().display(&dir);
     let depth = arguments.depth.unwrap_or(1).clamp(1, MOST_DEPTH);
-    let mut listing = Listing { root: &dir, depth, entered: entered(&dir, depth), entries: Vec::new(), abandoned };
-    listing.read(&dir, 1).map_err(|error| files::failed(&path, &error))?;
+    let mut listing = Listing { root: &dir, reach, depth, entries: Vec::new(), omitted: 0, abandoned };
+    let ignored = if depth > 1 { Ignored::above(&dir) } else { Ignored::default() };
+    let opened = Dir::open(&dir).and_then(|opened| listing.read(&opened, &dir, (&ignored, 1)));
+    opened.map_err(|error| files::failed(&path, &error))?;
     abandoned.check()?;
 
     let mut observation = String::new();
@@ -128,6 +129,10 @@ fn list(
         let left_out = counted((total - shown) as u64, "more entry", "more entries");
         let _ = write!(observation, "[{left_out} not shown, {total} in all]");
     }
+    if listing.omitted > 0 {
+        let gap = if observation.is_empty() || observation.ends_with('\n') { "" } else { "\n" };
+        let _ = write!(observation, "{gap}{}", files::left_out(listing.omitted));
+    }
     listing.entries.truncate(shown);
     Ok(ToolOutput {
         result: json!({ "path": path, "entries": listing.entries, "total": total }),
@@ -138,54 +143,52 @@ fn list(
     })
 }
 
-/// The directories that are listed besides the first: those that no ignore file excludes.
-fn entered(dir: &Path, depth: usize) -> HashSet<PathBuf> {
-    if depth == 1 {
-        return HashSet::new();
-    }
-    let dirs = walk(dir).max_depth(Some(depth - 1)).build().flatten();
-    dirs.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_dir()))
-        .map(ignore::DirEntry::into_path)
-        .collect()
-}
-
 struct Listing<'a> {
     root: &'a Path,
+    reach: &'a Reach,
     depth: usize,
-    entered: HashSet<PathBuf>,
     entries: Vec<Entry>,
+    /// Entries that are not named.
+    omitted: u64,
     abandoned: &'a Abandoned,
 }
 
 impl Listing<'_> {
-    fn read(&mut self, dir: &Path, level: usize) -> std::io::Result<()> {
-        let mut found: Vec<fs::DirEntry> = fs::read_dir(dir)?.flatten().collect();
-        found.sort_by_key(fs::DirEntry::file_name);
-        for file in found {
+    /// Lists `dir`, whose path is `path`, and what is below it as far as no ignore file excludes it.
+    fn read(&mut self, dir: &Dir, path: &Path, (ignored, level): (&Ignored, usize)) -> std::io::Result<()> {
+        let mut found = dir.entries()?;
+        let ignored = ignored.within(dir, path, &found);
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        for disk::Entry { name, kind } in found {
             if self.abandoned.get() {
                 return Ok(());
             }
-            let path = file.path();
-            let Ok(metadata) = file.metadata() else { continue };
-            let kind = match metadata.file_type() {
-                kind if kind.is_dir() => Kind::Dir,
-                kind if kind.is_file() => Kind::File,
-                kind if kind.is_symlink() => Kind::Link,
+            let path = path.join(&name);
+            if self.reach.omits(&path, self.root) {
+                self.omitted += 1;
+                continue;
+            }
+            let kind = match kind {
+                disk::Kind::Dir => Kind::Dir,
+                disk::Kind::File => Kind::File,
+                disk::Kind::Link => Kind::Link,
                 _ => Kind::Other,
             };
+            let size = if kind == Kind::File { dir.facts(&name).ok().map(|facts| facts.len) } else { None };
+            let target = if kind == Kind::Link { dir.link(&name).ok() } else { None };
             let goes_on = kind == Kind::Dir && level < self.depth;
-            let enter = goes_on && self.entered.contains(&path);
+            let enter = goes_on && name != ".git" && !ignored.excludes(&path, true);
             let below = path.strip_prefix(self.root).unwrap_or(&path);
             self.entries.push(Entry {
                 name: file_name::written(below).into_owned(),
                 kind,
-                size: (kind == Kind::File).then_some(metadata.len()),
-                target: fs::read_link(&path).ok().map(|target| file_name::written(&target).into_owned()),
+                size,
+                target: target.map(|target| file_name::written(&target).into_owned()),
                 ignored: goes_on && !enter,
             });
             if enter {
                 // An unreadable directory is listed without its contents.
-                let _ = self.read(&path, level + 1);
+                let _ = dir.dir(&name).and_then(|dir| self.read(&dir, &path, (&ignored, level + 1)));
             }
         }
         Ok(())
@@ -207,6 +210,8 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::super::testing::Place;
     use super::*;
 

@@ -163,7 +163,7 @@ mod tests {
 
     use super::LoadSkill;
     use crate::config::SkillDisclosure;
-    use crate::contract::{CallContext, Clocks, Tool};
+    use crate::contract::{CallContext, Clocks, Reach, Tool};
     use crate::event::EventKind;
     use crate::knowledge::Loaded;
     use crate::output::{ToolError, ToolOutput};
@@ -198,6 +198,7 @@ mod tests {
             let context = CallContext {
                 keep: None,
                 workspace: &workspace,
+                reach: &Arc::new(Reach::new(&workspace, Vec::new(), Vec::new())),
                 files: &Arc::default(),
                 skills: &self.loaded,
                 spill: &Arc::default(),

@@ -4,7 +4,6 @@
 //! streamed: only the wanted lines are held in memory, however long the file or a line is.
 
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
@@ -12,14 +11,13 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
+use crate::contract::{CallContext, Permission, Reach, Tool, ToolDefinition};
 use crate::knowledge::Ledger;
 use crate::output::{ToolError, ToolOutput};
 use crate::text;
-use crate::workspace::Workspace;
 
 use super::aside::{Abandoned, aside};
-use super::files::{self, Found, WHOLE_BYTES};
+use super::files::{self, WHOLE_BYTES};
 use super::{arguments, bytes_for, counted, definition, text_of};
 
 const MOST_LINES: u64 = 2000;
@@ -78,42 +76,43 @@ impl Tool for ReadFile {
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        let (workspace, ledger) = (context.workspace.clone(), Arc::clone(context.files));
+        let (reach, ledger) = (Arc::clone(context.reach), Arc::clone(context.files));
         let budget = bytes_for(context.max_tokens).min(MOST_BYTES);
         Box::pin(async move {
             let arguments: Arguments = arguments(given)?;
-            aside(move |abandoned| read(&arguments, &workspace, &ledger, budget, abandoned)).await
+            aside(move |abandoned| read(&arguments, &reach, &ledger, budget, abandoned)).await
         })
     }
 }
 
 fn read(
     arguments: &Arguments,
-    workspace: &Workspace,
+    reach: &Reach,
     ledger: &Ledger,
     budget: usize,
     abandoned: &Abandoned,
 ) -> Result<ToolOutput, ToolError> {
     let path = arguments.path.as_str();
-    let found = files::find_file(workspace, path)?;
-    let shown_path = workspace.display(&found.path);
+    let mut found = files::find_file(reach, path)?;
+    let shown_path = reach.workspace().display(&found.path);
+    let size = found.opened.facts.len;
     let failed = |error| files::failed(path, &error);
 
     let whole;
-    let mut source: Box<dyn BufRead> = if found.metadata.len() <= WHOLE_BYTES {
-        whole = files::read_whole(path, &found)?;
+    let mut source: Box<dyn BufRead> = if size <= WHOLE_BYTES {
+        whole = files::read_whole(path, &mut found)?;
         ledger.remember(&found.path, &whole);
         Box::new(whole.as_slice())
     } else {
-        Box::new(BufReader::with_capacity(64 * 1024, File::open(&found.path).map_err(failed)?))
+        Box::new(BufReader::with_capacity(64 * 1024, found.opened.file))
     };
 
     let mut start = Vec::with_capacity(SNIFFED_BYTES);
     source.by_ref().take(SNIFFED_BYTES as u64).read_to_end(&mut start).map_err(failed)?;
     if let Some(kind) = binary_kind(&start) {
-        return Ok(described(&shown_path, kind, &found));
+        return Ok(described(&shown_path, kind, size));
     }
-    let counts_all = found.metadata.len() <= WHOLE_BYTES;
+    let counts_all = size <= WHOLE_BYTES;
     let mut lines = Lines::new(arguments, budget, counts_all);
     let mut source = start.as_slice().chain(source);
     while lines.next(&mut source).map_err(failed)? {
@@ -280,10 +279,10 @@ fn read_line(source: &mut impl BufRead, keep: usize, line: &mut Vec<u8>) -> std:
     }
 }
 
-fn described(path: &str, kind: &str, found: &Found) -> ToolOutput {
-    let size = files::size(found.metadata.len());
+fn described(path: &str, kind: &str, bytes: u64) -> ToolOutput {
+    let size = files::size(bytes);
     ToolOutput {
-        result: json!({ "path": path, "binary": kind, "bytes": found.metadata.len() }),
+        result: json!({ "path": path, "binary": kind, "bytes": bytes }),
         observation: format!("[{path} is not text: {kind}, {size}; its content is not shown]"),
         summary: text::one_line(&format!("{kind}, {size}"), 60),
         truncated: true,

@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Clocks, Effect, Permission, ShellLine, Tool, ToolDefinition};
+use crate::contract::{CallContext, Clocks, Effect, Permission, Reach, ShellLine, Tool, ToolDefinition};
 use crate::knowledge::Ledger;
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::policy::{self, Invocation};
@@ -109,7 +109,7 @@ impl Tool for RunCommand {
         text::one_line(text_of(arguments, "command").unwrap_or_default(), 100)
     }
 
-    fn preview(&self, arguments: &Value, _workspace: &Workspace, _: &Ledger) -> Result<String, ToolError> {
+    fn preview(&self, arguments: &Value, _reach: &Reach, _: &Ledger) -> Result<String, ToolError> {
         let command = text_of(arguments, "command").unwrap_or_default();
         let mut shown = command.to_owned();
         if let Some(dir) = text_of(arguments, "workdir") {
@@ -125,7 +125,7 @@ impl Tool for RunCommand {
         Box::pin(async move {
             let lifetime = timeout(&given);
             let arguments: Arguments = arguments(given)?;
-            let dir = files::find_dir(context.workspace, arguments.workdir.as_deref())?;
+            let dir = files::find_dir(context.reach, arguments.workdir.as_deref())?;
             let Arguments { command, background, .. } = &arguments;
             if command.trim().is_empty() || command.contains('\0') {
                 return Err(ToolError::parameter("command is empty, or has a zero byte in it"));

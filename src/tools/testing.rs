@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::contract::{Approval, Approver, Archive, CallContext, Clocks, Question, Tool};
+use crate::contract::{Approval, Approver, Archive, CallContext, Clocks, Question, Reach, Tool};
 use crate::knowledge::{Ledger, Loaded};
 use crate::long_text::Found;
 use crate::message::Handle;
@@ -81,6 +81,15 @@ impl Place {
         String::from_utf8(self.bytes(name)).expect("the file is text")
     }
 
+    /// The reach of a call that was just judged, with nothing denied.
+    pub fn reach(&self, tool: &dyn Tool, arguments: &Value) -> Reach {
+        let written = tool.reads(arguments).into_iter().chain(tool.writes(arguments)).map(str::to_owned);
+        let written =
+            written.chain(tool.shell_line(arguments).and_then(|shell| Some(shell.workdir?.into_owned())));
+        let judged = written.map(|path| (path.clone(), self.workspace.resolve(&path).path)).collect();
+        Reach::new(&self.workspace, judged, Vec::new())
+    }
+
     pub fn call(&self, tool: &dyn Tool, arguments: Value) -> Result<ToolOutput, ToolError> {
         self.watched(tool, arguments, &|_| {})
     }
@@ -91,9 +100,11 @@ impl Place {
         arguments: Value,
         live: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<ToolOutput, ToolError> {
+        let reach = Arc::new(self.reach(tool, &arguments));
         let context = CallContext {
             keep: None,
             workspace: &self.workspace,
+            reach: &reach,
             files: &self.files,
             skills: &self.skills,
             spill: &self.spill,

@@ -53,8 +53,8 @@ impl Tool for ViewImage {
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let Arguments { path } = arguments(given)?;
-            let found = files::find_file(context.workspace, &path)?;
-            let bytes = found.metadata.len();
+            let mut found = files::find_file(context.reach, &path)?;
+            let bytes = found.opened.facts.len;
             let size = files::size(bytes);
             if bytes > MOST_BYTES {
                 let most = files::size(MOST_BYTES);
@@ -62,7 +62,7 @@ impl Tool for ViewImage {
                     "{path} has {size}, more than {most}: make it smaller first"
                 )));
             }
-            let image = Image::of(&files::read_whole(&path, &found)?).ok_or_else(|| {
+            let image = Image::of(&files::read_whole(&path, &mut found)?).ok_or_else(|| {
                 ToolError::permanent(format!("{path} is no PNG, JPEG, WebP or GIF picture: it cannot be shown"))
             })?;
             let name = context.workspace.display(&found.path);

@@ -7,10 +7,9 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Effect, Permission, Tool, ToolDefinition};
+use crate::contract::{CallContext, Effect, Permission, Reach, Tool, ToolDefinition};
 use crate::knowledge::{Familiarity, Ledger};
 use crate::output::{ToolError, ToolOutput};
-use crate::workspace::Workspace;
 
 use super::files::diff::{self, Change};
 use super::files::replace::replace;
@@ -59,9 +58,9 @@ impl Tool for WriteFile {
         text_of(arguments, "path").unwrap_or_default().to_owned()
     }
 
-    fn preview(&self, given: &Value, workspace: &Workspace, files: &Ledger) -> Result<String, ToolError> {
+    fn preview(&self, given: &Value, reach: &Reach, files: &Ledger) -> Result<String, ToolError> {
         let arguments: Arguments = arguments(given.clone())?;
-        let planned = plan(&arguments, workspace, files)?;
+        let planned = plan(&arguments, reach, files)?;
         Ok(diff::unified(&planned.name, &planned.old, &planned.new))
     }
 
@@ -69,7 +68,7 @@ impl Tool for WriteFile {
         // There is no await point: a call that has begun to write cannot be dropped half way.
         Box::pin(async move {
             let arguments: Arguments = arguments(given)?;
-            write(&arguments, context.workspace, context.files)
+            write(&arguments, context.reach, context.files)
         })
     }
 }
@@ -83,11 +82,11 @@ struct Planned {
     new: String,
 }
 
-fn plan(arguments: &Arguments, workspace: &Workspace, files: &Ledger) -> Result<Planned, ToolError> {
+fn plan(arguments: &Arguments, reach: &Reach, files: &Ledger) -> Result<Planned, ToolError> {
     let path = arguments.path.as_str();
-    let target = workspace.resolve(path).path;
-    let name = workspace.display(&target);
-    let old = existing(workspace, path)?;
+    let target = reach.find(path)?;
+    let name = reach.workspace().display(&target);
+    let old = existing(reach, path)?;
     if let Some(old) = &old {
         refuse_unfamiliar(path, files.familiarity(&target, old), old)?;
     }
@@ -97,8 +96,8 @@ fn plan(arguments: &Arguments, workspace: &Workspace, files: &Ledger) -> Result<
     Ok(Planned { target, name, created, old, new })
 }
 
-fn write(arguments: &Arguments, workspace: &Workspace, ledger: &Ledger) -> Result<ToolOutput, ToolError> {
-    let Planned { target, name, created, old, new } = plan(arguments, workspace, ledger)?;
+fn write(arguments: &Arguments, reach: &Reach, ledger: &Ledger) -> Result<ToolOutput, ToolError> {
+    let Planned { target, name, created, old, new } = plan(arguments, reach, ledger)?;
     replace(&target, new.as_bytes()).map_err(|error| files::failed(&arguments.path, &error))?;
     ledger.remember(&target, new.as_bytes());
 
@@ -130,19 +129,13 @@ fn refuse_unfamiliar(path: &str, familiarity: Familiarity, old: &[u8]) -> Result
 }
 
 /// The content of the file; `None` where there is no file.
-fn existing(workspace: &Workspace, path: &str) -> Result<Option<Vec<u8>>, ToolError> {
-    files::names_a_file(workspace, path)?;
-    if let Err(error) = std::fs::metadata(workspace.resolve(path).path)
-        && error.kind() == std::io::ErrorKind::NotFound
-    {
-        return Ok(None);
-    }
-    let found = files::find_file(workspace, path)?;
-    if found.metadata.len() > WHOLE_BYTES {
-        let size = files::size(found.metadata.len());
+fn existing(reach: &Reach, path: &str) -> Result<Option<Vec<u8>>, ToolError> {
+    let Some(mut found) = files::find_or_new(reach, path)? else { return Ok(None) };
+    if found.opened.facts.len > WHOLE_BYTES {
+        let size = files::size(found.opened.facts.len);
         return Err(ToolError::permanent(format!("{path} has {size}: files that large are not overwritten")));
     }
-    files::read_whole(path, &found).map(Some)
+    files::read_whole(path, &mut found).map(Some)
 }
 
 /// `new` with the byte order mark of `old`, and with its line endings where they are all CRLF.
@@ -242,11 +235,11 @@ mod tests {
         let (place, (read, write)) = (Place::with(&[("a.txt", "a\nb\n")]), tools());
         let arguments = json!({ "path": "a.txt", "content": "a\nc\n" });
         assert!(
-            write.preview(&arguments, &place.workspace, &place.files).is_err(),
+            write.preview(&arguments, &place.reach(&write, &arguments), &place.files).is_err(),
             "it was not read: there is nothing to ask"
         );
         place.read(&read, json!({ "path": "a.txt" }));
-        let preview = write.preview(&arguments, &place.workspace, &place.files);
+        let preview = write.preview(&arguments, &place.reach(&write, &arguments), &place.files);
         assert_eq!(preview.expect("it would work"), "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n");
         assert_eq!(write.writes(&json!({ "path": "a.txt" })), ["a.txt"]);
     }

@@ -28,6 +28,8 @@ mod terminal;
 mod approval;
 mod taint;
 mod attacks;
+mod swapped_links;
+mod whole_home;
 mod tools;
 mod skills;
 mod skill_files;

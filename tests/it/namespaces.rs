@@ -26,7 +26,10 @@ fn runs(word: &str) -> bool {
 /// Waits for something to become true; a broken build fails instead of hanging.
 fn eventually(what: &str, is_so: impl Fn() -> bool) {
     let (give_up, guard) = std::sync::mpsc::channel();
-    std::thread::spawn(move || give_up.send(std::thread::park_timeout(crate::run::GUARD)));
+    std::thread::spawn(move || {
+        std::thread::park_timeout(crate::run::GUARD);
+        give_up.send(())
+    });
     while !is_so() {
         assert!(guard.try_recv().is_err(), "{what}");
         std::thread::yield_now();

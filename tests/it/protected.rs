@@ -146,3 +146,62 @@ fn protected_files_are_read_only_in_namespaces() {
         assert!(place.exists("src.txt") && place.exists("nested/.git/config"), "{form:?}: {}", results[6]);
     }
 }
+
+#[test]
+fn what_agents_and_editors_are_told_is_put_back_at_any_depth() {
+    let commands = [
+        "echo evil >> AGENTS.md; echo evil > sub/.vscode/tasks.json; echo evil > sub/CLAUDE.md; echo ok > sub/x",
+        "echo evil >> data.git/config; mkdir -p data.git/hooks; echo evil > data.git/hooks/post-receive; echo x > data.git/refs/x",
+        // What goes as a whole is gone.
+        "rm -r gone",
+    ];
+    let prepare = |run: Run| {
+        run.file("AGENTS.md", "be good\n")
+            .file("sub/.vscode/tasks.json", "{}\n")
+            .file("sub/CLAUDE.md", "be good\n")
+            .file("gone/AGENTS.md", "")
+            .file("gone/.vscode/x", "")
+            .file("data.git/HEAD", "ref: refs/heads/main\n")
+            .file("data.git/config", "[core]\n")
+            .file("data.git/objects/x", "")
+            .file("data.git/refs/y", "")
+    };
+    let Some((output, results)) = tried_in(Form::Rules, prepare, &commands) else { return };
+    let place = &output.place;
+    for (at, name) in
+        [(0, "AGENTS.md"), (0, "sub/.vscode/tasks.json"), (0, "sub/CLAUDE.md"), (1, "data.git/config")]
+    {
+        assert!(results[at].contains(name), "{name} is not reported: {}", results[at]);
+    }
+    assert_eq!((place.read("AGENTS.md"), place.read("sub/CLAUDE.md")), ("be good\n".into(), "be good\n".into()));
+    assert_eq!(
+        (place.read("sub/.vscode/tasks.json"), place.read("data.git/config")),
+        ("{}\n".into(), "[core]\n".into())
+    );
+    assert!(
+        !place.exists("data.git/hooks/post-receive") && place.exists("data.git/refs/x") && place.exists("sub/x")
+    );
+    assert!(!place.exists("gone"), "{}", results[2]);
+}
+
+#[test]
+fn the_everyday_work_of_git_goes_on() {
+    let identity = "git -c user.name=a -c user.email=a@b";
+    let commands = [
+        "git init -q -b main . && echo a > f && git add f && ID commit -qm one",
+        "git checkout -qb side && echo b > f && ID commit -qam two && git checkout -q main && echo c > f && \
+         ID commit -qam three && ID tag -a v1 -m v1 && git branch other && echo d >> f && ID stash -q && ID stash pop -q && \
+         git checkout -q f && git gc -q",
+        // One that stops leaves its state, and the next command goes on from there.
+        "ID rebase -q main side; test -d .git/rebase-merge && echo stopped",
+        "echo e > f && git add f && GIT_EDITOR=true ID rebase --continue && git log --format=%s",
+    ]
+    .map(|command| command.replace("ID ", &format!("{identity} ")));
+    let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+    let Some((_, results)) = tried_in(Form::NamespacesOfAUser, |run| run, &commands) else { return };
+    for result in &results {
+        assert!(!result.contains("put back"), "{result}");
+    }
+    assert!(results[2].contains("stopped"), "{}", results[2]);
+    assert!(results[3].contains("two\nthree\none"), "{}", results[3]);
+}

@@ -4,15 +4,17 @@
 
 pub(super) mod diff;
 pub(super) mod edit_match;
+pub(super) mod ignored;
 pub(super) mod replace;
 pub(super) mod walk;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::contract::Reach;
+use crate::disk::{self, Dir, Facts, Kind, Opened};
 use crate::file_name;
 use crate::output::ToolError;
 use crate::text;
@@ -25,43 +27,63 @@ pub const WHOLE_BYTES: u64 = 8 * 1024 * 1024;
 pub struct Found {
     /// Absolute, links followed.
     pub path: PathBuf,
-    pub metadata: Metadata,
+    pub facts: Facts,
+}
+
+/// A regular file, opened.
+pub struct FoundFile {
+    /// Absolute, links followed.
+    pub path: PathBuf,
+    pub opened: Opened,
 }
 
 /// The file or directory that `path` leads to.
 ///
 /// # Errors
 /// When nothing is there: the message names similar paths.
-pub fn find(workspace: &Workspace, path: &str) -> Result<Found, ToolError> {
-    let resolved = workspace.resolve(path).path;
-    match fs::metadata(&resolved) {
-        Ok(metadata) => Ok(Found { path: resolved, metadata }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing(workspace, path, &resolved)),
+pub fn find(reach: &Reach, path: &str) -> Result<Found, ToolError> {
+    let resolved = reach.find(path)?;
+    match disk::look(&resolved) {
+        Ok(facts) => Ok(Found { path: resolved, facts }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing(reach, path, &resolved)),
         Err(error) => Err(failed(path, &error)),
     }
 }
 
-/// A regular file.
+/// A regular file, opened for reading.
 ///
 /// # Errors
 /// When nothing is there, or something that is not a file.
-pub fn find_file(workspace: &Workspace, path: &str) -> Result<Found, ToolError> {
-    let found = find(workspace, path)?;
-    if found.metadata.is_dir() {
+pub fn find_file(reach: &Reach, path: &str) -> Result<FoundFile, ToolError> {
+    let Found { path: resolved, facts } = find(reach, path)?;
+    if facts.kind == Kind::Dir {
         return Err(ToolError::parameter(format!("{path} is a directory: use list_dir to see what is in it")));
     }
-    refuse_special(path, &found.metadata)?;
-    Ok(found)
+    refuse_special(path, facts.kind)?;
+    let opened = disk::open(&resolved).map_err(|error| failed(path, &error))?;
+    Ok(FoundFile { path: resolved, opened })
+}
+
+/// The file that `path` leads to; `None` where there is none yet.
+///
+/// # Errors
+/// When the path cannot name a file, or something that is not a file is there.
+pub fn find_or_new(reach: &Reach, path: &str) -> Result<Option<FoundFile>, ToolError> {
+    names_a_file(reach.workspace(), path)?;
+    match disk::look(&reach.find(path)?) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        _ => find_file(reach, path).map(Some),
+    }
 }
 
 /// A directory; the workspace where no path is given.
 ///
 /// # Errors
 /// When nothing is there, or something that is not a directory.
-pub fn find_dir(workspace: &Workspace, path: Option<&str>) -> Result<PathBuf, ToolError> {
+pub fn find_dir(reach: &Reach, path: Option<&str>) -> Result<PathBuf, ToolError> {
     let path = path.unwrap_or(".");
-    let found = find(workspace, path)?;
-    if !found.metadata.is_dir() {
+    let found = find(reach, path)?;
+    if found.facts.kind != Kind::Dir {
         return Err(ToolError::parameter(format!("{path} is not a directory")));
     }
     Ok(found.path)
@@ -88,11 +110,11 @@ pub fn names_a_file(workspace: &Workspace, path: &str) -> Result<(), ToolError> 
 
 /// # Errors
 /// For anything but files and directories.
-pub fn refuse_special(path: &str, metadata: &Metadata) -> Result<(), ToolError> {
-    if metadata.is_file() || metadata.is_dir() {
-        return Ok(());
+pub fn refuse_special(path: &str, kind: Kind) -> Result<(), ToolError> {
+    match kind {
+        Kind::File | Kind::Dir => Ok(()),
+        kind => Err(ToolError::parameter(format!("{path} is {}, not a file: it is not opened", kind.name()))),
     }
-    Err(ToolError::parameter(format!("{path} is {}, not a file: it is not opened", special_kind(metadata))))
 }
 
 /// An error of the operating system about `path`, for the model.
@@ -107,8 +129,17 @@ pub fn failed(path: &str, error: &io::Error) -> ToolError {
 }
 
 /// The whole of a file that is not larger than [`WHOLE_BYTES`].
-pub fn read_whole(path: &str, found: &Found) -> Result<Vec<u8>, ToolError> {
-    fs::read(&found.path).map_err(|error| failed(path, &error))
+///
+/// # Errors
+/// Those of the system.
+pub fn read_whole(path: &str, found: &mut FoundFile) -> Result<Vec<u8>, ToolError> {
+    found.opened.read(WHOLE_BYTES).map_err(|error| failed(path, &error))
+}
+
+/// A sentence about entries that were left out, and were not looked into.
+pub fn left_out(count: u64) -> String {
+    let (entries, them) = if count == 1 { ("entry", "it") } else { ("entries", "them") };
+    format!("[{count} {entries} left out: a rule denies {them}, or credentials are kept there]")
 }
 
 /// `12 B`, `3.4 KB`, `5.0 GB`.
@@ -121,18 +152,20 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-fn missing(workspace: &Workspace, path: &str, resolved: &Path) -> ToolError {
+fn missing(reach: &Reach, path: &str, resolved: &Path) -> ToolError {
     let (Some(parent), Some(name)) = (resolved.parent(), resolved.file_name()) else {
         return ToolError::permanent(format!("{path} does not exist"));
     };
-    let name = name.to_string_lossy();
-    if !parent.is_dir() {
+    let (workspace, name) = (reach.workspace(), name.to_string_lossy());
+    let Ok(dir) = Dir::open(parent) else {
         let dir = workspace.display(parent);
         return ToolError::permanent(format!("{path} does not exist, nor does the directory {dir}"));
-    }
-    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-    let names: BTreeMap<String, OsString> =
-        entries.map(|entry| entry.file_name()).map(|name| (name.to_string_lossy().into_owned(), name)).collect();
+    };
+    let entries = dir.entries().unwrap_or_default().into_iter().map(|entry| entry.name);
+    let names: BTreeMap<String, OsString> = entries
+        .filter(|name| !reach.omits(&parent.join(name), parent))
+        .map(|name| (name.to_string_lossy().into_owned(), name))
+        .collect();
     let near: Vec<String> = text::nearest(&name, names.keys().map(String::as_str))
         .into_iter()
         .map(|name| workspace.display(&parent.join(&names[name])))
@@ -142,21 +175,4 @@ fn missing(workspace: &Workspace, path: &str, resolved: &Path) -> ToolError {
     } else {
         format!("{path} does not exist; near it: {}", near.join(", "))
     })
-}
-
-#[cfg(unix)]
-fn special_kind(metadata: &Metadata) -> &'static str {
-    use std::os::unix::fs::FileTypeExt;
-    let kind = metadata.file_type();
-    match () {
-        () if kind.is_fifo() => "a FIFO",
-        () if kind.is_socket() => "a socket",
-        () if kind.is_char_device() || kind.is_block_device() => "a device",
-        () => "something special",
-    }
-}
-
-#[cfg(not(unix))]
-fn special_kind(_metadata: &Metadata) -> &'static str {
-    "something special"
 }

@@ -1,9 +1,11 @@
 //! Replaces a file so that at any moment it holds either all of the old content or all of the new; and several
 //! files, all or none.
 
-use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Write};
+use std::ffi::OsStr;
+use std::io;
 use std::path::{Path, PathBuf};
+
+use crate::disk::{self, Dir};
 
 /// Writes `content` to `path`, whose links are resolved already. Keeps the mode and owner of an existing file, and
 /// creates missing directories.
@@ -12,25 +14,16 @@ use std::path::{Path, PathBuf};
 /// The error of the system; the old file is then unchanged. A file without write permission is not replaced
 /// either, even if the directory would allow it.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let parent = path.parent().ok_or(io::ErrorKind::IsADirectory)?;
-    fs::create_dir_all(parent)?;
-    let existing = match OpenOptions::new().write(true).open(path) {
-        Ok(file) => Some(file.metadata()?),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
-    };
-    let mut file = beside(parent, existing.is_some())?;
-    file.write_all(content)?;
-    if let Some(existing) = &existing {
-        keep_owner_and_mode(file.as_file(), existing)?;
-    }
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    // The new name is durable once the directory is; some file systems cannot sync directories, which is harmless.
-    if let Ok(dir) = File::open(parent) {
-        let _ = dir.sync_all();
-    }
-    Ok(())
+    with_mode(path, content, None)
+}
+
+fn with_mode(path: &Path, content: &[u8], mode: Option<u32>) -> io::Result<()> {
+    let (parent, name) = parts(path)?;
+    Dir::create(parent)?.replace(name, content, mode)
+}
+
+fn parts(path: &Path) -> io::Result<(&Path, &OsStr)> {
+    Ok(disk::parts(path)?.ok_or(io::ErrorKind::IsADirectory)?)
 }
 
 /// One of several changes.
@@ -54,7 +47,8 @@ pub struct Failed {
 /// The state of a file before a step.
 struct Before {
     path: PathBuf,
-    file: Option<(Vec<u8>, fs::Permissions)>,
+    /// Its content and mode.
+    file: Option<(Vec<u8>, u32)>,
     /// The directories that the step created, outermost last.
     made: Vec<PathBuf>,
 }
@@ -82,75 +76,50 @@ pub fn all(mut steps: Vec<Step>) -> Result<(), Failed> {
 
 impl Step {
     fn take(&self) -> io::Result<()> {
-        let Some(content) = &self.content else { return fs::remove_file(&self.path) };
-        replace(&self.path, content)?;
-        match &self.mode_of {
-            Some(source) => fs::set_permissions(&self.path, fs::metadata(source)?.permissions()),
-            None => Ok(()),
-        }
+        let Some(content) = &self.content else { return remove(&self.path) };
+        let mode = self.mode_of.as_deref().map(disk::look).transpose()?.map(|facts| facts.mode);
+        with_mode(&self.path, content, mode)
     }
 }
 
 impl Before {
     fn of(path: &Path) -> io::Result<Self> {
-        let file = match fs::metadata(path) {
-            Ok(metadata) => Some((fs::read(path)?, metadata.permissions())),
+        let file = match disk::open(path) {
+            Ok(mut opened) => Some((opened.read(u64::MAX)?, opened.facts.mode)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        let missing = |dir: &&Path| !dir.exists();
-        let made = path.ancestors().skip(1).take_while(missing).map(Path::to_path_buf).collect();
+        let is_missing = |dir: &&Path| disk::look(dir).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        let made = path.ancestors().skip(1).take_while(is_missing).map(Path::to_path_buf).collect();
         Ok(Self { path: path.to_path_buf(), file, made })
     }
 
     fn restore(&self) -> io::Result<()> {
-        match &self.file {
+        let now = disk::open(&self.path).and_then(|mut opened| opened.read(u64::MAX));
+        match (&self.file, now) {
             // A file that could not be written cannot be restored and need not be.
-            Some((content, _)) if fs::read(&self.path).is_ok_and(|now| now == *content) => Ok(()),
-            Some((content, permissions)) => {
-                replace(&self.path, content)?;
-                fs::set_permissions(&self.path, permissions.clone())
-            }
-            None if self.path.exists() => fs::remove_file(&self.path),
-            None => Ok(()),
+            (Some((content, _)), Ok(now)) if now == *content => Ok(()),
+            (Some((content, mode)), _) => with_mode(&self.path, content, Some(*mode)),
+            (None, Ok(_)) => remove(&self.path),
+            (None, Err(_)) => Ok(()),
         }?;
         // Empty by now, unless another process has put something there.
-        self.made.iter().for_each(|dir| drop(fs::remove_dir(dir)));
+        for dir in &self.made {
+            let _ = parts(dir).and_then(|(parent, name)| Dir::open(parent)?.remove_dir(name));
+        }
         Ok(())
     }
 }
 
-/// A temporary file in the same directory, so that it can be renamed. A new file gets mode 0666 less the umask.
-fn beside(dir: &Path, replaces: bool) -> io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".agent-").suffix(".tmp");
-    #[cfg(unix)]
-    if !replaces {
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    }
-    #[cfg(not(unix))]
-    let _ = replaces;
-    builder.tempfile_in(dir)
-}
-
-#[cfg(unix)]
-fn keep_owner_and_mode(file: &File, existing: &Metadata) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt, fchown};
-    let ours = file.metadata()?;
-    if (ours.uid(), ours.gid()) != (existing.uid(), existing.gid()) {
-        // Only root can give files away; for other users the file becomes theirs, as with any editor.
-        let _ = fchown(file, Some(existing.uid()), Some(existing.gid()));
-    }
-    file.set_permissions(existing.permissions())
-}
-
-#[cfg(not(unix))]
-fn keep_owner_and_mode(file: &File, existing: &Metadata) -> io::Result<()> {
-    file.set_permissions(existing.permissions())
+fn remove(path: &Path) -> io::Result<()> {
+    let (parent, name) = parts(path)?;
+    Dir::open(parent)?.remove(name)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[cfg(unix)]

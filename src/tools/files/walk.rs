@@ -1,24 +1,126 @@
 //! The files that a search sees: those that `.gitignore` and `.ignore` files do not exclude, including hidden
 //! ones, but nothing inside `.git` or behind symbolic links. The user's own git settings are ignored, so that
 //! every user's search finds the same files.
+//!
+//! Directories are opened and listed by handles: one that is swapped for a link meanwhile is not entered. What a rule
+//! denies, and where credentials are, is left out and counted.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use ignore::WalkBuilder;
 
+use crate::contract::Reach;
+use crate::disk::{Dir, Entry, Kind};
 use crate::output::ToolError;
 
-/// A walk over everything below `dir`.
-pub fn walk(dir: &Path) -> WalkBuilder {
-    let mut builder = WalkBuilder::new(dir);
-    builder
-        .hidden(false)
-        .require_git(false)
-        .git_global(false)
-        .follow_links(false)
-        .filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git");
-    builder
+use super::super::aside::Abandoned;
+use super::ignored::Ignored;
+
+const MOST_THREADS: usize = 12;
+
+/// Visits everything below `root` that is no directory, on several threads, in no order. Each thread makes a visitor
+/// of its own, which gets the directory, the entry in it, and its path. Returns how many entries were left out.
+pub fn walk<V>(root: &Path, reach: &Reach, abandoned: &Abandoned, visitor: impl Fn() -> V + Sync) -> u64
+where
+    V: FnMut(&Dir, &Entry, PathBuf),
+{
+    let walk =
+        Walk { root, reach, abandoned, queue: Mutex::default(), more: Condvar::new(), omitted: AtomicU64::new(0) };
+    walk.queue().waiting.push((root.to_path_buf(), Ignored::above(root)));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| walk.work(&mut visitor()));
+        }
+    });
+    walk.omitted.into_inner()
+}
+
+struct Walk<'a> {
+    root: &'a Path,
+    reach: &'a Reach,
+    abandoned: &'a Abandoned,
+    queue: Mutex<Queue>,
+    more: Condvar,
+    omitted: AtomicU64,
+}
+
+#[derive(Default)]
+struct Queue {
+    /// Directories, with the ignore files above them.
+    waiting: Vec<(PathBuf, Ignored)>,
+    /// Threads that may still add to it.
+    busy: usize,
+}
+
+impl Walk<'_> {
+    fn work<V: FnMut(&Dir, &Entry, PathBuf)>(&self, visitor: &mut V) {
+        while let Some((path, ignored)) = self.next() {
+            let _done = Done(self);
+            if !self.abandoned.get() {
+                let below = self.directory(&path, &ignored, visitor);
+                self.queue().waiting.extend(below);
+            }
+        }
+    }
+
+    /// The next directory; `None` when there will be none.
+    fn next(&self) -> Option<(PathBuf, Ignored)> {
+        let mut queue = self.queue();
+        loop {
+            if let Some(next) = queue.waiting.pop() {
+                queue.busy += 1;
+                return Some(next);
+            }
+            if queue.busy == 0 {
+                return None;
+            }
+            queue = self.more.wait(queue).expect("no holder of the lock panics");
+        }
+    }
+
+    /// Visits the entries of a directory; returns the directories in it.
+    fn directory<V>(&self, path: &Path, ignored: &Ignored, visitor: &mut V) -> Vec<(PathBuf, Ignored)>
+    where
+        V: FnMut(&Dir, &Entry, PathBuf),
+    {
+        let listed = Dir::open(path).and_then(|dir| Ok((dir.entries()?, dir)));
+        // What cannot be listed is passed over.
+        let Ok((entries, dir)) = listed else { return Vec::new() };
+        let ignored = ignored.within(&dir, path, &entries);
+        let mut below = Vec::new();
+        for entry in entries.iter().filter(|entry| entry.name != ".git") {
+            let path = path.join(&entry.name);
+            let is_dir = entry.kind == Kind::Dir;
+            if ignored.excludes(&path, is_dir) || self.abandoned.get() {
+                continue;
+            }
+            if self.reach.omits(&path, self.root) {
+                self.omitted.fetch_add(1, Ordering::Relaxed);
+            } else if is_dir {
+                below.push((path, ignored.clone()));
+            } else {
+                visitor(&dir, entry, path);
+            }
+        }
+        below
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().expect("no holder of the lock panics")
+    }
+}
+
+/// A thread is done with its directory, also where its visitor panicked: the others wait for that.
+struct Done<'a>(&'a Walk<'a>);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.queue().busy -= 1;
+        self.0.more.notify_all();
+    }
 }
 
 /// A pattern for paths relative to the search directory. Without a slash it matches names at any depth.

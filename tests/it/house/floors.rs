@@ -4,10 +4,10 @@ use super::source::{Source, none, package, rust};
 
 /// From the ground up. A module may use what stands on a lower line; neighbours on one line never see one another.
 const FLOORS: &[&[&str]] = &[
-    &["text", "long_text", "builtin", "json", "image"],
+    &["text", "long_text", "builtin", "json", "image", "protected"],
     &["file_name", "yaml", "template", "validator", "message", "attachment", "output"],
-    &["frontmatter", "tokens", "present", "event", "workspace"],
-    &["secrets"],
+    &["frontmatter", "tokens", "present", "event", "disk"],
+    &["workspace", "secrets"],
     &["config", "net", "sandbox", "spill", "knowledge", "telemetry", "terminal"],
     &["process"],
     &["contract"],

@@ -1,0 +1,59 @@
+//! The files that one call may open: the paths that it names, as they were judged, and what a rule denies below them.
+
+use std::path::{Path, PathBuf};
+
+use crate::output::ToolError;
+use crate::text::Glob;
+use crate::workspace::Workspace;
+
+/// The reach of one call. A tool opens what was judged, not what a path leads to by then.
+#[derive(Debug, Clone)]
+pub struct Reach {
+    workspace: Workspace,
+    /// The paths as the model wrote them, and where they led when the call was judged.
+    judged: Vec<(String, PathBuf)>,
+    /// Patterns of paths that a rule denies to this call.
+    denied: Vec<Glob>,
+}
+
+impl Reach {
+    /// `judged` holds paths as the model wrote them, and where they lead: absolute, with links followed.
+    #[must_use]
+    pub fn new(workspace: &Workspace, judged: Vec<(String, PathBuf)>, denied: Vec<Glob>) -> Self {
+        Self { workspace: workspace.clone(), judged, denied }
+    }
+
+    #[must_use]
+    pub fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
+    /// Where a path leads that the call names. One that was not judged with the call leads into the workspace alone.
+    ///
+    /// # Errors
+    /// When it was not judged and leads elsewhere.
+    pub fn find(&self, written: &str) -> Result<PathBuf, ToolError> {
+        if let Some((_, path)) = self.judged.iter().find(|(judged, _)| judged == written) {
+            return Ok(path.clone());
+        }
+        let resolved = self.workspace.resolve(written);
+        if resolved.inside && !self.omits(&resolved.path, self.workspace.root()) {
+            return Ok(resolved.path);
+        }
+        Err(ToolError::permanent(format!(
+            "{written} leads out of the workspace, which was not judged with this call"
+        )))
+    }
+
+    /// Whether a search or a listing that began at `start` leaves `path` out: a rule denies it, or it is a place of
+    /// credentials that the call did not name.
+    #[must_use]
+    pub fn omits(&self, path: &Path, start: &Path) -> bool {
+        self.is_denied(path) || (self.workspace.is_secret(path) && !self.workspace.is_secret(start))
+    }
+
+    fn is_denied(&self, path: &Path) -> bool {
+        let relative = self.workspace.relative(path);
+        !self.denied.is_empty() && self.denied.iter().any(|denied| denied.matches(&relative.to_string_lossy()))
+    }
+}

@@ -1,0 +1,198 @@
+//! The agent's own access to files: a path that was resolved and judged is opened as exactly that path. No symbolic
+//! link is followed on the way, so swapping a part of it for a link after the judgement opens nothing.
+//!
+//! Work in a directory goes through its handle ([`Dir`]). Only regular files are opened: reading a FIFO, a device or
+//! a socket may block forever or have effects.
+
+#[cfg(unix)]
+mod unix;
+#[cfg(unix)]
+use unix as system;
+#[cfg(not(unix))]
+mod plain;
+#[cfg(not(unix))]
+use plain as system;
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Component, Path};
+
+pub use system::Dir;
+
+/// What a name stands for. Links are not followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    File,
+    Dir,
+    Link,
+    Fifo,
+    Socket,
+    Device,
+    Unknown,
+}
+
+/// The facts of a file or directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    pub kind: Kind,
+    pub len: u64,
+    /// The permissions; 0 where the system has none.
+    pub mode: u32,
+    /// User and group.
+    owner: (u32, u32),
+}
+
+/// An entry of a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub name: OsString,
+    pub kind: Kind,
+}
+
+/// A regular file, opened for reading.
+#[derive(Debug)]
+pub struct Opened {
+    pub file: File,
+    /// Those of the opened file.
+    pub facts: Facts,
+}
+
+impl Kind {
+    /// For a person: `a FIFO`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::File => "a file",
+            Self::Dir => "a directory",
+            Self::Link => "a symbolic link",
+            Self::Fifo => "a FIFO",
+            Self::Socket => "a socket",
+            Self::Device => "a device",
+            Self::Unknown => "something special",
+        }
+    }
+}
+
+impl Opened {
+    /// At most `most` bytes of it.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn read(&mut self, most: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(usize::try_from(self.facts.len.min(most)).unwrap_or(0));
+        self.file.by_ref().take(most).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// The facts of what `path` names.
+///
+/// # Errors
+/// When nothing is there, or a link is on the way.
+pub fn look(path: &Path) -> io::Result<Facts> {
+    match parts(path)? {
+        None => Dir::open(path)?.facts(OsStr::new(".")),
+        Some((parent, name)) => Dir::open(parent)?.facts(name),
+    }
+}
+
+/// Opens a regular file for reading.
+///
+/// # Errors
+/// When nothing is there, a link is on the way, or it is no regular file.
+pub fn open(path: &Path) -> io::Result<Opened> {
+    let (parent, name) = parts(path)?.ok_or(io::ErrorKind::IsADirectory)?;
+    let dir = Dir::open(parent)?;
+    // A device could do something when it is opened.
+    match dir.facts(name)?.kind {
+        Kind::File => dir.file(name),
+        kind => Err(special(kind)),
+    }
+}
+
+/// The directory and the name of an absolute path; `None` for the root.
+///
+/// # Errors
+/// When the path is not one that was resolved: relative, or with `..`.
+pub fn parts(path: &Path) -> io::Result<Option<(&Path, &OsStr)>> {
+    let is_plain = |part: Component<'_>| !matches!(part, Component::ParentDir | Component::CurDir);
+    if !path.is_absolute() || !path.components().all(is_plain) {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    Ok(path.parent().zip(path.file_name()))
+}
+
+/// The error for something that is not a regular file.
+fn special(kind: Kind) -> io::Error {
+    match kind {
+        Kind::Dir => io::Error::from(io::ErrorKind::IsADirectory),
+        Kind::Link => linked(),
+        kind => io::Error::other(format!("it is {}, which is not opened", kind.name())),
+    }
+}
+
+/// The error for a link on the way.
+fn linked() -> io::Error {
+    io::Error::other("a symbolic link stands in the path that was looked up, and is not followed")
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn no_link_is_followed_and_nothing_special_is_opened() {
+        let place = tempfile::tempdir().expect("a directory can be made");
+        let root = place.path().canonicalize().expect("it exists");
+        fs::create_dir_all(root.join("a/b")).expect("made");
+        fs::write(root.join("a/b/file"), "text").expect("written");
+        symlink(root.join("a"), root.join("link")).expect("linked");
+        symlink("file", root.join("a/b/last")).expect("linked");
+        let made = std::process::Command::new("mkfifo").arg(root.join("pipe")).status();
+        assert!(made.expect("mkfifo exists").success());
+        let read = |path: &str| open(&root.join(path)).and_then(|mut opened| opened.read(100));
+        assert_eq!(read("a/b/file").expect("it is a file"), b"text");
+        for (path, why) in [
+            ("link/b/file", "symbolic link"),
+            ("a/b/last", "symbolic link"),
+            ("pipe", "a FIFO"),
+            ("a/b", "directory"),
+            ("a/none", "No such file"),
+            ("a/../a/b/file", "invalid"),
+        ] {
+            let error = read(path).expect_err(path).to_string();
+            assert!(error.contains(why), "{path}: {error}");
+        }
+        assert_eq!(look(&root.join("a/b/last")).expect("it is there").kind, Kind::Link);
+        assert_eq!(look(&root.join("link/b")).map(|facts| facts.kind).ok(), None);
+        assert_eq!(look(Path::new("/")).expect("it is there").kind, Kind::Dir);
+        assert_eq!(
+            open(Path::new("/dev/zero")).expect_err("a device").to_string(),
+            special(Kind::Device).to_string()
+        );
+    }
+
+    #[test]
+    fn directories_are_made_and_files_replaced_without_links() {
+        let place = tempfile::tempdir().expect("a directory can be made");
+        let root = place.path().canonicalize().expect("it exists");
+        let outside = tempfile::tempdir().expect("a directory can be made");
+        symlink(outside.path(), root.join("out")).expect("linked");
+        symlink(outside.path().join("x"), root.join("x")).expect("linked");
+        let fresh = Dir::create(&root.join("a/b/c")).expect("made");
+        fresh.replace(OsStr::new("file"), b"one", None).expect("written");
+        fresh.replace(OsStr::new("file"), b"two", None).expect("replaced");
+        assert_eq!(fs::read(root.join("a/b/c/file")).expect("it is there"), b"two");
+        assert!(Dir::create(&root.join("out/d")).is_err());
+        let dir = Dir::open(&root).expect("it is there");
+        assert!(dir.replace(OsStr::new("x"), b"", None).is_err());
+        assert_eq!(fs::read_dir(outside.path()).expect("listed").count(), 0);
+        let mut names: Vec<_> = dir.entries().expect("listed").into_iter().map(|entry| entry.name).collect();
+        names.sort();
+        assert_eq!(names, ["a", "out", "x"]);
+    }
+}

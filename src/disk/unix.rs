@@ -1,0 +1,300 @@
+//! Handles of directories on Unix: `openat2` where Linux has it, else part by part with `O_NOFOLLOW`.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Permissions};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use super::{Entry, Facts, Kind, Opened, linked, parts, special};
+
+/// A handle that names a directory and needs no right to list it.
+#[cfg(target_os = "linux")]
+const HANDLE: OFlags = OFlags::PATH.union(COMMON).union(OFlags::DIRECTORY);
+#[cfg(not(target_os = "linux"))]
+const HANDLE: OFlags = OFlags::RDONLY.union(COMMON).union(OFlags::DIRECTORY);
+/// A FIFO that came after the look does not block, a link is not followed.
+const COMMON: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+/// A directory, by its handle: it stays the same directory whatever happens to its name.
+#[derive(Debug)]
+pub struct Dir(OwnedFd);
+
+impl Dir {
+    /// Opens an absolute path without links.
+    ///
+    /// # Errors
+    /// When it is no directory, or a link is on the way.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        parts(path)?;
+        #[cfg(target_os = "linux")]
+        match at_once(path) {
+            // Unknown to an older kernel, or to the filter of a container.
+            Err(Errno::NOSYS | Errno::PERM) => {}
+            // A link at the end is told as no directory.
+            Err(Errno::NOTDIR) if path.ancestors().any(Path::is_symlink) => return Err(linked()),
+            opened => return opened.map(Self).map_err(refused),
+        }
+        Self::open_in_parts(path)
+    }
+
+    fn open_in_parts(path: &Path) -> io::Result<Self> {
+        match parts(path)? {
+            None => fs::openat(CWD, path, HANDLE, Mode::empty()).map(Self).map_err(refused),
+            Some((parent, name)) => Self::open_in_parts(parent)?.dir(name),
+        }
+    }
+
+    /// Opens an absolute path without links, and makes the directories that are missing.
+    ///
+    /// # Errors
+    /// When a part of it is no directory, or a link is on the way.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        match Self::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            opened => return opened,
+        }
+        let (parent, name) = parts(path)?.ok_or(io::ErrorKind::NotFound)?;
+        let parent = Self::create(parent)?;
+        match fs::mkdirat(&parent.0, name, Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => parent.dir(name),
+            Err(error) => Err(refused(error)),
+        }
+    }
+
+    /// A directory in this one.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn dir(&self, name: &OsStr) -> io::Result<Self> {
+        match fs::openat(&self.0, name, HANDLE, Mode::empty()) {
+            Ok(handle) => Ok(Self(handle)),
+            // Both are told of a link, by one system or another.
+            Err(Errno::NOTDIR | Errno::LOOP) if self.facts(name).is_ok_and(|facts| facts.kind == Kind::Link) => {
+                Err(linked())
+            }
+            Err(error) => Err(refused(error)),
+        }
+    }
+
+    /// A regular file in this directory, opened for reading.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn file(&self, name: &OsStr) -> io::Result<Opened> {
+        let file = fs::openat(&self.0, name, OFlags::RDONLY.union(COMMON), Mode::empty()).map_err(refused)?;
+        let facts = facts_of(&fs::fstat(&file)?);
+        if facts.kind == Kind::File { Ok(Opened { file: file.into(), facts }) } else { Err(special(facts.kind)) }
+    }
+
+    /// The facts of an entry.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub fn facts(&self, name: &OsStr) -> io::Result<Facts> {
+        Ok(facts_of(&fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?))
+    }
+
+    /// The target of a link, as it is written.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn link(&self, name: &OsStr) -> io::Result<PathBuf> {
+        let target = fs::readlinkat(&self.0, name, Vec::new())?;
+        Ok(OsString::from_vec(target.into_bytes()).into())
+    }
+
+    /// All entries, in no order.
+    ///
+    /// # Errors
+    /// When the directory cannot be listed.
+    pub fn entries(&self) -> io::Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        for entry in fs::Dir::new(self.listed()?)? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes()).to_owned();
+            if name == "." || name == ".." {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                // Some file systems do not tell.
+                FileType::Unknown => self.facts(&name).map_or(Kind::Unknown, |facts| facts.kind),
+                kind => kind_of(kind),
+            };
+            entries.push(Entry { name, kind });
+        }
+        Ok(entries)
+    }
+
+    /// Replaces or creates a file, so that at any moment it holds all of the old content or all of the new. An
+    /// existing file keeps its mode and owner, unless `mode` says otherwise.
+    ///
+    /// # Errors
+    /// The error of the system; the old file is then unchanged. A file without write permission is not replaced
+    /// either, even if the directory would allow it.
+    pub fn replace(&self, name: &OsStr, content: &[u8], mode: Option<u32>) -> io::Result<()> {
+        let existing = match self.facts(name) {
+            Ok(Facts { kind: Kind::File, .. }) => {
+                let file =
+                    fs::openat(&self.0, name, OFlags::WRONLY.union(COMMON), Mode::empty()).map_err(refused)?;
+                Some(facts_of(&fs::fstat(&file)?))
+            }
+            Ok(facts) => return Err(special(facts.kind)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let mut fresh = Fresh::make(self, existing.is_some())?;
+        fresh.file.write_all(content)?;
+        if let Some(existing) = existing {
+            let ours = facts_of(&fs::fstat(&fresh.file)?);
+            if ours.owner != existing.owner {
+                // Only root can give files away; for other users the file becomes theirs, as with any editor.
+                let _ = fchown(&fresh.file, Some(existing.owner.0), Some(existing.owner.1));
+            }
+        }
+        if let Some(mode) = mode.or(existing.map(|facts| facts.mode)) {
+            fresh.file.set_permissions(Permissions::from_mode(mode))?;
+        }
+        fresh.file.sync_all()?;
+        fresh.rename(name)?;
+        self.sync();
+        Ok(())
+    }
+
+    /// Removes a file, or a link itself.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn remove(&self, name: &OsStr) -> io::Result<()> {
+        Ok(fs::unlinkat(&self.0, name, AtFlags::empty())?)
+    }
+
+    /// Removes an empty directory.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn remove_dir(&self, name: &OsStr) -> io::Result<()> {
+        Ok(fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
+    }
+
+    /// A new name is durable once the directory is. Some file systems cannot sync directories, which is harmless.
+    fn sync(&self) {
+        let _ = self.listed().and_then(fs::fsync);
+    }
+
+    /// The same directory, opened to be listed.
+    fn listed(&self) -> rustix::io::Result<OwnedFd> {
+        fs::openat(&self.0, ".", OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC), Mode::empty())
+    }
+}
+
+/// A file under a temporary name; removed unless it was renamed.
+struct Fresh<'a> {
+    dir: &'a Dir,
+    name: Option<OsString>,
+    file: File,
+}
+
+impl<'a> Fresh<'a> {
+    /// Nobody else may read what replaces a file before it has that file's mode.
+    fn make(dir: &'a Dir, replaces: bool) -> io::Result<Self> {
+        const TRIES: usize = 100;
+        let mode = Mode::from_raw_mode(if replaces { 0o600 } else { 0o666 });
+        let flags = OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(COMMON);
+        let mut outcome = Err(Errno::EXIST);
+        for _ in 0..TRIES {
+            let letters: String = std::iter::repeat_with(fastrand::alphanumeric).take(8).collect();
+            let name = OsString::from(format!(".agent-{letters}.tmp"));
+            outcome = fs::openat(&dir.0, &name, flags, mode);
+            match outcome {
+                Err(Errno::EXIST) => {}
+                Ok(file) => return Ok(Self { dir, name: Some(name), file: file.into() }),
+                Err(error) => return Err(refused(error)),
+            }
+        }
+        Err(outcome.map_or_else(refused, |_| io::Error::from(io::ErrorKind::AlreadyExists)))
+    }
+
+    fn rename(&mut self, name: &OsStr) -> io::Result<()> {
+        if let Some(temporary) = &self.name {
+            fs::renameat(&self.dir.0, temporary, &self.dir.0, name)?;
+        }
+        self.name = None;
+        Ok(())
+    }
+}
+
+impl Drop for Fresh<'_> {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            let _ = self.dir.remove(name);
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn at_once(path: &Path) -> rustix::io::Result<OwnedFd> {
+    use rustix::fs::ResolveFlags;
+    // `openat2` refuses flags that mean nothing for a handle.
+    let flags = HANDLE.difference(OFlags::NONBLOCK).difference(OFlags::NOCTTY);
+    let resolve = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_MAGICLINKS);
+    fs::openat2(CWD, path, flags, Mode::empty(), resolve)
+}
+
+fn refused(error: Errno) -> io::Error {
+    if error == Errno::LOOP { linked() } else { error.into() }
+}
+
+// The widths of these fields differ from system to system.
+#[expect(clippy::allow_attributes, reason = "which casts are needless depends on the system")]
+#[allow(clippy::unnecessary_cast, clippy::useless_conversion, clippy::cast_sign_loss)]
+fn facts_of(stat: &Stat) -> Facts {
+    Facts {
+        kind: kind_of(FileType::from_raw_mode(stat.st_mode)),
+        len: stat.st_size as u64,
+        mode: u32::from(stat.st_mode) & 0o7777,
+        owner: (stat.st_uid, stat.st_gid),
+    }
+}
+
+fn kind_of(kind: FileType) -> Kind {
+    match kind {
+        FileType::RegularFile => Kind::File,
+        FileType::Directory => Kind::Dir,
+        FileType::Symlink => Kind::Link,
+        FileType::Fifo => Kind::Fifo,
+        FileType::Socket => Kind::Socket,
+        FileType::CharacterDevice | FileType::BlockDevice => Kind::Device,
+        FileType::Unknown => Kind::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn part_by_part_is_as_strict_as_at_once() {
+        let place = tempfile::tempdir().expect("a directory can be made");
+        let root = place.path().canonicalize().expect("it exists");
+        std::fs::create_dir_all(root.join("a/b")).expect("made");
+        std::fs::write(root.join("a/file"), "").expect("written");
+        symlink("a", root.join("link")).expect("linked");
+        let inode = |dir: &Dir| fs::fstat(&dir.0).map(|stat| (stat.st_dev, stat.st_ino)).ok();
+        for path in ["", "a", "a/b", "link", "link/b", "a/file", "a/none", "a/../a"] {
+            let path = root.join(path);
+            match (Dir::open(&path), Dir::open_in_parts(&path)) {
+                (Ok(one), Ok(other)) => assert_eq!(inode(&one), inode(&other), "{}", path.display()),
+                (Err(one), Err(other)) => assert_eq!(one.to_string(), other.to_string(), "{}", path.display()),
+                (one, other) => panic!("{}: {one:?} and {other:?}", path.display()),
+            }
+        }
+    }
+}
