@@ -312,6 +312,10 @@ pub struct SandboxSettings {
     /// `["*"]`: commands reach the network. The kernel cannot tell one host from another, so none can be named.
     #[serde(default)]
     pub network: Vec<String>,
+    /// Variables that commands get besides the harmless ones, also with the sandbox off: names, or globs over names
+    /// that neither look like secrets nor make programs run other code.
+    #[serde(default)]
+    pub env: Vec<String>,
 }
 
 impl SandboxSettings {
