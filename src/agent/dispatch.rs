@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::{FutureExt, StreamExt};
 
 use crate::config::ApprovalMode;
-use crate::contract::Tool;
+use crate::contract::{Enclosure, Tool};
 use crate::message::{Step, ToolCall};
 use crate::policy::Verdict;
 use crate::window;
@@ -105,7 +105,9 @@ impl Turn<'_> {
             return Ok(prepared.run(self.place(deck)).await);
         };
         let Ready { tool, terms, arguments, verdict, .. } = ready;
-        if let Some((status, why)) = self.denial(&prepared.call, *tool, arguments, verdict).await? {
+        if let Some((status, why)) =
+            self.denial(&prepared.call, *tool, arguments, verdict, Enclosure::Write).await?
+        {
             announce(self.place(deck), (&prepared.call, prepared.slot), *tool, arguments);
             let arguments = arguments.clone();
             let Prepared { call, slot, taken_up, .. } = prepared;
@@ -131,7 +133,7 @@ impl Turn<'_> {
         }
         let why = "the sandbox may have blocked it; retry outside it?".to_owned();
         let verdict = Verdict::Ask { why, always: None };
-        match self.denial(&finished.call, tool, &finished.arguments, &verdict).await? {
+        match self.denial(&finished.call, tool, &finished.arguments, &verdict, Enclosure::Outside).await? {
             None => Ok(finished.again_outside(self.place(deck), (tool, terms)).await),
             Some((_, denial)) => {
                 let _ = write!(finished.output.observation, "\n[It was not run outside of the sandbox. {denial}]");

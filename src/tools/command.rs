@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::config::{Effect, OutputFormat, Permission, ToolConfig};
-use crate::contract::{CallContext, ShellLine, Tool, ToolDefinition};
+use crate::contract::{CallContext, Enclosure, ShellLine, Tool, ToolDefinition};
 use crate::knowledge::Ledger;
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::present;
@@ -137,6 +137,10 @@ impl Tool for Command {
     }
 
     /// Without declared effects, the effects that its command could have.
+    fn enclosure(&self, wanted: Enclosure) -> Option<Enclosure> {
+        Some(if self.sandbox.is_some() { wanted } else { Enclosure::Outside })
+    }
+
     fn has_network(&self) -> bool {
         match &self.config.effects {
             Some(effects) => effects.contains(&Effect::Network),

@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Clocks, Effect, Permission, ShellLine, Tool, ToolDefinition};
+use crate::contract::{CallContext, Clocks, Effect, Enclosure, Permission, ShellLine, Tool, ToolDefinition};
 use crate::knowledge::Ledger;
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::policy::{self, Invocation};
@@ -91,6 +91,10 @@ impl Tool for RunCommand {
             env: self.confined.env().into(),
             configured: None,
         })
+    }
+
+    fn enclosure(&self, wanted: Enclosure) -> Option<Enclosure> {
+        Some(self.confined.enclosure(wanted))
     }
 
     fn has_network(&self) -> bool {

@@ -45,6 +45,7 @@ mod calls;
 mod limits;
 mod context;
 mod compaction;
+mod question;
 mod recall;
 mod oversize;
 mod llama;
