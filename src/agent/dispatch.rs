@@ -15,7 +15,7 @@ use crate::window;
 use super::conversation::Shared;
 use super::execute::{Finished, Place, announce};
 use super::flights::{Flights, Slot};
-use super::prepare::{CallPlan, Prepared, Ready, prepare};
+use super::prepare::{CallPlan, MOST_CALLS, Prepared, Ready, prepare};
 use super::turn::{Stop, Turn};
 use super::{Emitter, Terms};
 
@@ -62,7 +62,8 @@ impl Turn<'_> {
     fn deck(&self, step: &Step) -> Deck {
         let setting = self.agent.context.tool_result_max_tokens;
         let fixed = self.conversation.ruler.fixed();
-        let result_tokens = window::result_cap(&self.budget(), fixed, setting, step.calls().count());
+        let result_tokens =
+            window::result_cap(&self.budget(), fixed, setting, step.calls().count().min(MOST_CALLS));
         Deck {
             shared: Arc::clone(&self.conversation.shared),
             emitter: Arc::clone(&self.run.emitter),

@@ -9,7 +9,7 @@ use async_openai::config::{Config, OPENAI_API_BASE, OpenAIConfig};
 use async_openai::types::chat::{
     ChatCompletionStreamOptions, ResponseFormat, ResponseFormatJsonSchema, ToolChoiceOptions,
 };
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
@@ -189,11 +189,19 @@ impl OpenAi {
 
     /// Sends a body to another path of the same server and reads the whole answer.
     pub(super) async fn post(&self, path: &str, body: Bytes) -> Result<Bytes, ModelError> {
+        const MOST: usize = 64 * 1024 * 1024;
         let mut url = self.endpoint.url.clone();
         let base = url.path().trim_end_matches("/chat/completions").to_owned();
         url.set_path(&(base + path));
-        let response = self.respond(&url, body).await?;
-        response.bytes().await.map_err(|error| self.endpoint.unreachable(&error))
+        let mut response = self.respond(&url, body).await?;
+        let mut whole = BytesMut::new();
+        while let Some(piece) = response.chunk().await.map_err(|error| self.endpoint.unreachable(&error))? {
+            whole.extend_from_slice(&piece);
+            if whole.len() > MOST {
+                return Err(self.endpoint.error(ModelErrorKind::TooLarge, "the answer is larger than 64 MiB"));
+            }
+        }
+        Ok(whole.freeze())
     }
 
     /// A failure of this server, in our own words.

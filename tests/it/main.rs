@@ -48,6 +48,7 @@ mod compaction;
 mod question;
 mod recall;
 mod oversize;
+mod hostile_server;
 mod llama;
 mod streams;
 mod backpressure;
