@@ -225,5 +225,8 @@ fn a_template_that_doubles_a_text_ends_with_an_error() {
     Run::task(&server, "task").config("agents/default.yaml", &prompt).run().fails().stderr_has(told);
     let whole = format!("{bomb}\nlimits: {{ max_turns: 3 }}\n");
     Run::task(&server, "task").config("agent.yaml.j2", &whole).run().exits(3).stderr_has(told);
+    // Doubled forty times, it would take 8 TiB; the limit holds for all that the program reserves.
+    let limited = Run::script("sh", "ulimit -v 1000000; exec agent run task").server(&server);
+    limited.config("agents/default.yaml", &prompt).run().exits(3).stderr_has(told);
     assert!(server.requests().is_empty());
 }
