@@ -44,7 +44,7 @@ pub trait Approver: Send + Sync {
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
     pub tool: &'a str,
-    /// Exactly what would happen: the command, or the diff.
+    /// Exactly what would happen, in full: the command, or the diff.
     pub preview: &'a str,
     /// The reason for asking.
     pub why: &'a str,
@@ -52,6 +52,12 @@ pub struct Question<'a> {
     /// offered.
     pub always: Option<&'a str>,
     pub workspace: &'a Path,
+    /// The walls around the command that would run; `None` where no command would.
+    pub enclosure: Option<Enclosure>,
+    /// Whether those walls let the network through.
+    pub network: bool,
+    /// Whether a known secret is masked in the preview, which is then not exactly what would run.
+    pub hidden: bool,
 }
 
 /// The answer to a permission question.

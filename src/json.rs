@@ -26,6 +26,18 @@ pub fn object_or_unparsed(text: &str) -> Value {
     object(text).map_or_else(|_| json!({ "unparsed": text }), Value::Object)
 }
 
+/// An object for a person: a line for each key. Text stands as it is, unless a line break or another control
+/// character in it could pass for a line of the list.
+#[must_use]
+pub fn listed(value: &Value) -> String {
+    let Value::Object(object) = value else { return value.to_string() };
+    let line = |(key, value): (&String, &Value)| match value {
+        Value::String(text) if !text.chars().any(char::is_control) => format!("{key}: {text}"),
+        other => format!("{key}: {other}"),
+    };
+    object.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
 /// Reads a text that should be one JSON document.
 ///
 /// # Errors

@@ -10,9 +10,15 @@ use std::time::Duration;
 /// Columns of the terminal behind stderr (else stdout, else stdin); `None` where there is none.
 #[must_use]
 pub fn width() -> Option<usize> {
+    size().map(|(columns, _)| columns)
+}
+
+/// Columns and rows of that terminal.
+#[must_use]
+pub fn size() -> Option<(usize, usize)> {
     // stderr comes first because progress is drawn there.
     let size = terminal_size::terminal_size_of(io::stderr()).or_else(terminal_size::terminal_size);
-    size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0)
+    size.map(|(columns, rows)| (usize::from(columns.0), usize::from(rows.0))).filter(|(columns, _)| *columns > 0)
 }
 
 /// Waits until standard input, of any kind, is readable or has ended; forever without `patience`.

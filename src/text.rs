@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use globset::{GlobBuilder, GlobMatcher};
 use icu_normalizer::ComposingNormalizerBorrowed;
-use icu_properties::CodePointMapData;
-use icu_properties::props::GeneralCategory;
+use icu_properties::props::{DefaultIgnorableCodePoint, ExtendedPictographic, GeneralCategory};
+use icu_properties::{CodePointMapData, CodePointSetData, CodePointSetDataBorrowed};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The longest start of `text` that has at most `bytes` bytes and ends between characters.
@@ -64,6 +64,54 @@ fn is_unsafe(c: char) -> bool {
         | '\u{e0000}'..='\u{e007f}' => true,
         c => c.is_control(),
     }
+}
+
+/// `text` for a person who decides about every character of it: as [`visible`] makes it, and every character that
+/// takes no room, or room that looks empty, as its code (`\u{200b}`). Joiners and selectors within emoji stay.
+#[must_use]
+pub fn revealed(text: &str) -> Cow<'_, str> {
+    if text.chars().all(|c| matches!(c, ' '..='~' | '\n' | '\t')) {
+        return Cow::Borrowed(text);
+    }
+    let pictures = CodePointSetData::new::<ExtendedPictographic>();
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut before = None;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let in_picture = before.is_some_and(|before| is_of_picture(pictures, before));
+        let joins = in_picture && c == '\u{200d}' && chars.peek().is_some_and(|next| pictures.contains(*next));
+        let selects = in_picture && matches!(c, '\u{fe0e}' | '\u{fe0f}');
+        match c {
+            c if is_unsafe(c) && c <= '\x7f' => out += &visible(c.encode_utf8(&mut [0; 4])),
+            c if looks_empty(c) && !joins && !selects => {
+                let _ = write!(out, "\\u{{{:x}}}", c as u32);
+            }
+            c => out.push(c),
+        }
+        before = Some(c);
+    }
+    Cow::Owned(out)
+}
+
+/// Whether a picture may go on behind this: a picture, its colour, its selector.
+fn is_of_picture(pictures: CodePointSetDataBorrowed<'_>, c: char) -> bool {
+    !c.is_ascii() && (pictures.contains(c) || matches!(c, '\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}'))
+}
+
+/// Whether a character is not seen, or taken for a blank.
+fn looks_empty(c: char) -> bool {
+    let category = || CodePointMapData::<GeneralCategory>::new().get(c);
+    let is_empty = |c: char| {
+        is_unsafe(c)
+            || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
+            // A pattern without dots, and anchors of annotations.
+            || matches!(c, '\u{2800}' | '\u{fff9}'..='\u{fffb}')
+            || matches!(
+                category(),
+                GeneralCategory::SpaceSeparator | GeneralCategory::PrivateUse | GeneralCategory::Unassigned
+            )
+    };
+    !c.is_ascii() && is_empty(c)
 }
 
 /// `text` on one line, made visible, and at most `width` terminal columns wide (a CJK character takes two): for
@@ -269,6 +317,32 @@ mod tests {
     fn nothing_that_moves_a_cursor_or_reorders_a_line_survives() {
         assert_eq!(visible("a\u{1b}[2J\u{202e}b\r\n\tc\u{9b}"), "a␛[2J<U+202E>b␍\n\tc<U+009B>");
         assert!(matches!(visible("plain, 日本語, 👨\u{200d}👩"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_revealed() {
+        for (text, expected) in [
+            ("rm\u{200b} -rf\u{a0}x", "rm\\u{200b} -rf\\u{a0}x"),
+            ("a\u{3164}b\u{2800}c\u{115f}", "a\\u{3164}b\\u{2800}c\\u{115f}"),
+            ("\u{feff}a\u{2060}\u{ad}\u{34f}", "\\u{feff}a\\u{2060}\\u{ad}\\u{34f}"),
+            ("a\u{e0041}\u{e0100}b", "a\\u{e0041}\\u{e0100}b"),
+            ("x\u{202e}y\u{2066}z\u{200f}", "x\\u{202e}y\\u{2066}z\\u{200f}"),
+            ("l\u{2028}p\u{2029}s\u{2003}w\u{3000}", "l\\u{2028}p\\u{2029}s\\u{2003}w\\u{3000}"),
+            ("a\u{fe0f} 1\u{fe0f} \u{845b}\u{fe00}", "a\\u{fe0f} 1\\u{fe0f} \u{845b}\\u{fe00}"),
+            ("a\u{200d}b \u{1f468}\u{200d}b", "a\\u{200d}b \u{1f468}\\u{200d}b"),
+            ("\u{1b}[8m\r\u{9b}\u{7f}", "␛[8m␍\\u{9b}␡"),
+            ("\u{e000}\u{fff9}", "\\u{e000}\\u{fff9}"),
+        ] {
+            assert_eq!(revealed(text), expected, "{text:?}");
+        }
+        for text in [
+            "plain\n\ttext ~",
+            "日本語 é ß ©",
+            "❤\u{fe0f} 👩\u{1f3fd}\u{200d}🚀 👨\u{200d}👩\u{200d}👧",
+            "e\u{301}",
+        ] {
+            assert_eq!(revealed(text), text);
+        }
     }
 
     #[test]

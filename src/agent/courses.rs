@@ -227,6 +227,7 @@ fn acts(window: usize) -> impl Strategy<Value = Vec<Act>> {
         prop_oneof![
             Just(ModelErrorKind::Transient),
             Just(ModelErrorKind::Incomplete),
+            Just(ModelErrorKind::TooLarge),
             Just(ModelErrorKind::ContextTooLong),
             Just(ModelErrorKind::BadRequest),
         ]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::{FutureExt, StreamExt};
 
 use crate::config::ApprovalMode;
-use crate::contract::{Reach, Tool};
+use crate::contract::{Enclosure, Reach, Tool};
 use crate::message::{Step, ToolCall};
 use crate::policy::Verdict;
 use crate::window;
@@ -15,7 +15,7 @@ use crate::window;
 use super::conversation::Shared;
 use super::execute::{Finished, Place, announce};
 use super::flights::{Flights, Slot};
-use super::prepare::{CallPlan, Prepared, Ready, prepare};
+use super::prepare::{CallPlan, MOST_CALLS, Prepared, Ready, prepare};
 use super::turn::{Stop, Turn};
 use super::{Emitter, Terms};
 
@@ -62,7 +62,8 @@ impl Turn<'_> {
     fn deck(&self, step: &Step) -> Deck {
         let setting = self.agent.context.tool_result_max_tokens;
         let fixed = self.conversation.ruler.fixed();
-        let result_tokens = window::result_cap(&self.budget(), fixed, setting, step.calls().count());
+        let result_tokens =
+            window::result_cap(&self.budget(), fixed, setting, step.calls().count().min(MOST_CALLS));
         Deck {
             shared: Arc::clone(&self.conversation.shared),
             emitter: Arc::clone(&self.run.emitter),
@@ -105,7 +106,10 @@ impl Turn<'_> {
             return Ok(prepared.run(self.place(deck)).await);
         };
         let Ready { tool, terms, arguments, verdict, reach, .. } = ready;
-        if let Some((status, why)) = self.denial(&prepared.call, *tool, (arguments, reach), verdict).await? {
+        let enclosure = Enclosure::Write;
+        if let Some((status, why)) =
+            self.denial(&prepared.call, *tool, (arguments, reach), verdict, enclosure).await?
+        {
             announce(self.place(deck), (&prepared.call, prepared.slot), *tool, arguments);
             let arguments = arguments.clone();
             let Prepared { call, slot, taken_up, .. } = prepared;
@@ -131,7 +135,9 @@ impl Turn<'_> {
         }
         let why = "the sandbox may have blocked it; retry outside it?".to_owned();
         let verdict = Verdict::Ask { why, always: None };
-        match self.denial(&finished.call, tool, (&finished.arguments, &reach), &verdict).await? {
+        let denial =
+            self.denial(&finished.call, tool, (&finished.arguments, &reach), &verdict, Enclosure::Outside).await?;
+        match denial {
             None => Ok(finished.again_outside(self.place(deck), (tool, terms, reach)).await),
             Some((_, denial)) => {
                 let _ = write!(finished.output.observation, "\n[It was not run outside of the sandbox. {denial}]");

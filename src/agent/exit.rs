@@ -108,7 +108,10 @@ pub fn ending(stop: &Stop, unasked: u64, signal: Option<Signal>) -> Ending {
                 ModelErrorKind::Authentication => AUTHENTICATION,
                 ModelErrorKind::RateLimit | ModelErrorKind::Quota => RATE_LIMIT,
                 ModelErrorKind::ContextTooLong => CONTEXT,
-                ModelErrorKind::Transient | ModelErrorKind::BadRequest | ModelErrorKind::Incomplete => PROVIDER,
+                ModelErrorKind::Transient
+                | ModelErrorKind::BadRequest
+                | ModelErrorKind::Incomplete
+                | ModelErrorKind::TooLarge => PROVIDER,
             };
             (code, RunStatus::Error, error.to_string())
         }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::contract::{Approval, Question, Reach, Tool};
+use crate::contract::{Approval, Enclosure, Question, Reach, Tool};
 use crate::event::{DecidedBy, EventKind, PermissionVerdict};
 use crate::message::{CallStatus, ToolCall};
 use crate::policy::{Grant, Grants, Grounds, Verdict};
@@ -18,6 +18,7 @@ impl Turn<'_> {
         tool: &dyn Tool,
         (arguments, reach): (&Value, &Reach),
         verdict: &Verdict,
+        enclosure: Enclosure,
     ) -> Result<Option<(CallStatus, String)>, Stop> {
         let (why, always) = match verdict {
             Verdict::Allow(Grounds::Mode) => return Ok(None),
@@ -41,7 +42,8 @@ impl Turn<'_> {
             Err(error) if self.agent.approver.present() => return Ok(Some((CallStatus::Error, error.message))),
             preview => preview.unwrap_or_else(|error| error.message),
         };
-        let denial = self.ask_permission(call, &preview, why, always).await?;
+        let walls = (tool.enclosure(enclosure), tool.has_network());
+        let denial = self.ask_permission(call, (&preview, walls), why, always).await?;
         Ok(denial.map(|why| (CallStatus::Denied, why)))
     }
 
@@ -49,7 +51,7 @@ impl Turn<'_> {
     async fn ask_permission(
         &mut self,
         call: &ToolCall,
-        preview: &str,
+        (preview, (enclosure, network)): (&str, (Option<Enclosure>, bool)),
         why: &str,
         always: Option<&Grant>,
     ) -> Result<Option<String>, Stop> {
@@ -59,14 +61,18 @@ impl Turn<'_> {
             why: why.to_owned(),
         })?;
         let redactor = &self.agent.redactor;
-        let preview = redactor.redact(preview).into_owned();
-        let offered = always.map(|grant| redactor.redact(&grant.to_string()).into_owned());
+        // Never by shape: that could swallow a part of what would run.
+        let shown = redactor.redact_known(preview);
+        let offered = always.map(|grant| redactor.redact_known(&grant.to_string()).into_owned());
         let question = Question {
             tool: &call.name,
-            preview: &preview,
+            preview: &shown,
             why,
             always: offered.as_deref(),
             workspace: self.agent.workspace.root(),
+            enclosure,
+            network,
+            hidden: shown != preview,
         };
         let approval = {
             let _pause = self.clock.pause();

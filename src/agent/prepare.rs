@@ -16,6 +16,9 @@ use super::flights::Slot;
 use super::measure::Moment;
 use super::{Agent, Found, Terms, arguments};
 
+/// The most calls of one reply that run; the rest are answered with this.
+pub(super) const MOST_CALLS: usize = 64;
+
 /// A call that was checked and judged, but not run.
 pub(super) struct Prepared<'a> {
     /// The call as the model wrote it; for `call_tool`, the call inside it.
@@ -64,6 +67,12 @@ pub(super) fn prepare<'a>(
     taint: Option<&str>,
 ) -> Prepared<'a> {
     let taken_up = Moment::now();
+    let (_, number) = slot;
+    if number >= MOST_CALLS {
+        let why = format!("Not run: too many calls in one reply: only the first {MOST_CALLS} run.");
+        let arguments = json::object_or_unparsed(&call.arguments);
+        return Prepared { call: Cow::Borrowed(call), slot, taken_up, plan: CallPlan::Refuse { arguments, why } };
+    }
     let (call, meant) = match meant(agent, call) {
         Ok(call) => (call, Ok(())),
         Err(why) => (Cow::Borrowed(call), Err(why)),

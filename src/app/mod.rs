@@ -112,7 +112,7 @@ fn assemble_parts(
     let jobs = Arc::new(Jobs::new(Arc::clone(&redactor)));
     let mut toolbox = if model.info().capabilities.tools {
         let kit = Kit {
-            child_env: config.env.for_children(workspace),
+            child_env: config.env.for_commands(&settings.sandbox.env, workspace),
             jobs: Arc::clone(&jobs),
             sandbox: boundary::sandbox(config, settings, workspace),
             net: Arc::clone(&net),

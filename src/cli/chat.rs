@@ -81,7 +81,7 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
         Lines::piped(interrupter.clone())
     });
     let approver: Arc<dyn Approver> = if interactive {
-        Arc::new(Person::new(Arc::clone(&lines) as Arc<_>, &outlets, look.style))
+        Arc::new(Person::new(Arc::clone(&lines) as Arc<_>, &outlets, &look))
     } else {
         Arc::new(Nobody)
     };

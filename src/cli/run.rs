@@ -74,7 +74,7 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
     let person = io::stdin().is_terminal() && io::stderr().is_terminal();
     let approver: Arc<dyn Approver> = if person {
         let lines = Arc::new(StdinLines::spawn(outlets.clone()));
-        Arc::new(Person::new(lines, &outlets, look.style))
+        Arc::new(Person::new(lines, &outlets, &look))
     } else {
         Arc::new(Nobody)
     };

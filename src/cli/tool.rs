@@ -71,7 +71,7 @@ fn call(setup: &Setup, config: &Config, workspace: &Workspace, args: CallArgs) -
     let outlets = Outlets::open(look.spinner);
     let approver: Arc<dyn Approver> = if io::stdin().is_terminal() && io::stderr().is_terminal() {
         let lines = Arc::new(StdinLines::spawn(outlets.clone()));
-        Arc::new(Person::new(lines, &outlets, look.style))
+        Arc::new(Person::new(lines, &outlets, &look))
     } else {
         Arc::new(Nobody)
     };

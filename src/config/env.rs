@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::secrets::{Redactor, looks_secret};
+use crate::secrets::{Redactor, looks_secret, password_in};
 use crate::template;
 use crate::workspace::Workspace;
+
+use super::children::{self, NamedVariables};
 
 /// The variables of the process.
 #[derive(Clone, Default)]
@@ -88,10 +90,10 @@ impl Env {
         self.template_object(shows.clone(), shows)
     }
 
-    /// The environment of child processes: without variables that look like secrets, without libraries of the
-    /// workspace, and without a pager or prompt that would wait for somebody.
+    /// The environment of commands: what is harmless ([`children`]) and what `sandbox.env` names, without a pager or
+    /// prompt that would wait for somebody.
     #[must_use]
-    pub fn for_children(&self, workspace: &Workspace) -> Vec<(String, String)> {
+    pub fn for_commands(&self, named: &[String], workspace: &Workspace) -> Vec<(String, String)> {
         const FIXED: [(&str, &str); 5] = [
             ("PAGER", "cat"),
             ("GIT_PAGER", "cat"),
@@ -99,19 +101,20 @@ impl Env {
             ("GIT_TERMINAL_PROMPT", "0"),
             ("DEBIAN_FRONTEND", "noninteractive"),
         ];
-        let open = self.iter().filter(|(name, _)| !looks_secret(name));
-        let mut children: BTreeMap<&str, Cow<'_, str>> = open
-            .filter_map(|(name, value)| Some((name, loaded_from_elsewhere(name, value, workspace)?)))
-            .collect();
-        children.extend(FIXED.map(|(name, value)| (name, Cow::Borrowed(value))));
-        children.into_iter().map(|(name, value)| (name.to_owned(), value.into_owned())).collect()
+        let named = NamedVariables::new(named);
+        let passed = self.iter().filter_map(|(name, value)| {
+            Some((name, children::value_for_commands(name, value, &named, workspace)?))
+        });
+        let mut variables: BTreeMap<&str, Cow<'_, str>> = passed.collect();
+        variables.extend(FIXED.map(|(name, value)| (name, Cow::Borrowed(value))));
+        variables.into_iter().map(|(name, value)| (name.to_owned(), value.into_owned())).collect()
     }
 
-    /// The values of variables that look like secrets, which are never shown, logged or sent. Short values are left
-    /// out: they could be ordinary words.
+    /// The values of variables that look like secrets, and the passwords in addresses: none of them is ever shown,
+    /// logged or sent, unless it is an ordinary word.
     pub fn secret_values(&self) -> impl Iterator<Item = &str> {
-        const SHORTEST: usize = 8;
-        self.iter().filter(|(name, value)| looks_secret(name) && value.len() >= SHORTEST).map(|(_, value)| value)
+        let named = self.iter().filter(|(name, _)| looks_secret(name)).map(|(_, value)| value.trim());
+        named.chain(self.iter().filter_map(|(_, value)| password_in(value)))
     }
 
     /// Masks the values of secret-looking variables alone: before there is a configuration.
@@ -136,24 +139,6 @@ impl Env {
             home,
         }
     }
-}
-
-/// A variable without the places in the workspace from which the dynamic loader would take code into every program;
-/// `None` if nothing is left. `cargo run` sets such a path. Relative places count, wherever the program starts.
-fn loaded_from_elsewhere<'a>(name: &str, value: &'a str, workspace: &Workspace) -> Option<Cow<'a, str>> {
-    let is_of_loader = name.starts_with("LD_") || name.starts_with("DYLD_");
-    let is_list_of_places = name.ends_with("_PATH");
-    let is_in_workspace = |place: &str| {
-        let is_place = is_list_of_places || place.contains('/');
-        is_place && (!place.starts_with('/') || workspace.resolve(place).inside)
-    };
-    // Libraries are separated by spaces too, and places may contain some.
-    let separators: &[char] = if is_list_of_places { &[':', ';'] } else { &[':', ' '] };
-    if !is_of_loader || !value.split(separators).any(is_in_workspace) {
-        return Some(Cow::Borrowed(value));
-    }
-    let kept: Vec<&str> = value.split(separators).filter(|place| !is_in_workspace(place)).collect();
-    (!kept.is_empty()).then(|| Cow::Owned(kept.join(":")))
 }
 
 impl std::fmt::Debug for Env {

@@ -9,7 +9,7 @@ use super::settings::{AgentConfig, Named, SessionStoreConfig, Settings};
 use super::skill_dirs::SkillDir;
 use super::source::{Document, Sources};
 use super::tool::ToolConfig;
-use crate::secrets::{Redactor, Secret, user_info};
+use crate::secrets::{Redactor, Secret, secrets_in};
 
 /// The configuration of a run: read-only.
 #[derive(Debug)]
@@ -62,16 +62,16 @@ impl Config {
         find("model", &self.models, name)
     }
 
-    /// Masks what this configuration keeps secret: secret-looking variables, API keys, headers, and passwords in URLs.
+    /// Masks what this configuration keeps secret: secret-looking variables, API keys, headers, and credentials in URLs.
     #[must_use]
     pub fn redactor(&self) -> Redactor {
         let mut secrets: Vec<String> = self.env.secret_values().map(str::to_owned).collect();
         for model in self.models.values() {
             secrets.extend(model.api_key.iter().map(|key| key.reveal().trim().to_owned()));
-            secrets.extend(model.base_url.as_deref().and_then(user_info).map(str::to_owned));
+            secrets.extend(model.base_url.as_deref().map(secrets_in).unwrap_or_default());
         }
         let telemetry = &self.settings.telemetry;
-        secrets.extend(telemetry.otlp_endpoint.as_deref().and_then(user_info).map(str::to_owned));
+        secrets.extend(telemetry.otlp_endpoint.as_deref().map(secrets_in).unwrap_or_default());
         let headers = self.models.values().flat_map(|model| model.headers.values());
         for header in headers.chain(telemetry.otlp_headers.values()).map(Secret::reveal) {
             secrets.push(header.to_owned());

@@ -4,6 +4,7 @@
 //! modules below are in the order in which a configuration comes to be.
 
 // The shapes.
+mod children;
 mod env;
 mod duration;
 mod permissions;

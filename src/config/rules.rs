@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::children::is_pattern;
 use super::merge::Merged;
 use super::model::{ModelConfig, Provider};
 use super::permissions::PermissionSettings;
@@ -132,6 +133,24 @@ fn sandbox(sandbox: &SandboxSettings, report: &mut dyn FnMut(&[&str], &str)) {
     if sandbox.write.iter().any(|dir| dir.trim().is_empty()) {
         report(&["sandbox", "write"], "`write` names directories, and one of them is empty");
     }
+    if let Some(why) = sandbox.env.iter().find_map(|name| env_mistake(name)) {
+        report(&["sandbox", "env"], &why);
+    }
+}
+
+/// The reason why `sandbox.env` cannot name this; `None` where it can.
+fn env_mistake(name: &str) -> Option<String> {
+    if name.trim().is_empty() {
+        return Some("`env` names variables, and one of them is empty".to_owned());
+    }
+    if name.contains('=') {
+        return Some(format!(
+            "`env` names variables of the environment, and `{}` sets one: name it, and set it where the program starts",
+            name.split('=').next().unwrap_or_default()
+        ));
+    }
+    let wrong = Glob::word(name).err().filter(|_| is_pattern(name))?;
+    Some(format!("`env` holds `{name}`, which is no pattern: {wrong}"))
 }
 
 /// Checks the rules. A mistake that several agents inherit is reported once.

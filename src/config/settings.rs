@@ -313,6 +313,10 @@ pub struct SandboxSettings {
     /// `localhost:8080`. `["*"]`: the network of this machine, its loopback included.
     #[serde(default)]
     pub network: Vec<String>,
+    /// Variables that commands get besides the harmless ones, also with the sandbox off: names, or globs over names
+    /// that neither look like secrets nor make programs run other code.
+    #[serde(default)]
+    pub env: Vec<String>,
 }
 
 impl SandboxSettings {

@@ -172,6 +172,8 @@ pub enum ModelErrorKind {
     BadRequest,
     /// The stream ended or became unreadable before the reply was complete.
     Incomplete,
+    /// The reply is beyond what is read. What came before stands; asking again would bring no less.
+    TooLarge,
 }
 
 impl ModelError {

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::config::{Effect, Permission};
 use crate::event::EventKind;
+use crate::json;
 use crate::knowledge::{Ledger, Loaded};
 use crate::long_text::Found;
 use crate::message::{Handle, Usage};
@@ -54,6 +55,12 @@ pub trait Tool: Send + Sync {
     /// The model begins to write a call: what takes time may begin too. Waits for nothing.
     fn prepare(&self) {}
 
+    /// The walls around a command of this tool where `wanted` ones are asked for: none where there is no sandbox.
+    /// `None` for a tool that runs no command.
+    fn enclosure(&self, _wanted: Enclosure) -> Option<Enclosure> {
+        None
+    }
+
     /// Whether the result may come from the network. The default is that of the definition.
     fn has_network(&self) -> bool {
         self.definition().effects.contains(&Effect::Network)
@@ -83,12 +90,13 @@ pub trait Tool: Send + Sync {
     /// One short line for a person: what the call is about, without the tool's name (`src/main.rs`, `cargo test`).
     fn subject(&self, arguments: &Value) -> String;
 
-    /// The preview that a person reads before allowing the call: the exact command, or the diff.
+    /// The preview that a person reads before allowing the call: the exact command, or the diff; the arguments where
+    /// a tool has neither. Never shortened.
     ///
     /// # Errors
     /// When the call would fail, so that there is nothing to ask about.
     fn preview(&self, arguments: &Value, _reach: &Reach, _files: &Ledger) -> Result<String, ToolError> {
-        Ok(self.subject(arguments))
+        Ok(json::listed(arguments))
     }
 
     /// Runs the call. `arguments` have passed the schema. Dropping the future cancels the call.

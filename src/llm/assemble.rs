@@ -7,10 +7,12 @@
 use std::collections::{HashSet, VecDeque};
 
 use super::arguments::is_complete;
+use super::bounds::{self, LONGEST_NAME, MOST_BYTES, MOST_CALLS};
 use super::errors::Said;
 use super::wire::{self, CallPiece, Chunk, Function, Piece, Text};
 use crate::contract::{Delta, ReplyEnd};
 use crate::message::{FinishReason, ToolCall, Usage};
+use crate::text::head;
 use crate::tokens;
 
 /// The reason why a reply cannot be completed.
@@ -20,6 +22,8 @@ pub enum Broken {
     Error(Said),
     /// Something arrived that is no part of a reply.
     Unreadable(String),
+    /// More arrived than is read of a reply.
+    TooLarge(String),
 }
 
 /// A reply in the making.
@@ -33,6 +37,8 @@ pub struct Assembly {
     /// The estimated size of the reply, in quarters of a token.
     weight: u64,
     reasoning_weight: u64,
+    /// The bytes that were taken in.
+    size: usize,
     used_ids: HashSet<String>,
 }
 
@@ -60,6 +66,7 @@ impl Assembly {
         if data.is_empty() {
             return Ok(());
         }
+        bounds::check_values(data).map_err(Broken::TooLarge)?;
         if name == b"error" {
             return Err(Broken::Error(Said::read(&String::from_utf8_lossy(data))));
         }
@@ -77,6 +84,7 @@ impl Assembly {
 
     /// Takes a body that is one whole reply. `Ok(false)` if it is something else.
     pub fn whole(&mut self, body: &[u8]) -> Result<bool, Broken> {
+        bounds::check_values(body).map_err(Broken::TooLarge)?;
         let Ok(chunk) = Chunk::read(body.trim_ascii()) else { return Ok(false) };
         let is_reply = chunk.choices.as_ref().is_some_and(|choices| choices.iter().any(|c| c.message.is_some()));
         self.chunk(chunk, body)?;
@@ -142,6 +150,7 @@ impl Assembly {
             self.usage = choice.usage.and_then(wire::usage).or(self.usage);
             if let Some(piece) = choice.delta.or(choice.message.map(|message| *message)) {
                 self.piece(piece);
+                bounds::check_size(self.size, self.calls.len()).map_err(Broken::TooLarge)?;
             }
             let reason = choice.finish_reason.as_str();
             match finish_reason(reason) {
@@ -181,7 +190,15 @@ impl Assembly {
         }
     }
 
+    /// The beginning of a text for which there is room. From what is left out on, the reply is too large.
+    fn admitted<'t>(&mut self, text: &'t str) -> &'t str {
+        let room = MOST_BYTES.saturating_sub(self.size);
+        self.size = self.size.saturating_add(text.len());
+        head(text, room)
+    }
+
     fn text(&mut self, text: &str) {
+        let text = self.admitted(text);
         if text.is_empty() {
             return;
         }
@@ -193,6 +210,7 @@ impl Assembly {
     }
 
     fn reasoning(&mut self, text: &str) {
+        let text = self.admitted(text);
         if text.is_empty() {
             return;
         }
@@ -205,11 +223,18 @@ impl Assembly {
 
     fn call(&mut self, piece: CallPiece<'_>) {
         let Function { name, arguments } = piece.function.unwrap_or_default();
-        let (id, name) = (piece.id.as_str(), name.as_str());
+        // A longer id is none, so that the call gets one of ours; no tool has a longer name.
+        let id = Some(piece.id.as_str()).filter(|id| id.len() <= LONGEST_NAME).unwrap_or_default();
+        let name = head(name.as_str(), LONGEST_NAME);
         let arguments = match &arguments {
             Text::Data(data) => data.to_string(),
             text => text.as_str().to_owned(),
         };
+        let arguments = self.admitted(&arguments).to_owned();
+        self.size = self.size.saturating_add(id.len() + name.len());
+        if self.calls.len() > MOST_CALLS {
+            return;
+        }
         self.weight += tokens::quarters(name.as_bytes()) + tokens::quarters(arguments.as_bytes());
         let Some(at) = self.find_call(piece.index.0, id, name) else {
             if !(id.is_empty() && name.is_empty() && arguments.trim().is_empty()) {

@@ -82,16 +82,6 @@ impl Said {
     }
 }
 
-/// Blots out secrets that a server repeated.
-pub(super) fn redact(mut words: String, secrets: &[String]) -> String {
-    for secret in secrets {
-        if words.contains(secret.as_str()) {
-            words = words.replace(secret.as_str(), "***");
-        }
-    }
-    words
-}
-
 /// The kind of a failure. `status` is that of the HTTP response, or `None` if the error came in mid-stream.
 pub(super) fn classify(status: Option<u16>, said: &Said) -> ModelErrorKind {
     let status = status.filter(|status| !(200..300).contains(status)).or(said.status);
@@ -467,11 +457,5 @@ mod tests {
             let header = |asked: &str| (asked == name).then(|| value.to_owned());
             assert_eq!(retry_after(&header, now), wait.map(Duration::from_millis), "{value}");
         }
-    }
-
-    #[test]
-    fn a_key_that_the_server_repeats_is_not_shown() {
-        let words = "Incorrect API key provided: sk-abc123.".to_owned();
-        assert_eq!(redact(words, &["sk-abc123".to_owned()]), "Incorrect API key provided: ***.");
     }
 }

@@ -9,6 +9,7 @@ pub mod sse;
 mod wire;
 mod stated;
 mod errors;
+mod bounds;
 pub mod assemble;
 pub mod request;
 mod reply;

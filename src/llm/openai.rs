@@ -9,7 +9,7 @@ use async_openai::config::{Config, OPENAI_API_BASE, OpenAIConfig};
 use async_openai::types::chat::{
     ChatCompletionStreamOptions, ResponseFormat, ResponseFormatJsonSchema, ToolChoiceOptions,
 };
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
@@ -25,7 +25,7 @@ use super::unconfigured::no_model;
 use crate::config::{ModelConfig, Timeouts, format_duration};
 use crate::contract::{ChatModel, ModelError, ModelErrorKind, ModelInfo, ReplyStream, Request, ToolChoice};
 use crate::net::{self, Net, SendError};
-use crate::secrets::Secret;
+use crate::secrets::{Redactor, secrets_in};
 
 /// A model behind a server.
 pub(super) struct OpenAi {
@@ -40,8 +40,8 @@ pub(super) struct Endpoint {
     url: Url,
     headers: HeaderMap,
     model: String,
-    /// Texts that are never shown, even if a server repeats them.
-    secrets: Vec<String>,
+    /// Knows what is never shown, even if a server repeats it.
+    redactor: Redactor,
     pub timeouts: Timeouts,
 }
 
@@ -89,7 +89,7 @@ impl OpenAi {
             url,
             headers,
             model: info.id.clone(),
-            secrets: secrets(key, config.headers.values()),
+            redactor: redactor(key, config),
             timeouts: config.timeouts.clone(),
         };
         Ok(Self { info, endpoint: Arc::new(endpoint), net, config: config.clone() })
@@ -189,11 +189,19 @@ impl OpenAi {
 
     /// Sends a body to another path of the same server and reads the whole answer.
     pub(super) async fn post(&self, path: &str, body: Bytes) -> Result<Bytes, ModelError> {
+        const MOST: usize = 64 * 1024 * 1024;
         let mut url = self.endpoint.url.clone();
         let base = url.path().trim_end_matches("/chat/completions").to_owned();
         url.set_path(&(base + path));
-        let response = self.respond(&url, body).await?;
-        response.bytes().await.map_err(|error| self.endpoint.unreachable(&error))
+        let mut response = self.respond(&url, body).await?;
+        let mut whole = BytesMut::new();
+        while let Some(piece) = response.chunk().await.map_err(|error| self.endpoint.unreachable(&error))? {
+            whole.extend_from_slice(&piece);
+            if whole.len() > MOST {
+                return Err(self.endpoint.error(ModelErrorKind::TooLarge, "the answer is larger than 64 MiB"));
+            }
+        }
+        Ok(whole.freeze())
     }
 
     /// A failure of this server, in our own words.
@@ -233,7 +241,7 @@ impl Endpoint {
 
     /// A failure, with secrets blotted out.
     pub fn error(&self, kind: ModelErrorKind, words: impl Into<String>) -> ModelError {
-        let message = errors::redact(words.into(), &self.secrets);
+        let message = self.redactor.redact_known(&words.into()).into_owned();
         ModelError { kind, status: None, message, model: self.model.clone(), retry_after: None }
     }
 
@@ -310,11 +318,10 @@ async fn read_body(mut response: Response, patience: Duration) -> Vec<u8> {
     body
 }
 
-fn secrets<'a>(key: &str, headers: impl Iterator<Item = &'a Secret>) -> Vec<String> {
-    // A shorter one would blot out ordinary words.
-    const SHORTEST: usize = 8;
-    let values = headers.map(|value| value.reveal().trim());
-    std::iter::once(key).chain(values).filter(|value| value.len() >= SHORTEST).map(str::to_owned).collect()
+fn redactor(key: &str, config: &ModelConfig) -> Redactor {
+    let headers = config.headers.values().map(|value| value.reveal().trim().to_owned());
+    let address = config.base_url.as_deref().map(secrets_in).unwrap_or_default();
+    Redactor::of(std::iter::once(key.to_owned()).chain(headers).chain(address).collect())
 }
 
 fn json(value: &impl serde::Serialize) -> Value {

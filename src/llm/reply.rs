@@ -27,6 +27,8 @@ use crate::{net, tokens};
 const LARGEST_DELTA: usize = 64 * 1024;
 /// The largest body that is kept to find out what it is.
 const LARGEST_WHOLE: usize = 32 * 1024 * 1024;
+/// The most bytes of a stream, with all that stands around the text.
+const MOST_RECEIVED: usize = 1024 * 1024 * 1024;
 /// How long to wait for usage and `[DONE]` after `finish_reason`.
 const GRACE: Duration = Duration::from_secs(2);
 /// How long, and over how many bytes, to wait for the end of the body after `[DONE]`.
@@ -146,7 +148,9 @@ impl HttpReply {
         if let Some(broken) = broken {
             self.fail_with(broken);
         } else if too_long {
-            self.fail(ModelErrorKind::Incomplete, "the server sends a line without end");
+            self.fail(ModelErrorKind::TooLarge, "the server sends a line without end");
+        } else if self.received > MOST_RECEIVED {
+            self.fail(ModelErrorKind::TooLarge, "the server sends without end, and says little");
         }
         if self.saw_event {
             self.unread = Vec::new();
@@ -241,6 +245,7 @@ impl HttpReply {
         self.body = None;
         self.failure = Some(match broken {
             Broken::Unreadable(words) => self.endpoint.error(ModelErrorKind::Incomplete, words),
+            Broken::TooLarge(words) => self.endpoint.error(ModelErrorKind::TooLarge, words),
             Broken::Error(said) => self.endpoint.refused(None, said),
         });
     }

@@ -8,6 +8,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use super::address::without_credentials;
+use super::ordinary::is_ordinary;
 use super::secret::looks_secret;
 use super::shapes;
 
@@ -21,12 +23,10 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// Knows these secrets. Values shorter than 8 characters are left alone: they are placeholders, and words would
-    /// become unreadable.
+    /// Knows these secrets. Ordinary values are left alone: they are placeholders, and text would become unreadable.
     #[must_use]
     pub fn of(mut secrets: Vec<String>) -> Self {
-        const SHORTEST: usize = 8;
-        secrets.retain(|secret| secret.len() >= SHORTEST);
+        secrets.retain(|secret| !is_ordinary(secret));
         secrets.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         secrets.dedup();
         Self { secrets }
@@ -74,9 +74,7 @@ impl Redactor {
         match value {
             Value::String(text) if key_is_secret(key) && !text.is_empty() => MASK.clone_into(text),
             Value::String(text) => {
-                if let Some(info) = user_info(text) {
-                    *text = text.replacen(info, MASK, 1);
-                }
+                *text = without_credentials(text, MASK);
                 if let Cow::Owned(masked) = self.redact(text) {
                     *text = masked;
                 }
@@ -107,14 +105,6 @@ fn key_is_secret(key: &str) -> bool {
     !counts && (looks_secret(&key) || MARKS.iter().any(|mark| key.contains(mark)))
 }
 
-/// `user:password` of a URL.
-#[must_use]
-pub fn user_info(url: &str) -> Option<&str> {
-    let (_, rest) = url.split_once("://")?;
-    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
-    authority.rsplit_once('@').map(|(info, _)| info).filter(|info| !info.is_empty())
-}
-
 /// A line of a YAML text as it may be shown, or `None` where there is no such line.
 #[must_use]
 pub fn mask_line(text: &str, number: usize) -> Option<String> {
@@ -133,10 +123,7 @@ pub fn mask_line(text: &str, number: usize) -> Option<String> {
             }
         }
     }
-    let mut masked = line.to_owned();
-    if let Some(info) = user_info(line) {
-        masked = masked.replacen(info, MASK, 1);
-    }
+    let mut masked = without_credentials(line, MASK);
     let mut from = 0;
     while let Some(colon) = masked[from..].find(':').map(|at| at + from) {
         let name_end = masked[..colon].trim_end_matches(['"', '\'', ' ']).len();
@@ -168,6 +155,7 @@ mod tests {
             ("api_key: \"{{ env.KEY }}\"", 1, "api_key: \"{{ env.KEY }}\""),
             ("max_tokens: abc", 1, "max_tokens: abc"),
             ("base_url: https://me:pw@host/v1", 1, "base_url: https://***@host/v1"),
+            ("base_url: https://host/v1?key=abc", 1, "base_url: https://host/v1?key=***"),
             ("headers:\n  X-Any: abc", 2, "  X-Any: ***"),
             ("headers: { Authorization: Bearer x }", 1, "headers: ***"),
             ("api_key:\n  - sk-1", 2, "***"),
@@ -180,11 +168,13 @@ mod tests {
 
     #[test]
     fn known_values_disappear_wherever_they_stand() {
-        let redactor = Redactor::of(["abcdefgh", "xx-abcdefgh-xx", "1234"].map(str::to_owned).into());
-        assert_eq!(redactor.redact("a abcdefgh b xx-abcdefgh-xx 1234"), "a *** b *** 1234");
+        let redactor =
+            Redactor::of(["a1b2c3d4e5", "xx-a1b2c3d4e5-xx", "1234", "disabled"].map(str::to_owned).into());
+        let text = "a a1b2c3d4e5 b xx-a1b2c3d4e5-xx 1234 disabled";
+        assert_eq!(redactor.redact(text), "a *** b *** 1234 disabled");
         assert!(matches!(redactor.redact("nothing"), std::borrow::Cow::Borrowed(_)));
         let mut value =
-            json!({"extra": {"api_key": "k", "max_tokens": 5, "n": ["abcdefgh"]}, "u": "http://a:b@c/"});
+            json!({"extra": {"api_key": "k", "max_tokens": 5, "n": ["a1b2c3d4e5"]}, "u": "http://a:b@c/"});
         redactor.mask("", &mut value);
         let expected = json!({"extra": {"api_key": "***", "max_tokens": 5, "n": ["***"]}, "u": "http://***@c/"});
         assert_eq!(value, expected);

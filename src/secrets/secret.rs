@@ -44,7 +44,27 @@ impl Serialize for Secret {
 /// Whether a variable or a key of this name holds a secret, by its name alone.
 #[must_use]
 pub fn looks_secret(name: &str) -> bool {
-    const MARKS: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"];
+    const PARTS: [&str; 8] =
+        ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CONNECTION_STRING"];
+    // Within other words they mean nothing: `AUTHOR`, `PATH`, `COMPASS`.
+    const WORDS: [&str; 10] =
+        ["PASS", "PWD", "PAT", "AUTH", "DSN", "COOKIE", "COOKIES", "WEBHOOK", "BEARER", "JWT"];
     let name = name.to_ascii_uppercase();
-    MARKS.iter().any(|mark| name.contains(mark))
+    let has_word = || name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| WORDS.contains(&word));
+    PARTS.iter().any(|part| name.contains(part)) || (name != "PWD" && has_word())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::looks_secret;
+
+    #[test]
+    fn names_say_what_is_secret() {
+        for name in ["OPENAI_API_KEY", "mysql_pwd", "GITHUB_PAT", "SENTRY_DSN", "DOCKER_AUTH_CONFIG", "X-Auth"] {
+            assert!(looks_secret(name), "{name}");
+        }
+        for name in ["PWD", "OLDPWD", "PATH", "GIT_AUTHOR_NAME", "COMPASS_DIR", "PATTERN", "DATABASE_URL"] {
+            assert!(!looks_secret(name), "{name}");
+        }
+    }
 }

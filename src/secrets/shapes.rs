@@ -4,61 +4,27 @@
 //! Only where one is found is the rest of the shape looked at. A shape asks for more than its beginning (length,
 //! alphabet, digits among letters), so that names and prose which merely begin alike stay as they are.
 
+mod bytes;
+mod table;
+mod armour;
+mod aws;
+
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-/// The text that follows the beginning of a key.
-#[derive(Debug, Clone, Copy)]
-enum Rest {
-    /// This many letters and digits at least.
-    Plain(usize),
-    /// Exactly this many capitals and digits.
-    Capitals(usize),
-    /// This many letters, digits, `-` and `_` at least, and among them one run of letters and digits that no word
-    /// has: 16 or more, of both kinds.
-    Random(usize),
-    /// `HEADER.PAYLOAD.SIGNATURE`, of which the first two are JSON in base 64.
-    WebToken,
-    /// Armoured text up to its end.
-    Armour,
-    /// The end of armoured text whose beginning was cut off: what stands before it.
-    ArmourEnd,
-}
+use armour::{armour, label, material_before};
+use bytes::{is_base64, is_in_word, is_random, run, word};
+use table::{Rest, SHAPES};
 
-/// Beginning → rest.
-const SHAPES: &[(&str, Rest)] = &[
-    ("sk-", Rest::Random(20)),
-    ("sk_live_", Rest::Plain(16)),
-    ("rk_live_", Rest::Plain(16)),
-    ("ghp_", Rest::Plain(30)),
-    ("gho_", Rest::Plain(30)),
-    ("ghu_", Rest::Plain(30)),
-    ("ghs_", Rest::Plain(30)),
-    ("ghr_", Rest::Plain(30)),
-    ("github_pat_", Rest::Random(40)),
-    ("glpat-", Rest::Random(20)),
-    ("npm_", Rest::Plain(36)),
-    ("hf_", Rest::Plain(30)),
-    ("AKIA", Rest::Capitals(16)),
-    ("ASIA", Rest::Capitals(16)),
-    ("AIza", Rest::Random(35)),
-    ("xoxa-", Rest::Random(20)),
-    ("xoxb-", Rest::Random(20)),
-    ("xoxp-", Rest::Random(20)),
-    ("xoxr-", Rest::Random(20)),
-    ("xoxs-", Rest::Random(20)),
-    ("eyJ", Rest::WebToken),
-    ("-----BEGIN ", Rest::Armour),
-    ("-----END ", Rest::ArmourEnd),
-];
+pub(super) use armour::{Goes, follow, open_key};
 
 static BEGINNINGS: LazyLock<AhoCorasick> = LazyLock::new(|| {
     AhoCorasick::builder()
         .match_kind(MatchKind::LeftmostFirst)
         .build(SHAPES.iter().map(|(beginning, _)| beginning))
-        .expect("two dozen short words")
+        .expect("a few dozen short words")
 });
 
 /// `text` with `mask` in the place of each key; `None` where there is none.
@@ -70,17 +36,25 @@ pub(super) fn mask(text: &str, mask: &str) -> Option<String> {
     }
     let mut out: Option<String> = None;
     let mut copied = 0;
+    let mut hide = |key: Range<usize>, copied: &mut usize| {
+        let out = out.get_or_insert_with(|| String::with_capacity(text.len()));
+        out.push_str(&text[*copied..key.start.max(*copied)]);
+        out.push_str(mask);
+        *copied = key.end;
+    };
     for found in BEGINNINGS.find_iter(text) {
         if found.start() < copied {
             continue;
         }
         let (_, rest) = SHAPES[found.pattern().as_usize()];
-        let Some(mut key) = key(text, found.range(), rest) else { continue };
-        key.start = key.start.max(copied);
-        let out = out.get_or_insert_with(|| String::with_capacity(text.len()));
-        out.push_str(&text[copied..key.start]);
-        out.push_str(mask);
-        copied = key.end;
+        let Some(key) = key(text, found.range(), rest) else { continue };
+        let end = key.end;
+        hide(key, &mut copied);
+        if matches!(rest, Rest::AwsId)
+            && let Some(secret) = aws::secret_after_id(&text.as_bytes()[end..])
+        {
+            hide(end + secret.start..end + secret.end, &mut copied);
+        }
     }
     out.map(|out| out + &text[copied..])
 }
@@ -88,43 +62,105 @@ pub(super) fn mask(text: &str, mask: &str) -> Option<String> {
 /// Where the key lies that has this beginning, if it is one.
 fn key(text: &str, beginning: Range<usize>, rest: Rest) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
-    // A beginning inside a word is part of that word.
-    let inside_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    if !matches!(rest, Rest::Armour | Rest::ArmourEnd) && bytes[..beginning.start].last().is_some_and(inside_word)
-    {
+    let (before, after) = (&bytes[..beginning.start], &bytes[beginning.end..]);
+    // A beginning inside a word is part of that word; these are none, or names that may have others before them.
+    let stands_anywhere = matches!(
+        rest,
+        Rest::Armour | Rest::ArmourEnd | Rest::UserInfo | Rest::Bot | Rest::AwsSecret | Rest::SecretPath
+    );
+    if !stands_anywhere && before.last().is_some_and(|byte| is_in_word(*byte)) {
         return None;
     }
-    let after = &bytes[beginning.end..];
     let length = match rest {
         Rest::Plain(least) => Some(run(after, u8::is_ascii_alphanumeric)).filter(|length| *length >= least),
-        Rest::Capitals(exact) => {
-            let is_capital = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
-            (run(after, is_capital) == exact && run(after, inside_word) == exact).then_some(exact)
+        Rest::Capitals(exact) => is_capitals(after, exact).then_some(exact),
+        Rest::AwsId => is_capitals(after, 16).then_some(16),
+        Rest::Hex(exact) => {
+            let is_digit = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
+            (run(after, is_digit) == exact && word(after) == exact).then_some(exact)
         }
         Rest::Random(least) => {
-            let length = run(after, inside_word);
+            let length = word(after);
             (length >= least && is_random(&after[..length])).then_some(length)
         }
+        Rest::Dotted(id, secret) => dotted(after, id, secret),
         Rest::WebToken => web_token(after),
         Rest::Armour => armour(after),
+        // The names and addresses before these stay, so that it can be seen what is hidden.
+        Rest::AwsSecret => {
+            return aws::secret_after_name(after).map(|found| shifted(found, beginning.end));
+        }
+        Rest::Base64(least) => {
+            let length = run(after, |byte| is_base64(*byte));
+            return (length >= least && is_random(&after[..length]))
+                .then(|| beginning.end..beginning.end + length);
+        }
+        Rest::SecretPath => return secret_path(after).map(|found| shifted(found, beginning.end)),
+        Rest::UserInfo => return password(before, after).map(|found| shifted(found, beginning.end)),
+        Rest::Bot => return bot(before, after),
         Rest::ArmourEnd => {
             let length = label(after)?;
-            let start = material_before(&bytes[..beginning.start])?;
-            return Some(start..beginning.end + length);
+            return Some(material_before(before)?..beginning.end + length);
         }
     };
     length.map(|length| beginning.start..beginning.end + length)
 }
 
-fn run(bytes: &[u8], is: impl Fn(&u8) -> bool) -> usize {
-    bytes.iter().position(|byte| !is(byte)).unwrap_or(bytes.len())
+fn shifted(range: Range<usize>, by: usize) -> Range<usize> {
+    range.start + by..range.end + by
 }
 
-fn is_random(bytes: &[u8]) -> bool {
-    const LEAST: usize = 16;
-    bytes.split(|byte| !byte.is_ascii_alphanumeric()).any(|run| {
-        run.len() >= LEAST && run.iter().any(u8::is_ascii_digit) && run.iter().any(u8::is_ascii_alphabetic)
-    })
+fn is_capitals(after: &[u8], exact: usize) -> bool {
+    let is_capital = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
+    run(after, is_capital) == exact && word(after) == exact
+}
+
+fn dotted(after: &[u8], id: usize, secret: usize) -> Option<usize> {
+    let rest = after.get(id..)?.strip_prefix(b".")?;
+    (word(after) == id && word(rest) == secret).then_some(id + 1 + secret)
+}
+
+/// `T0/B0/LETTERS`: the last part of the path, where it is random.
+fn secret_path(after: &[u8]) -> Option<Range<usize>> {
+    let length = run(after, |byte| is_in_word(*byte) || *byte == b'/');
+    let path = &after[..length];
+    let start = path
+        .iter()
+        .position(u8::is_ascii_digit)
+        .map(|digit| path[..digit].iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1))?;
+    is_random(path).then_some(start..length)
+}
+
+/// `123456789:AA…`, where the beginning is `:AA`.
+fn bot(before: &[u8], after: &[u8]) -> Option<Range<usize>> {
+    const SECRET: usize = 33;
+    let digits = before.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let start = before.len() - digits;
+    let stands_alone = !before[..start].last().is_some_and(|byte| is_in_word(*byte));
+    let is_bot = (8..=10).contains(&digits) && stands_alone && word(after) == SECRET;
+    is_bot.then(|| start..before.len() + b":AA".len() + SECRET)
+}
+
+/// The password of `user:password@host`. One that stands for another (`${PASSWORD}`, `<password>`, `password`) is
+/// none.
+fn password(before: &[u8], after: &[u8]) -> Option<Range<usize>> {
+    const SHORTEST: usize = 3;
+    const LONGEST: usize = 512;
+    const STAND_INS: [&[u8]; 10] =
+        [b"password", b"passwd", b"pass", b"pwd", b"secret", b"token", b"...", b"***", b"xxx", b"PASSWORD"];
+    if !before.last().is_some_and(u8::is_ascii_alphanumeric) {
+        return None;
+    }
+    let is_over =
+        |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<');
+    let authority = &after[..run(&after[..after.len().min(LONGEST)], |byte| !is_over(byte))];
+    let end = authority.iter().rposition(|byte| *byte == b'@')?;
+    let start = authority[..end].iter().position(|byte| *byte == b':')? + 1;
+    let password = &authority[start..end];
+    let stands_in = STAND_INS.contains(&password)
+        || password.first().is_some_and(|byte| matches!(byte, b'$' | b'{' | b'[' | b'(' | b'%' | b'*'))
+        || !authority[end + 1..].first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'[');
+    (password.len() >= SHORTEST && !stands_in).then_some(start..end)
 }
 
 fn web_token(after: &[u8]) -> Option<usize> {
@@ -142,113 +178,6 @@ fn web_token(after: &[u8]) -> Option<usize> {
     Some(length)
 }
 
-const BEGIN: &[u8] = b"-----BEGIN ";
-const END: &[u8] = b"-----END ";
-/// A line of base 64 is longer than any word.
-const LINE: usize = 32;
-/// The most that is looked at for the end of a key, in bytes.
-const MOST: usize = 32 * 1024;
-
-/// A private key. Its lines may be numbered, quoted or escaped, and its end may be missing.
-fn armour(after: &[u8]) -> Option<usize> {
-    let body = label(after)?;
-    let window = &after[body..after.len().min(body + MOST)];
-    let has_material = |bytes: &[u8]| bytes.split(|byte| !is_base64(*byte)).any(|word| word.len() >= LINE);
-    if let Some(end) = find(window, END).filter(|end| has_material(&window[..*end])) {
-        let closing = body + end + END.len();
-        return Some(closing + label(&after[closing..]).unwrap_or(0));
-    }
-    // Cut off: as far as there are lines of base 64.
-    let lines = &window[..run(window, |byte| is_armoured(*byte))];
-    words(lines).filter(|word| word.len() >= LINE).last().map(|word| body + word.end)
-}
-
-/// `… PRIVATE KEY-----`: how long that is.
-fn label(after: &[u8]) -> Option<usize> {
-    const LABEL: &[u8] = b"PRIVATE KEY";
-    const LONGEST: usize = 40;
-    const DASHES: &[u8] = b"-----";
-    let end = find(&after[..after.len().min(LONGEST)], DASHES)?;
-    find(&after[..end], LABEL)?;
-    Some(end + DASHES.len())
-}
-
-/// Where the lines of base 64 begin that `before` ends with.
-fn material_before(before: &[u8]) -> Option<usize> {
-    let from = before.len().saturating_sub(MOST);
-    let start = before[from..].iter().rposition(|byte| !is_armoured(*byte)).map_or(from, |at| from + at + 1);
-    words(&before[start..]).find(|word| word.len() >= LINE).map(|word| start + word.start)
-}
-
-fn words(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        at += run(&bytes[at..], |byte| !is_base64(*byte));
-        let start = at;
-        at += run(&bytes[at..], |byte| is_base64(*byte));
-        (at > start).then_some(start..at)
-    })
-}
-
-fn is_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
-}
-
-fn is_armoured(byte: u8) -> bool {
-    is_base64(byte) || byte.is_ascii_whitespace() || byte == b'\\'
-}
-
-/// How a private key goes on in a text that is read line by line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Goes {
-    /// Its end, or that of the text which looked like one, is at this byte.
-    Until(usize),
-    /// All of the text belongs to it; whether a line of base 64 has come by now.
-    On(bool),
-}
-
-/// Where a private key begins that `text` ends within, and how it goes on there.
-pub(super) fn open_key(text: &str) -> Option<(usize, bool)> {
-    let begin = text.rfind("-----BEGIN ")?;
-    let after = &text[begin + BEGIN.len()..];
-    let body = &after[label(after.as_bytes())?..];
-    match follow(body, false) {
-        Goes::On(seen) => Some((begin, seen)),
-        Goes::Until(_) => None,
-    }
-}
-
-/// Follows a private key that has begun before `text`; `seen` says whether a line of base 64 has come.
-pub(super) fn follow(text: &str, mut seen: bool) -> Goes {
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let bytes = line.as_bytes();
-        if let Some(end) = find(bytes, END)
-            && let Some(length) = label(&bytes[end + END.len()..])
-        {
-            return Goes::Until(at + end + END.len() + length);
-        }
-        // A number may stand before it.
-        let word = line.trim().trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
-        let is_line = word.bytes().all(is_base64) && (seen || word.is_empty() || word.len() >= LINE);
-        if !is_line && !is_header(word) {
-            return Goes::Until(at);
-        }
-        seen |= word.len() >= LINE;
-        at += line.len();
-    }
-    Goes::On(seen)
-}
-
-/// `Proc-Type: 4,ENCRYPTED`
-fn is_header(line: &str) -> bool {
-    ["Proc-Type:", "DEK-Info:"].iter().any(|header| line.starts_with(header))
-}
-
-fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
-    bytes.windows(part.len()).position(|window| window == part)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -262,6 +191,10 @@ mod tests {
     /// Made up here, so that no file of the repository holds what looks like a key.
     fn letters(count: usize) -> String {
         "a1B2c3D4e5F6g7H8".chars().cycle().take(count).collect()
+    }
+
+    fn hex(count: usize) -> String {
+        "0a1b2c3d4e5f6789".chars().cycle().take(count).collect()
     }
 
     #[test]
@@ -281,6 +214,25 @@ mod tests {
             format!("xoxb-1234567890-{}", letters(24)),
             format!("sk_live_{}", letters(24)),
             format!("eyJ{}.eyJ{}.{}", letters(20), letters(40), letters(43)),
+            format!("sk_test_{}", letters(24)),
+            format!("sk-or-v1-{}", hex(64)),
+            format!("gsk_{}", letters(52)),
+            format!("xai-{}", letters(80)),
+            format!("pplx-{}", letters(48)),
+            format!("pypi-AgEIcHlwaS5vcmc{}", letters(80)),
+            format!("dckr_pat_{}", letters(27)),
+            format!("hvs.CAES{}", letters(90)),
+            format!("SG.{}.{}", letters(22), letters(43)),
+            format!("SK{}", hex(32)),
+            format!("shpat_{}", hex(32)),
+            format!("dop_v1_{}", hex(64)),
+            format!("dapi{}", hex(32)),
+            format!("glsa_{}_{}", letters(32), hex(8)),
+            format!("lin_api_{}", letters(40)),
+            format!("ya29.{}", letters(60)),
+            format!("GOCSPX-{}", letters(28)),
+            format!("AGE-SECRET-KEY-1{}", letters(58).to_uppercase()),
+            format!("1234567890:AA{}", letters(33)),
         ];
         for key in table {
             for (before, after) in
@@ -290,6 +242,39 @@ mod tests {
                 assert_eq!(masked(&text), format!("{before}***{after}"), "{text}");
             }
             assert_eq!(masked(&format!("{key} and {key}")), "*** and ***");
+        }
+    }
+
+    #[test]
+    fn keys_behind_a_name_go_and_the_name_stays() {
+        let aws = format!("{}/+{}", letters(20), letters(18));
+        let id = format!("AKIA{}", letters(16).to_uppercase());
+        let base64 = format!("{}==", letters(86));
+        for (text, expected) in [
+            (format!("aws_secret_access_key = {aws}\n"), "aws_secret_access_key = ***\n"),
+            (format!("export AWS_SECRET_ACCESS_KEY='{aws}'"), "export AWS_SECRET_ACCESS_KEY='***'"),
+            (format!("{{\"SecretAccessKey\": \"{aws}\"}}"), "{\"SecretAccessKey\": \"***\"}"),
+            (format!("AWS_ACCESS_KEY_ID={id}\nsecret {aws}\n"), "AWS_ACCESS_KEY_ID=***\nsecret ***\n"),
+            (format!("{id},{aws}"), "***,***"),
+            (format!("AccountName=a;AccountKey={base64};x"), "AccountName=a;AccountKey=***;x"),
+            (
+                format!("https://hooks.slack.com/services/T0{0}/B0{0}/{1}", letters(8), letters(24)),
+                "https://hooks.slack.com/services/***",
+            ),
+            (
+                format!("'https://discord.com/api/webhooks/123456789012345678/{}'", letters(68)),
+                "'https://discord.com/api/webhooks/***'",
+            ),
+            ("postgres://app:s3cr3t@db:5432/app".to_owned(), "postgres://app:***@db:5432/app"),
+            ("redis://:s3cr3t@cache".to_owned(), "redis://:***@cache"),
+            ("(mongodb+srv://u:a@b@host/)".to_owned(), "(mongodb+srv://u:***@host/)"),
+            ("http://u:s3cr3t@[::1]/".to_owned(), "http://u:***@[::1]/"),
+            (
+                format!("https://u:{}@host https://v:s3cr3t@host", letters(20)),
+                "https://u:***@host https://v:***@host",
+            ),
+        ] {
+            assert_eq!(masked(&text), expected, "{text}");
         }
     }
 
@@ -325,6 +310,21 @@ mod tests {
             "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
             "if text.contains(\"-----BEGIN PRIVATE KEY-----\") { panic!() }",
             "hf_hub_download(repo_id, filename)",
+            "aws_secret_access_key = ${AWS_SECRET_ACCESS_KEY}",
+            "AWS_SECRET_ACCESS_KEY is 40 characters long and nothing else says so",
+            "SecretAccessKey: da39a3ee5e6b4b0d3255bfef95601890afd80709",
+            "SKIP_THIS and SK0123456789abcdef",
+            "SG.Alias.ParameterNames",
+            "pypi-publish-to-the-test-index-and-then-to-the-real-one-when-all-is-green",
+            "gsk_module_name xai-grok hvs.method() dapi_version",
+            "postgres://user:password@localhost/db",
+            "postgres://${USER}:${PASSWORD}@${HOST}/db and http://{user}:{pass}@{host}",
+            "https://example.com:8080/a@b and ssh://git@github.com:22/x",
+            "https://user:<password>@host and //a:b@c and time 10:AA",
+            "http://[^:]+:[^@]+@",
+            "https://hooks.slack.com/services/T00000000/B00000000/your-secret-goes-here",
+            "https://discord.com/api/webhooks/ID/TOKEN",
+            "AccountKey=… and SharedAccessKey=<key>",
         ] {
             assert_eq!(mask(text, "***"), None, "{text}");
         }

@@ -12,6 +12,7 @@ mod spinner;
 mod jsonl;
 mod fanout;
 mod otlp;
+mod question;
 mod person;
 
 pub use fanout::Fanout;

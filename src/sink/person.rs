@@ -1,7 +1,7 @@
 //! Asks a person at the terminal, or nobody.
 //!
-//! A question shows enough to be judged, with control characters made visible. Only a plain yes allows. Keys typed
-//! before the question appeared never answer it.
+//! A question shows all that is to be judged. Only a plain yes allows. Keys typed before the question appeared never
+//! answer it.
 
 use std::io::{self, BufRead, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,9 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
+use super::look::Look;
 use super::outlet::{Outlet, Outlets};
+use super::question::{Sheet, Size};
 use super::spinner::Spinner;
 use super::style::{Ink, Style};
 use crate::contract::{Approval, Approver, Question};
@@ -45,49 +47,33 @@ pub struct Person<W> {
     lines: Arc<dyn AskLine>,
     out: Mutex<W>,
     style: Style,
+    /// The size of the screen, where there is one. Called for each question, because windows are resized.
+    size: fn() -> Option<Size>,
     spinner: Spinner,
     /// Held while a question is open, so that parallel calls ask one at a time.
     turn: tokio::sync::Mutex<()>,
 }
 
 impl Person<Outlet> {
-    /// Shows questions on stderr. The spinner is hidden while a question is open.
+    /// Shows questions on stderr. The spinner is hidden while a question is open. A terminal that draws nothing is
+    /// shown the whole of each question.
     #[must_use]
-    pub fn new(lines: Arc<dyn AskLine>, outlets: &Outlets, style: Style) -> Self {
-        Self::reading(outlets.progress.clone(), lines, style, outlets.spinner.clone())
+    pub fn new(lines: Arc<dyn AskLine>, outlets: &Outlets, look: &Look) -> Self {
+        let size = if look.spinner { terminal::size } else { || None };
+        Self { size, ..Self::reading(outlets.progress.clone(), lines, look.style, outlets.spinner.clone()) }
     }
 }
 
 impl<W: Write + Send> Person<W> {
     fn reading(out: W, lines: Arc<dyn AskLine>, style: Style, spinner: Spinner) -> Self {
-        Self { lines, out: Mutex::new(out), style, spinner, turn: tokio::sync::Mutex::new(()) }
+        let turn = tokio::sync::Mutex::new(());
+        Self { lines, out: Mutex::new(out), style, size: || None, spinner, turn }
     }
 
     fn show(&self, text: &str) {
         let mut out = self.out.lock().expect("nobody panics while writing a question");
         // An error needs no handling here: reading the answer fails as well.
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    }
-
-    fn describe(&self, question: &Question<'_>) -> String {
-        let title = text::one_line(&format!("{} wants to run", question.tool), 80);
-        let why = text::one_line(question.why, 200);
-        let title = if why.is_empty() { title } else { format!("{title}: {why}") };
-        let mut shown = format!("{}\n", self.style.paint(Ink::Bold, &title));
-        for line in bounded(question.preview) {
-            let ink = match line.as_bytes() {
-                [b'+', ..] => Some(Ink::Green),
-                [b'-', ..] => Some(Ink::Red),
-                _ => None,
-            };
-            shown += "  ";
-            shown += &ink.map_or(line.as_str().into(), |ink| self.style.paint(ink, &line));
-            shown.push('\n');
-        }
-        if let Some(always) = question.always {
-            shown.extend(["a = always in this session: ", &text::visible(always), "\n"]);
-        }
-        shown
     }
 }
 
@@ -100,15 +86,24 @@ impl<W: Write + Send> Approver for Person<W> {
         async move {
             let _turn = self.turn.lock().await;
             let _hold = self.spinner.hold();
-            self.show(&self.describe(&question));
-            let (prompt, again) = match question.always {
-                Some(_) => ("Allow? [y]es, [n]o, n WHY, or [a]lways: ", "Please answer y, n or a"),
-                None => ("Allow? [y]es, [n]o, or n WHY: ", "Please answer y or n"),
+            let sheet = Sheet::new(&question, self.style, (self.size)());
+            self.show(&sheet.first());
+            let (prompt, again) = match (question.always, sheet.is_abridged()) {
+                (Some(_), false) => ("Allow? [y]es, [n]o, n WHY, or [a]lways: ", "Please answer y, n or a"),
+                (None, false) => ("Allow? [y]es, [n]o, or n WHY: ", "Please answer y or n"),
+                (Some(_), true) => {
+                    ("Allow? [v]iew all, [y]es, [n]o, n WHY, or [a]lways: ", "Please answer v, y, n or a")
+                }
+                (None, true) => ("Allow? [v]iew all, [y]es, [n]o, or n WHY: ", "Please answer v, y or n"),
             };
             loop {
                 let Some(line) = self.lines.ask(prompt).await else {
                     return Approval::Deny(String::new());
                 };
+                if sheet.is_abridged() && matches!(line.trim(), "v" | "V") {
+                    self.show(&sheet.whole());
+                    continue;
+                }
                 if let Some(approval) = verdict(&line, question.always.is_some()) {
                     return approval;
                 }
@@ -122,7 +117,7 @@ impl<W: Write + Send> Approver for Person<W> {
         async move {
             let _turn = self.turn.lock().await;
             let _hold = self.spinner.hold();
-            self.show(&format!("{}\n", self.style.paint(Ink::Bold, &text::visible(question))));
+            self.show(&format!("{}\n", self.style.paint(Ink::Bold, &text::revealed(question))));
             for (number, choice) in (1..).zip(choices) {
                 self.show(&format!("  {number}. {}\n", text::one_line(choice, 200)));
             }
@@ -137,26 +132,6 @@ impl<W: Write + Send> Approver for Person<W> {
         }
         .boxed()
     }
-}
-
-/// Returns all lines of a short preview, or the beginning and the end of a long one.
-fn bounded(preview: &str) -> Vec<String> {
-    const MOST: usize = 40;
-    const LAST: usize = 10;
-    const LONGEST: usize = 1000;
-    let preview = text::visible(preview);
-    let lines: Vec<&str> = preview.lines().collect();
-    let shorten = |line: &&str| match line.len() {
-        0..=LONGEST => (*line).to_owned(),
-        bytes => format!("{}… {} more bytes", text::head(line, LONGEST), bytes - text::head(line, LONGEST).len()),
-    };
-    if lines.len() <= MOST {
-        return lines.iter().map(shorten).collect();
-    }
-    let (first, rest) = lines.split_at(MOST - LAST - 1);
-    let (hidden, last) = rest.split_at(rest.len() - LAST);
-    let mark = format!("… {} more lines", hidden.len());
-    first.iter().map(shorten).chain([mark]).chain(last.iter().map(shorten)).collect()
 }
 
 /// Parses the answer to `Allow?`. `None` if the line is not an answer.
@@ -268,7 +243,16 @@ mod tests {
     fn approve_or_always(lines: &[&'static str], preview: &str, always: Option<&str>) -> (Approval, String) {
         let person = person(lines);
         let workspace = std::path::Path::new("/w");
-        let question = Question { tool: "run_command", preview, why: "it executes", always, workspace };
+        let question = Question {
+            tool: "run_command",
+            preview,
+            why: "it executes",
+            always,
+            workspace,
+            enclosure: None,
+            network: false,
+            hidden: false,
+        };
         let approval = person.approve(question).now_or_never().expect("the lines are there");
         let out = person.out.into_inner().expect("nobody panicked");
         (approval, String::from_utf8(out).expect("text"))
@@ -306,10 +290,33 @@ mod tests {
     #[test]
     fn what_is_allowed_is_shown_with_nothing_hidden_in_it() {
         let (_, shown) = approve(&["y"], "echo \u{1b}[8mhidden\u{202e}\nrm -rf x");
-        assert_eq!(shown, "run_command wants to run: it executes\n  echo ␛[8mhidden<U+202E>\n  rm -rf x\n");
-        let long: Vec<String> = (1..=100).map(|number| format!("+{number}")).collect();
-        let (_, shown) = approve(&["y"], &long.join("\n"));
-        assert!(shown.contains("  +29\n  … 61 more lines\n  +91\n"), "{shown}");
+        assert_eq!(shown, "run_command wants to run: it executes\n  echo ␛[8mhidden\\u{202e}\n  rm -rf x\n");
+    }
+
+    #[test]
+    fn a_key_shows_what_did_not_fit() {
+        let long: Vec<String> = (1..=100).map(|number| format!("+{number}\n")).collect();
+        let long = long.concat();
+        let lines = Arc::new(Typed(Mutex::new(vec!["v", "y"])));
+        let mut person = Person::reading(Vec::new(), lines, Style::default(), Spinner::default());
+        person.size = || Some((80, 24));
+        let workspace = std::path::Path::new("/w");
+        let question = Question {
+            tool: "write_file",
+            preview: &long,
+            why: "",
+            always: None,
+            workspace,
+            enclosure: None,
+            network: false,
+            hidden: false,
+        };
+        let approval = person.approve(question).now_or_never().expect("the lines are there");
+        assert_eq!(approval, Approval::Allow);
+        let shown = String::from_utf8(person.out.into_inner().expect("nobody panicked")).expect("text");
+        let (first, whole) = shown.split_once("+100\n").expect("the end is shown");
+        assert!(first.contains("more lines (v shows all)") && !first.contains("+50"), "{first}");
+        assert!(whole.contains("+50\n"), "{whole}");
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The one door to templates (Jinja): compiled once, rendered in a sandbox; a value is never rendered a second
 //! time.
 //!
-//! The sandbox: fuel bounds loops, the output is bounded, files come only from the caller's loader, and the
+//! The sandbox: fuel bounds loops, the output and single values are bounded ([`growth`]), files come only from the caller's loader, and the
 //! context cannot be dumped. Errors name places and variables, never values.
 
+mod growth;
 mod missing;
 mod objects;
 mod pieces;
@@ -94,8 +95,14 @@ impl Template {
         environment.set_debug(true);
         environment.remove_global("debug");
         environment.set_unknown_method_callback(method);
-        environment.set_loader(move |name| Ok(Some(name).filter(|name| is_safe_name(name)).and_then(&loader)));
-        environment.add_template_owned(name.to_owned(), source.to_owned()).map_err(|e| TemplateError::from(&e))?;
+        growth::bound(&mut environment);
+        environment.set_loader(move |name| {
+            let source = Some(name).filter(|name| is_safe_name(name)).and_then(&loader);
+            Ok(source.map(|source| growth::guarded(&source).into_owned()))
+        });
+        environment
+            .add_template_owned(name.to_owned(), growth::guarded(source).into_owned())
+            .map_err(|e| TemplateError::from(&e))?;
         Ok(Self { environment, name: name.to_owned() })
     }
 
@@ -128,6 +135,7 @@ impl Template {
     fn render_raw(&self, context: &Value) -> Result<String, Error> {
         let template = self.environment.get_template(&self.name)?;
         let mut output = Bounded(Vec::new());
+        growth::begin();
         template.render_captured_to(context, &mut output)?;
         String::from_utf8(output.0).map_err(|_| Error::new(ErrorKind::BadEscape, "the result is not Unicode"))
     }
@@ -136,6 +144,7 @@ impl Template {
 /// The methods that Python has. In configuration an unset variable is the empty string, so it has the methods of a
 /// string: `env.NAMES.split(',')`.
 fn method(state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Value]) -> Result<Value, Error> {
+    growth::check_method(value, name, arguments)?;
     if value.is_undefined() && state.undefined_behavior() == UndefinedBehavior::Chainable {
         return pycompat::unknown_method_callback(state, &Value::from(""), name, arguments);
     }
@@ -167,8 +176,9 @@ impl From<&Error> for TemplateError {
             message = format!("{message}: {} (in {name}:{})", describe(inner), inner.line().unwrap_or(0));
             source = std::error::Error::source(inner);
         }
-        let range = error.range();
-        let before = range.as_ref().and_then(|range| error.template_source()?.get(..range.start));
+        let written = |end: usize| Some(growth::as_written(error.template_source()?.get(..end)?));
+        let range = error.range().and_then(|range| Some(written(range.start)?.len()..written(range.end)?.len()));
+        let before = range.as_ref().and_then(|_| written(error.range()?.start));
         let column = before.map(|before| before.chars().rev().take_while(|c| *c != '\n').count() + 1);
         Self { message, line: error.line(), column, range, missing: Vec::new() }
     }

@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::config::{Effect, OutputFormat, Permission, ToolConfig};
-use crate::contract::{CallContext, Reach, ShellLine, Tool, ToolDefinition};
+use crate::contract::{CallContext, Enclosure, Reach, ShellLine, Tool, ToolDefinition};
 use crate::knowledge::Ledger;
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::present;
@@ -135,11 +135,15 @@ impl Tool for Command {
         })
     }
 
-    /// Without declared effects, the effects that its command could have.
     fn prepare(&self) {
         self.sandbox.iter().for_each(|sandbox| sandbox.prepare());
     }
 
+    fn enclosure(&self, wanted: Enclosure) -> Option<Enclosure> {
+        Some(if self.sandbox.is_some() { wanted } else { Enclosure::Outside })
+    }
+
+    /// Without declared effects, the effects that its command could have.
     fn has_network(&self) -> bool {
         match &self.config.effects {
             Some(effects) => effects.contains(&Effect::Network),

@@ -68,7 +68,7 @@ pub use run_command::RUN_COMMAND;
 
 /// The parts of the run that the built-in tools need.
 pub struct Kit {
-    /// The whole environment of commands: [`crate::config::Env::for_children`].
+    /// The whole environment of commands: [`crate::config::Env::for_commands`].
     pub child_env: Vec<(String, String)>,
     /// The commands that run in the background.
     pub jobs: Arc<Jobs>,

@@ -13,7 +13,9 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::contract::{CallContext, Clocks, Effect, Permission, Reach, ShellLine, Tool, ToolDefinition};
+use crate::contract::{
+    CallContext, Clocks, Effect, Enclosure, Permission, Reach, ShellLine, Tool, ToolDefinition,
+};
 use crate::knowledge::Ledger;
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::policy::{self, Invocation};
@@ -95,6 +97,10 @@ impl Tool for RunCommand {
 
     fn prepare(&self) {
         self.confined.prepare();
+    }
+
+    fn enclosure(&self, wanted: Enclosure) -> Option<Enclosure> {
+        Some(self.confined.enclosure(wanted))
     }
 
     fn has_network(&self) -> bool {

@@ -149,7 +149,7 @@ fn loader_paths_into_the_workspace_do_not_reach_commands() {
         .success();
     let shown = Run::new()
         .args(["tool", "call", "run_command", r#"{"command": "env"}"#, "--approve", "all"])
-        .args(["--set", "sandbox.mode=off"])
+        .args(["--set", "sandbox.mode=off", "--set", "sandbox.env=[LD_LIBRARY_PATH, LD_AUDIT, LD_BIND_NOW]"])
         .env("LD_LIBRARY_PATH", "/opt/lib:target/debug:")
         .env("LD_AUDIT", "./audit.so")
         .env("DYLD_LIBRARY_PATH", "target/debug")

@@ -1,5 +1,7 @@
 //! The system prompt that a model really gets.
 
+use serde_json::json;
+
 use crate::reply::Reply;
 use crate::run::Run;
 use crate::server::Server;
@@ -211,4 +213,20 @@ fn listing_the_environment_in_a_configuration_leaves_secrets_out() {
     let request = server.only_request();
     let system = request.system();
     assert!(system.contains("PLAIN_WORD=seen") && !system.contains("hidden-1"), "{system}");
+}
+
+#[test]
+fn a_template_that_doubles_a_text_ends_with_an_error() {
+    let bomb =
+        "{% set ns = namespace(x='aaaaaaaa') %}{% for i in range(40) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}";
+    let server = Server::always(Reply::text("ok"));
+    let prompt = json!({"system_prompt": bomb}).to_string();
+    let told = "a value is longer than 1024 KiB";
+    Run::task(&server, "task").config("agents/default.yaml", &prompt).run().fails().stderr_has(told);
+    let whole = format!("{bomb}\nlimits: {{ max_turns: 3 }}\n");
+    Run::task(&server, "task").config("agent.yaml.j2", &whole).run().exits(3).stderr_has(told);
+    // Doubled forty times, it would take 8 TiB; the limit holds for all that the program reserves.
+    let limited = Run::script("sh", "ulimit -v 1000000; exec agent run task").server(&server);
+    limited.config("agents/default.yaml", &prompt).run().exits(3).stderr_has(told);
+    assert!(server.requests().is_empty());
 }

@@ -203,3 +203,92 @@ fn a_private_key_written_line_by_line_stays_hidden_in_live_output() {
     assert!(chunks.contains("begin") && chunks.contains("over"), "{chunks}");
     assert!(!output.stdout.contains("a1B2") && !output.stderr.contains("a1B2"), "{}", output.shown());
 }
+
+/// The variables that a command sees.
+fn seen_by_a_command(settings: &str, variables: &[(&str, &str)]) -> String {
+    let mut run = Run::new()
+        .args(["tool", "call", "run_command", r#"{"command": "env"}"#, "--approve", "all"])
+        .config("agent.yaml", settings);
+    for (name, value) in variables {
+        run = run.env(name, *value);
+    }
+    run.run().success().stdout
+}
+
+#[test]
+fn commands_get_what_is_harmless_and_what_the_settings_name() {
+    let variables = [
+        ("DATABASE_URL", "postgres://app:s3cr3t@db/app"),
+        ("MYSQL_PWD", "hunter2hunter2"),
+        ("GITHUB_PAT", "some-long-value"),
+        ("SENTRY_DSN", "https://abc@sentry.example.com/1"),
+        ("HTTPS_PROXY", "http://me:s3cr3t@127.0.0.1:9"),
+        ("CARGO_REGISTRY_TOKEN", "some-long-value"),
+        ("BASH_ENV", "/nonexistent"),
+        ("NODE_OPTIONS", "--require /nonexistent.js"),
+        ("MY_OWN", "mine"),
+        ("CARGO_HOME", "/nonexistent/cargo"),
+        ("LC_ALL", "C"),
+    ];
+    for mode in ["on", "off"] {
+        let seen = seen_by_a_command(&format!("sandbox: {{ mode: {mode} }}\n"), &variables);
+        for (name, _) in &variables[..9] {
+            assert!(!seen.contains(&format!("{name}=")), "{mode}: {name} in {seen}");
+        }
+        assert!(seen.contains("CARGO_HOME=/nonexistent/cargo") && seen.contains("LC_ALL=C"), "{mode}: {seen}");
+        let settings = format!("sandbox: {{ mode: {mode}, env: [DATABASE_URL, 'MY_*', 'CARGO_*'] }}\n");
+        let seen = seen_by_a_command(&settings, &variables);
+        assert!(seen.contains("DATABASE_URL=") && seen.contains("MY_OWN=mine"), "{mode}: {seen}");
+        assert!(!seen.contains("CARGO_REGISTRY_TOKEN") && !seen.contains("s3cr3t"), "{mode}: {seen}");
+    }
+    for (env, said) in [("['A=b']", "sets one"), ("['']", "empty"), ("['A[']", "no pattern")] {
+        let output =
+            Run::new().args(["config", "check"]).config("agent.yaml", &format!("sandbox: {{ env: {env} }}\n"));
+        output.run().exits(3).stderr_has(said);
+    }
+}
+
+#[test]
+fn values_of_secrets_are_hidden_and_ordinary_words_are_not() {
+    let server = Server::start([
+        Reply::call("read_file", &json!({"path": "notes.txt"})),
+        Reply::call("run_command", &json!({"command": "cat notes.txt"})),
+        Reply::text("done"),
+    ]);
+    let notes = "word disabled\npassword hunter2hunter2\ndatabase s3cr3t-of-db-42\npath /run/user/1000/agent\n";
+    Run::task(&server, "task")
+        .args(["--approve", "all"])
+        .file("notes.txt", notes)
+        .env("KEYRING_BACKEND", "disabled")
+        .env("MYSQL_PWD", "hunter2hunter2")
+        .env("DATABASE_URL", "postgres://app:s3cr3t-of-db-42@db/app")
+        .env("SSH_AUTH_SOCK", "/run/user/1000/agent")
+        .run()
+        .success();
+    for request in &server.requests()[1..] {
+        let raw = &request.raw;
+        assert!(raw.contains("word disabled") && raw.contains("path /run/user/1000/agent"), "{raw}");
+        assert!(!raw.contains("hunter2") && !raw.contains("s3cr3t"), "{raw}");
+    }
+}
+
+#[test]
+fn a_key_in_the_query_of_an_address_is_not_shown() {
+    let address = |server: &Server| format!("{}?key=query-0123456789-secret&api_key=tiny&v=2", server.url());
+    let config = |server: &Server| format!("base_url: \"{}\"\n", address(server));
+    let server = Server::always(Reply::error(400, "no such thing at /v1?key=query-0123456789-secret"));
+    let failed = Run::task(&server, "task").config("models/default.yaml", &config(&server)).run().exits(5);
+    let shown =
+        Run::new().args(["config", "show"]).config("models/default.yaml", &config(&server)).run().success();
+    let explained = Run::new()
+        .args(["config", "explain", "models.default.base_url"])
+        .config("models/default.yaml", &config(&server))
+        .run()
+        .success();
+    for output in [&failed, &shown, &explained] {
+        for secret in ["query-0123456789-secret", "tiny"] {
+            assert!(!output.stdout.contains(secret) && !output.stderr.contains(secret), "{}", output.shown());
+        }
+    }
+    assert!(shown.stdout.contains("?key=***&api_key=***&v=2"), "{}", shown.shown());
+}

@@ -56,6 +56,11 @@ impl Confined {
         }
     }
 
+    /// The walls that a command has where `wanted` ones are asked for.
+    pub fn enclosure(&self, wanted: Enclosure) -> Enclosure {
+        if self.sandbox.is_some() { wanted } else { Enclosure::Outside }
+    }
+
     /// A sentence about the boundary for a tool's description, with a leading blank; or an empty string.
     pub fn described(&self) -> &'static str {
         match self.sandbox.as_ref().map(|sandbox| sandbox.plan()) {

@@ -1,20 +1,11 @@
 //! The changes of a write: counted for the summary, and shown to the person who must allow it.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use similar::{ChangeTag, TextDiff, TextDiffConfig};
 
-use crate::text;
-
-use crate::tools::counted;
-
 /// After this time the differ settles for a coarser answer.
 const DEADLINE: Duration = Duration::from_millis(300);
-/// The most lines that a person can be expected to read before allowing a write.
-const MOST_LINES: usize = 400;
-const MOST_BYTES: usize = 32 * 1024;
-
 /// Lines added and removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
@@ -42,25 +33,10 @@ impl std::fmt::Display for Change {
     }
 }
 
-/// A unified diff with three lines of context; what exceeds the bounds is counted.
+/// A unified diff with three lines of context. All of it: a person allows it.
 pub fn unified(name: &str, old: &str, new: &str) -> String {
     let diff = lines(old, new);
-    let whole =
-        diff.unified_diff().context_radius(3).header(&format!("a/{name}"), &format!("b/{name}")).to_string();
-    let mut out = String::new();
-    let mut left_out = 0;
-    for (index, line) in whole.lines().enumerate() {
-        if index < MOST_LINES && out.len() < MOST_BYTES {
-            let shown = text::head(line, MOST_BYTES / 8);
-            let _ = writeln!(out, "{shown}{}", if shown.len() < line.len() { "…" } else { "" });
-        } else {
-            left_out += 1;
-        }
-    }
-    if left_out > 0 {
-        let _ = writeln!(out, "[… {} of the diff not shown]", counted(left_out, "more line", "more lines"));
-    }
-    out
+    diff.unified_diff().context_radius(3).header(&format!("a/{name}"), &format!("b/{name}")).to_string()
 }
 
 fn lines<'a>(old: &'a str, new: &'a str) -> TextDiff<'a, 'a, str> {
@@ -79,11 +55,10 @@ mod tests {
     }
 
     #[test]
-    fn a_large_diff_is_bounded() {
-        let new: String = "line\n".repeat(5000);
-        let shown = unified("x", "", &new);
-        assert_eq!(shown.lines().count(), MOST_LINES + 1);
-        assert!(shown.ends_with("[… 4603 more lines of the diff not shown]\n"));
-        assert!(unified("x", "", &"中".repeat(100_000)).len() < MOST_BYTES);
+    fn a_large_diff_is_whole() {
+        let new: String = "line\r\n".repeat(5000);
+        assert_eq!(unified("x", "", &new).matches("+line\r\n").count(), 5000);
+        let long = "中".repeat(100_000);
+        assert!(unified("x", "", &long).contains(&long));
     }
 }

@@ -1,0 +1,379 @@
+//! The environment of commands: a list of what is known to be harmless, and what `sandbox.env` names.
+//!
+//! A list of secrets is never complete, so nothing passes because its name looks harmless. And nothing on the list
+//! passes with a secret in it: by its name, or by what its value holds.
+
+use std::borrow::Cow;
+
+use crate::secrets::{Redactor, looks_secret, user_info};
+use crate::text::Glob;
+use crate::workspace::Workspace;
+
+/// What a value on the list must not hold.
+#[derive(Debug, Clone, Copy)]
+enum Terms {
+    /// No credentials.
+    Plain,
+    /// No user and no password, also where the scheme is left out: `me:pw@proxy:3128`.
+    Proxy,
+    /// None of these options: they make the program run other code.
+    Without(&'static [&'static str]),
+}
+
+/// Names, each of them whole or a beginning before a `*` → terms.
+const HARMLESS: &[(&str, Terms)] = &[
+    // The person, the machine, the terminal.
+    (
+        "PATH HOME USER LOGNAME USERNAME SHELL PWD OLDPWD SHLVL TMPDIR TMP TEMP LANG LANGUAGE LC_* TZ \
+         TZDIR HOSTNAME HOSTTYPE MACHTYPE OSTYPE XDG_* MANPATH INFOPATH WSL_DISTRO_NAME",
+        Terms::Plain,
+    ),
+    (
+        "TERM TERMINFO TERMINFO_DIRS TERM_PROGRAM TERM_PROGRAM_VERSION COLORTERM COLUMNS LINES NO_COLOR \
+         FORCE_COLOR CLICOLOR CLICOLOR_FORCE LS_COLORS GREP_COLORS LESSCHARSET EDITOR VISUAL PAGER",
+        Terms::Plain,
+    ),
+    ("http_proxy https_proxy ftp_proxy all_proxy no_proxy", Terms::Proxy),
+    ("HTTP_PROXY HTTPS_PROXY FTP_PROXY ALL_PROXY NO_PROXY", Terms::Proxy),
+    ("SSL_CERT_FILE SSL_CERT_DIR CURL_CA_BUNDLE REQUESTS_CA_BUNDLE GIT_SSL_CAINFO", Terms::Plain),
+    ("CI SOURCE_DATE_EPOCH GIT_AUTHOR_* GIT_COMMITTER_*", Terms::Plain),
+    // Compilers and builds.
+    (
+        "CC CXX CPP LD AR AS NM RANLIB STRIP CFLAGS CXXFLAGS CPPFLAGS LDFLAGS LDLIBS ARFLAGS CPATH \
+         C_INCLUDE_PATH CPLUS_INCLUDE_PATH LIBRARY_PATH PKG_CONFIG* CMAKE_* CTEST_* NINJA_STATUS CCACHE_* \
+         SCCACHE_DIR MAKELEVEL MFLAGS MACOSX_DEPLOYMENT_TARGET SDKROOT DEVELOPER_DIR",
+        Terms::Plain,
+    ),
+    ("MAKEFLAGS", Terms::Without(&["--eval"])),
+    ("CARGO CARGO_* RUST* LIBCLANG_PATH", Terms::Plain),
+    // Python.
+    (
+        "PYTHON* VIRTUAL_ENV VIRTUAL_ENV_PROMPT CONDA_* MAMBA_* PIP_* UV_* PYENV_* POETRY_HOME \
+         POETRY_CACHE_DIR POETRY_VIRTUALENVS_* PIPENV_* PYTEST_ADDOPTS TOX_ENV MPLBACKEND JUPYTER_PATH",
+        Terms::Plain,
+    ),
+    // JavaScript.
+    (
+        "NODE_ENV NODE_PATH NODE_EXTRA_CA_CERTS NODE_NO_WARNINGS NODE_VERSION NVM_* FNM_* VOLTA_HOME \
+         PNPM_HOME BUN_INSTALL DENO_DIR COREPACK_* YARN_CACHE_FOLDER npm_config_registry npm_config_cache \
+         npm_config_prefix npm_config_userconfig npm_config_offline NPM_CONFIG_REGISTRY NPM_CONFIG_CACHE \
+         NPM_CONFIG_PREFIX NPM_CONFIG_USERCONFIG NPM_CONFIG_OFFLINE",
+        Terms::Plain,
+    ),
+    (
+        "NODE_OPTIONS",
+        Terms::Without(&["-r", "--require", "--import", "--loader", "--experimental-loader", "--eval"]),
+    ),
+    // Go.
+    (
+        "GOPATH GOROOT GOBIN GOCACHE GOMODCACHE GOTMPDIR GOENV GOPROXY GOPRIVATE GONOPROXY GONOSUMDB \
+         GOSUMDB GOINSECURE GOVCS GOOS GOARCH GOARM GOAMD64 GOTOOLCHAIN GOWORK GO111MODULE GOEXPERIMENT \
+         GOMAXPROCS GOMEMLIMIT GOGC GODEBUG CGO_*",
+        Terms::Plain,
+    ),
+    ("GOFLAGS", Terms::Without(&["-toolexec", "--toolexec"])),
+    // Java and its kin.
+    (
+        "JAVA_HOME JDK_HOME JRE_HOME MAVEN_HOME M2_HOME GRADLE_HOME GRADLE_USER_HOME ANDROID_HOME \
+         ANDROID_SDK_ROOT KOTLIN_HOME SCALA_HOME SBT_HOME CLASSPATH",
+        Terms::Plain,
+    ),
+    ("MAVEN_OPTS MAVEN_ARGS GRADLE_OPTS SBT_OPTS", Terms::Without(&["-javaagent", "-agentlib", "-agentpath"])),
+    // Ruby, Perl, PHP, .NET, Nix and others.
+    (
+        "GEM_HOME GEM_PATH BUNDLE_GEMFILE BUNDLE_PATH BUNDLE_BIN BUNDLE_WITH BUNDLE_WITHOUT BUNDLE_JOBS \
+         BUNDLE_FROZEN BUNDLE_DEPLOYMENT BUNDLE_USER_HOME RBENV_* RUBY_VERSION RAILS_ENV RACK_ENV \
+         PERL5LIB PERL_LOCAL_LIB_ROOT PERL_MB_OPT PERL_MM_OPT PERL_UNICODE COMPOSER_HOME \
+         COMPOSER_CACHE_DIR DOTNET_ROOT DOTNET_CLI_HOME DOTNET_CLI_TELEMETRY_OPTOUT DOTNET_NOLOGO \
+         NUGET_PACKAGES NIX_PATH NIX_PROFILES NIX_SSL_CERT_FILE IN_NIX_SHELL ASDF_DIR ASDF_DATA_DIR \
+         MISE_DATA_DIR SDKMAN_DIR GHCUP_INSTALL_BASE_PREFIX OPAMROOT OPAM_SWITCH_PREFIX MIX_ENV MIX_HOME \
+         HEX_HOME PLAYWRIGHT_BROWSERS_PATH CHROME_BIN",
+        Terms::Plain,
+    ),
+];
+
+/// Names that make programs run other code. A pattern of `sandbox.env` does not cover them: they must be spelled
+/// out.
+const STEERING: &str = "\
+    LD_* DYLD_* GCONV_PATH BASH_ENV ENV BASH_FUNC_* SHELLOPTS BASHOPTS PS4 PROMPT_COMMAND ZDOTDIR LESSOPEN \
+    LESSCLOSE PYTHONSTARTUP PYTHONBREAKPOINT PYTHONINSPECT PYTHONWARNINGS PERL5OPT PERL5DB RUBYOPT \
+    NODE_OPTIONS JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS LUA_INIT* R_PROFILE* PHP_INI_SCAN_DIR \
+    PHPRC GIT_SSH GIT_SSH_COMMAND GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS GIT_EDITOR GIT_SEQUENCE_EDITOR \
+    GIT_EXTERNAL_DIFF GIT_PROXY_COMMAND GIT_CONFIG* GIT_EXEC_PATH GIT_TEMPLATE_DIR GIT_DIR GIT_WORK_TREE \
+    npm_config_script_shell npm_config_node_options MAKEFILES";
+
+/// Variables that `sandbox.env` names: spelled out, or by a pattern.
+#[derive(Debug, Default)]
+pub(super) struct NamedVariables {
+    exact: Vec<String>,
+    patterns: Vec<Glob>,
+}
+
+impl NamedVariables {
+    /// Patterns that are no globs have been reported as mistakes, and name nothing.
+    pub fn new(names: &[String]) -> Self {
+        let (patterns, exact): (Vec<&String>, Vec<&String>) = names.iter().partition(|name| is_pattern(name));
+        Self {
+            exact: exact.into_iter().cloned().collect(),
+            patterns: patterns.into_iter().filter_map(|pattern| Glob::word(pattern).ok()).collect(),
+        }
+    }
+
+    fn spells(&self, name: &str) -> bool {
+        self.exact.iter().any(|other| other == name)
+    }
+
+    fn covers(&self, name: &str) -> bool {
+        self.patterns.iter().any(|pattern| pattern.matches(name))
+    }
+}
+
+/// Whether a name in `sandbox.env` stands for several.
+pub(super) fn is_pattern(name: &str) -> bool {
+    name.contains(['*', '?', '[', '{', '\\'])
+}
+
+/// The value with which commands get a variable; `None` if they do not get it.
+pub(super) fn value_for_commands<'v>(
+    name: &str,
+    value: &'v str,
+    named: &NamedVariables,
+    workspace: &Workspace,
+) -> Option<Cow<'v, str>> {
+    if named.spells(name) {
+        return if is_of_loader(name) {
+            loaded_from_elsewhere(name, value, workspace)
+        } else {
+            Some(value.into())
+        };
+    }
+    let is_open = !looks_secret(name) && (named.covers(name) && !is_steering(name) || is_harmless(name, value));
+    is_open.then_some(Cow::Borrowed(value))
+}
+
+fn is_harmless(name: &str, value: &str) -> bool {
+    let terms = || HARMLESS.iter().find(|(names, _)| matches(names, name));
+    let Some((_, terms)) = terms() else { return false };
+    // `NODE_OPTIONS` has terms of its own; other names that steer get here by a pattern alone.
+    let keeps_to_them = match terms {
+        Terms::Plain => !is_steering(name),
+        Terms::Proxy => !value.contains('@'),
+        Terms::Without(options) => {
+            let holds_secret = |word: &str| word.split_once('=').is_some_and(|(key, _)| looks_secret(key));
+            let is_refused =
+                |word: &str| options.iter().any(|option| is_option(word, option)) || holds_secret(word);
+            !value.split_whitespace().any(is_refused)
+        }
+    };
+    keeps_to_them && !holds_credentials(value)
+}
+
+fn is_steering(name: &str) -> bool {
+    matches(STEERING, name)
+}
+
+/// Whether `word` is the option, with or without a value behind it.
+fn is_option(word: &str, option: &str) -> bool {
+    word.trim_matches(['"', '\'']).strip_prefix(option).is_some_and(|rest| {
+        rest.is_empty() || rest.starts_with(['=', ':']) || (option.len() == 2 && !option.starts_with("--"))
+    })
+}
+
+/// Whether a value holds what no command should see: a user of a URL, or something of the shape of a key.
+fn holds_credentials(value: &str) -> bool {
+    user_info(value).is_some() || matches!(Redactor::default().redact(value), Cow::Owned(_))
+}
+
+/// Whether one of these names, or of these beginnings before a `*`, is that of the variable.
+fn matches(names: &str, name: &str) -> bool {
+    names
+        .split_whitespace()
+        .any(|pattern| pattern.strip_suffix('*').map_or(pattern == name, |beginning| name.starts_with(beginning)))
+}
+
+fn is_of_loader(name: &str) -> bool {
+    name.starts_with("LD_") || name.starts_with("DYLD_")
+}
+
+/// A variable without the places in the workspace from which the dynamic loader would take code into every program;
+/// `None` if nothing is left. `cargo run` sets such a path. Relative places count, wherever the program starts.
+fn loaded_from_elsewhere<'a>(name: &str, value: &'a str, workspace: &Workspace) -> Option<Cow<'a, str>> {
+    let is_list_of_places = name.ends_with("_PATH");
+    let is_in_workspace = |place: &str| {
+        let is_place = is_list_of_places || place.contains('/');
+        is_place && (!place.starts_with('/') || workspace.resolve(place).inside)
+    };
+    // Libraries are separated by spaces too, and places may contain some.
+    let separators: &[char] = if is_list_of_places { &[':', ';'] } else { &[':', ' '] };
+    if !value.split(separators).any(is_in_workspace) {
+        return Some(Cow::Borrowed(value));
+    }
+    let kept: Vec<&str> = value.split(separators).filter(|place| !is_in_workspace(place)).collect();
+    (!kept.is_empty()).then(|| Cow::Owned(kept.join(":")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passes(named: &[&str], name: &str, value: &str) -> Option<String> {
+        let home = tempfile::tempdir().expect("a directory");
+        let workspace = Workspace::open(home.path()).expect("a workspace");
+        let named: Vec<String> = named.iter().map(|name| (*name).to_owned()).collect();
+        value_for_commands(name, value, &NamedVariables::new(&named), &workspace).map(Cow::into_owned)
+    }
+
+    /// Names that hold secrets where people work, most of them without a word that says so.
+    const SECRETS: &[(&str, &str)] = &[
+        ("DATABASE_URL", "postgres://app:s3cr3t@db/app"),
+        ("MYSQL_PWD", "hunter2hunter2"),
+        ("PGPASSWORD", "x"),
+        ("PGPASSFILE", "/home/me/.pgpass"),
+        ("REDIS_URL", "redis://:pw@cache:6379"),
+        ("MONGODB_URI", "mongodb+srv://u:p@cluster"),
+        ("AMQP_URL", "amqp://u:p@mq"),
+        ("CELERY_BROKER_URL", "amqp://u:p@mq"),
+        ("SENTRY_DSN", "https://abc@o1.ingest.sentry.io/1"),
+        ("SQLALCHEMY_DATABASE_URI", "mysql://u:p@db"),
+        ("JDBC_URL", "jdbc:mysql://db?password=x"),
+        ("CONNECTION_STRING", "Server=db;Password=x"),
+        ("AZURE_STORAGE_CONNECTION_STRING", "AccountKey=x"),
+        ("GITHUB_PAT", "x"),
+        ("GH_TOKEN", "x"),
+        ("GITHUB_TOKEN", "x"),
+        ("GITLAB_PAT", "x"),
+        ("CI_JOB_JWT", "x"),
+        ("CI_REGISTRY_PASSWORD", "x"),
+        ("CARGO_REGISTRY_TOKEN", "x"),
+        ("CARGO_REGISTRIES_MINE_TOKEN", "x"),
+        ("NPM_TOKEN", "x"),
+        ("NODE_AUTH_TOKEN", "x"),
+        ("npm_config__auth", "bWU6cHc="),
+        ("npm_config_//registry.npmjs.org/:_authToken", "x"),
+        ("YARN_NPM_AUTH_IDENT", "me:pw"),
+        ("PYPI_TOKEN", "x"),
+        ("TWINE_PASSWORD", "x"),
+        ("PIP_INDEX_URL", "https://me:pw@pypi.example.com/simple"),
+        ("UV_INDEX_URL", "https://me:pw@pypi.example.com/simple"),
+        ("UV_PUBLISH_TOKEN", "x"),
+        ("POETRY_PYPI_TOKEN_PYPI", "x"),
+        ("POETRY_HTTP_BASIC_MINE_PASSWORD", "x"),
+        ("BUNDLE_GEMS__CONTRIBSYS__COM", "me:pw"),
+        ("GEM_HOST_API_KEY", "x"),
+        ("HEX_API_KEY", "x"),
+        ("COMPOSER_AUTH", "{}"),
+        ("NUGET_API_KEY", "x"),
+        ("MAVEN_PASSWORD", "x"),
+        ("ORG_GRADLE_PROJECT_signingPassword", "x"),
+        ("GOPROXY", "https://me:pw@goproxy.example.com"),
+        ("DOCKER_AUTH_CONFIG", "{}"),
+        ("DOCKER_PASSWORD", "x"),
+        ("KUBECONFIG", "/home/me/.kube/config"),
+        ("VAULT_TOKEN", "x"),
+        ("AWS_SECRET_ACCESS_KEY", "x"),
+        ("AWS_SESSION_TOKEN", "x"),
+        ("GOOGLE_APPLICATION_CREDENTIALS", "/home/me/key.json"),
+        ("GOOGLE_CLOUD_PROJECT", "mine"),
+        ("ARM_CLIENT_SECRET", "x"),
+        ("TF_VAR_db_pass", "x"),
+        ("HEROKU_API_KEY", "x"),
+        ("SLACK_WEBHOOK_URL", "https://hooks.slack.com/services/T0/B0/x"),
+        ("DISCORD_WEBHOOK", "x"),
+        ("TELEGRAM_BOT", "1:x"),
+        ("STRIPE_SK", "x"),
+        ("TWILIO_AUTH", "x"),
+        ("SENDGRID_API", "x"),
+        ("SMTP_PASS", "x"),
+        ("MAIL_URL", "smtp://u:p@mail"),
+        ("RAILS_MASTER_KEY", "x"),
+        ("SECRET_KEY_BASE", "x"),
+        ("ANSIBLE_VAULT_PASSWORD_FILE", "/home/me/.vault"),
+        ("SSH_AUTH_SOCK", "/run/user/1000/agent"),
+        ("GPG_AGENT_INFO", "/run/user/1000/gpg"),
+        ("OPENAI_API_KEY", "x"),
+        ("AGENT_MODEL", "m"),
+        ("http_proxy", "http://me:pw@proxy:3128"),
+        ("HTTPS_PROXY", "me:pw@proxy:3128"),
+        ("ALL_PROXY", "socks5://me@proxy"),
+        ("CFLAGS", "-DURL=https://me:pw@host"),
+        ("PYTHONSTARTUP", "/home/me/start.py"),
+        ("NODE_OPTIONS", "--max-old-space-size=1 --require ./x.js"),
+        ("NODE_OPTIONS", "-r ./x.js"),
+        ("NODE_OPTIONS", "--import=./x.mjs"),
+        ("GOFLAGS", "-mod=vendor -toolexec=./x"),
+        ("MAVEN_OPTS", "-javaagent:x.jar"),
+        ("GRADLE_OPTS", "-Xmx1g -Dsigning.password=x"),
+        ("BASH_ENV", "x.sh"),
+        ("ENV", "x.sh"),
+        ("BASH_FUNC_ls%%", "() { id; }"),
+        ("PROMPT_COMMAND", "id"),
+        ("PERL5OPT", "-Mx"),
+        ("RUBYOPT", "-rx"),
+        ("JAVA_TOOL_OPTIONS", "-javaagent:x.jar"),
+        ("GIT_SSH_COMMAND", "x"),
+        ("GIT_CONFIG_COUNT", "1"),
+        ("LD_PRELOAD", "/opt/x.so"),
+        ("LD_LIBRARY_PATH", "/opt/lib"),
+        ("DYLD_INSERT_LIBRARIES", "/opt/x.dylib"),
+        ("SOMETHING_ELSE", "x"),
+    ];
+
+    #[test]
+    fn what_is_not_known_to_be_harmless_stays_here() {
+        for (name, value) in SECRETS {
+            assert_eq!(passes(&[], name, value), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_commands_need_passes() {
+        for (name, value) in [
+            ("PATH", "/usr/bin:/bin"),
+            ("LC_ALL", "C"),
+            ("XDG_CACHE_HOME", "/home/me/.cache"),
+            ("CARGO_HOME", "/home/me/.cargo"),
+            ("RUSTFLAGS", "-D warnings"),
+            ("RUSTC_WRAPPER", "sccache"),
+            ("VIRTUAL_ENV", "/home/me/venv"),
+            ("PYTHONPATH", "src"),
+            ("PYTHONUNBUFFERED", "1"),
+            ("PIP_INDEX_URL", "https://pypi.example.com/simple"),
+            ("NODE_ENV", "test"),
+            ("NODE_OPTIONS", "--max-old-space-size=4096 --enable-source-maps"),
+            ("GOFLAGS", "-mod=mod"),
+            ("GOPROXY", "https://proxy.golang.org,direct"),
+            ("MAVEN_OPTS", "-Xmx2g"),
+            ("CFLAGS", "-O2 -DNDEBUG"),
+            ("MAKEFLAGS", "-j8"),
+            ("GIT_AUTHOR_NAME", "Me"),
+            ("GIT_COMMITTER_EMAIL", "me@example.com"),
+            ("https_proxy", "http://proxy:3128"),
+            ("NO_PROXY", "localhost,127.0.0.1"),
+            ("CI", "true"),
+        ] {
+            assert_eq!(passes(&[], name, value).as_deref(), Some(value), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_settings_name_more_and_secrets_only_by_their_whole_name() {
+        for (named, name, value, expected) in [
+            (&["DATABASE_URL"][..], "DATABASE_URL", "postgres://u:p@db", Some("postgres://u:p@db")),
+            (&["NPM_TOKEN"], "NPM_TOKEN", "x", Some("x")),
+            (&["NPM_*"], "NPM_TOKEN", "x", None),
+            (&["MY_*"], "MY_FLAG", "x", Some("x")),
+            (&["MY_*"], "YOUR_FLAG", "x", None),
+            (&["*"], "BASH_ENV", "x", None),
+            (&["*"], "LD_PRELOAD", "/opt/x.so", None),
+            (&["*"], "AWS_SECRET_ACCESS_KEY", "x", None),
+            (&["*"], "ANYTHING", "x", Some("x")),
+            (&["BASH_ENV"], "BASH_ENV", "x", Some("x")),
+            (&["LD_PRELOAD"], "LD_PRELOAD", "/opt/x.so", Some("/opt/x.so")),
+            (&["LD_PRELOAD"], "LD_PRELOAD", "./x.so", None),
+            (&["LD_LIBRARY_PATH"], "LD_LIBRARY_PATH", "/opt/lib:target/debug:", Some("/opt/lib")),
+            (&["http_proxy"], "http_proxy", "http://me:pw@p", Some("http://me:pw@p")),
+        ] {
+            assert_eq!(passes(named, name, value).as_deref(), expected, "{named:?} {name}={value}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Runs of characters, and whether they look random.
+
+pub(super) fn run(bytes: &[u8], is: impl Fn(&u8) -> bool) -> usize {
+    bytes.iter().position(|byte| !is(byte)).unwrap_or(bytes.len())
+}
+
+pub(super) fn is_random(bytes: &[u8]) -> bool {
+    const LEAST: usize = 16;
+    bytes.split(|byte| !byte.is_ascii_alphanumeric()).any(|run| {
+        run.len() >= LEAST && run.iter().any(u8::is_ascii_digit) && run.iter().any(u8::is_ascii_alphabetic)
+    })
+}
+
+pub(super) fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+}
+
+pub(super) fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
+    bytes.windows(part.len()).position(|window| window == part)
+}
+
+/// Whether this may be a part of a name.
+pub(super) fn is_in_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+/// The length of the name that `bytes` begin with.
+pub(super) fn word(bytes: &[u8]) -> usize {
+    run(bytes, |byte| is_in_word(*byte))
+}
