@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::mistake::{Mistake, did_you_mean};
 use super::options::LoadOptions;
-use super::regular::read_regular;
 use super::skill_dirs::{self, SkillDir, SkillScope};
 use super::source::{Kind, Layer};
 use crate::builtin;
+use crate::regular::read_regular;
 
 /// One directory of a layer, lowest first.
 pub(super) struct LayerDir {

@@ -13,7 +13,6 @@ mod model;
 mod tool;
 mod schema;
 // From files to the whole.
-mod regular;
 mod source;
 mod mistake;
 mod options;
@@ -47,7 +46,6 @@ pub use model::{
 };
 pub use options::LoadOptions;
 pub use permissions::{Permission, PermissionRule, PermissionSettings, RuleEffect};
-pub use regular::read_regular;
 pub use schema::schema;
 pub use selection::{SelectBy, ToolsSettings};
 pub use settings::{

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::options::{FOLDER, LoadOptions};
-use super::regular::read_regular;
 use super::skill_dirs::{self, SHARED_SKILLS};
+use crate::regular::read_regular;
 use crate::workspace::Workspace;
 
 /// More than this is no configuration, and hashing it would keep somebody waiting.

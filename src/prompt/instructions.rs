@@ -6,10 +6,10 @@
 //! is never rendered.
 
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::regular::{Links, read_start};
 use crate::text;
 use crate::workspace::Workspace;
 
@@ -102,15 +102,9 @@ fn read(path: &Path, top: &Path) -> Result<Option<Found>, String> {
     if !real.starts_with(top) {
         return Err(format!("it leads outside {}", top.display()));
     }
-    let size = match real.metadata().map_err(|error| error.to_string())? {
-        data if data.is_file() => data.len(),
-        _ => return Err("it is not a regular file".to_owned()),
-    };
-    let mut bytes = Vec::new();
     // One byte more than can be shown tells a file that fits from one that does not.
-    File::open(&real)
-        .and_then(|file| file.take(BUDGET as u64 + 1).read_to_end(&mut bytes))
-        .map_err(|error| error.to_string())?;
+    let start = read_start(&real, Links::Refuse, BUDGET as u64 + 1).map_err(|why| format!("it {why}"))?;
+    let Some((bytes, size)) = start else { return Ok(None) };
     let text = String::from_utf8_lossy(&bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     Ok((!text.trim().is_empty()).then(|| Found { path: path.to_path_buf(), text: text.to_owned(), size }))

@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use crate::builtin;
-use crate::config::{PromptSource, read_regular};
+use crate::config::PromptSource;
+use crate::regular::read_regular;
 use crate::text;
 use crate::yaml;
 

@@ -11,11 +11,11 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use crate::config::{SkillDir, SkillScope};
+use crate::ignored::Ignored;
 use crate::text;
 
 use super::catalogue::{Place, Skill};
 use super::header::{self, DESCRIPTION_CHARS, NAME_CHARS, Remark};
-use super::ignored::Ignored;
 use super::note::Note;
 
 /// The file that makes a folder a skill.
@@ -35,7 +35,7 @@ pub(super) type Found = (PathBuf, PathBuf);
 /// The skills below a directory whose real path is `root`, ordered by path. A link from it into one of the
 /// `others` is left to the search there.
 pub(super) fn folders(dir: &SkillDir, root: &Path, others: &[PathBuf], notes: &mut Vec<Note>) -> Vec<Found> {
-    let ignored = dir.top.as_deref().map(|top| Ignored::above(top, root)).unwrap_or_default();
+    let ignored = Ignored::below(dir.top.as_deref().unwrap_or(root));
     let mut search =
         Search { root, others, ignored, seen: HashSet::from([root.to_path_buf()]), found: Vec::new(), notes };
     search.descend(root, 0);
@@ -144,23 +144,18 @@ impl Search<'_> {
         if depth == DEPTH {
             return;
         }
-        let has_ignore_file = named(".gitignore");
         entries.retain(|(name, kind)| {
             let name = name.as_encoded_bytes();
             !kind.is_file() && !name.starts_with(b".") && name != b"node_modules"
         });
         entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        if has_ignore_file {
-            self.ignored.enter(dir);
-        }
         for (name, kind) in entries {
             let path = dir.join(name);
             let real = if kind.is_symlink() { self.followed(&path) } else { Some(path) };
-            if let Some(real) = real.filter(|real| !self.ignored.has(real)) {
+            if let Some(real) = real.filter(|real| !self.ignored.has(real, true)) {
                 self.look(&real, depth + 1);
             }
         }
-        self.ignored.leave(dir);
     }
 
     /// Takes the directory as a skill, or searches it.

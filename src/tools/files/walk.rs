@@ -7,17 +7,18 @@ use std::path::Path;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::WalkBuilder;
 
+use crate::ignored::Ignored;
 use crate::output::ToolError;
 
-/// A walk over everything below `dir`.
+/// A walk over everything below `dir`. Ignore files are read by [`Ignored`], as the walker's own reading of them waits
+/// for pipes and never ends a device.
 pub fn walk(dir: &Path) -> WalkBuilder {
     let mut builder = WalkBuilder::new(dir);
-    builder
-        .hidden(false)
-        .require_git(false)
-        .git_global(false)
-        .follow_links(false)
-        .filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git");
+    let ignored = Ignored::anywhere();
+    builder.standard_filters(false).follow_links(false).filter_entry(move |entry| {
+        let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+        entry.depth() == 0 || (entry.file_name() != ".git" && !ignored.has(entry.path(), is_dir))
+    });
     builder
 }
 

@@ -6,7 +6,8 @@ use super::source::{Source, none, package, rust};
 const FLOORS: &[&[&str]] = &[
     &["text", "long_text", "builtin", "json", "image"],
     &["file_name", "yaml", "template", "validator", "message", "attachment", "output"],
-    &["frontmatter", "tokens", "present", "event", "workspace"],
+    &["regular"],
+    &["frontmatter", "tokens", "present", "event", "workspace", "ignored"],
     &["secrets"],
     &["config", "net", "sandbox", "spill", "knowledge", "telemetry", "terminal"],
     &["process"],
