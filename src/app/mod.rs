@@ -272,7 +272,12 @@ fn skills(config: &Config, agent: &AgentConfig, around: Variables) -> Result<Cat
     let mut catalogue = Catalogue::discover(&config.skill_dirs, &config.dirs.cache, around);
     let choices: Vec<Choice<'_>> =
         catalogue.iter().map(|skill| Choice { name: &skill.name, default: true }).collect();
-    let taken: Vec<String> = tools::select(&agent.skills, &choices)?.into_iter().map(str::to_owned).collect();
+    let mut taken = tools::select(&agent.skills, &choices)?;
+    for list in &agent.narrowed.skills {
+        let narrower = tools::select(list, &choices)?;
+        taken.retain(|name| narrower.contains(name));
+    }
+    let taken: Vec<String> = taken.into_iter().map(str::to_owned).collect();
     catalogue.retain(|name| taken.iter().any(|taken| taken == name));
     Ok(catalogue)
 }

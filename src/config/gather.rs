@@ -1,12 +1,14 @@
 //! Reads every document of every layer, variables and flags on top.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use super::document::Reading;
 use super::key;
 use super::layer::{self, Layers};
 use super::mistake::Mistake;
+use super::narrow::{self, Outcome};
+use super::narrowed::Narrowed;
 use super::options::LoadOptions;
 use super::source::{Document, Sources};
 
@@ -16,6 +18,8 @@ pub(super) struct Gathered {
     pub sources: Sources,
     pub documents: Vec<Document>,
     pub warnings: Vec<String>,
+    /// What the project takes of the tools and skills of agents.
+    pub narrowed: BTreeMap<String, Narrowed>,
 }
 
 pub(super) fn gather(options: &LoadOptions<'_>) -> (Gathered, Vec<Mistake>) {
@@ -41,6 +45,8 @@ pub(super) fn gather(options: &LoadOptions<'_>) -> (Gathered, Vec<Mistake>) {
         reading.mistakes.extend(unknown.map(|(_, mistake)| mistake));
     }
     key::apply(&mut reading, options.sets);
-    let Reading { sources, documents, mistakes, warnings, .. } = reading;
-    (Gathered { layers, sources, documents, warnings }, mistakes)
+    let Reading { sources, mut documents, mistakes, mut warnings, .. } = reading;
+    let Outcome { agents: narrowed, warnings: left_out } = narrow::narrow(&mut documents, &sources);
+    warnings.extend(left_out);
+    (Gathered { layers, sources, documents, warnings, narrowed }, mistakes)
 }

@@ -7,6 +7,7 @@
 mod env;
 mod duration;
 mod permissions;
+mod narrowed;
 mod settings;
 mod selection;
 mod model;
@@ -22,8 +23,9 @@ mod loaded;
 mod layer;
 mod document;
 mod key;
-mod gather;
 mod merge;
+mod narrow;
+mod gather;
 mod partly;
 mod inspect;
 mod rules;
@@ -44,6 +46,7 @@ pub use model::{
     Capabilities, ModelConfig, Prices, Provider, RetryConfig, ScriptCall, ScriptCondition, ScriptError,
     ScriptReply, Timeouts,
 };
+pub use narrowed::Narrowed;
 pub use options::LoadOptions;
 pub use permissions::{Permission, PermissionRule, PermissionSettings, RuleEffect};
 pub use schema::schema;
