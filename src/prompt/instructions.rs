@@ -2,13 +2,14 @@
 //! workspace, or `CLAUDE.md` or `GEMINI.md` where a directory has none.
 //!
 //! All of them share one budget. The nearest file takes its space first, so that it is never dropped for a distant
-//! one; the text runs from the root down, so that the nearest stands last. What is read is a value in a prompt and
-//! is never rendered.
+//! one; the text runs from the root down, so that the nearest stands last. What is read is a value in a prompt: it is
+//! never rendered, and nothing in it closes its frame.
 
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::present::{neutralise, within};
 use crate::regular::{Links, read_start};
 use crate::text;
 use crate::workspace::Workspace;
@@ -72,7 +73,7 @@ fn share(sizes: impl Iterator<Item = usize>) -> Vec<usize> {
 
 fn section(name: &str, file: &Found, space: usize) -> String {
     let shown = text::head(&file.text, space);
-    let mut out = format!("<instructions file=\"{name}\">\n{}", shown.trim());
+    let mut out = format!("<instructions file=\"{}\">\n{}", within(name), neutralise(shown.trim()));
     if shown.len() < file.text.len() {
         let _ =
             write!(out, "\n[cut here: {} of {} bytes are shown; read the file for the rest]", space, file.size);
@@ -105,6 +106,9 @@ fn read(path: &Path, top: &Path) -> Result<Option<Found>, String> {
     // One byte more than can be shown tells a file that fits from one that does not.
     let start = read_start(&real, Links::Refuse, BUDGET as u64 + 1).map_err(|why| format!("it {why}"))?;
     let Some((bytes, size)) = start else { return Ok(None) };
+    if bytes.contains(&0) {
+        return Err("it is not text".to_owned());
+    }
     let text = String::from_utf8_lossy(&bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     Ok((!text.trim().is_empty()).then(|| Found { path: path.to_path_buf(), text: text.to_owned(), size }))
