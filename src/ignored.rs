@@ -73,7 +73,9 @@ impl Ignored {
 impl Level {
     fn read(dir: &Path, above: Option<Arc<Self>>) -> Self {
         let files = NAMES.map(|name| read(dir, name).ok().flatten());
-        Self { dir: dir.to_path_buf(), files, is_repository: dir.join(".git").exists(), above }
+        let git = dir.join(".git");
+        let is_repository = git.is_file() || git.join("HEAD").exists();
+        Self { dir: dir.to_path_buf(), files, is_repository, above }
     }
 
     /// What the files of a kind say of a path, the nearest first.

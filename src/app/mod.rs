@@ -19,6 +19,7 @@ use crate::config::{
     ToolsSettings,
 };
 use crate::contract::{Approver, ChatModel};
+use crate::ignored;
 use crate::llm::{self, Surroundings};
 use crate::net::Net;
 use crate::policy::Rules;
@@ -95,8 +96,9 @@ fn assemble_parts(
         |reference| PromptSource::Registered(PromptRef { reference: reference.clone() }),
     );
     let prompt = |key: &str, source: &PromptSource| {
-        let origin = format!("{}: {key}", config.place(&format!("agents.{}.{key}", settings.name)));
-        registry.of(source, &origin).map_err(SetupError::configuration)
+        let key_of_agent = format!("agents.{}.{key}", settings.name);
+        let origin = format!("{}: {key}", config.place(&key_of_agent));
+        registry.of(source, &origin, config.is_of_project(&key_of_agent)).map_err(SetupError::configuration)
     };
     let system = prompt("system_prompt", &system_source)?;
     let termination = prompt("termination_summary_prompt", &settings.termination_summary_prompt)?;
@@ -136,6 +138,8 @@ fn assemble_parts(
         .warnings
         .iter()
         .cloned()
+        .chain(registry.warnings().iter().cloned())
+        .chain(ignored::oddities(workspace.dirs_up_to_git_root()))
         .chain(catalogue.warnings())
         .chain(notes)
         .chain(boundary::absence(settings))

@@ -68,10 +68,14 @@ impl Reading<'_> {
     }
 
     fn render_whole(&self, file: &ConfigFile) -> Result<String, TemplateError> {
-        let (dir, included) = (file.dir.clone(), Arc::clone(&self.included));
+        let (dir, included, through) = (file.dir.clone(), Arc::clone(&self.included), file.through.clone());
+        let file_layer = file.layer;
         let loader = move |name: &str| {
             let dir = dir.as_ref()?;
-            let text = read_inside(dir, name).ok()?;
+            let text = match file_layer {
+                Layer::Project => through.read_text(&dir.join(name)).ok()??,
+                _ => read_inside(dir, name).ok()?,
+            };
             included.lock().expect("no holder panics").insert((dir.clone(), name.to_owned()));
             Some(text)
         };

@@ -10,7 +10,7 @@ use super::mistake::Mistake;
 use super::narrow::{self, Outcome};
 use super::narrowed::Narrowed;
 use super::options::LoadOptions;
-use super::source::{Document, Sources};
+use super::source::{Document, Layer, Sources};
 
 /// Everything that was read, before it means anything.
 pub(super) struct Gathered {
@@ -35,6 +35,7 @@ pub(super) fn gather(options: &LoadOptions<'_>) -> (Gathered, Vec<Mistake>) {
     for dir in &layers.dirs {
         let scan = layer::scan(dir);
         reading.mistakes.extend(scan.mistakes);
+        reading.warnings.extend(scan.warnings);
         scan.files.into_iter().for_each(|file| reading.read(file));
         let included = reading.included.lock().expect("no holder panics");
         let is_included = |unknown: &str| {
@@ -42,7 +43,12 @@ pub(super) fn gather(options: &LoadOptions<'_>) -> (Gathered, Vec<Mistake>) {
             included.iter().any(|(root, name)| Some(root) == dir.dir.as_ref() && inside(name))
         };
         let unknown = scan.unknown.into_iter().filter(|(path, _)| !is_included(path));
-        reading.mistakes.extend(unknown.map(|(_, mistake)| mistake));
+        let unknown = unknown.map(|(_, mistake)| mistake);
+        if dir.layer == Layer::Project {
+            reading.warnings.extend(layer::told(unknown.map(|mistake| mistake.to_string())));
+        } else {
+            reading.mistakes.extend(unknown);
+        }
     }
     key::apply(&mut reading, options.sets);
     let Reading { sources, mut documents, mistakes, mut warnings, .. } = reading;

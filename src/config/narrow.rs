@@ -128,6 +128,13 @@ fn table(kind: Kind, is_own: bool) -> Vec<Row> {
     }
 }
 
+/// Whether a project may set the value at `path`, if it narrows; `Some(false)` where only what stands below is judged.
+pub(super) fn is_settable(kind: Kind, is_own: bool, path: &[&str]) -> Option<bool> {
+    let rows = table(kind, is_own);
+    let is_row = rows.iter().any(|(row, _)| *row == path);
+    (is_row || rows.iter().any(|(row, _)| row.starts_with(path))).then_some(is_row)
+}
+
 /// The lists of a project by agent, and the warnings.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
@@ -379,7 +386,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::super::{Config, Env, LoadOptions, load};
+    use super::super::{Config, Env, LoadOptions, brought, load};
     use crate::workspace::Workspace;
 
     type Files<'f> = &'f [(&'f str, &'f str)];
@@ -400,7 +407,9 @@ mod tests {
         let env = Env::from_pairs([("HOME", dir.path().join("home").display().to_string())]);
         let workspace = Workspace::open(&dir.path().join("work")).expect("a workspace");
         let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
-        let options = LoadOptions { env: &env, workspace: &workspace, config_dir: None, sets: &sets, trust: true };
+        let brought = brought(&env, &workspace, None);
+        let options =
+            LoadOptions { env: &env, workspace: &workspace, config_dir: None, sets: &sets, brought, trust: true };
         load(&options).unwrap_or_else(|error| panic!("{project:?}: {error}"))
     }
 

@@ -6,11 +6,11 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read};
+use std::fs;
+use std::io::{self, BufRead, Cursor};
 use std::path::{Path, PathBuf};
 
-use crate::config::{SkillDir, SkillScope};
+use crate::config::{SkillDir, SkillScope, Through};
 use crate::ignored::Ignored;
 use crate::text;
 
@@ -43,7 +43,12 @@ pub(super) fn folders(dir: &SkillDir, root: &Path, others: &[PathBuf], notes: &m
 }
 
 /// The skill of a folder, if its head can be parsed.
-pub(super) fn skill((dir, file): &Found, scope: SkillScope, notes: &mut Vec<Note>) -> Option<Skill> {
+pub(super) fn skill(
+    (dir, file): &Found,
+    scope: SkillScope,
+    through: &Through,
+    notes: &mut Vec<Note>,
+) -> Option<Skill> {
     let path = || file.display().to_string();
     let mut leave_out = |line, message| {
         notes.push(Note { path: path(), line, message, used: false });
@@ -56,7 +61,10 @@ pub(super) fn skill((dir, file): &Found, scope: SkillScope, notes: &mut Vec<Note
     if !file.is_file() {
         return leave_out(None, "it is no file".to_owned());
     }
-    let mut header = match read_head(file).and_then(|head| header::read(&head)) {
+    if !through.has(file) {
+        return leave_out(None, "it was not there when the workspace was looked at".to_owned());
+    }
+    let mut header = match read_head(file, through).and_then(|head| header::read(&head)) {
         Ok(header) => header,
         Err((line, why)) => return leave_out(line, why),
     };
@@ -68,7 +76,10 @@ pub(super) fn skill((dir, file): &Found, scope: SkillScope, notes: &mut Vec<Note
     header.remarks.extend(doubts(&name, &description, &folder));
     let note = |(line, message)| Note { path: path(), line, message, used: true };
     notes.extend(std::mem::take(&mut header.remarks).into_iter().map(note));
-    Some(Skill::new(name, description, header, scope, Place::Folder { dir: dir.clone(), file: file.clone() }))
+    Some(Skill::new(name, description, header, scope, {
+        let (dir, file, through) = (dir.clone(), file.clone(), through.clone());
+        Place::Folder { dir, file, through }
+    }))
 }
 
 /// The real path of a directory of skills; `None` where it does not exist or cannot be used; the latter is noted.
@@ -84,17 +95,13 @@ pub(super) fn root(dir: &SkillDir, notes: &mut Vec<Note>) -> Option<PathBuf> {
     None
 }
 
-/// The text between the dashes at the beginning of a file. Reads nothing after them.
+/// The text between the dashes at the beginning of a file.
 ///
 /// # Errors
 /// When there is no head, or it cannot be read.
-pub(super) fn read_head(file: &Path) -> Result<String, Remark> {
+fn read_head(file: &Path, through: &Through) -> Result<String, Remark> {
     let unreadable = |error: io::Error| (None, error.to_string());
-    // Reading a pipe would block.
-    if !file.metadata().map_err(unreadable)?.is_file() {
-        return Err((None, "it is not a regular file".to_owned()));
-    }
-    let mut reader = BufReader::with_capacity(4096, File::open(file).map_err(unreadable)?.take(HEAD_BYTES));
+    let mut reader = Cursor::new(through.start(file, HEAD_BYTES).map_err(|why| (None, format!("it {why}")))?);
     let (mut head, mut line) = (Vec::new(), Vec::new());
     let mut is_open = false;
     loop {
