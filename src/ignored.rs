@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+use crate::file_name;
 use crate::regular::{Links, read_bytes};
 
 /// The largest ignore file that is obeyed.
@@ -98,7 +99,7 @@ impl Level {
 pub fn oddities<'a>(dirs: impl Iterator<Item = &'a Path>) -> Vec<String> {
     let of_dir = |dir: &'a Path| NAMES.map(|name| (dir.join(name), read(dir, name)));
     let odd = dirs.flat_map(of_dir).filter_map(|(path, read)| Some((path, read.err()?)));
-    odd.map(|(path, why)| format!("{} is not obeyed: it {why}", path.display())).collect()
+    odd.map(|(path, why)| format!("{} is not obeyed: it {why}", file_name::written(&path))).collect()
 }
 
 fn read(dir: &Path, name: &str) -> Result<Option<Gitignore>, String> {

@@ -35,6 +35,9 @@ pub use check::check;
 pub use error::{SetupError, SetupErrorKind};
 pub use sessions::{SessionChoice, new_run_id, open_conversation, store};
 
+/// The most warnings about the prompts of a project.
+const MOST_TOLD: usize = 20;
+
 /// Choices of the user that override the configuration.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -138,7 +141,7 @@ fn assemble_parts(
         .warnings
         .iter()
         .cloned()
-        .chain(registry.warnings().iter().cloned())
+        .chain(registry.warnings().iter().take(MOST_TOLD).cloned())
         .chain(ignored::oddities(workspace.dirs_up_to_git_root()))
         .chain(catalogue.warnings())
         .chain(notes)

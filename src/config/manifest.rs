@@ -128,6 +128,15 @@ impl Manifest {
         files.filter(move |file| file.starts_with(dir))
     }
 
+    /// Whether a file is part of it.
+    #[must_use]
+    pub fn has(&self, path: &Path) -> bool {
+        let layer = self.layer_of(path);
+        layer.is_some_and(|layer| {
+            path.strip_prefix(&layer.dir).is_ok_and(|inside| layer.files.contains_key(inside))
+        })
+    }
+
     /// The content of a file, if it is what it was when the manifest was made; `None` where it is no part of it.
     ///
     /// # Errors

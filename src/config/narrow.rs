@@ -153,8 +153,10 @@ pub(super) fn narrow(documents: &mut Vec<Document>, sources: &Sources) -> Outcom
     let agents = agents.map(|document| document.name.clone()).collect();
     let commands = documents.iter().filter(|document| document.node.get("command").is_some());
     let commands = commands.map(|document| document.name.clone()).collect();
-    let ground = ground_of_new_agents(documents, &persons);
-    let mut pass = Pass { sources, persons, written, agents, commands, outcome: Outcome::default(), left_out: 0 };
+    let default = default_agent(&persons, &written);
+    let ground = ground_of_new_agents(documents, &default);
+    let outcome = Outcome::default();
+    let mut pass = Pass { sources, persons, written, default, agents, commands, outcome, left_out: 0 };
     let mut kept: Vec<Document> = Vec::with_capacity(documents.len());
     for mut document in std::mem::take(documents) {
         if !is_project(&document) {
@@ -178,13 +180,16 @@ fn is_project(document: &Document) -> bool {
     document.layer == Layer::Project
 }
 
-fn default_agent(persons: &Merged) -> &str {
-    persons.get(Kind::Settings, "").and_then(|settings| settings.get("default_agent")?.text()).unwrap_or_default()
+/// The agent of the person's that one of the project's is measured by: the default one. A flag may name one that only
+/// the project has; then the one that files name.
+fn default_agent(persons: &Merged, written: &Merged) -> String {
+    let named = |from: &Merged| Some(from.get(Kind::Settings, "")?.get("default_agent")?.text()?.to_owned());
+    let is_persons = |name: &String| written.get(Kind::Agents, name).is_some();
+    named(persons).filter(is_persons).or_else(|| named(written)).unwrap_or_default()
 }
 
 /// What the person says of the default agent, as the ground of an agent that is the project's.
-fn ground_of_new_agents(documents: &[Document], persons: &Merged) -> Node {
-    let default = default_agent(persons);
+fn ground_of_new_agents(documents: &[Document], default: &str) -> Node {
     let mut ground = Node { tree: Tree::Map(Vec::new()), place: Place::default() };
     let is_said =
         |document: &&Document| document.kind == Kind::Agents && document.name == default && !is_project(document);
@@ -201,6 +206,8 @@ struct Pass<'p> {
     persons: Merged,
     /// The person's files alone: variables and flags lie above the project's settings anyway.
     written: Merged,
+    /// The agent that new ones are measured by.
+    default: String,
     /// The names of all agents.
     agents: Vec<String>,
     /// The names of tools that some document gives a command.
@@ -214,7 +221,7 @@ impl Pass<'_> {
     const TOLD: usize = 40;
 
     fn is_new(&self, document: &Document) -> bool {
-        self.persons.get(document.kind, &document.name).is_none()
+        self.written.get(document.kind, &document.name).is_none()
     }
 
     /// Narrows a document; false where nothing of it may stand.
@@ -234,16 +241,16 @@ impl Pass<'_> {
             return false;
         }
         let nothing = Node { tree: Tree::Map(Vec::new()), place: document.node.place };
-        let base = persons.or(self.ground(document.kind)).unwrap_or(&nothing).clone();
+        let base = match document.kind {
+            Kind::Agents if self.is_new(document) => self.persons.get(Kind::Agents, &self.default),
+            _ => persons,
+        };
+        // The settings have the limits of an agent at the same paths.
+        let base = base.or(self.persons.get(Kind::Settings, "")).unwrap_or(&nothing).clone();
         let mut node = std::mem::replace(&mut document.node, nothing);
         self.section(&rows, &mut Vec::new(), &mut node, &base, &document.name);
         document.node = node;
         true
-    }
-
-    /// The thing of the person's that a new one is measured by.
-    fn ground(&self, kind: Kind) -> Option<&Node> {
-        (kind == Kind::Agents).then(|| self.persons.get(Kind::Agents, default_agent(&self.persons))).flatten()
     }
 
     fn section(&mut self, rows: &[Row], path: &mut Vec<String>, node: &mut Node, base: &Node, name: &str) {
@@ -469,6 +476,52 @@ mod tests {
         }
     }
 
+    /// File, key, the person's value, one that narrows, one that widens.
+    const FILES: [(&str, &str, &str, &str, &str); 11] = [
+        ("models/default.yaml", "max_output_tokens", "500", "400", "600"),
+        ("models/default.yaml", "max_output_tokens", "500", "500", "null"),
+        ("models/default.yaml", "context_window", "9000", "8000", "10000"),
+        ("models/default.yaml", "context_window", "9000", "8999", "null"),
+        ("tools/grep.yaml", "enabled", "true", "false", "true"),
+        ("tools/grep.yaml", "requires_confirmation", "false", "true", "false"),
+        ("tools/grep.yaml", "timeout", "10s", "9s", "11s"),
+        ("tools/grep.yaml", "max_tokens", "100", "99", "101"),
+        ("agents/default.yaml", "approval", "edits", "ask", "all"),
+        ("agents/default.yaml", "approval", "ask", "never", "edits"),
+        ("agents/default.yaml", "approval", "never", "never", "ask"),
+    ];
+
+    #[test]
+    fn single_things_only_narrow() {
+        for (file, key, persons, narrower, wider) in FILES {
+            let (kind, name) = file.trim_end_matches(".yaml").split_once('/').expect("a folder");
+            let dotted = format!("{kind}.{name}.{key}");
+            let of_user = [(file, &*format!("{key}: {persons}\n"))];
+            let with = |value: &str| loaded(&of_user, &[(file, &format!("{key}: {value}\n"))], &[]);
+            assert_eq!(value(&with(narrower), &dotted), narrower, "{dotted}");
+            assert_eq!(with(narrower).warnings, Vec::<String>::new(), "{dotted}");
+            assert_eq!(value(&with(wider), &dotted), persons, "{dotted} to {wider}");
+            let warnings = with(wider).warnings;
+            assert!(warnings.len() == 1 && warnings[0].contains(&format!("{file}:1: `{key}`")), "{warnings:?}");
+        }
+        let warm = loaded(&[], &[("models/default.yaml", "temperature: 1.5\n")], &[]);
+        assert_eq!((value(&warm, "models.default.temperature"), warm.warnings.len()), ("1.5".to_owned(), 0));
+    }
+
+    #[test]
+    fn the_page_names_every_row() {
+        let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/configuration.md"));
+        let page = page.expect("the page is text");
+        let (_, page) = page.split_once("## What a project may set").expect("the section");
+        for kind in super::Kind::ALL {
+            for (path, _) in [super::table(kind, false), super::table(kind, true)].concat() {
+                let key = path.last().expect("a key");
+                let named = page.contains(&format!("`{key}`")) || page.contains(&format!(".{key}`"));
+                assert!(named || ["name", "idempotent"].contains(key), "{key} is not in docs/configuration.md");
+            }
+        }
+    }
+
     #[test]
     fn what_a_flag_or_the_settings_say_is_not_lifted_in_an_agent() {
         let project = [("agents/default.yaml", "limits: { max_turns: 40 }\n")];
@@ -577,6 +630,16 @@ mod tests {
         assert_eq!(agent.tools, ["read_file", "grep"]);
         assert_eq!(agent.narrowed.tools, [vec!["*".to_owned(), "fetch_url".to_owned()]]);
         assert_eq!(config.warnings.len(), 3, "{:?}", config.warnings);
+        for flag in ["default_agent=theirs", "agents.theirs.limits.max_time=1m"] {
+            let config = loaded(&user, &project, &[flag]);
+            let agent = config.agent(Some("theirs")).expect("it is configured");
+            assert_eq!(
+                (agent.limits.max_cost, agent.approval),
+                (Some(1.0), super::super::ApprovalMode::Never),
+                "{flag}"
+            );
+            assert_eq!(agent.tools, ["read_file", "grep"], "{flag}");
+        }
         let by_flag =
             loaded(&[], &project, &["agents.default.approval=never", "agents.default.limits.max_turns=2"]);
         let agent = by_flag.agent(None).expect("it is configured");

@@ -32,7 +32,7 @@ impl Through {
     /// Whether a file may be read at all.
     #[must_use]
     pub fn has(&self, path: &Path) -> bool {
-        self.0.as_ref().is_none_or(|manifest| manifest.files_below(path).next().is_some())
+        self.0.as_ref().is_none_or(|manifest| manifest.has(path))
     }
 
     /// The content of a file of at most `most` bytes; `None` where there is none.

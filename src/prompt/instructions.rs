@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::file_name;
 use crate::present::{neutralise, within};
 use crate::regular::{Links, read_start};
 use crate::text;
@@ -87,7 +88,7 @@ fn find(dir: &Path, top: &Path, warnings: &mut Vec<String>) -> Option<Found> {
     NAMES.iter().map(|name| dir.join(name)).find_map(|path| match read(&path, top) {
         Ok(found) => found,
         Err(why) => {
-            warnings.push(format!("{} is left out: {why}", path.display()));
+            warnings.push(format!("{} is left out: {why}", file_name::written(&path)));
             None
         }
     })
@@ -101,7 +102,7 @@ fn read(path: &Path, top: &Path) -> Result<Option<Found>, String> {
         real => real.map_err(|error| error.to_string())?,
     };
     if !real.starts_with(top) {
-        return Err(format!("it leads outside {}", top.display()));
+        return Err(format!("it leads outside {}", file_name::written(top)));
     }
     // One byte more than can be shown tells a file that fits from one that does not.
     let start = read_start(&real, Links::Refuse, BUDGET as u64 + 1).map_err(|why| format!("it {why}"))?;

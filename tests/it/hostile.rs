@@ -159,6 +159,24 @@ fn with_trust_it_only_narrows() {
 }
 
 #[test]
+fn prompts_of_a_project_see_none_of_the_secrets_that_the_persons_own_may_see() {
+    let server = Server::always(Reply::text("done"));
+    let script = r#"
+mkdir -p .git .agent/prompts/system
+printf 'THEIRS {{ env.TEAM_TOKEN | default("unseen") }}' > .agent/prompts/system/v9.0.md
+printf 'system: { production: v9.0 }' > .agent/prompts/release.yaml
+"#;
+    let place = repository(script, "");
+    let settings = "prompts: { allow_env: [TEAM_TOKEN] }\n";
+    run(&place, &server).arg("--trust").config("agent.yaml", settings).run().success();
+    let own = run(&place, &server).config("prompts/system/v1.0.md", "OWN {{ env.TEAM_TOKEN }}");
+    own.run().success();
+    let systems: Vec<String> = server.requests().iter().map(|request| request.system().to_owned()).collect();
+    assert_eq!(systems[0], "THEIRS unseen");
+    assert!(systems[1].starts_with("OWN ") && systems[1] != "OWN unseen", "{}", systems[1]);
+}
+
+#[test]
 fn a_config_directory_without_end_is_left_out() {
     let server = Server::always(Reply::text("done"));
     for (script, said) in [
