@@ -82,7 +82,7 @@ impl Manifest {
             at += 1;
             *part == Part::Servers || !dirs[at..].contains(dir)
         });
-        making.all = dirs;
+        making.all = dirs.into_iter().chain(own.iter().cloned()).collect();
         let layers = found.into_iter().filter_map(|(part, dir)| making.layer(part, dir));
         // An empty folder brings nothing.
         let layers = layers.filter(|layer| layer.part == Part::Config || !layer.files.is_empty()).collect();
@@ -195,7 +195,7 @@ struct Making {
     entries: usize,
     bytes: u64,
     began: Instant,
-    /// All directories that are brought along.
+    /// All directories that are brought along, and the person's own.
     all: Vec<PathBuf>,
 }
 
@@ -366,6 +366,8 @@ mod tests {
         for path in [".agents/skills/a/SKILL.md", "sub/.claude/skills/b/SKILL.md", "sub/.agent/agent.yaml"] {
             write(&root, path, "text");
         }
+        // A skill of another directory of skills is read there, and no reason to warn.
+        symlink("../../../.agents/skills/a", root.join("sub/.claude/skills/a")).expect("a link");
         fs::create_dir_all(root.join(".claude/skills/empty")).expect("made");
         symlink("../.agents/skills", root.join("sub/.agents")).expect("a link");
         let workspace = Workspace::open(&root.join("sub")).expect("a workspace");
@@ -375,7 +377,11 @@ mod tests {
             dirs.collect::<Vec<_>>()
         };
         assert_eq!(dirs(&[]), [".agents/skills", "sub/.claude/skills", "sub/.agent"]);
-        assert_eq!(dirs(&[root.join(".agents/skills")]), ["sub/.claude/skills", "sub/.agent"]);
+        let own = [root.join(".agents/skills")];
+        assert_eq!(dirs(&own), ["sub/.claude/skills", "sub/.agent"]);
+        for own in [&own[..], &[]] {
+            assert_eq!(Manifest::of(&workspace, own).refused(), Vec::<String>::new());
+        }
     }
 
     #[test]

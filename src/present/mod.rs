@@ -6,8 +6,8 @@
 //! marked as untrusted within the encoding, so that the whole stays parseable. Telemetry and metadata cannot get
 //! in: [`View`] has no place for them.
 //!
-//! The observation of a result that is no instruction has its marks broken before it comes here, and before anything of
-//! ours (what was cut, a hint) is added to it, so that what looks like ours is ours.
+//! The observation of a result that is no instruction has its marks broken before it comes here, and before the loop adds
+//! anything of its own (what was cut, a hint), so that what looks like that is that.
 
 mod compact;
 mod csv;

@@ -240,3 +240,22 @@ fn the_question_shows_what_would_run() {
     terminal.wait_for("done");
     assert!(!server.only_request().system().contains("EVIL"));
 }
+
+#[test]
+fn a_yes_holds_until_another_byte() {
+    let server = Server::always(Reply::text("done"));
+    let place =
+        repository("mkdir -p .git .agent/agents; echo 'description: THEIRS' > .agent/agents/default.yaml", "");
+    let mut terminal = Terminal::start(&run(&place, &server));
+    terminal.wait_for("[y/N]");
+    terminal.line("y");
+    terminal.wait_for("done");
+    assert_eq!(terminal.exit_code(), 0);
+    run(&place, &server).run().success().stderr_lacks("not trusted");
+    let again = run(&place, &server).file(".agent/agents/default.yaml", "description: OTHER\n");
+    again.run().success().stderr_has(".agent is not trusted and was left out");
+    let systems: Vec<String> = server.requests().iter().map(|request| request.system().to_owned()).collect();
+    let spoke: Vec<bool> =
+        systems.iter().map(|system| system.contains("THEIRS") || system.contains("OTHER")).collect();
+    assert_eq!(spoke, [true, true, false]);
+}
