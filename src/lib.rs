@@ -1,7 +1,7 @@
 //! `agent`: a terminal agent in one binary. The modules stand in five bands, from the ground up; a module uses what is
 //! below it. ARCHITECTURE.md is the map, and `tests/it/house/floors.rs` holds the code to it.
 
-// Ground: values and pure functions, and the directory that paths are relative to.
+// Ground: values and pure functions, careful reading of files, and the directory that paths are relative to.
 pub mod text;
 pub mod long_text;
 pub mod builtin;
@@ -15,12 +15,14 @@ pub mod validator;
 pub mod message;
 pub mod attachment;
 pub mod output;
+pub mod regular;
 pub mod frontmatter;
 pub mod tokens;
 pub mod present;
 pub mod event;
 pub mod disk;
 pub mod workspace;
+pub mod ignored;
 
 // Files and decisions: settings, the operating system, the traits, the log, the rules.
 pub mod secrets;

@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
+use crate::regular::{Links, read_bytes};
 use crate::{file_name, protected};
 
 /// The workspace of a run.
@@ -61,17 +62,23 @@ impl Workspace {
         self.root.ancestors().take_while(move |dir| dir.starts_with(last))
     }
 
-    /// The branch that is checked out, read from `.git/HEAD` without running git.
+    /// The branch that is checked out, read from `.git/HEAD` without running git. It is the repository's word: whoever
+    /// shows it makes sure that it stays one.
     #[must_use]
     pub fn git_branch(&self) -> Option<String> {
-        let dot_git = self.git_root.as_ref()?.join(".git");
-        let git_dir = match std::fs::read_to_string(&dot_git) {
-            // A linked work tree: a file that names the directory.
-            Ok(text) => self.git_root.as_ref()?.join(text.strip_prefix("gitdir:")?.trim()),
-            Err(_) => dot_git,
+        /// The longest `.git` file or `HEAD`: a path is no longer.
+        const LONGEST: u64 = 8 * 1024;
+        let text = |path: &Path| {
+            let bytes = read_bytes(path, Links::Follow, LONGEST).ok().flatten();
+            bytes.and_then(|bytes| String::from_utf8(bytes).ok())
         };
-        let head = std::fs::read_to_string(git_dir.join("HEAD")).ok()?;
-        head.trim().strip_prefix("ref: refs/heads/").map(str::to_owned)
+        let dot_git = self.git_root.as_ref()?.join(".git");
+        let git_dir = match text(&dot_git) {
+            // A linked work tree: a file that names the directory.
+            Some(text) => self.git_root.as_ref()?.join(text.strip_prefix("gitdir:")?.trim()),
+            None => dot_git,
+        };
+        text(&git_dir.join("HEAD"))?.trim().strip_prefix("ref: refs/heads/").map(str::to_owned)
     }
 
     /// Where a path as a model writes it leads: relative to the workspace or absolute, and quoted where it needs to be.

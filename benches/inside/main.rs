@@ -150,7 +150,7 @@ fn start_thousand_skills(bencher: Bencher<'_, '_>) {
             format!("---\nname: skill-{n:04}\ndescription: {}\nlicense: MIT\n---\n", "Does a thing. ".repeat(15));
         std::fs::write(folder.join("SKILL.md"), head + &"Do it well.\n".repeat(400)).expect("written");
     }
-    let dirs = [SkillDir::new(dir.path().to_path_buf(), SkillScope::User, None)];
+    let dirs = [SkillDir::new(dir.path().to_path_buf(), SkillScope::User)];
     bencher.bench(|| {
         let catalogue = Catalogue::discover(&dirs, dir.path(), Variables::default());
         assert!(catalogue.iter().len() > 1000 && catalogue.notes().is_empty());
@@ -161,7 +161,8 @@ fn start_thousand_skills(bencher: Bencher<'_, '_>) {
 fn configuration(workspace: &Workspace) -> Config {
     let nowhere = "/nonexistent/home";
     let env = Env::from_pairs([("HOME", nowhere), ("OPENAI_API_KEY", "sk-bench"), ("AGENT_MODEL", "gpt-5-mini")]);
-    let options = LoadOptions { env: &env, workspace, config_dir: None, sets: &[], trust: false };
+    let (config_dir, brought) = (None, None);
+    let options = LoadOptions { env: &env, workspace, config_dir, sets: &[], brought, trust: false };
     config::load(&options).expect("the built-in configuration is sound")
 }
 

@@ -33,12 +33,12 @@ impl Turn<'_> {
         let terms = found.map_or(&unknown, |found| found.terms);
         let most = Self::most_for(deck, terms) * BYTES_PER_TOKEN;
         let repetition = self.look_for_loop(&finished);
-        self.cut(&mut finished, most);
+        self.frame(&mut finished, most);
         if let Repetition::Hint { times } = repetition {
             finished.output.observation.push_str(&hint(times));
         }
         for news in self.agent.jobs.news() {
-            let _ = write!(finished.output.observation, "\n[{news}]");
+            let _ = write!(finished.output.observation, "\n[{}]", present::neutralise(&news));
         }
         let answer = self.shape(&mut finished, terms, most);
         let telemetry = self.account(&finished, &answer)?;
@@ -63,13 +63,20 @@ impl Turn<'_> {
         output.state_update.values_mut().for_each(|value| redact(redactor, value));
     }
 
-    /// Cuts an observation that is too long, and keeps the whole where `recall` can read it.
-    fn cut(&self, Finished { call, output, .. }: &mut Finished<'_>, most: usize) {
-        if output.observation.len() <= most {
+    /// Breaks the marks in an observation that is no instruction (a failure may quote anything), then cuts one that is too long, and keeps the whole
+    /// where `recall` can read it: the notice of the cut is the only one that looks like it.
+    fn frame(&self, Finished { call, trusted, status, output, .. }: &mut Finished<'_>, most: usize) {
+        let framed = match present::neutralise(&output.observation) {
+            Cow::Owned(framed) if !*trusted || *status != CallStatus::Ok => Some(framed),
+            _ => None,
+        };
+        let shown = framed.as_deref().unwrap_or(&output.observation);
+        if shown.len() <= most {
+            output.observation = framed.unwrap_or_else(|| std::mem::take(&mut output.observation));
             return;
         }
         let kept = output.kept.take().or_else(|| self.spill(&call.name, &output.observation));
-        output.observation = cut(&output.observation, most, kept.as_ref());
+        output.observation = cut(shown, most, kept.as_ref());
         output.kept = kept;
         output.truncated = true;
     }

@@ -35,7 +35,7 @@ impl Briefing {
     /// # Errors
     /// When the prompt reads an undefined variable.
     pub fn system(&self, conversation: &Conversation, run_id: &str) -> anyhow::Result<String> {
-        Ok(self.system.render(&self.context(conversation, run_id, 0, None).value())?)
+        Ok(self.system.render(&self.context(conversation, run_id, 0, None).value_for(&self.system))?)
     }
 
     /// Renders the system prompt as the end of a turn would: with a reason, limits and no usage.
@@ -48,7 +48,7 @@ impl Briefing {
             limits: limits.into(),
             usage: Usage::default(),
         };
-        Ok(self.system.render(&self.context(conversation, run_id, 0, Some(ending)).value())?)
+        Ok(self.system.render(&self.context(conversation, run_id, 0, Some(ending)).value_for(&self.system))?)
     }
 
     /// The parts of the system prompt that belong to the layer `context`: the text of its lists, and the project's
@@ -75,7 +75,7 @@ impl Briefing {
         };
         let run_id = turn.run.emitter.run_id();
         let context = self.context(turn.conversation, &run_id, turn.meter.steps, Some(ending));
-        self.termination.render(&context.value()).map_err(|error| Stop::Failed(error.into()))
+        self.termination.render(&context.value_for(&self.termination)).map_err(|error| Stop::Failed(error.into()))
     }
 
     /// Renders the prompt that asks for a summary. `focus` is what the person wants kept above all.
@@ -90,7 +90,7 @@ impl Briefing {
         let parts = PARTS.iter().map(|(name, about)| SummaryPart { name, about }).collect();
         let (focus, updates, tokens) = (focus.to_owned(), facts.updates(), facts.room.allowed());
         context.summary = Some(SummaryFacts { parts, focus, updates, tokens });
-        self.compression.render(&context.value()).map_err(|error| Stop::Failed(error.into()))
+        self.compression.render(&context.value_for(&self.compression)).map_err(|error| Stop::Failed(error.into()))
     }
 
     /// The prompts as `run.started` names them.

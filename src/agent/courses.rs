@@ -63,7 +63,7 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
     }))
     .expect("limits");
     let prompts = Registry::open(&[]).expect("the built-in prompts");
-    let prompt = |text: &str| prompts.of(&PromptSource::Inline(text.to_owned()), "test").expect("a prompt");
+    let prompt = |text: &str| prompts.of(&PromptSource::Inline(text.to_owned()), "test", false).expect("a prompt");
     let mut tools = Toolbox::default();
     let definition = ToolDefinition {
         name: "look".to_owned(),
@@ -89,6 +89,7 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
                 session: crate::prompt::SessionFacts::default(),
                 workspace: crate::prompt::WorkspaceFacts::default(),
                 env: crate::template::value(&()),
+                open_env: crate::template::value(&()),
                 datetime: crate::template::value(&()),
                 vars: serde_json::Map::new(),
                 state: serde_json::Map::new(),

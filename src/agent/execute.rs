@@ -11,7 +11,6 @@ use crate::contract::{CallContext, Clocks, Enclosure, Keep, Permission, Reach, T
 use crate::event::EventKind;
 use crate::message::{CallStatus, ToolCall, Usage};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
-use crate::present;
 use crate::secrets::Redacting;
 use crate::text;
 
@@ -130,12 +129,7 @@ impl<'a> Finished<'a> {
 
 /// An output that consists of a reason only.
 fn reason(why: &str) -> ToolOutput {
-    ToolOutput {
-        summary: text::one_line(why, 120),
-        // It may quote a path or a name that an attacker chose.
-        observation: present::neutralise(why).into_owned(),
-        ..ToolOutput::default()
-    }
+    ToolOutput { summary: text::one_line(why, 120), observation: why.to_owned(), ..ToolOutput::default() }
 }
 
 impl<'a> Flying<'a> {

@@ -60,7 +60,7 @@ fn prompts(config: &Config, agent: &AgentConfig, registry: &Registry, mistakes: 
         ("compression_prompt", &agent.compression_prompt, None, true),
     ];
     for (key, source, ending_limits, summary) in sources {
-        let Ok(prompt) = registry.of(source, key) else { continue };
+        let Ok(prompt) = registry.of(source, key, false) else { continue };
         let missing = prompt.undefined_in(&PromptContext::anything(ending_limits, summary));
         if missing.is_empty() {
             continue;

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use crate::agent::Toolbox;
 use crate::config::{AgentConfig, Config};
 use crate::contract::ModelInfo;
+use crate::present;
 use crate::prompt::{
     AgentFacts, Instructions, PromptContext, SessionFacts, SkillFacts, ToolFacts, WorkspaceFacts,
 };
@@ -45,12 +46,13 @@ pub(super) fn gather(
         },
         session: SessionFacts { user_id: config.env.user().to_owned(), ..SessionFacts::default() },
         workspace: WorkspaceFacts {
-            dir: workspace.root().display().to_string(),
-            git_branch: workspace.git_branch(),
+            dir: present::word(&workspace.root().display().to_string()).into_owned(),
+            git_branch: branch(workspace),
             os: std::env::consts::OS.to_owned(),
             shell: shell(config).to_owned(),
         },
         env: config.env.for_prompts(&config.settings.prompts.allow_env),
+        open_env: config.env.for_prompts(&[]),
         datetime: template::clock(Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::system())),
         vars: vars.iter().map(|(name, value)| (name.clone(), Value::String(value.clone()))).collect(),
         state: Map::new(),
@@ -64,13 +66,18 @@ pub(super) fn gather(
 /// The variables that the body of a skill may read, where it is a template.
 pub(super) fn surroundings(config: &Config, workspace: &Workspace, vars: &[(String, String)]) -> Variables {
     Variables {
-        dir: workspace.root().display().to_string(),
-        git_branch: workspace.git_branch(),
+        dir: present::word(&workspace.root().display().to_string()).into_owned(),
+        git_branch: branch(workspace),
         os: std::env::consts::OS.to_owned(),
         shell: shell(config).to_owned(),
         user_id: config.env.user().to_owned(),
         vars: vars.iter().map(|(name, value)| (name.clone(), Value::String(value.clone()))).collect(),
     }
+}
+
+/// The branch as one word: whoever named it is no author of the prompt.
+fn branch(workspace: &Workspace) -> Option<String> {
+    workspace.git_branch().map(|branch| present::word(&branch).into_owned())
 }
 
 fn shell(config: &Config) -> &str {

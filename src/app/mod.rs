@@ -19,6 +19,7 @@ use crate::config::{
     ToolsSettings,
 };
 use crate::contract::{Approver, ChatModel};
+use crate::ignored;
 use crate::llm::{self, Surroundings};
 use crate::net::Net;
 use crate::policy::Rules;
@@ -34,6 +35,9 @@ pub use boundary::confinement;
 pub use check::check;
 pub use error::{SetupError, SetupErrorKind};
 pub use sessions::{SessionChoice, new_run_id, open_conversation, store};
+
+/// The most warnings about the prompts of a project.
+const MOST_TOLD: usize = 20;
 
 /// Choices of the user that override the configuration.
 #[derive(Debug, Clone, Default)]
@@ -97,8 +101,9 @@ fn assemble_parts(
         |reference| PromptSource::Registered(PromptRef { reference: reference.clone() }),
     );
     let prompt = |key: &str, source: &PromptSource| {
-        let origin = format!("{}: {key}", config.place(&format!("agents.{}.{key}", settings.name)));
-        registry.of(source, &origin).map_err(SetupError::configuration)
+        let key_of_agent = format!("agents.{}.{key}", settings.name);
+        let origin = format!("{}: {key}", config.place(&key_of_agent));
+        registry.of(source, &origin, config.is_of_project(&key_of_agent)).map_err(SetupError::configuration)
     };
     let system = prompt("system_prompt", &system_source)?;
     let termination = prompt("termination_summary_prompt", &settings.termination_summary_prompt)?;
@@ -138,6 +143,8 @@ fn assemble_parts(
         .warnings
         .iter()
         .cloned()
+        .chain(registry.warnings().iter().take(MOST_TOLD).cloned())
+        .chain(ignored::oddities(workspace.dirs_up_to_git_root()))
         .chain(catalogue.warnings())
         .chain(notes)
         .chain(boundary::absence(settings))
@@ -275,7 +282,12 @@ fn skills(config: &Config, agent: &AgentConfig, around: Variables) -> Result<Cat
     let mut catalogue = Catalogue::discover(&config.skill_dirs, &config.dirs.cache, around);
     let choices: Vec<Choice<'_>> =
         catalogue.iter().map(|skill| Choice { name: &skill.name, default: true }).collect();
-    let taken: Vec<String> = tools::select(&agent.skills, &choices)?.into_iter().map(str::to_owned).collect();
+    let mut taken = tools::select(&agent.skills, &choices)?;
+    for list in &agent.narrowed.skills {
+        let narrower = tools::select(list, &choices)?;
+        taken.retain(|name| narrower.contains(name));
+    }
+    let taken: Vec<String> = taken.into_iter().map(str::to_owned).collect();
     catalogue.retain(|name| taken.iter().any(|taken| taken == name));
     Ok(catalogue)
 }

@@ -109,7 +109,12 @@ fn taken(config: &Config, agent: &AgentConfig, toolbox: &Toolbox) -> Result<Vec<
     let absent = absent.chain(commands(config).map(|tool| tool.name.as_str()));
     let absent = absent.map(|name| Choice { name, default: false });
     let choices: Vec<Choice<'_>> = present.chain(absent).collect();
-    Ok(tools::select(&agent.tools, &choices)?.into_iter().map(str::to_owned).collect())
+    let mut taken = tools::select(&agent.tools, &choices)?;
+    for list in &agent.narrowed.tools {
+        let narrower = tools::select(list, &choices)?;
+        taken.retain(|name| narrower.contains(name));
+    }
+    Ok(taken.into_iter().map(str::to_owned).collect())
 }
 
 fn register(toolbox: &mut Toolbox, config: &Config, tool: Arc<dyn Tool>) {

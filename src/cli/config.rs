@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::app;
-use crate::config::{self, ConfigError, Kind};
+use crate::config::{self, ConfigError, Kind, PromptDir};
 use crate::contract::Approver;
 use crate::prompt::Registry;
 use crate::sink::Nobody;
@@ -35,7 +35,7 @@ pub(super) fn run(setup: &Setup, command: ConfigCommand) -> Outcome {
 fn check(setup: &Setup, workspace: &Workspace) -> Outcome {
     let options = setup.load_options(workspace)?;
     let mut opened: Option<Result<Registry, String>> = None;
-    let mut prompt = |dirs: &[PathBuf], reference: &str| {
+    let mut prompt = |dirs: &[PromptDir], reference: &str| {
         let registry = opened.get_or_insert_with(|| {
             Registry::open(dirs)
                 .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))

@@ -124,7 +124,7 @@ fn note(message: &str) {
 
 /// One warning on stderr.
 fn warn(message: &str) {
-    let _ = writeln!(io::stderr(), "warning: {message}");
+    let _ = writeln!(io::stderr(), "warning: {}", crate::text::visible(message));
 }
 
 /// Writes to stdout as a whole. A reader that left is not an error of ours.

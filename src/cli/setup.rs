@@ -5,7 +5,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 
 use crate::app::{SessionChoice, SetupError, SetupErrorKind};
-use crate::config::{self, Brought, Config, Env, LoadOptions, TrustStore};
+use crate::config::{self, Config, Env, LoadOptions, Manifest, TrustStore};
 use crate::sink::{Colour, Facts, Look, look};
 use crate::terminal;
 use crate::workspace::Workspace;
@@ -41,19 +41,20 @@ impl Setup {
             workspace,
             config_dir: self.global.config.clone(),
             sets: &self.global.sets,
+            brought: config::brought(&self.env, workspace, self.global.config.as_deref()),
             trust: self.global.trust,
         };
         if !options.trust
-            && let Some(brought) = options.brought()
+            && let Some(brought) = options.brought.as_deref().filter(|brought| brought.brings_anything())
         {
-            options.trust = self.trusts(&brought)?;
+            options.trust = self.trusts(brought)?;
         }
         Ok(options)
     }
 
     /// True if the configuration of the workspace may be used: as decided before, or as a person answers now. With
     /// nobody to ask the answer is no, and loading says so in one line.
-    fn trusts(&self, brought: &Brought) -> Result<bool, Failure> {
+    fn trusts(&self, brought: &Manifest) -> Result<bool, Failure> {
         let store = TrustStore::open(&self.env.dirs().data);
         if store.trusts(brought) {
             return Ok(true);
@@ -64,7 +65,7 @@ impl Setup {
         let mut err = io::stderr().lock();
         write!(
             err,
-            "This workspace brings its own configuration:\n{}\nUse it? You are asked again when it changes. [y/N] ",
+            "This workspace brings its own configuration.\n{}\nUse it? You are asked again when it changes. [y/N] ",
             brought.describe()
         )?;
         err.flush()?;

@@ -2,7 +2,7 @@
 //!
 //! A `.yaml` file is parsed first and its strings are rendered one by one; a `.yaml.j2` file is rendered as a whole
 //! and parsed then. What is a template of run time (prompts, scripts) is left as it was written. A project's
-//! templates see no secrets, and its files cannot set what would redirect or loosen.
+//! templates see no secrets.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -64,17 +64,18 @@ impl Reading<'_> {
         }
         self.check_name(&file, &node);
         let name = self.name_of(&file, &node);
-        if file.layer == Layer::Project {
-            self.refuse_widening(&file, &name, &node);
-        }
         self.documents.push(Document { layer: file.layer, kind: file.kind, name, node });
     }
 
     fn render_whole(&self, file: &ConfigFile) -> Result<String, TemplateError> {
-        let (dir, included) = (file.dir.clone(), Arc::clone(&self.included));
+        let (dir, included, through) = (file.dir.clone(), Arc::clone(&self.included), file.through.clone());
+        let file_layer = file.layer;
         let loader = move |name: &str| {
             let dir = dir.as_ref()?;
-            let text = read_inside(dir, name).ok()?;
+            let text = match file_layer {
+                Layer::Project => through.read_text(&dir.join(name)).ok()??,
+                _ => read_inside(dir, name).ok()?,
+            };
             included.lock().expect("no holder panics").insert((dir.clone(), name.to_owned()));
             Some(text)
         };
@@ -164,75 +165,6 @@ impl Reading<'_> {
             self.mistakes.push(Mistake::at(&self.sources, place, message));
         }
         name.to_owned()
-    }
-
-    /// A project narrows and never widens.
-    fn refuse_widening(&mut self, file: &ConfigFile, name: &str, node: &Node) {
-        const REFUSED: [(Kind, &[&str], &str); 11] = [
-            (Kind::Models, &["base_url"], "where requests go"),
-            (Kind::Models, &["api_key"], "whose key is sent"),
-            (Kind::Models, &["headers"], "what is sent along with requests"),
-            (Kind::Agents, &["approval"], "what runs without asking"),
-            (Kind::Agents, &["sandbox"], "what commands may do"),
-            (Kind::Settings, &["sandbox"], "what commands may do"),
-            (Kind::Settings, &["prompts", "allow_env"], "which secrets prompts may read"),
-            (Kind::Settings, &["skills"], "where skills are read from"),
-            (Kind::Settings, &["telemetry"], "where figures are sent"),
-            (Kind::Settings, &["fetch", "allow"], "which hosts of your network pages are fetched from"),
-            (Kind::SessionStores, &["dir"], "where sessions are written"),
-        ];
-        if file.kind == Kind::Tools {
-            self.refuse_freer_tools(name, node);
-        }
-        for (kind, path, what) in REFUSED {
-            let found = node.at(path.iter().copied()).filter(|_| kind == file.kind);
-            if let Some(value) = found {
-                let message =
-                    format!("a project's configuration cannot set `{}`: {what} is yours alone", path.join("."));
-                let mistake = Mistake::at(&self.sources, value.place, message);
-                self.mistakes.push(mistake.hint("set it in your user configuration, or with --set"));
-            }
-        }
-        self.refuse_permissions(node);
-    }
-
-    /// Its rules may deny and ask, and it may show less.
-    fn refuse_permissions(&mut self, node: &Node) {
-        let rules = node.at(RULES).and_then(Node::items).into_iter().flatten();
-        let mut refused: Vec<(Place, &str)> =
-            rules.filter_map(|rule| rule.get("allow")).map(|allow| (allow.place, "allow")).collect();
-        let max = node.at(["permissions", "max"]).filter(|max| max.text() != Some("read"));
-        refused.extend(max.map(|max| (max.place, "set `permissions.max` to anything but read")));
-        for (place, what) in refused {
-            let message = format!("a project's configuration cannot {what}: what may run is yours alone");
-            let mistake = Mistake::at(&self.sources, place, message);
-            self.mistakes.push(mistake.hint("set it in your user configuration, or with --set"));
-        }
-    }
-
-    /// Refuses to let a project say of a tool that it runs unasked, or, where the tool is the person's own, what it
-    /// does.
-    fn refuse_freer_tools(&mut self, name: &str, node: &Node) {
-        let is_persons = self.documents.iter().any(|document| {
-            document.kind == Kind::Tools && document.name == name && document.node.get("command").is_some()
-        });
-        for (key, value) in node.entries() {
-            let switched = |to: bool| value.read() == Ok(to);
-            let why = match key.text.as_str() {
-                "permission" if value.text().is_some_and(|level| level.trim() == "read") => {
-                    "what runs without asking is yours alone"
-                }
-                "requires_confirmation" if switched(false) => "what is asked is yours alone",
-                "enabled" if switched(true) => "what is switched off stays off",
-                "command" | "shell" | "env" | "workdir" | "permission" | "effects" if is_persons => {
-                    "the tool is your own"
-                }
-                _ => continue,
-            };
-            let message = format!("a project's configuration cannot set `{}` so: {why}", key.text);
-            let mistake = Mistake::at(&self.sources, value.place, message);
-            self.mistakes.push(mistake.hint("leave it out, or set it in your user configuration"));
-        }
     }
 }
 

@@ -8,7 +8,7 @@ use super::key::{self, KeyPath};
 use super::loaded::{Config, UnknownName};
 use super::merge::INHERITED;
 use super::mistake::{ConfigError, Mistake, in_order};
-use super::source::{Document, Kind};
+use super::source::{Document, Kind, Layer};
 use crate::secrets::Redactor;
 use crate::yaml::{self, Node, Tree};
 
@@ -92,6 +92,14 @@ impl Config {
     pub fn place(&self, key: &str) -> String {
         let KeyPath { kind, name, path } = key::parse(key, |kind| self.names(kind));
         self.chain(kind, &name, &path).last().map_or(key.to_owned(), |(_, node)| self.sources.describe(node.place))
+    }
+
+    /// Whether the value of a dotted key is one that the workspace brings along.
+    #[must_use]
+    pub fn is_of_project(&self, key: &str) -> bool {
+        let KeyPath { kind, name, path } = key::parse(key, |kind| self.names(kind));
+        let chain = self.chain(kind, &name, &path);
+        chain.last().is_some_and(|(_, node)| self.sources.of(node.place).layer == Layer::Project)
     }
 
     /// All mistakes as one error, in the order of their places.

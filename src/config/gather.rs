@@ -1,14 +1,16 @@
 //! Reads every document of every layer, variables and flags on top.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use super::document::Reading;
 use super::key;
 use super::layer::{self, Layers};
 use super::mistake::Mistake;
+use super::narrow::{self, Outcome};
+use super::narrowed::Narrowed;
 use super::options::LoadOptions;
-use super::source::{Document, Sources};
+use super::source::{Document, Layer, Sources};
 
 /// Everything that was read, before it means anything.
 pub(super) struct Gathered {
@@ -16,6 +18,8 @@ pub(super) struct Gathered {
     pub sources: Sources,
     pub documents: Vec<Document>,
     pub warnings: Vec<String>,
+    /// What the project takes of the tools and skills of agents.
+    pub narrowed: BTreeMap<String, Narrowed>,
 }
 
 pub(super) fn gather(options: &LoadOptions<'_>) -> (Gathered, Vec<Mistake>) {
@@ -31,6 +35,7 @@ pub(super) fn gather(options: &LoadOptions<'_>) -> (Gathered, Vec<Mistake>) {
     for dir in &layers.dirs {
         let scan = layer::scan(dir);
         reading.mistakes.extend(scan.mistakes);
+        reading.warnings.extend(scan.warnings);
         scan.files.into_iter().for_each(|file| reading.read(file));
         let included = reading.included.lock().expect("no holder panics");
         let is_included = |unknown: &str| {
@@ -38,9 +43,16 @@ pub(super) fn gather(options: &LoadOptions<'_>) -> (Gathered, Vec<Mistake>) {
             included.iter().any(|(root, name)| Some(root) == dir.dir.as_ref() && inside(name))
         };
         let unknown = scan.unknown.into_iter().filter(|(path, _)| !is_included(path));
-        reading.mistakes.extend(unknown.map(|(_, mistake)| mistake));
+        let unknown = unknown.map(|(_, mistake)| mistake);
+        if dir.layer == Layer::Project {
+            reading.warnings.extend(layer::told(unknown.map(|mistake| mistake.to_string())));
+        } else {
+            reading.mistakes.extend(unknown);
+        }
     }
     key::apply(&mut reading, options.sets);
-    let Reading { sources, documents, mistakes, warnings, .. } = reading;
-    (Gathered { layers, sources, documents, warnings }, mistakes)
+    let Reading { sources, mut documents, mistakes, mut warnings, .. } = reading;
+    let Outcome { agents: narrowed, warnings: left_out } = narrow::narrow(&mut documents, &sources);
+    warnings.extend(left_out);
+    (Gathered { layers, sources, documents, warnings, narrowed }, mistakes)
 }

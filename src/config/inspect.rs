@@ -3,8 +3,6 @@
 //! The schemas are those of [`super::schema`], made from the types that are read, so the two cannot disagree about
 //! a key. Only failures and `config check` come here.
 
-use std::path::PathBuf;
-
 use serde_json::Value;
 
 use super::document::{RULES, is_run_time_text};
@@ -15,11 +13,12 @@ use super::mistake::{Mistake, did_you_mean};
 use super::schema::raw;
 use super::settings::{PROMPT_KEYS, PromptRef, PromptSource};
 use super::source::{Kind, Sources};
+use super::through::PromptDir;
 use crate::template::{Template, Undefined, is_template};
 use crate::yaml::{Node, Scalar, Tree};
 
 /// Says what is wrong with a reference to a prompt, given the prompt directories (lowest first).
-pub type PromptCheck<'p> = dyn FnMut(&[PathBuf], &str) -> Result<(), String> + 'p;
+pub type PromptCheck<'p> = dyn FnMut(&[PromptDir], &str) -> Result<(), String> + 'p;
 
 /// Unknown keys and wrong types in every document, missing keys in what they merge to.
 pub(super) fn against_schemas(gathered: &Gathered, merged: &Merged, mistakes: &mut Vec<Mistake>) {

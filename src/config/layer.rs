@@ -3,19 +3,23 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::manifest::{Manifest, shown};
 use super::mistake::{Mistake, did_you_mean};
 use super::options::LoadOptions;
-use super::regular::read_regular;
-use super::skill_dirs::{self, SkillDir, SkillScope};
+use super::skill_dirs::{self, SkillDir};
 use super::source::{Kind, Layer};
+use super::through::{PromptDir, Through};
 use crate::builtin;
+use crate::regular::read_regular;
 
 /// One directory of a layer, lowest first.
 pub(super) struct LayerDir {
     pub layer: Layer,
     /// Absolute, links followed. The built-in layer has none.
     pub dir: Option<PathBuf>,
+    pub through: Through,
 }
 
 /// A file that describes something.
@@ -28,6 +32,7 @@ pub(super) struct ConfigFile {
     pub display: String,
     /// The config directory that it belongs to.
     pub dir: Option<PathBuf>,
+    pub through: Through,
     pub text: String,
     /// `.yaml.j2`
     pub whole_template: bool,
@@ -38,6 +43,7 @@ pub(super) struct ConfigFile {
 pub(super) struct Scan {
     pub files: Vec<ConfigFile>,
     pub mistakes: Vec<Mistake>,
+    pub warnings: Vec<String>,
     /// Entries that nothing reads, by their path inside the directory: mistakes, unless a template includes them.
     pub unknown: Vec<(String, Mistake)>,
 }
@@ -46,7 +52,7 @@ pub(super) struct Scan {
 #[derive(Default)]
 pub(super) struct Layers {
     pub dirs: Vec<LayerDir>,
-    pub prompt_dirs: Vec<PathBuf>,
+    pub prompt_dirs: Vec<PromptDir>,
     pub skill_dirs: Vec<SkillDir>,
     pub mistakes: Vec<Mistake>,
     pub warnings: Vec<String>,
@@ -56,13 +62,14 @@ const NOT_A_DIRECTORY: &str = "is not a directory";
 
 pub(super) fn find(options: &LoadOptions<'_>) -> Layers {
     let mut layers = Layers::default();
-    layers.dirs.push(LayerDir { layer: Layer::BuiltIn, dir: None });
+    let as_it_is = Through::default();
+    layers.dirs.push(LayerDir { layer: Layer::BuiltIn, dir: None, through: as_it_is.clone() });
     if let Some(dir) = options.directory() {
         match dir.canonicalize() {
             Ok(dir) if dir.is_dir() => {
-                layers.prompts_of(dir.parent());
+                layers.prompts_of(dir.parent(), &as_it_is);
                 layers.skill_dirs = skill_dirs::of_directory(&dir);
-                layers.add(Layer::Directory, dir);
+                layers.add(Layer::Directory, dir, as_it_is);
             }
             Ok(_) => layers.mistakes.push(Mistake::in_file(dir.display().to_string(), NOT_A_DIRECTORY)),
             Err(error) => {
@@ -75,44 +82,69 @@ pub(super) fn find(options: &LoadOptions<'_>) -> Layers {
     let user = options.env.dirs().config;
     layers.skill_dirs = skill_dirs::of_user(&options.env.dirs());
     match user.canonicalize() {
-        Ok(dir) if dir.is_dir() => layers.add(Layer::User, dir),
+        Ok(dir) if dir.is_dir() => layers.add(Layer::User, dir, as_it_is),
         Ok(dir) => layers.mistakes.push(Mistake::in_file(dir.display().to_string(), NOT_A_DIRECTORY)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => {
             layers.mistakes.push(Mistake::in_file(user.display().to_string(), format!("cannot be read: {error}")));
         }
     }
-    let Some(brought) = options.brought() else { return layers };
-    if options.trust {
-        for dir in brought.config_dirs() {
-            layers.add(Layer::Project, dir.to_path_buf());
-        }
-        let top = options.workspace.git_root().unwrap_or(options.workspace.root());
-        let dirs = brought.skill_dirs();
-        layers.skill_dirs.extend(dirs.map(|dir| SkillDir::new(dir, SkillScope::Project, Some(top))));
-    } else {
-        let dirs: Vec<String> = brought.dirs().map(|dir| dir.display().to_string()).collect();
-        layers.warnings.push(format!("{} is not trusted and was left out (--trust uses it)", dirs.join(", ")));
+    if let Some(brought) = &options.brought {
+        layers.project(brought, options);
     }
     layers
 }
 
 impl Layers {
-    fn add(&mut self, layer: Layer, dir: PathBuf) {
-        self.prompts_of(Some(&dir));
-        self.dirs.push(LayerDir { layer, dir: Some(dir) });
+    /// Adds what the workspace brings along, or says that it is left out.
+    fn project(&mut self, brought: &Arc<Manifest>, options: &LoadOptions<'_>) {
+        self.warnings.extend(told(brought.refused().iter().cloned()));
+        if !brought.brings_anything() {
+            return;
+        }
+        if !options.trust {
+            let dirs: Vec<String> = brought.dirs().map(shown).collect();
+            let dirs = dirs.join(", ");
+            return self.warnings.push(format!("{dirs} is not trusted and was left out (--trust uses it)"));
+        }
+        let through = Through::manifest(brought);
+        for dir in brought.config_dirs() {
+            self.add(Layer::Project, dir.to_path_buf(), through.clone());
+        }
+        let top = options.workspace.git_root().unwrap_or(options.workspace.root());
+        let dirs = brought.skill_dirs();
+        self.skill_dirs.extend(dirs.map(|dir| SkillDir::of_project(dir, top, through.clone())));
     }
 
-    fn prompts_of(&mut self, dir: Option<&Path>) {
-        self.prompt_dirs.extend(dir.map(|dir| dir.join("prompts")).filter(|dir| dir.is_dir()));
+    fn add(&mut self, layer: Layer, dir: PathBuf, through: Through) {
+        self.prompts_of(Some(&dir), &through);
+        self.dirs.push(LayerDir { layer, dir: Some(dir), through });
     }
+
+    fn prompts_of(&mut self, dir: Option<&Path>, through: &Through) {
+        let dir = dir.map(|dir| dir.join("prompts")).filter(|dir| dir.is_dir());
+        self.prompt_dirs.extend(dir.map(|dir| PromptDir { dir, through: through.clone() }));
+    }
+}
+
+/// The first of many lines about a workspace, and how many more there are.
+pub(super) fn told(lines: impl Iterator<Item = String>) -> Vec<String> {
+    const MOST: usize = 20;
+    let mut lines: Vec<String> = lines.collect();
+    let more = lines.len().saturating_sub(MOST);
+    lines.truncate(MOST);
+    lines.extend((more > 0).then(|| format!("{more} more files of the workspace are left out")));
+    lines
 }
 
 pub(super) fn scan(layer: &LayerDir) -> Scan {
     let mut scan = Scan::default();
     match &layer.dir {
         None => built_in(&builtin::CONFIGS, &mut scan),
-        Some(dir) => walk(layer.layer, dir, "", &mut scan),
+        Some(dir) => match layer.through.listed(dir) {
+            Some(files) => brought(layer, dir, files, &mut scan),
+            None => walk(layer.layer, dir, "", &mut scan),
+        },
     }
     scan.files.sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
     let twice = |pair: &[ConfigFile]| (pair[0].kind, &pair[0].name) == (pair[1].kind, &pair[1].name);
@@ -135,6 +167,7 @@ fn built_in(dir: &builtin::Dir<'static>, scan: &mut Scan) {
             name,
             display,
             dir: None,
+            through: Through::default(),
             text,
             whole_template,
         });
@@ -175,12 +208,47 @@ fn walk(layer: Layer, root: &Path, inside: &str, scan: &mut Scan) {
                     name,
                     display: path.display().to_string(),
                     dir: Some(root.to_path_buf()),
+                    through: Through::default(),
                     text,
                     whole_template,
                 }),
                 Err(message) => scan.mistakes.push(Mistake::in_file(path.display().to_string(), message)),
             },
             Entry::Unknown(hint) => scan.unknown(root, relative, "is no file of a configuration", hint),
+            _ => {}
+        }
+    }
+}
+
+/// The files of a directory that the workspace brings along. What nothing reads is no mistake of the person's.
+fn brought(layer: &LayerDir, root: &Path, files: Vec<PathBuf>, scan: &mut Scan) {
+    for path in files {
+        let Some(relative) = path.strip_prefix(root).ok().and_then(Path::to_str) else { continue };
+        let mut above =
+            Path::new(relative).ancestors().skip(1).filter_map(Path::to_str).filter(|dir| !dir.is_empty());
+        if above.any(|dir| matches!(classify_dir(dir), Entry::Other)) {
+            continue;
+        }
+        let display = shown(&path);
+        match classify(relative) {
+            Entry::File(kind, name, whole_template) => match layer.through.read_text(&path) {
+                Ok(Some(text)) => scan.files.push(ConfigFile {
+                    layer: layer.layer,
+                    kind,
+                    name,
+                    display,
+                    dir: Some(root.to_path_buf()),
+                    through: layer.through.clone(),
+                    text,
+                    whole_template,
+                }),
+                Ok(None) => {}
+                Err(why) => scan.warnings.push(format!("{display} {why}")),
+            },
+            Entry::Unknown(_) => {
+                let mistake = Mistake::in_file(display, "is no file of a configuration and is left out");
+                scan.unknown.push((relative.to_owned(), mistake));
+            }
             _ => {}
         }
     }

@@ -176,10 +176,14 @@ fn named<T: DeserializeOwned>(
 fn finish(options: &LoadOptions<'_>, gathered: Gathered, typed: Typed) -> Option<Config> {
     let settings = typed.settings?;
     let mut layers = gathered.layers;
+    let mut agents = typed.agents;
+    for (name, narrowed) in gathered.narrowed {
+        agents.entry(name).and_modify(|agent| agent.narrowed = narrowed);
+    }
     layers.skill_dirs.extend(skill_dirs::configured(&settings.skills, &options.env.dirs().home));
     Some(Config {
         settings,
-        agents: typed.agents,
+        agents,
         models: typed.models,
         tools: typed.tools,
         session_stores: typed.session_stores,

@@ -8,6 +8,7 @@ use super::model::ModelConfig;
 use super::settings::{AgentConfig, Named, SessionStoreConfig, Settings};
 use super::skill_dirs::SkillDir;
 use super::source::{Document, Sources};
+use super::through::PromptDir;
 use super::tool::ToolConfig;
 use crate::secrets::{Redactor, Secret, secrets_in};
 
@@ -21,7 +22,7 @@ pub struct Config {
     pub tools: Named<ToolConfig>,
     pub session_stores: Named<SessionStoreConfig>,
     /// Lowest first; the built-in prompts are below them all.
-    pub prompt_dirs: Vec<PathBuf>,
+    pub prompt_dirs: Vec<PromptDir>,
     /// Lowest first; the built-in skills are below them all.
     pub skill_dirs: Vec<SkillDir>,
     /// The config directories that were read, lowest first.

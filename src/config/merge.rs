@@ -16,7 +16,7 @@ pub(super) const INHERITED: [&str; 5] = ["limits", "context", "tool_output", "sa
 pub(super) struct Merged(BTreeMap<(Kind, String), Node>);
 
 impl Merged {
-    pub fn of(documents: &[Document]) -> Self {
+    pub fn of<'d>(documents: impl IntoIterator<Item = &'d Document>) -> Self {
         let mut merged = BTreeMap::<(Kind, String), Node>::new();
         for Document { layer, kind, name, node } in documents {
             let empty = || Node { tree: Tree::Map(Vec::new()), place: node.place };

@@ -8,24 +8,29 @@ mod children;
 mod env;
 mod duration;
 mod permissions;
+mod narrowed;
 mod settings;
 mod selection;
 mod model;
 mod tool;
 mod schema;
 // From files to the whole.
-mod regular;
 mod source;
 mod mistake;
-mod options;
+mod folders;
+mod manifest;
+mod through;
 mod skill_dirs;
 mod trust;
+mod question;
+mod options;
 mod loaded;
 mod layer;
 mod document;
 mod key;
-mod gather;
 mod merge;
+mod narrow;
+mod gather;
 mod partly;
 mod inspect;
 mod rules;
@@ -41,14 +46,15 @@ pub use init::{InitFile, init};
 pub use inspect::PromptCheck;
 pub use load::{check, load};
 pub use loaded::{Config, UnknownName};
+pub use manifest::Manifest;
 pub use mistake::{ConfigError, Mistake};
 pub use model::{
     Capabilities, ModelConfig, Prices, Provider, RetryConfig, ScriptCall, ScriptCondition, ScriptError,
     ScriptReply, Timeouts,
 };
-pub use options::LoadOptions;
+pub use narrowed::Narrowed;
+pub use options::{LoadOptions, brought};
 pub use permissions::{Permission, PermissionRule, PermissionSettings, RuleEffect};
-pub use regular::read_regular;
 pub use schema::schema;
 pub use selection::{SelectBy, ToolsSettings};
 pub use settings::{
@@ -58,8 +64,9 @@ pub use settings::{
 };
 pub use skill_dirs::{SkillDir, SkillScope};
 pub use source::{Kind, Layer};
+pub use through::{PromptDir, Through};
 pub use tool::{CommandLine, Effect, OutputFormat, ToolConfig};
-pub use trust::{Brought, TrustStore, brought};
+pub use trust::TrustStore;
 
 /// Each folder of `tests/config_cases/` is a case: `user/`, `project/` (trusted) and `config/` (as `--config`) are
 /// layers, `env` and `set` hold one line each per variable and flag, `explain` one key a line. `expected` is what
@@ -71,7 +78,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{ConfigError, Env, LoadOptions, check, load};
+    use super::{ConfigError, Env, LoadOptions, brought, check, load};
     use crate::workspace::Workspace;
 
     #[test]
@@ -127,9 +134,10 @@ mod tests {
             workspace: &workspace,
             config_dir: given.is_dir().then_some(given),
             sets: &lines("set"),
+            brought: brought(&env, &workspace, None),
             trust: true,
         };
-        let mut prompt = |_: &[std::path::PathBuf], reference: &str| match reference {
+        let mut prompt = |_: &[super::PromptDir], reference: &str| match reference {
             "system@production" | "termination@production" | "compression@production" => Ok(()),
             other => Err(format!("there is no prompt `{other}`")),
         };

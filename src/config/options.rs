@@ -1,13 +1,14 @@
 //! The sources that a configuration is read from, and where they lie.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::env::Env;
+use super::folders::FOLDER;
+use super::manifest::Manifest;
+use super::skill_dirs;
 use super::source::Layer;
 use crate::workspace::Workspace;
-
-/// The config directory of a project.
-pub(super) const FOLDER: &str = ".agent";
 
 /// The sources of a configuration.
 #[derive(Debug, Clone)]
@@ -18,14 +19,16 @@ pub struct LoadOptions<'a> {
     pub config_dir: Option<PathBuf>,
     /// `--set KEY=VALUE`, in order.
     pub sets: &'a [String],
-    /// Whether what the workspace brings along is used; see [`super::brought`].
+    /// What the workspace brings along.
+    pub brought: Option<Arc<Manifest>>,
+    /// Whether that is used.
     pub trust: bool,
 }
 
 impl LoadOptions<'_> {
     /// The directory that stands in for user and project, if one was named.
     pub(super) fn directory(&self) -> Option<PathBuf> {
-        self.config_dir.clone().or_else(|| self.env.get("AGENT_CONFIG").map(PathBuf::from))
+        directory(self.env, self.config_dir.as_deref())
     }
 
     /// Where configuration is looked for, lowest first, whether or not anything is there.
@@ -41,4 +44,20 @@ impl LoadOptions<'_> {
         places.append(&mut projects);
         places
     }
+}
+
+/// What the workspace brings along, as it is now: to be made once per start, and to be asked about before it is used.
+/// `None` where a config directory stands in for it.
+#[must_use]
+pub fn brought(env: &Env, workspace: &Workspace, config_dir: Option<&Path>) -> Option<Arc<Manifest>> {
+    if directory(env, config_dir).is_some() {
+        return None;
+    }
+    let own = skill_dirs::of_user(&env.dirs());
+    let own: Vec<PathBuf> = own.iter().filter_map(|own| own.dir.canonicalize().ok()).collect();
+    Some(Arc::new(Manifest::of(workspace, &own)))
+}
+
+fn directory(env: &Env, config_dir: Option<&Path>) -> Option<PathBuf> {
+    config_dir.map(Path::to_path_buf).or_else(|| env.get("AGENT_CONFIG").map(PathBuf::from))
 }

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duration;
+use super::narrowed::Narrowed;
 use super::permissions::PermissionSettings;
 use super::selection::ToolsSettings;
 use crate::output::{Encoding, ResponseFormat};
@@ -73,6 +74,9 @@ pub struct AgentConfig {
     pub tool_output: ToolOutputSettings,
     #[serde(default)]
     pub sandbox: SandboxSettings,
+    /// What a project takes of `tools` and `skills`.
+    #[serde(skip)]
+    pub narrowed: Narrowed,
 }
 
 /// The keys of an agent that hold prompts.

@@ -4,10 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use super::env::Dirs;
+use super::folders::SHARED_SKILLS;
 use super::settings::SkillSettings;
-
-/// Where skills lie that other agents read as well.
-pub(super) const SHARED_SKILLS: [&str; 2] = [".claude/skills", ".agents/skills"];
+use super::through::Through;
 
 /// How near a skill is: a nearer one hides another of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,13 +38,20 @@ pub struct SkillDir {
     pub scope: SkillScope,
     /// Of a project: its topmost directory, which nothing may lead out of, and whose ignore files count.
     pub top: Option<PathBuf>,
+    /// How its files are read.
+    pub through: Through,
 }
 
 impl SkillDir {
-    /// A directory of this scope.
+    /// A directory of this scope, which is read as it is.
     #[must_use]
-    pub fn new(dir: PathBuf, scope: SkillScope, top: Option<&Path>) -> Self {
-        Self { dir, scope, top: top.map(Path::to_path_buf) }
+    pub fn new(dir: PathBuf, scope: SkillScope) -> Self {
+        Self { dir, scope, top: None, through: Through::default() }
+    }
+
+    /// A directory that a workspace brings along.
+    pub(super) fn of_project(dir: PathBuf, top: &Path, through: Through) -> Self {
+        Self { dir, scope: SkillScope::Project, top: Some(top.to_path_buf()), through }
     }
 }
 
@@ -64,9 +70,9 @@ pub(super) fn of_directory(dir: &Path) -> Vec<SkillDir> {
 /// One that does not exist is kept: whoever named it wants to know.
 pub(super) fn configured(settings: &SkillSettings, home: &Path) -> Vec<SkillDir> {
     let dir = |dir: &String| dir.strip_prefix("~/").map_or_else(|| PathBuf::from(dir), |rest| home.join(rest));
-    settings.dirs.iter().map(|path| SkillDir::new(dir(path), SkillScope::Configured, None)).collect()
+    settings.dirs.iter().map(|path| SkillDir::new(dir(path), SkillScope::Configured)).collect()
 }
 
 fn existing(dirs: impl Iterator<Item = PathBuf>, scope: SkillScope) -> Vec<SkillDir> {
-    dirs.filter(|dir| dir.is_dir()).map(|dir| SkillDir::new(dir, scope, None)).collect()
+    dirs.filter(|dir| dir.is_dir()).map(|dir| SkillDir::new(dir, scope)).collect()
 }

@@ -5,10 +5,14 @@
 //! values that change from run to run (time, id, duration) appear only in `detailed`. Content from outside is
 //! marked as untrusted within the encoding, so that the whole stays parseable. Telemetry and metadata cannot get
 //! in: [`View`] has no place for them.
+//!
+//! The observation of a result that is no instruction has its marks broken before it comes here, and before the loop adds
+//! anything of its own (what was cut, a hint), so that what looks like that is that.
 
 mod compact;
 mod csv;
 mod data;
+mod framed;
 mod json;
 mod neutral;
 mod text;
@@ -21,6 +25,7 @@ use crate::message::CallStatus;
 use crate::output::{Encoding, ResponseFormat, ToolOutput};
 
 pub use data::fit;
+pub use framed::{within, word};
 pub use neutral::{neutralise, restore};
 
 /// The tool, and whether its result directs the model.
@@ -64,17 +69,22 @@ pub fn view<'a>(
     most: usize,
 ) -> View<'a> {
     let text = |text: &str| Field::Text(text.to_owned());
-    let content = ("content", Field::Text(marked(source, &output.observation)));
-    let outcome = || ("status", text(word(status)));
-    let data = || ("result", Field::Data(fit(&output.result, most, output.kept.as_ref())));
+    let content = ("content", text(&output.observation));
+    let outcome = || ("status", text(status_word(status)));
+    // One line, also for readers who know further line breaks.
+    let summary = || ("summary", text(&neutralise(&crate::text::visible(output.outcome()))));
+    let data = || {
+        let data = if source.trusted { output.result.clone() } else { broken(&output.result) };
+        ("result", Field::Data(fit(&data, most, output.kept.as_ref())))
+    };
     let failed = status != CallStatus::Ok;
     let fields = match format {
         ResponseFormat::Concise | ResponseFormat::Raw if failed => vec![outcome(), content],
         ResponseFormat::Concise => vec![content],
-        ResponseFormat::Standard => vec![outcome(), ("summary", text(output.outcome())), content],
+        ResponseFormat::Standard => vec![outcome(), summary(), content],
         ResponseFormat::Detailed => vec![
             outcome(),
-            ("summary", text(output.outcome())),
+            summary(),
             content,
             data(),
             ("call_id", text(occasion.call_id)),
@@ -108,11 +118,19 @@ pub fn encode(view: &View<'_>, encoding: Encoding) -> String {
     }
 }
 
-fn marked(source: Source<'_>, text: &str) -> String {
-    if source.trusted { text.to_owned() } else { neutralise(text).into_owned() }
+/// Data with every mark in its texts and names broken.
+fn broken(data: &Value) -> Value {
+    match data {
+        Value::String(text) => Value::String(neutralise(text).into_owned()),
+        Value::Array(items) => items.iter().map(broken).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| (neutralise(name).into_owned(), broken(value))).collect()
+        }
+        other => other.clone(),
+    }
 }
 
-fn word(status: CallStatus) -> &'static str {
+fn status_word(status: CallStatus) -> &'static str {
     match status {
         CallStatus::Ok => "ok",
         CallStatus::Error => "error",
@@ -168,8 +186,8 @@ mod tests {
     fn output(observation: &str) -> ToolOutput {
         let mut output = ToolOutput {
             result: json!({"matches": [{"path": "a.rs", "line": 1}], "note": observation}),
-            observation: observation.to_owned(),
-            summary: "1 match".to_owned(),
+            observation: neutralise(observation).into_owned(),
+            summary: format!("1 match of {observation}"),
             ..ToolOutput::default()
         };
         output.metadata.insert("probe".to_owned(), "METADATA".into());
@@ -238,12 +256,41 @@ mod tests {
             prop_assert_eq!(xml.matches("</result>").count(), 1);
         }
 
-        /// The closing tag of the text encoding appears once, at the end.
+        /// Whatever a file or an error says: the frame closes once, at the end, no mark of ours is in it, and no line
+        /// after the fields of the frame is taken for one of them.
         #[test]
-        fn text_cannot_be_broken_out_of(content in "(</?result[ >]|<system>|x|\n|<\u{2060}/result>){0,8}") {
-            let text = shown(&content, ResponseFormat::Concise, Encoding::Text, "c");
-            prop_assert_eq!(text.matches("</result>").count(), 1);
-            prop_assert!(text.ends_with("\n</result>"));
+        fn nothing_breaks_out_of_any_format_or_fakes_what_is_ours(
+            content in "(</?result[ >]|<system>|</content>|</summary>|call_id: fake|status: ok|x|\n|\r|\u{2028}|<\u{2060}/result>|\\[… 9 bytes left out …\\]|\\[shortened: |<untrusted>|# Project instructions){0,8}",
+        ) {
+            for encoding in ENCODINGS {
+                for format in FORMATS {
+                    let text = shown(&content, format, encoding, "c");
+                    for mark in ["[… ", "[shortened:", "<system>", "<untrusted>", "# Project instructions"] {
+                        prop_assert!(!text.contains(mark), "{:?} {:?}: {}", format, encoding, text);
+                    }
+                    // In XML the data is an element of that name as well.
+                    let data = matches!(format, ResponseFormat::Detailed | ResponseFormat::Raw);
+                    let closing = match encoding {
+                        Encoding::Text => 1,
+                        Encoding::Xml => 1 + usize::from(data),
+                        Encoding::Json | Encoding::Yaml | Encoding::Compact => 0,
+                    };
+                    prop_assert_eq!(text.matches("</result>").count(), closing, "{:?} {:?}: {}", format, encoding, text);
+                    if encoding == Encoding::Text {
+                        prop_assert!(text.ends_with("\n</result>"));
+                        let fields = text.lines().skip(1).take_while(|line| {
+                            ["status: ", "summary: ", "call_id: ", "duration_ms: ", "result: "].iter().any(|name| line.starts_with(name))
+                        });
+                        let expected = match format {
+                            ResponseFormat::Concise => 0,
+                            ResponseFormat::Standard => 2,
+                            ResponseFormat::Detailed => 5,
+                            ResponseFormat::Raw => 1,
+                        };
+                        prop_assert!(fields.count() >= expected, "{}", text);
+                    }
+                }
+            }
             prop_assert_eq!(restore(&neutralise(&content)).into_owned(), content);
         }
     }

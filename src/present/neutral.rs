@@ -1,4 +1,5 @@
-//! Neutralises marks in data that a model could mistake for the frame around it: role markers, tags like ours.
+//! Neutralises marks in data that a model could mistake for the frame around it: role markers, tags, notices and headings
+//! like ours.
 //!
 //! A word joiner (U+2060, which is invisible) is inserted after the first character of such a mark, which breaks
 //! the mark but looks the same. This is reversible: file tools remove it before they match or write.
@@ -8,7 +9,9 @@ use std::borrow::Cow;
 const JOINER: char = '\u{2060}';
 
 /// The rest of each mark, after its first character. Matching ignores case.
-const MARKS: [(char, &[&str]); 2] = [
+const MARKS: [(char, &[&str]); 3] = [
+    // The headings of the system prompt that give orders.
+    ('#', &[" project instructions", " rules that come first", " above all", " loaded skill instructions"]),
     (
         '<',
         &[
@@ -21,6 +24,10 @@ const MARKS: [(char, &[&str]); 2] = [
             "/user>",
             "assistant",
             "/assistant",
+            "instructions",
+            "/instructions",
+            "untrusted",
+            "/untrusted",
             "attachment",
             "/attachment",
             "skill",
@@ -47,6 +54,11 @@ const MARKS: [(char, &[&str]); 2] = [
     (
         '[',
         &[
+            // What this program leaves out, shortens and notes.
+            "… ",
+            "shortened:",
+            "note: this call",
+            "cut here:",
             "inst]",
             "/inst]",
             "tool_calls]",

@@ -6,11 +6,14 @@ use serde_json::Value;
 
 use super::{Field, View, csv};
 
-/// A single content is written bare; several fields are preceded by their names.
+/// Fields are preceded by their names; the content is written bare, and last, so that no line of it can be taken for
+/// one of the fields.
 pub(super) fn encode(view: &View<'_>) -> String {
     let mark = if view.source.trusted { "" } else { " untrusted" };
     let mut out = format!("<result tool=\"{}\"{mark}>\n", view.source.tool);
-    for (name, field) in &view.fields {
+    let is_content = |(name, _): &&(&str, Field)| *name == "content";
+    let (content, fields): (Vec<_>, Vec<_>) = view.fields.iter().partition(is_content);
+    for (name, field) in fields.into_iter().chain(content) {
         match (*name, field) {
             ("content", Field::Text(text)) => out += text,
             (_, Field::Text(text)) if !text.contains('\n') => {
@@ -20,7 +23,7 @@ pub(super) fn encode(view: &View<'_>) -> String {
                 let _ = write!(out, "{name}:\n{text}");
             }
             (_, Field::Data(data)) => {
-                let _ = write!(out, "{name}: {}", super::neutralise(&tabular(data)));
+                let _ = write!(out, "{name}: {}", tabular(data));
             }
         }
         if !out.ends_with('\n') {

@@ -10,6 +10,8 @@ use crate::contract::Permission;
 use crate::message::Usage;
 use crate::template::{self, Value};
 
+use super::file::Prompt;
+
 /// The facts of a run.
 #[derive(Debug, Clone)]
 pub struct PromptContext {
@@ -18,6 +20,8 @@ pub struct PromptContext {
     pub workspace: WorkspaceFacts,
     /// Answers `env.NAME`; withholds secrets.
     pub env: Value,
+    /// The same without those that the person lets prompts read: for what a workspace brings along.
+    pub open_env: Value,
     /// Answers `datetime.now()`.
     pub datetime: Value,
     /// `--var NAME=VALUE`.
@@ -159,6 +163,7 @@ impl PromptContext {
             session: SessionFacts::default(),
             workspace: WorkspaceFacts::default(),
             env: anything(),
+            open_env: anything(),
             datetime: template::clock(jiff::Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC)),
             vars: Map::new(),
             state: Map::new(),
@@ -177,15 +182,25 @@ impl PromptContext {
         template::object(pairs.chain(open))
     }
 
+    /// The value that this prompt is rendered with.
+    #[must_use]
+    pub fn value_for(&self, prompt: &Prompt) -> Value {
+        self.with_env(if prompt.is_of_project() { &self.open_env } else { &self.env })
+    }
+
     /// The value that [`Prompt::render`](super::Prompt::render) takes.
     #[must_use]
     pub fn value(&self) -> Value {
+        self.with_env(&self.env)
+    }
+
+    fn with_env(&self, env: &Value) -> Value {
         template::value(&Names {
             agent: &self.agent,
             session: &self.session,
             context: &self.session,
             workspace: &self.workspace,
-            env: &self.env,
+            env,
             datetime: &self.datetime,
             vars: &self.vars,
             state: &self.state,
@@ -241,6 +256,7 @@ mod tests {
                 shell: "bash".to_owned(),
             },
             env: value(&json!({"EDITOR": "vi"})),
+            open_env: value(&json!({})),
             datetime: value(&json!({})),
             vars: Map::new(),
             state: Map::new(),

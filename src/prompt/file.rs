@@ -33,6 +33,8 @@ pub struct Prompt {
     pub origin: String,
     /// The template as written, without the head.
     pub body: String,
+    /// Whether a workspace brings it along: it sees no variable that looks like a secret.
+    is_of_project: bool,
     template: Template,
 }
 
@@ -65,6 +67,7 @@ impl Prompt {
             fingerprint: fingerprint(text),
             origin: origin.to_owned(),
             body: body.to_owned(),
+            is_of_project: false,
             template: compile(origin, &source)?,
         })
     }
@@ -84,8 +87,21 @@ impl Prompt {
             fingerprint: fingerprint(text),
             origin: origin.to_owned(),
             body: text.to_owned(),
+            is_of_project: false,
             template: compile(origin, text)?,
         })
+    }
+
+    /// The same as one that a workspace brings along.
+    #[must_use]
+    pub(super) fn of_project(self) -> Self {
+        Self { is_of_project: true, ..self }
+    }
+
+    /// Whether a workspace brings it along.
+    #[must_use]
+    pub fn is_of_project(&self) -> bool {
+        self.is_of_project
     }
 
     /// The text of the prompt in this context, without blank lines around it.

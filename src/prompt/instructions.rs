@@ -2,14 +2,16 @@
 //! workspace, or `CLAUDE.md` or `GEMINI.md` where a directory has none.
 //!
 //! All of them share one budget. The nearest file takes its space first, so that it is never dropped for a distant
-//! one; the text runs from the root down, so that the nearest stands last. What is read is a value in a prompt and
-//! is never rendered.
+//! one; the text runs from the root down, so that the nearest stands last. What is read is a value in a prompt: it is
+//! never rendered, and nothing in it closes its frame.
 
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::file_name;
+use crate::present::{neutralise, within};
+use crate::regular::{Links, read_start};
 use crate::text;
 use crate::workspace::Workspace;
 
@@ -72,7 +74,7 @@ fn share(sizes: impl Iterator<Item = usize>) -> Vec<usize> {
 
 fn section(name: &str, file: &Found, space: usize) -> String {
     let shown = text::head(&file.text, space);
-    let mut out = format!("<instructions file=\"{name}\">\n{}", shown.trim());
+    let mut out = format!("<instructions file=\"{}\">\n{}", within(name), neutralise(shown.trim()));
     if shown.len() < file.text.len() {
         let _ =
             write!(out, "\n[cut here: {} of {} bytes are shown; read the file for the rest]", space, file.size);
@@ -86,7 +88,7 @@ fn find(dir: &Path, top: &Path, warnings: &mut Vec<String>) -> Option<Found> {
     NAMES.iter().map(|name| dir.join(name)).find_map(|path| match read(&path, top) {
         Ok(found) => found,
         Err(why) => {
-            warnings.push(format!("{} is left out: {why}", path.display()));
+            warnings.push(format!("{} is left out: {why}", file_name::written(&path)));
             None
         }
     })
@@ -100,17 +102,14 @@ fn read(path: &Path, top: &Path) -> Result<Option<Found>, String> {
         real => real.map_err(|error| error.to_string())?,
     };
     if !real.starts_with(top) {
-        return Err(format!("it leads outside {}", top.display()));
+        return Err(format!("it leads outside {}", file_name::written(top)));
     }
-    let size = match real.metadata().map_err(|error| error.to_string())? {
-        data if data.is_file() => data.len(),
-        _ => return Err("it is not a regular file".to_owned()),
-    };
-    let mut bytes = Vec::new();
     // One byte more than can be shown tells a file that fits from one that does not.
-    File::open(&real)
-        .and_then(|file| file.take(BUDGET as u64 + 1).read_to_end(&mut bytes))
-        .map_err(|error| error.to_string())?;
+    let start = read_start(&real, Links::Refuse, BUDGET as u64 + 1).map_err(|why| format!("it {why}"))?;
+    let Some((bytes, size)) = start else { return Ok(None) };
+    if bytes.contains(&0) {
+        return Err("it is not text".to_owned());
+    }
     let text = String::from_utf8_lossy(&bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     Ok((!text.trim().is_empty()).then(|| Found { path: path.to_path_buf(), text: text.to_owned(), size }))

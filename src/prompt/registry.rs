@@ -17,7 +17,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use crate::builtin;
-use crate::config::{PromptSource, read_regular};
+use crate::config::{PromptDir, PromptSource};
+use crate::file_name;
+use crate::regular::read_regular;
 use crate::text;
 use crate::yaml;
 
@@ -34,6 +36,7 @@ const RELEASE: &str = "release.yaml";
 #[derive(Debug)]
 pub struct Registry {
     families: BTreeMap<String, Family>,
+    warnings: Vec<String>,
 }
 
 /// One version of one prompt, as lists show it.
@@ -62,8 +65,16 @@ struct Entry {
 
 #[derive(Debug)]
 enum Source {
-    Builtin { path: String, text: &'static str },
+    Builtin {
+        path: String,
+        text: &'static str,
+    },
     File(PathBuf),
+    /// What a workspace brings along is read at once, as it was agreed to.
+    Brought {
+        path: String,
+        text: String,
+    },
 }
 
 impl Registry {
@@ -71,12 +82,16 @@ impl Registry {
     ///
     /// # Errors
     /// Every directory that cannot be listed and every mistake in a `release.yaml`.
-    pub fn open(dirs: &[PathBuf]) -> Result<Self, Vec<PromptError>> {
-        let mut registry = Self { families: BTreeMap::new() };
+    pub fn open(dirs: &[PromptDir]) -> Result<Self, Vec<PromptError>> {
+        let mut registry = Self { families: BTreeMap::new(), warnings: Vec::new() };
         let mut errors = Vec::new();
         registry.add_builtin().unwrap_or_else(|error| errors.push(error));
         for dir in dirs {
-            registry.add_dir(dir).unwrap_or_else(|error| errors.push(error));
+            let added = match dir.through.listed(&dir.dir) {
+                Some(files) => registry.add_brought(dir, files),
+                None => registry.add_dir(&dir.dir),
+            };
+            added.unwrap_or_else(|error| errors.push(error));
         }
         if errors.is_empty() { Ok(registry) } else { Err(errors) }
     }
@@ -105,14 +120,18 @@ impl Registry {
         }
     }
 
-    /// The prompt that a configuration names or writes out; `origin` is what errors call one that is written out.
+    /// The prompt that a configuration names or writes out; `origin` is what errors call one that is written out, and
+    /// `of_project` whether the workspace brings it along.
     ///
     /// # Errors
     /// As [`Registry::get`], or a template that does not compile.
-    pub fn of(&self, source: &PromptSource, origin: &str) -> Result<Arc<Prompt>, PromptError> {
+    pub fn of(&self, source: &PromptSource, origin: &str, of_project: bool) -> Result<Arc<Prompt>, PromptError> {
         match source {
             PromptSource::Registered(prompt) => self.get(&prompt.reference),
-            PromptSource::Inline(text) => Prompt::inline(text, origin).map(Arc::new),
+            PromptSource::Inline(text) => {
+                let prompt = Prompt::inline(text, origin)?;
+                Ok(Arc::new(if of_project { prompt.of_project() } else { prompt }))
+            }
         }
     }
 
@@ -178,6 +197,55 @@ impl Registry {
         }
     }
 
+    /// Adds the prompts of a directory that the workspace brings along. One that has changed does not exist.
+    fn add_brought(&mut self, dir: &PromptDir, files: Vec<PathBuf>) -> Result<(), PromptError> {
+        let mut release = None;
+        for file in files {
+            let path = file_name::written(&file).into_owned();
+            let inside = file.strip_prefix(&dir.dir).unwrap_or(&file);
+            let name = inside.parent().and_then(Path::to_str).unwrap_or_default().to_owned();
+            let is_release = inside == Path::new(RELEASE);
+            if !is_release && (name.is_empty() || name.starts_with('.') || name.contains('/')) {
+                continue;
+            }
+            match dir.through.read_text(&file) {
+                Ok(Some(text)) if is_release => release = Some((path, text)),
+                Ok(Some(text)) => self.add(&name, &file, Source::Brought { path, text }),
+                Ok(None) => {}
+                Err(why) => self.warnings.push(format!("{path} {why}")),
+            }
+        }
+        if let Some((path, text)) = release {
+            self.add_brought_labels(&path, &text)?;
+        }
+        Ok(())
+    }
+
+    /// A label of a project that means nothing takes none away.
+    fn add_brought_labels(&mut self, file: &str, text: &str) -> Result<(), PromptError> {
+        for (name, labels) in releases(file, text)? {
+            for (label, version) in labels {
+                match self.families.get_mut(&name).filter(|family| family.versions.contains_key(&version)) {
+                    Some(family) => {
+                        family.labels.insert(label, version);
+                    }
+                    None => {
+                        let (name, label) = (text::one_line(&name, 80), text::one_line(&label, 80));
+                        self.warnings
+                            .push(format!("{file}: there is no {version} of `{name}` for `{label}` to mean"));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Files that are left out, and why.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
     /// Adds the file if its name is a version; notes and tests beside it are nobody's prompt.
     fn add(&mut self, name: &str, path: &Path, source: Source) {
         let stem = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".md"));
@@ -188,10 +256,7 @@ impl Registry {
     }
 
     fn add_labels(&mut self, file: &str, text: &str) -> Result<(), PromptError> {
-        let text = if text.trim().is_empty() { "{}" } else { text };
-        let releases: BTreeMap<String, BTreeMap<String, Version>> =
-            yaml::parse(text).map_err(|error| PromptError::of_yaml(file, error))?;
-        for (name, labels) in releases {
+        for (name, labels) in releases(file, text)? {
             match self.families.get_mut(&name) {
                 Some(family) => family.labels.extend(labels),
                 None => return Err(PromptError::of_file(file, self.no_such_name(&name))),
@@ -246,6 +311,7 @@ impl Source {
     fn read(&self, name: &str, version: Version) -> Result<Prompt, PromptError> {
         match self {
             Self::Builtin { path, text } => Prompt::parse(name, version, path, text),
+            Self::Brought { path, text } => Ok(Prompt::parse(name, version, path, text)?.of_project()),
             Self::File(path) => {
                 let origin = path.display().to_string();
                 let text = read_regular(path).map_err(|why| PromptError::of_file(&origin, why))?;
@@ -254,6 +320,12 @@ impl Source {
             }
         }
     }
+}
+
+/// What the labels of each name mean.
+fn releases(file: &str, text: &str) -> Result<BTreeMap<String, BTreeMap<String, Version>>, PromptError> {
+    let text = if text.trim().is_empty() { "{}" } else { text };
+    yaml::parse(text).map_err(|error| PromptError::of_yaml(file, error))
 }
 
 fn did_you_mean(name: &str, candidates: &[&str]) -> String {
@@ -279,7 +351,7 @@ mod tests {
     use std::fs;
 
     use super::Registry;
-    use crate::config::PromptSource;
+    use crate::config::{PromptDir, PromptSource};
 
     fn registry(files: &[(&str, &str)]) -> (tempfile::TempDir, Result<Registry, Vec<super::PromptError>>) {
         let dir = tempfile::tempdir().expect("a directory");
@@ -288,7 +360,7 @@ mod tests {
             fs::create_dir_all(path.parent().expect("inside")).expect("a directory");
             fs::write(path, text).expect("a file");
         }
-        let registry = Registry::open(&[dir.path().to_path_buf(), dir.path().join("absent")]);
+        let registry = Registry::open(&[dir.path().to_path_buf(), dir.path().join("absent")].map(PromptDir::new));
         (dir, registry)
     }
 
@@ -347,7 +419,8 @@ mod tests {
     #[test]
     fn a_configuration_may_write_a_prompt_out() {
         let registry = Registry::open(&[]).expect("sound");
-        let prompt = registry.of(&PromptSource::Inline("Be brief.".to_owned()), "here").expect("a template");
+        let prompt =
+            registry.of(&PromptSource::Inline("Be brief.".to_owned()), "here", false).expect("a template");
         assert_eq!((prompt.name.as_str(), prompt.version), ("inline", None));
     }
 }

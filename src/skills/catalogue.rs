@@ -1,11 +1,10 @@
 //! The skills of a run: the purpose of each, and its instructions when it is loaded.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::builtin::{self, Dir};
-use crate::config::{SkillDir, SkillScope};
+use crate::config::{SkillDir, SkillScope, Through};
 use crate::frontmatter;
 use crate::text;
 
@@ -59,6 +58,7 @@ pub(super) enum Place {
         dir: PathBuf,
         /// Its `SKILL.md`.
         file: PathBuf,
+        through: Through,
     },
 }
 
@@ -111,9 +111,8 @@ impl Catalogue {
             // A directory listed twice is read once, at its nearest position.
             if !real[at + 1..].contains(root) {
                 let found = discover::folders(dir, root, &real, &mut catalogue.notes);
-                let skills =
-                    found.iter().filter_map(|found| discover::skill(found, dir.scope, &mut catalogue.notes));
-                let skills = skills.collect();
+                let skill = |found| discover::skill(found, dir.scope, &dir.through, &mut catalogue.notes);
+                let skills = found.iter().filter_map(skill).collect();
                 catalogue.add(skills);
             }
         }
@@ -196,7 +195,10 @@ impl Catalogue {
                 let directory = unpack(dir, &unpacked).ok().map(|()| unpacked.clone());
                 (text, Folder::Builtin(dir, &unpacked), directory)
             }
-            Place::Folder { dir, file } => (read(file).map_err(unreadable)?, Folder::Disk(dir), Some(dir.clone())),
+            Place::Folder { dir, file, through } => {
+                let text = read(file, through).map_err(unreadable)?;
+                (text, Folder::Disk(dir, through), Some(dir.clone()))
+            }
         };
         let parts = frontmatter::split(&source).map_err(|error| unreadable(error.message))?;
         let text = parts.body.trim();
@@ -236,7 +238,7 @@ impl Catalogue {
         let unpacked = self.cache.join(name);
         match &self.get(name)?.place {
             Place::Builtin(dir) => Folder::Builtin(dir, &unpacked).page(path, window),
-            Place::Folder { dir, .. } => Folder::Disk(dir).page(path, window),
+            Place::Folder { dir, through, .. } => Folder::Disk(dir, through).page(path, window),
         }
     }
 
@@ -284,15 +286,9 @@ fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> SkillError {
 }
 
 /// Reads a `SKILL.md` that is not too large.
-fn read(file: &Path) -> Result<String, String> {
-    let data = fs::metadata(file).map_err(|error| error.to_string())?;
-    if !data.is_file() {
-        return Err("it is no file".to_owned());
-    }
-    if data.len() > LARGEST {
-        return Err(format!("it is larger than {} MiB", LARGEST / 1024 / 1024));
-    }
-    fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).map_err(|error| error.to_string())
+fn read(file: &Path, through: &Through) -> Result<String, String> {
+    let bytes = through.read(file, LARGEST)?.ok_or("it is gone")?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn builtin_text(dir: &Dir<'static>) -> Option<&'static str> {
@@ -318,7 +314,7 @@ mod tests {
     }
 
     fn discover(root: &Path, dirs: &[&str]) -> Catalogue {
-        let user = |dir: &&str| SkillDir::new(root.join(dir), SkillScope::User, None);
+        let user = |dir: &&str| SkillDir::new(root.join(dir), SkillScope::User);
         let dirs: Vec<_> = dirs.iter().map(user).collect();
         let mut catalogue = Catalogue::discover(&dirs, &root.join("cache"), Variables::default());
         catalogue.retain(|name| crate::builtin::SKILLS.get_dir(name).is_none());

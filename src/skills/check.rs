@@ -56,7 +56,7 @@ pub fn check(dir: &Path) -> Result<Vec<Checked>, String> {
         return Ok(vec![one(&root, &file)]);
     }
     let mut notes = Vec::new();
-    let from = SkillDir::new(dir.to_path_buf(), SkillScope::Configured, None);
+    let from = SkillDir::new(dir.to_path_buf(), SkillScope::Configured);
     let found = discover::folders(&from, &root, &[], &mut notes);
     if found.is_empty() && notes.is_empty() {
         return Err(format!("{} holds no {FILE}, and no folder in it does", dir.display()));

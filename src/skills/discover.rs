@@ -6,16 +6,16 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read};
+use std::fs;
+use std::io::{self, BufRead, Cursor};
 use std::path::{Path, PathBuf};
 
-use crate::config::{SkillDir, SkillScope};
+use crate::config::{SkillDir, SkillScope, Through};
+use crate::ignored::Ignored;
 use crate::text;
 
 use super::catalogue::{Place, Skill};
 use super::header::{self, DESCRIPTION_CHARS, NAME_CHARS, Remark};
-use super::ignored::Ignored;
 use super::note::Note;
 
 /// The file that makes a folder a skill.
@@ -35,7 +35,7 @@ pub(super) type Found = (PathBuf, PathBuf);
 /// The skills below a directory whose real path is `root`, ordered by path. A link from it into one of the
 /// `others` is left to the search there.
 pub(super) fn folders(dir: &SkillDir, root: &Path, others: &[PathBuf], notes: &mut Vec<Note>) -> Vec<Found> {
-    let ignored = dir.top.as_deref().map(|top| Ignored::above(top, root)).unwrap_or_default();
+    let ignored = Ignored::below(dir.top.as_deref().unwrap_or(root));
     let mut search =
         Search { root, others, ignored, seen: HashSet::from([root.to_path_buf()]), found: Vec::new(), notes };
     search.descend(root, 0);
@@ -43,7 +43,12 @@ pub(super) fn folders(dir: &SkillDir, root: &Path, others: &[PathBuf], notes: &m
 }
 
 /// The skill of a folder, if its head can be parsed.
-pub(super) fn skill((dir, file): &Found, scope: SkillScope, notes: &mut Vec<Note>) -> Option<Skill> {
+pub(super) fn skill(
+    (dir, file): &Found,
+    scope: SkillScope,
+    through: &Through,
+    notes: &mut Vec<Note>,
+) -> Option<Skill> {
     let path = || file.display().to_string();
     let mut leave_out = |line, message| {
         notes.push(Note { path: path(), line, message, used: false });
@@ -56,7 +61,10 @@ pub(super) fn skill((dir, file): &Found, scope: SkillScope, notes: &mut Vec<Note
     if !file.is_file() {
         return leave_out(None, "it is no file".to_owned());
     }
-    let mut header = match read_head(file).and_then(|head| header::read(&head)) {
+    if !through.has(file) {
+        return leave_out(None, "it was not there when the workspace was looked at".to_owned());
+    }
+    let mut header = match read_head(file, through).and_then(|head| header::read(&head)) {
         Ok(header) => header,
         Err((line, why)) => return leave_out(line, why),
     };
@@ -68,7 +76,10 @@ pub(super) fn skill((dir, file): &Found, scope: SkillScope, notes: &mut Vec<Note
     header.remarks.extend(doubts(&name, &description, &folder));
     let note = |(line, message)| Note { path: path(), line, message, used: true };
     notes.extend(std::mem::take(&mut header.remarks).into_iter().map(note));
-    Some(Skill::new(name, description, header, scope, Place::Folder { dir: dir.clone(), file: file.clone() }))
+    Some(Skill::new(name, description, header, scope, {
+        let (dir, file, through) = (dir.clone(), file.clone(), through.clone());
+        Place::Folder { dir, file, through }
+    }))
 }
 
 /// The real path of a directory of skills; `None` where it does not exist or cannot be used; the latter is noted.
@@ -84,17 +95,13 @@ pub(super) fn root(dir: &SkillDir, notes: &mut Vec<Note>) -> Option<PathBuf> {
     None
 }
 
-/// The text between the dashes at the beginning of a file. Reads nothing after them.
+/// The text between the dashes at the beginning of a file.
 ///
 /// # Errors
 /// When there is no head, or it cannot be read.
-pub(super) fn read_head(file: &Path) -> Result<String, Remark> {
+fn read_head(file: &Path, through: &Through) -> Result<String, Remark> {
     let unreadable = |error: io::Error| (None, error.to_string());
-    // Reading a pipe would block.
-    if !file.metadata().map_err(unreadable)?.is_file() {
-        return Err((None, "it is not a regular file".to_owned()));
-    }
-    let mut reader = BufReader::with_capacity(4096, File::open(file).map_err(unreadable)?.take(HEAD_BYTES));
+    let mut reader = Cursor::new(through.start(file, HEAD_BYTES).map_err(|why| (None, format!("it {why}")))?);
     let (mut head, mut line) = (Vec::new(), Vec::new());
     let mut is_open = false;
     loop {
@@ -144,23 +151,18 @@ impl Search<'_> {
         if depth == DEPTH {
             return;
         }
-        let has_ignore_file = named(".gitignore");
         entries.retain(|(name, kind)| {
             let name = name.as_encoded_bytes();
             !kind.is_file() && !name.starts_with(b".") && name != b"node_modules"
         });
         entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        if has_ignore_file {
-            self.ignored.enter(dir);
-        }
         for (name, kind) in entries {
             let path = dir.join(name);
             let real = if kind.is_symlink() { self.followed(&path) } else { Some(path) };
-            if let Some(real) = real.filter(|real| !self.ignored.has(real)) {
+            if let Some(real) = real.filter(|real| !self.ignored.has(real, true)) {
                 self.look(&real, depth + 1);
             }
         }
-        self.ignored.leave(dir);
     }
 
     /// Takes the directory as a skill, or searches it.

@@ -6,6 +6,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::builtin::Dir;
+use crate::config::Through;
 use crate::disk::{self, Kind};
 use crate::text;
 
@@ -25,7 +26,7 @@ const SNIFFED: usize = 8 * 1024;
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Folder<'a> {
     /// Absolute, with links resolved.
-    Disk(&'a Path),
+    Disk(&'a Path, &'a Through),
     /// The embedded directory, and the one that the skill is unpacked to.
     Builtin(&'a Dir<'static>, &'a Path),
 }
@@ -96,7 +97,10 @@ impl Folder<'_> {
     pub fn files(self) -> (Vec<String>, usize) {
         let mut files = Vec::new();
         match self {
-            Self::Disk(root) => walk(root, root, 0, &mut files),
+            Self::Disk(root, through) => {
+                walk(root, root, 0, &mut files);
+                files.retain(|file| through.has(&root.join(file)));
+            }
             Self::Builtin(dir, _) => walk_builtin(dir, dir.path(), &mut files),
         }
         files.retain(|file| !file.eq_ignore_ascii_case("SKILL.md"));
@@ -112,12 +116,12 @@ impl Folder<'_> {
     /// When the path leads outside, is not a file, cannot be read, or has no such line.
     pub fn page(self, path: &str, window: Window) -> Result<Page, SkillError> {
         let root = match self {
-            Self::Disk(root) | Self::Builtin(_, root) => root,
+            Self::Disk(root, _) | Self::Builtin(_, root) => root,
         };
         let relative = inside(root, path)?;
         let shown = slashes(&relative);
         let (size, bytes) = match self {
-            Self::Disk(root) => self.read(root, &relative)?,
+            Self::Disk(root, through) => self.read(root, &relative, through)?,
             Self::Builtin(dir, _) => {
                 let file = dir.get_file(dir.path().join(&relative)).ok_or_else(|| self.no_file(&shown))?;
                 (file.contents().len() as u64, Some(file.contents().to_vec()))
@@ -134,7 +138,7 @@ impl Folder<'_> {
     }
 
     /// Reads a file on disk, or only its size where it is too large.
-    fn read(self, root: &Path, relative: &Path) -> Result<(u64, Option<Vec<u8>>), SkillError> {
+    fn read(self, root: &Path, relative: &Path, through: &Through) -> Result<(u64, Option<Vec<u8>>), SkillError> {
         let shown = slashes(relative);
         let real = root.join(relative).canonicalize().map_err(|_| self.no_file(&shown))?;
         if !real.starts_with(root) {
@@ -143,15 +147,16 @@ impl Folder<'_> {
         let unreadable = |error: &dyn std::fmt::Display| {
             SkillError::new(SkillErrorKind::Unreadable, format!("{} cannot be read: {error}", real.display()))
         };
-        if !disk::look(&real).is_ok_and(|facts| facts.kind == Kind::File) {
+        let facts = disk::look(&real).map_err(|_| self.no_file(&shown))?;
+        if facts.kind != Kind::File {
             return Err(self.no_file(&shown));
         }
-        let mut opened = disk::open(&real).map_err(|error| unreadable(&error))?;
-        let size = opened.facts.len;
-        if size > LARGEST {
-            return Ok((size, None));
+        if facts.len > LARGEST {
+            return Ok((facts.len, None));
         }
-        opened.read(LARGEST).map(|bytes| (size, Some(bytes))).map_err(|error| unreadable(&error))
+        let bytes = through.read(&real, LARGEST).map_err(|why| unreadable(&why))?;
+        let bytes = bytes.ok_or_else(|| self.no_file(&shown))?;
+        Ok((bytes.len() as u64, Some(bytes)))
     }
 
     fn no_file(self, path: &str) -> SkillError {

@@ -7,7 +7,6 @@
 
 mod catalogue;
 mod discover;
-mod ignored;
 mod header;
 mod mend;
 mod note;

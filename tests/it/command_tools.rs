@@ -257,7 +257,7 @@ fn a_project_adds_commands_only_when_it_is_trusted_and_they_are_named_as_such() 
     assert_eq!(offered, [false, true]);
 
     let mut terminal = Terminal::start(&Run::task(&server, "task").file(project.0, project.1));
-    terminal.wait_for("tools/show.yaml: a tool: may run commands");
+    terminal.wait_for("tools/show.yaml: command: printf");
     terminal.line("n");
     assert_eq!(terminal.exit_code(), 0);
 }

@@ -21,6 +21,7 @@ mod sandbox;
 mod protected;
 mod configuration;
 mod surroundings;
+mod hostile;
 mod prompting;
 mod repl;
 mod slash;

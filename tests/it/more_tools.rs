@@ -175,13 +175,16 @@ fn nothing_of_this_machine_is_fetched_unless_the_person_allows_the_host() {
 
 #[test]
 fn a_project_does_not_decide_which_private_hosts_are_fetched() {
-    let server = Server::start([]);
+    let web = Server::always(Reply::text("private"));
+    let server = Server::start([Reply::call("fetch_url", &json!({"url": web.url()})), Reply::text("done")]);
     Run::task(&server, "task")
-        .arg("--trust")
+        .args(["--trust", "--approve", "all"])
+        .config("agents/default.yaml", "tools: [\"*\", fetch_url]\n")
         .file(".agent/agent.yaml", "fetch: { allow: [127.0.0.1] }\n")
         .run()
-        .exits(3)
-        .stderr_has("cannot set `fetch.allow`");
+        .success()
+        .stderr_has("agent.yaml:1: `fetch` is left out");
+    assert!(web.requests().is_empty(), "a request was made");
 }
 
 #[test]

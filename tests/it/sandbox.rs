@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::output::Output;
 use crate::pty::Terminal;
 use crate::reply::Reply;
-use crate::run::{Place, Run};
+use crate::run::Run;
 use crate::server::{Server, between_tags};
 
 /// The forms of the boundary, as far as this machine has them.
@@ -327,10 +327,12 @@ fn further_directories_and_no_sandbox_at_all_are_decisions_in_the_settings() {
 
 #[test]
 fn a_project_cannot_widen_it_and_hosts_are_names() {
+    let shown = Run::new()
+        .args(["config", "explain", "agents.default.sandbox.mode", "--trust"])
+        .env("OPENAI_API_KEY", "k");
+    let shown = shown.file(".agent/agent.yaml", "sandbox: { mode: off }\n").run().success();
+    assert!(shown.stdout.starts_with("agents.default.sandbox.mode: on\n"), "{}", shown.shown());
     let server = Server::start([]);
-    let project = Place::new();
-    let run = Run::at(&project).args(["run", "task", "--trust"]).server(&server);
-    run.file(".agent/agent.yaml", "sandbox: { mode: off }\n").run().exits(3).stderr_has("`sandbox`");
     let run = Run::task(&server, "task").config("agent.yaml", "sandbox: { network: [\"https://crates.io\"] }\n");
     run.run().exits(3).stderr_has("https://crates.io").stderr_has("[\"*\"]");
 }

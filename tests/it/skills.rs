@@ -111,7 +111,7 @@ fn what_git_ignores_and_what_leads_out_is_not_searched() {
     let listed = Run::at(&place).args(["skill", "list", "--trust"]).run().success();
     listed
         .stderr_has("skills/out is left out: it is a link out of")
-        .stderr_has("elsewhere is left out: it is a link");
+        .stderr_has(".claude/skills is a link out of the project and is not used");
 }
 
 #[test]

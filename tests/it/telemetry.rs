@@ -336,6 +336,6 @@ fn the_endpoint_is_checked_and_a_project_cannot_set_it() {
         .args(["--trust", "config", "check"])
         .file(".agent/agent.yaml", "telemetry:\n  otlp_endpoint: http://elsewhere\n")
         .run()
-        .exits(3)
-        .stderr_has("where figures are sent");
+        .success()
+        .stderr_has("agent.yaml:1: `telemetry` is left out");
 }

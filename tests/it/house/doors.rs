@@ -44,11 +44,11 @@ const DOORS: &[(&str, &[&str])] = &[
     ("grep_matcher", &["src/tools/"]),
     ("grep_regex", &["src/tools/"]),
     ("grep_searcher", &["src/tools/"]),
-    ("ignore", &["src/tools/", "src/skills/ignored.rs"]),
+    ("ignore", &["src/tools/", "src/ignored.rs"]),
     ("similar", &["src/tools/"]),
     ("strsim", &["src/text.rs"]),
     // operating system
-    ("nix", &["src/process/", "src/sandbox/", "src/telemetry/children.rs", "src/terminal.rs"]),
+    ("nix", &["src/process/", "src/sandbox/", "src/telemetry/children.rs", "src/terminal.rs", "src/regular.rs"]),
     ("landlock", &["src/sandbox/linux/"]),
     ("rustix", &["src/disk/unix.rs", "src/sandbox/linux/"]),
     ("seccompiler", &["src/sandbox/linux/"]),

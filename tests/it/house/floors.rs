@@ -6,8 +6,9 @@ use super::source::{Source, none, package, rust};
 const FLOORS: &[&[&str]] = &[
     &["text", "long_text", "builtin", "json", "image", "protected"],
     &["file_name", "yaml", "template", "validator", "message", "attachment", "output"],
+    &["regular"],
     &["frontmatter", "tokens", "present", "event", "disk"],
-    &["workspace", "secrets"],
+    &["workspace", "ignored", "secrets"],
     &["config", "net", "sandbox", "spill", "knowledge", "telemetry", "terminal"],
     &["process"],
     &["contract"],

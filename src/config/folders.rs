@@ -1,0 +1,7 @@
+//! The names of the directories that a project or a home configures and instructs with.
+
+/// The config directory of a project.
+pub(super) const FOLDER: &str = ".agent";
+
+/// Where skills lie that other agents read as well.
+pub(super) const SHARED_SKILLS: [&str; 2] = [".claude/skills", ".agents/skills"];

@@ -1,0 +1,668 @@
+//! What a project may set: one table of keys, each with the rule by which its value only narrows what the person has.
+//!
+//! A key that is not in the table, or a value that would widen, is left out with one warning. It is no mistake: the file
+//! is somebody else's, and the run goes on as the person wants it. What counts as the person's is everything else that
+//! was read, variables and flags included.
+
+use std::collections::BTreeMap;
+
+use super::document::RULES;
+use super::duration;
+use super::merge::{Merged, lay};
+use super::narrowed::Narrowed;
+use super::permissions::{PermissionRule, RuleEffect};
+use super::source::{Document, Kind, Layer, Sources};
+use crate::text;
+use crate::yaml::{Node, Place, Tree};
+
+/// How a value may differ from the person's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Rule {
+    /// Any value: it says something of what the project brings itself.
+    Own,
+    /// A number that is no larger. Where the person has none, any.
+    Lower,
+    /// A number that is no smaller.
+    Higher,
+    /// A duration that is no longer.
+    Shorter,
+    /// The same for a single tool, whose own value beats one of the settings.
+    LowerThan(&'static [&'static str]),
+    ShorterThan(&'static [&'static str]),
+    /// One of these words, strictest first: the person's, or one before it.
+    Stricter(&'static [&'static str]),
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// The name of an agent that the person or the project has.
+    Agent,
+    /// Names and globs: what they take in of what the person's take in.
+    FewerTools,
+    FewerSkills,
+    /// Rules that deny or ask, on top of the person's.
+    Restricting,
+}
+
+type Row = (&'static [&'static str], Rule);
+
+const LIMITS: [Row; 10] = [
+    (&["limits", "max_turns"], Rule::Lower),
+    (&["limits", "max_time"], Rule::Shorter),
+    (&["limits", "max_tokens"], Rule::Lower),
+    (&["limits", "max_cost"], Rule::Lower),
+    (&["limits", "tool_timeout"], Rule::Shorter),
+    (&["limits", "max_tool_timeout"], Rule::Shorter),
+    (&["limits", "tool_idle_timeout"], Rule::Shorter),
+    (&["limits", "max_parallel"], Rule::Lower),
+    (&["limits", "loop_window"], Rule::Higher),
+    (&["limits", "loop_threshold"], Rule::Lower),
+];
+
+/// Those that make requests smaller. When and how history is compressed costs requests, and is the person's.
+const CONTEXT: [Row; 2] =
+    [(&["context", "budget"], Rule::Lower), (&["context", "tool_result_max_tokens"], Rule::Lower)];
+
+const PERMISSIONS: [Row; 2] =
+    [(&["permissions", "max"], Rule::Stricter(&["read", "write", "admin"])), (&RULES, Rule::Restricting)];
+
+const SETTINGS: [Row; 1] = [(&["default_agent"], Rule::Agent)];
+
+const AGENTS: [Row; 8] = [
+    (&["name"], Rule::Own),
+    (&["description"], Rule::Own),
+    (&["system_prompt"], Rule::Own),
+    (&["termination_summary_prompt"], Rule::Own),
+    (&["compression_prompt"], Rule::Own),
+    (&["tools"], Rule::FewerTools),
+    (&["skills"], Rule::FewerSkills),
+    (&["approval"], Rule::Stricter(&["never", "ask", "edits", "all"])),
+];
+
+/// Of models that the person has: a project brings none.
+const MODELS: [Row; 4] = [
+    (&["name"], Rule::Own),
+    (&["temperature"], Rule::Own),
+    (&["max_output_tokens"], Rule::Lower),
+    (&["context_window"], Rule::Lower),
+];
+
+/// Of a tool that is built in, or the person's.
+const TOOLS: [Row; 4] = [
+    (&["enabled"], Rule::OneOf(&["false"])),
+    (&["requires_confirmation"], Rule::OneOf(&["true"])),
+    (&["timeout"], Rule::ShorterThan(&["limits", "tool_timeout"])),
+    (&["max_tokens"], Rule::LowerThan(&["context", "tool_result_max_tokens"])),
+];
+
+/// Of a command that the project brings. It never runs unasked as one that only reads does.
+const OWN_TOOLS: [Row; 15] = [
+    (&["name"], Rule::Own),
+    (&["enabled"], Rule::Own),
+    (&["command"], Rule::Own),
+    (&["shell"], Rule::Own),
+    (&["description"], Rule::Own),
+    (&["parameters"], Rule::Own),
+    (&["workdir"], Rule::Own),
+    (&["env"], Rule::Own),
+    (&["effects"], Rule::Own),
+    (&["output_format"], Rule::Own),
+    (&["requires_confirmation"], Rule::Own),
+    (&["permission"], Rule::OneOf(&["write", "admin"])),
+    (&["timeout"], Rule::ShorterThan(&["limits", "tool_timeout"])),
+    (&["max_tokens"], Rule::LowerThan(&["context", "tool_result_max_tokens"])),
+    (&["idempotent"], Rule::OneOf(&["false"])),
+];
+
+/// The keys of an agent that the project adds which it has from the person's default agent, so that it is no wider.
+const STANDS_ON: [&str; 8] =
+    ["model", "tools", "skills", "approval", "permissions", "limits", "context", "sandbox"];
+
+/// The rows of a kind. `is_own` is whether the project brings the thing itself.
+fn table(kind: Kind, is_own: bool) -> Vec<Row> {
+    match (kind, is_own) {
+        (Kind::Settings, _) => [&SETTINGS[..], &LIMITS, &CONTEXT, &PERMISSIONS].concat(),
+        (Kind::Agents, _) => [&AGENTS[..], &LIMITS, &CONTEXT, &PERMISSIONS].concat(),
+        (Kind::Models, false) => MODELS.to_vec(),
+        (Kind::Tools, false) => TOOLS.to_vec(),
+        (Kind::Tools, true) => OWN_TOOLS.to_vec(),
+        (Kind::Models, true) | (Kind::SessionStores, _) => Vec::new(),
+    }
+}
+
+/// Whether a project may set the value at `path`, if it narrows; `Some(false)` where only what stands below is judged.
+pub(super) fn is_settable(kind: Kind, is_own: bool, path: &[&str]) -> Option<bool> {
+    let rows = table(kind, is_own);
+    let is_row = rows.iter().any(|(row, _)| *row == path);
+    (is_row || rows.iter().any(|(row, _)| row.starts_with(path))).then_some(is_row)
+}
+
+/// The lists of a project by agent, and the warnings.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub agents: BTreeMap<String, Narrowed>,
+    pub warnings: Vec<String>,
+}
+
+/// Takes out of the project's documents what does not narrow.
+pub(super) fn narrow(documents: &mut Vec<Document>, sources: &Sources) -> Outcome {
+    if !documents.iter().any(is_project) {
+        return Outcome::default();
+    }
+    let persons = Merged::of(documents.iter().filter(|document| !is_project(document)));
+    let written = Merged::of(documents.iter().filter(|document| document.layer < Layer::Project));
+    let agents = documents.iter().filter(|document| document.kind == Kind::Agents);
+    let agents = agents.map(|document| document.name.clone()).collect();
+    let commands = documents.iter().filter(|document| document.node.get("command").is_some());
+    let commands = commands.map(|document| document.name.clone()).collect();
+    let default = default_agent(&persons, &written);
+    let ground = ground_of_new_agents(documents, &default);
+    let outcome = Outcome::default();
+    let mut pass = Pass { sources, persons, written, default, agents, commands, outcome, left_out: 0 };
+    let mut kept: Vec<Document> = Vec::with_capacity(documents.len());
+    for mut document in std::mem::take(documents) {
+        if !is_project(&document) {
+            kept.push(document);
+            continue;
+        }
+        let same = |other: &Document| (other.kind, &other.name) == (document.kind, &document.name);
+        if pass.is_new(&document) && document.kind == Kind::Agents && !kept.iter().any(same) {
+            let (layer, kind, name) = (Layer::Project, Kind::Agents, document.name.clone());
+            kept.push(Document { layer, kind, name, node: ground.clone() });
+        }
+        if pass.document(&mut document) {
+            kept.push(document);
+        }
+    }
+    *documents = kept;
+    pass.finish()
+}
+
+fn is_project(document: &Document) -> bool {
+    document.layer == Layer::Project
+}
+
+/// The agent of the person's that one of the project's is measured by: the default one. A flag may name one that only
+/// the project has; then the one that files name.
+fn default_agent(persons: &Merged, written: &Merged) -> String {
+    let named = |from: &Merged| Some(from.get(Kind::Settings, "")?.get("default_agent")?.text()?.to_owned());
+    let is_persons = |name: &String| written.get(Kind::Agents, name).is_some();
+    named(persons).filter(is_persons).or_else(|| named(written)).unwrap_or_default()
+}
+
+/// What the person says of the default agent, as the ground of an agent that is the project's.
+fn ground_of_new_agents(documents: &[Document], default: &str) -> Node {
+    let mut ground = Node { tree: Tree::Map(Vec::new()), place: Place::default() };
+    let is_said =
+        |document: &&Document| document.kind == Kind::Agents && document.name == default && !is_project(document);
+    documents.iter().filter(is_said).for_each(|document| lay(&mut ground, &document.node));
+    if let Tree::Map(entries) = &mut ground.tree {
+        entries.retain(|(key, _)| STANDS_ON.contains(&key.text.as_str()));
+    }
+    ground
+}
+
+struct Pass<'p> {
+    sources: &'p Sources,
+    /// Everything but the project.
+    persons: Merged,
+    /// The person's files alone: variables and flags lie above the project's settings anyway.
+    written: Merged,
+    /// The agent that new ones are measured by.
+    default: String,
+    /// The names of all agents.
+    agents: Vec<String>,
+    /// The names of tools that some document gives a command.
+    commands: Vec<String>,
+    outcome: Outcome,
+    left_out: usize,
+}
+
+impl Pass<'_> {
+    /// The most warnings about single keys.
+    const TOLD: usize = 40;
+
+    fn is_new(&self, document: &Document) -> bool {
+        self.written.get(document.kind, &document.name).is_none()
+    }
+
+    /// Narrows a document; false where nothing of it may stand.
+    fn document(&mut self, document: &mut Document) -> bool {
+        let of = if document.kind == Kind::Settings { &self.written } else { &self.persons };
+        let persons = of.get(document.kind, &document.name);
+        let is_own = match document.kind {
+            Kind::Tools => {
+                persons.is_none_or(|node| node.get("command").is_none()) && self.commands.contains(&document.name)
+            }
+            _ => persons.is_none(),
+        };
+        let rows = table(document.kind, is_own);
+        if rows.is_empty() {
+            let why = "a project brings no models and no session stores";
+            self.leave_out(document.node.place, "the file", why);
+            return false;
+        }
+        let nothing = Node { tree: Tree::Map(Vec::new()), place: document.node.place };
+        let base = match document.kind {
+            Kind::Agents if self.is_new(document) => self.persons.get(Kind::Agents, &self.default),
+            _ => persons,
+        };
+        // The settings have the limits of an agent at the same paths.
+        let base = base.or(self.persons.get(Kind::Settings, "")).unwrap_or(&nothing).clone();
+        let mut node = std::mem::replace(&mut document.node, nothing);
+        self.section(&rows, &mut Vec::new(), &mut node, &base, &document.name);
+        document.node = node;
+        true
+    }
+
+    fn section(&mut self, rows: &[Row], path: &mut Vec<String>, node: &mut Node, base: &Node, name: &str) {
+        let Tree::Map(entries) = &mut node.tree else { return };
+        for (key, mut value) in std::mem::take(entries) {
+            path.push(key.text.clone());
+            let steps: Vec<&str> = path.iter().map(String::as_str).collect();
+            let row = rows.iter().find(|(row, _)| *row == steps);
+            let verdict = match row {
+                Some((_, rule)) => self.judge(*rule, &mut value, base.at(steps.iter().copied()), name),
+                None if !rows.iter().any(|(row, _)| row.starts_with(&steps)) => {
+                    Err("it is not among the keys that a project may set")
+                }
+                // Nothing is written below it.
+                None if value.is_blank() => Ok(false),
+                None if matches!(value.tree, Tree::Map(_)) => {
+                    self.section(rows, path, &mut value, base, name);
+                    Ok(true)
+                }
+                None => Err("it is not a mapping"),
+            };
+            match verdict {
+                Ok(true) => entries.push((key, value)),
+                Ok(false) => {}
+                Err(why) => {
+                    let place = if key.place.line > 0 { key.place } else { value.place };
+                    self.leave_out(place, &format!("`{}`", path.join(".")), why);
+                }
+            }
+            path.pop();
+        }
+    }
+
+    /// Whether the value stays in the tree, or why it is left out.
+    fn judge(
+        &mut self,
+        rule: Rule,
+        value: &mut Node,
+        base: Option<&Node>,
+        name: &str,
+    ) -> Result<bool, &'static str> {
+        let number = |node: &Node| node.read::<f64>().ok();
+        let time = |node: &Node| duration::parse(node.text()?).ok().map(|time| time.as_secs_f64());
+        let settings =
+            |path: &[&str]| self.persons.get(Kind::Settings, "").and_then(|node| node.at(path.iter().copied()));
+        let (kept, why) = match rule {
+            Rule::Own => (true, ""),
+            Rule::Lower => (at_most(value, base, number), LOWER),
+            Rule::LowerThan(path) => (at_most(value, given(base).or(settings(path)), number), LOWER),
+            Rule::Shorter => (at_most(value, base, time), LOWER),
+            Rule::ShorterThan(path) => (at_most(value, given(base).or(settings(path)), time), LOWER),
+            Rule::Higher => {
+                let least = base.and_then(number);
+                (
+                    number(value).zip(least).is_some_and(|(value, least)| value >= least),
+                    "a project may only raise it",
+                )
+            }
+            Rule::Stricter(words) => {
+                let rank = |node: &Node| words.iter().position(|word| node.text().map(str::trim) == Some(word));
+                // Without a word of the person's, nothing but the strictest is surely no wider.
+                let most = base.map_or(Some(0), rank);
+                let stricter = rank(value).zip(most).is_some_and(|(rank, most)| rank <= most);
+                (stricter, "a project may only make it stricter")
+            }
+            Rule::OneOf(words) => {
+                let is_one = value.text().is_some_and(|text| words.contains(&text.trim()));
+                (is_one, "a project may only make it stricter")
+            }
+            Rule::Agent => {
+                let is_known = value.text().is_some_and(|name| self.agents.iter().any(|agent| agent == name));
+                (is_known, "there is no such agent")
+            }
+            Rule::FewerTools | Rule::FewerSkills => {
+                let list = value.read().map_err(|_| "it is not a list of names")?;
+                let narrowed = self.outcome.agents.entry(name.to_owned()).or_default();
+                let lists = if rule == Rule::FewerTools { &mut narrowed.tools } else { &mut narrowed.skills };
+                lists.push(list);
+                return Ok(false);
+            }
+            Rule::Restricting => {
+                self.restrict(value)?;
+                (true, "")
+            }
+        };
+        if kept { Ok(true) } else { Err(why) }
+    }
+
+    /// Takes out the rules that allow, and those that say nothing.
+    fn restrict(&mut self, rules: &mut Node) -> Result<(), &'static str> {
+        let Tree::List(items) = &mut rules.tree else { return Err("it is not a list of rules") };
+        let restricts = |rule: &Node| {
+            let rule = rule.read::<PermissionRule>().ok();
+            rule.and_then(|rule| rule.subject().map(|(effect, _)| effect != RuleEffect::Allow)).unwrap_or_default()
+        };
+        let (kept, out): (Vec<Node>, Vec<Node>) = std::mem::take(items).into_iter().partition(restricts);
+        *items = kept;
+        for rule in out {
+            self.leave_out(rule.place, "a rule of `permissions.rules`", "a project's rules only deny and ask");
+        }
+        Ok(())
+    }
+
+    fn leave_out(&mut self, place: Place, what: &str, why: &str) {
+        self.left_out += 1;
+        if self.left_out <= Self::TOLD {
+            let what = text::one_line(what, 120);
+            let place = text::one_line(&self.sources.describe(place), 400);
+            self.outcome.warnings.push(format!("{place}: {what} is left out: {why}"));
+        }
+    }
+
+    fn finish(mut self) -> Outcome {
+        if self.left_out > Self::TOLD {
+            let more = self.left_out - Self::TOLD;
+            self.outcome.warnings.push(format!("{more} more keys of the project are left out"));
+        }
+        self.outcome
+    }
+}
+
+const LOWER: &str = "a project may only lower it, and not lift it";
+
+/// The value of the person's, where it is one.
+fn given(base: Option<&Node>) -> Option<&Node> {
+    base.filter(|node| !node.fits("null"))
+}
+
+/// Whether the value is at most that of the person, who may have none.
+fn at_most(value: &Node, base: Option<&Node>, read: impl Fn(&Node) -> Option<f64>) -> bool {
+    let Some(value) = read(value).filter(|_| !value.fits("null")) else { return false };
+    match given(base).map(&read) {
+        None => value.is_finite(),
+        Some(most) => most.is_some_and(|most| value <= most),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::super::{Config, Env, LoadOptions, brought, load};
+    use crate::workspace::Workspace;
+
+    type Files<'f> = &'f [(&'f str, &'f str)];
+
+    fn write(root: &Path, files: Files<'_>) {
+        for (path, text) in files {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().expect("inside")).expect("a directory");
+            fs::write(path, text).expect("a file");
+        }
+    }
+
+    fn loaded(user: Files<'_>, project: Files<'_>, sets: &[&str]) -> Config {
+        let dir = tempfile::tempdir().expect("a directory");
+        write(&dir.path().join("home/.config/agent"), user);
+        write(&dir.path().join("work/.agent"), project);
+        fs::create_dir_all(dir.path().join("work")).expect("made");
+        let env = Env::from_pairs([("HOME", dir.path().join("home").display().to_string())]);
+        let workspace = Workspace::open(&dir.path().join("work")).expect("a workspace");
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        let brought = brought(&env, &workspace, None);
+        let options =
+            LoadOptions { env: &env, workspace: &workspace, config_dir: None, sets: &sets, brought, trust: true };
+        load(&options).unwrap_or_else(|error| panic!("{project:?}: {error}"))
+    }
+
+    /// What `explain` says the value is, without who set it.
+    fn value(config: &Config, key: &str) -> String {
+        let said = config.explain(key).unwrap_or_else(|error| format!("{key}: {error}"));
+        said.split("\n  set by")
+            .next()
+            .unwrap_or_default()
+            .trim_start_matches(key)
+            .trim_start_matches(':')
+            .trim()
+            .to_owned()
+    }
+
+    /// Key, the person's value, one that narrows, one that widens.
+    const ROWS: [(&str, &str, &str, &str); 19] = [
+        ("limits.max_turns", "10", "9", "11"),
+        ("limits.max_turns", "10", "10", "null"),
+        ("limits.max_time", "5m", "1m", "1h"),
+        ("limits.max_time", "5m", "20s", "null"),
+        ("limits.max_tokens", "1000", "999", "1001"),
+        ("limits.max_tokens", "null", "7", "null"),
+        ("limits.max_cost", "2.5", "2.4", "2.6"),
+        ("limits.max_cost", "1.0", "0.5", ".inf"),
+        ("limits.tool_timeout", "60s", "1s", "90s"),
+        ("limits.max_tool_timeout", "5m", "4m", "6m"),
+        ("limits.tool_idle_timeout", "5m", "4m", "null"),
+        ("limits.max_parallel", "4", "1", "5"),
+        ("limits.loop_window", "12", "20", "11"),
+        ("limits.loop_threshold", "4", "3", "5"),
+        ("context.budget", "9000", "8000", "10000"),
+        ("context.budget", "9000", "8999", "null"),
+        ("context.tool_result_max_tokens", "800", "700", "900"),
+        ("permissions.max", "write", "read", "admin"),
+        ("permissions.max", "read", "read", "write"),
+    ];
+
+    #[test]
+    fn settings_only_narrow() {
+        for (key, persons, narrower, wider) in ROWS {
+            let (section, name) = key.split_once('.').expect("a section");
+            let text = |value: &str| format!("{section}: {{ {name}: {value} }}\n");
+            for file in ["agent.yaml", "agents/default.yaml"] {
+                let key = if file == "agent.yaml" { key.to_owned() } else { format!("agents.default.{key}") };
+                let of_user = [(file, &*text(persons))];
+                let config = loaded(&of_user, &[(file, &text(narrower))], &[]);
+                assert_eq!(value(&config, &key), narrower, "{file}: {key}");
+                assert_eq!(config.warnings, Vec::<String>::new(), "{file}: {key}");
+                let config = loaded(&of_user, &[(file, &text(wider))], &[]);
+                let kept = loaded(&of_user, &[], &[]);
+                assert_eq!(value(&config, &key), value(&kept, &key), "{file}: {key} to {wider}");
+                let warning = config.warnings.join("\n");
+                let at = format!("{file}:1: `{section}.{name}` is left out");
+                assert!(warning.contains(&at) && config.warnings.len() == 1, "{at}: {warning}");
+            }
+        }
+    }
+
+    /// File, key, the person's value, one that narrows, one that widens.
+    const FILES: [(&str, &str, &str, &str, &str); 11] = [
+        ("models/default.yaml", "max_output_tokens", "500", "400", "600"),
+        ("models/default.yaml", "max_output_tokens", "500", "500", "null"),
+        ("models/default.yaml", "context_window", "9000", "8000", "10000"),
+        ("models/default.yaml", "context_window", "9000", "8999", "null"),
+        ("tools/grep.yaml", "enabled", "true", "false", "true"),
+        ("tools/grep.yaml", "requires_confirmation", "false", "true", "false"),
+        ("tools/grep.yaml", "timeout", "10s", "9s", "11s"),
+        ("tools/grep.yaml", "max_tokens", "100", "99", "101"),
+        ("agents/default.yaml", "approval", "edits", "ask", "all"),
+        ("agents/default.yaml", "approval", "ask", "never", "edits"),
+        ("agents/default.yaml", "approval", "never", "never", "ask"),
+    ];
+
+    #[test]
+    fn single_things_only_narrow() {
+        for (file, key, persons, narrower, wider) in FILES {
+            let (kind, name) = file.trim_end_matches(".yaml").split_once('/').expect("a folder");
+            let dotted = format!("{kind}.{name}.{key}");
+            let of_user = [(file, &*format!("{key}: {persons}\n"))];
+            let with = |value: &str| loaded(&of_user, &[(file, &format!("{key}: {value}\n"))], &[]);
+            assert_eq!(value(&with(narrower), &dotted), narrower, "{dotted}");
+            assert_eq!(with(narrower).warnings, Vec::<String>::new(), "{dotted}");
+            assert_eq!(value(&with(wider), &dotted), persons, "{dotted} to {wider}");
+            let warnings = with(wider).warnings;
+            assert!(warnings.len() == 1 && warnings[0].contains(&format!("{file}:1: `{key}`")), "{warnings:?}");
+        }
+        let warm = loaded(&[], &[("models/default.yaml", "temperature: 1.5\n")], &[]);
+        assert_eq!((value(&warm, "models.default.temperature"), warm.warnings.len()), ("1.5".to_owned(), 0));
+    }
+
+    #[test]
+    fn the_page_names_every_row() {
+        let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/configuration.md"));
+        let page = page.expect("the page is text");
+        let (_, page) = page.split_once("## What a project may set").expect("the section");
+        for kind in super::Kind::ALL {
+            for (path, _) in [super::table(kind, false), super::table(kind, true)].concat() {
+                let key = path.last().expect("a key");
+                let named = page.contains(&format!("`{key}`")) || page.contains(&format!(".{key}`"));
+                assert!(named || ["name", "idempotent"].contains(key), "{key} is not in docs/configuration.md");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_flag_or_the_settings_say_is_not_lifted_in_an_agent() {
+        let project = [("agents/default.yaml", "limits: { max_turns: 40 }\n")];
+        for (user, sets) in
+            [(&[("agent.yaml", "limits: { max_turns: 20 }\n")][..], &[][..]), (&[], &["limits.max_turns=20"])]
+        {
+            let config = loaded(user, &project, sets);
+            assert_eq!(value(&config, "agents.default.limits.max_turns"), "20");
+            assert_eq!(config.warnings.len(), 1, "{:?}", config.warnings);
+        }
+    }
+
+    #[test]
+    fn keys_that_are_not_in_the_table_are_left_out() {
+        let table = [
+            ("agent.yaml", "sandbox: { mode: \"off\" }", "sandbox.mode", "sandbox"),
+            ("agent.yaml", "sandbox: { network: [\"*\"] }", "sandbox.network", "sandbox"),
+            ("agent.yaml", "prompts: { allow_env: [A_KEY] }", "prompts.allow_env", "prompts"),
+            ("agent.yaml", "telemetry: { otlp_endpoint: \"http://x\" }", "telemetry.otlp_endpoint", "telemetry"),
+            ("agent.yaml", "fetch: { allow: [localhost] }", "fetch.allow", "fetch"),
+            ("agent.yaml", "skills: { dirs: [/srv] }", "skills.dirs", "skills"),
+            ("agent.yaml", "tools: { selection: model }", "tools.selection", "tools"),
+            ("agent.yaml", "tool_output: { format: detailed }", "tool_output.format", "tool_output"),
+            ("agent.yaml", "context: { compress_at: 0.9 }", "context.compress_at", "context.compress_at"),
+            ("agent.yaml", "context: { strategy: summary }", "context.strategy", "context.strategy"),
+            ("agent.yaml", "limits: null", "limits.max_turns", "limits"),
+            ("agent.yaml", "permissions: null", "permissions.max", "permissions"),
+            ("agent.yaml", "no_such_key: 1", "limits.max_turns", "no_such_key"),
+            ("agent.yaml", "default_agent: nobody", "default_agent", "default_agent"),
+            ("agents/default.yaml", "model: other", "agents.default.model", "model"),
+            ("agents/default.yaml", "sandbox: { mode: \"off\" }", "agents.default.sandbox.mode", "sandbox"),
+            ("agents/default.yaml", "approval: all", "agents.default.approval", "approval"),
+            ("agents/default.yaml", "approval: edits", "agents.default.approval", "approval"),
+            (
+                "agents/default.yaml",
+                "skill_disclosure: system",
+                "agents.default.skill_disclosure",
+                "skill_disclosure",
+            ),
+            ("models/default.yaml", "base_url: \"http://x\"", "models.default.base_url", "base_url"),
+            ("models/default.yaml", "api_key: x", "models.default.api_key", "api_key"),
+            ("models/default.yaml", "headers: { a: b }", "models.default.headers", "headers"),
+            ("models/default.yaml", "prices: { input: 0, output: 0 }", "models.default.prices", "prices"),
+            ("models/default.yaml", "retry: { attempts: 99 }", "models.default.retry.attempts", "retry"),
+            ("models/default.yaml", "extra_body: { n: 9 }", "models.default.extra_body", "extra_body"),
+            ("storages/session_stores/default.yaml", "dir: /tmp", "session_stores.default.dir", "file"),
+            ("tools/grep.yaml", "permission: read", "limits.max_turns", "permission"),
+            ("tools/grep.yaml", "timeout: 10m", "limits.max_turns", "timeout"),
+        ];
+        for (file, text, key, named) in table {
+            let config = loaded(&[], &[(file, text)], &[]);
+            assert_eq!(value(&config, key), value(&loaded(&[], &[], &[]), key), "{file}: {text}");
+            let warning = config.warnings.join("\n");
+            assert!(
+                warning.contains(&format!("{file}:1")) && warning.contains(named),
+                "{file}: {text}: {warning}"
+            );
+            assert_eq!(config.warnings.len(), 1, "{warning}");
+        }
+        let fine = loaded(&[], &[("agents/default.yaml", "approval: never\ndescription: d\n")], &[]);
+        assert_eq!(value(&fine, "agents.default.approval"), "never");
+        assert_eq!(fine.warnings, Vec::<String>::new());
+    }
+
+    #[test]
+    fn rules_only_deny_and_ask_and_none_of_the_persons_is_lost() {
+        let user = [("agent.yaml", "permissions: { rules: [ { deny: write_file } ] }\n")];
+        for project in [
+            "permissions:\n  rules:\n    - { allow: \"*\" }\n    - { ask: grep }\n    - nothing\n",
+            "permissions:\n  rules: [ { ask: grep }, { allow: x, deny: y }, { allow: z } ]\n",
+        ] {
+            for file in ["agent.yaml", "agents/default.yaml"] {
+                let config = loaded(&user, &[(file, project)], &[]);
+                let rules = &config.agents["default"].permissions.rules;
+                let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
+                assert_eq!(rules, ["deny: write_file", "ask: grep"], "{project}");
+                assert_eq!(config.warnings.len(), 2, "{:?}", config.warnings);
+            }
+        }
+        for project in ["permissions: { rules: null }", "permissions: { rules: x }", "permissions: []"] {
+            let config = loaded(&user, &[("agent.yaml", project), ("agents/default.yaml", project)], &[]);
+            assert_eq!(config.settings.permissions.rules.len(), 1, "{project}");
+            assert_eq!(config.agents["default"].permissions.rules.len(), 1, "{project}");
+        }
+    }
+
+    #[test]
+    fn a_new_agent_stands_on_the_persons_default_agent() {
+        let user = [(
+            "agents/default.yaml",
+            "tools: [read_file, grep]\napproval: never\nlimits: { max_cost: 1.0 }\nmodel: demo\n",
+        )];
+        let project = [
+            ("agent.yaml", "default_agent: theirs\n"),
+            (
+                "agents/theirs.yaml",
+                "approval: ask\ntools: [\"*\", fetch_url]\nlimits: { max_cost: 5.0, max_turns: 3 }\nmodel: default\n",
+            ),
+        ];
+        let config = loaded(&user, &project, &[]);
+        let agent = config.agent(None).expect("it is configured");
+        assert_eq!((agent.name.as_str(), agent.model.as_str()), ("theirs", "demo"));
+        assert_eq!(agent.limits.max_cost, Some(1.0));
+        assert_eq!(agent.limits.max_turns, Some(3));
+        assert_eq!(agent.approval, super::super::ApprovalMode::Never);
+        assert_eq!(agent.tools, ["read_file", "grep"]);
+        assert_eq!(agent.narrowed.tools, [vec!["*".to_owned(), "fetch_url".to_owned()]]);
+        assert_eq!(config.warnings.len(), 3, "{:?}", config.warnings);
+        for flag in ["default_agent=theirs", "agents.theirs.limits.max_time=1m"] {
+            let config = loaded(&user, &project, &[flag]);
+            let agent = config.agent(Some("theirs")).expect("it is configured");
+            assert_eq!(
+                (agent.limits.max_cost, agent.approval),
+                (Some(1.0), super::super::ApprovalMode::Never),
+                "{flag}"
+            );
+            assert_eq!(agent.tools, ["read_file", "grep"], "{flag}");
+        }
+        let by_flag =
+            loaded(&[], &project, &["agents.default.approval=never", "agents.default.limits.max_turns=2"]);
+        let agent = by_flag.agent(None).expect("it is configured");
+        assert_eq!((agent.approval, agent.limits.max_turns), (super::super::ApprovalMode::Never, Some(2)));
+    }
+
+    #[test]
+    fn models_of_a_project_are_left_out_and_its_commands_never_read_alone() {
+        let evil = "provider: openai\nbase_url: \"http://evil\"\nmodel: m\n";
+        let config = loaded(&[], &[("models/evil.yaml", evil)], &[]);
+        assert!(!config.models.contains_key("evil"));
+        assert!(config.warnings[0].contains("models/evil.yaml"), "{:?}", config.warnings);
+        let tool = "command: [make]\ndescription: d\npermission: read\nidempotent: true\nmax_tokens: 10\n";
+        let config = loaded(&[], &[("tools/build.yaml", tool)], &[]);
+        let tool = &config.tools["build"];
+        assert_eq!((tool.permission, tool.idempotent, tool.max_tokens), (None, None, Some(10)));
+        assert_eq!(config.warnings.len(), 2, "{:?}", config.warnings);
+        let user = [("tools/build.yaml", "command: [make]\ndescription: d\ntimeout: 10s\n")];
+        let project = "command: [evil]\nenv: { A: b }\ntimeout: 20s\nenabled: true\nrequires_confirmation: true\n";
+        let config = loaded(&user, &[("tools/build.yaml", project)], &[]);
+        let tool = &config.tools["build"];
+        assert_eq!(tool.timeout, Some(std::time::Duration::from_secs(10)));
+        assert!(tool.requires_confirmation && tool.env.is_none());
+        assert_eq!(config.warnings.len(), 4, "{:?}", config.warnings);
+    }
+}

@@ -1,0 +1,78 @@
+//! How the files of a directory are read: as they are, or, where a workspace brings the directory along, through the
+//! manifest alone.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::manifest::Manifest;
+use crate::regular::{LONGEST_FILE, Links, read_bytes, read_start};
+
+/// The way to the files of a directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Through(Option<Arc<Manifest>>);
+
+/// A directory of prompts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptDir {
+    pub dir: PathBuf,
+    pub through: Through,
+}
+
+impl Through {
+    pub(super) fn manifest(manifest: &Arc<Manifest>) -> Self {
+        Self(Some(Arc::clone(manifest)))
+    }
+
+    /// The files below a directory that the workspace brings along; `None` where it is not.
+    #[must_use]
+    pub fn listed(&self, dir: &Path) -> Option<Vec<PathBuf>> {
+        self.0.as_ref().map(|manifest| manifest.files_below(dir).collect())
+    }
+
+    /// Whether a file may be read at all.
+    #[must_use]
+    pub fn has(&self, path: &Path) -> bool {
+        self.0.as_ref().is_none_or(|manifest| manifest.has(path))
+    }
+
+    /// The content of a file of at most `most` bytes; `None` where there is none.
+    ///
+    /// # Errors
+    /// A message about the problem, which is shown after the path.
+    pub fn read(&self, path: &Path, most: u64) -> Result<Option<Vec<u8>>, String> {
+        match &self.0 {
+            Some(manifest) => manifest.read(path, most),
+            None => read_bytes(path, Links::Follow, most),
+        }
+    }
+
+    /// The first `most` bytes of a file; empty where there is none.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn start(&self, path: &Path, most: u64) -> Result<Vec<u8>, String> {
+        let Some(manifest) = &self.0 else {
+            return read_start(path, Links::Follow, most).map(|start| start.unwrap_or_default().0);
+        };
+        let mut bytes = manifest.read(path, u64::MAX)?.unwrap_or_default();
+        bytes.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+        Ok(bytes)
+    }
+
+    /// The text of a file that is read while the program starts.
+    ///
+    /// # Errors
+    /// As [`Self::read`], and where it is not UTF-8.
+    pub fn read_text(&self, path: &Path) -> Result<Option<String>, String> {
+        let Some(bytes) = self.read(path, LONGEST_FILE)? else { return Ok(None) };
+        String::from_utf8(bytes).map(Some).map_err(|_| "is not UTF-8".to_owned())
+    }
+}
+
+impl PromptDir {
+    /// A directory that is read as it is.
+    #[must_use]
+    pub fn new(dir: PathBuf) -> Self {
+        Self { dir, through: Through::default() }
+    }
+}

@@ -1,0 +1,164 @@
+//! Reading what somebody else may have put on disk: regular files of a bounded size, as a pipe would be waited for and
+//! an endless device never ends.
+//!
+//! A file is judged before it is opened, opened without waiting, and judged again by its handle, so that an exchange in
+//! between gains nothing.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Read};
+use std::path::Path;
+
+/// The most bytes of a file that is read while the program starts.
+pub const LONGEST_FILE: u64 = 4 * 1024 * 1024;
+
+/// Whether the last part of a path may be a symbolic link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Links {
+    Follow,
+    Refuse,
+}
+
+/// The text of a regular file of at most 4 MiB; `None` where nothing has that path.
+///
+/// # Errors
+/// A message about the problem, which is shown after the path.
+pub fn read_regular(path: &Path) -> Result<Option<String>, String> {
+    let Some(bytes) = read_bytes(path, Links::Follow, LONGEST_FILE)? else { return Ok(None) };
+    String::from_utf8(bytes).map(Some).map_err(|_| "is not UTF-8".to_owned())
+}
+
+/// The bytes of a regular file that has at most `most`; `None` where nothing has that path.
+///
+/// # Errors
+/// A message about the problem, which is shown after the path.
+pub fn read_bytes(path: &Path, links: Links, most: u64) -> Result<Option<Vec<u8>>, String> {
+    let Some((file, length)) = open(path, links)? else { return Ok(None) };
+    let too_long = || match most {
+        MIB.. => format!("is longer than {} MiB", most / MIB),
+        _ => format!("is longer than {most} bytes"),
+    };
+    if length > most {
+        return Err(too_long());
+    }
+    let bytes = first(file, most.saturating_add(1))?;
+    if bytes.len() as u64 > most { Err(too_long()) } else { Ok(Some(bytes)) }
+}
+
+/// The first `most` bytes of a regular file and the size of the whole; `None` where nothing has that path.
+///
+/// # Errors
+/// A message about the problem, which is shown after the path.
+pub fn read_start(path: &Path, links: Links, most: u64) -> Result<Option<(Vec<u8>, u64)>, String> {
+    let Some((file, length)) = open(path, links)? else { return Ok(None) };
+    first(file, most).map(|bytes| Some((bytes, length)))
+}
+
+/// A regular file, open for reading, and its size; `None` where nothing has that path.
+///
+/// # Errors
+/// A message about the problem, which is shown after the path.
+pub fn open(path: &Path, links: Links) -> Result<Option<(File, u64)>, String> {
+    let met = match links {
+        Links::Follow => path.metadata(),
+        Links::Refuse => path.symlink_metadata(),
+    };
+    match met {
+        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) => return Err(unreadable(&error)),
+        Ok(data) => judge(&data)?,
+    };
+    let mut options = OpenOptions::new();
+    options.read(true);
+    without_waiting(&mut options, links);
+    let file = match options.open(path) {
+        Err(error) if is_missing(&error) => return Ok(None),
+        file => file.map_err(|error| unreadable(&error))?,
+    };
+    let length = judge(&file.metadata().map_err(|error| unreadable(&error))?)?;
+    Ok(Some((file, length)))
+}
+
+const MIB: u64 = 1024 * 1024;
+
+fn first(file: File, most: u64) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    Ok(bytes)
+}
+
+/// The size of what is a regular file.
+fn judge(data: &Metadata) -> Result<u64, String> {
+    match data {
+        data if data.is_dir() => Err("is a directory, not a file".to_owned()),
+        data if data.is_symlink() => Err("is a link".to_owned()),
+        data if !data.is_file() => Err("is not a regular file".to_owned()),
+        data => Ok(data.len()),
+    }
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+fn unreadable(error: &io::Error) -> String {
+    format!("cannot be read: {error}")
+}
+
+#[cfg(unix)]
+fn without_waiting(options: &mut OpenOptions, links: Links) {
+    use nix::fcntl::OFlag;
+    let mut flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    if links == Links::Refuse {
+        flags |= OFlag::O_NOFOLLOW;
+    }
+    std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags.bits());
+}
+
+#[cfg(not(unix))]
+fn without_waiting(_: &mut OpenOptions, _: Links) {}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::{Links, read_bytes, read_regular, read_start};
+
+    #[test]
+    fn nothing_but_a_regular_file_is_read_and_no_more_of_it_than_was_asked_for() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let dir = dir.path();
+        let path = |name: &str| dir.join(name);
+        fs::write(path("file"), "four").expect("written");
+        nix::unistd::mkfifo(&path("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+        for (link, target) in [("to-file", "file"), ("to-zero", "/dev/zero"), ("to-pipe", "pipe"), ("to-dir", "/")]
+        {
+            std::os::unix::fs::symlink(target, path(link)).expect("a link");
+        }
+        fs::File::create(path("huge")).and_then(|file| file.set_len(10 << 30)).expect("a sparse file");
+
+        let said = |name: &str, links| match read_bytes(&path(name), links, 4) {
+            Ok(Some(bytes)) => String::from_utf8(bytes).expect("text"),
+            Ok(None) => "nothing".to_owned(),
+            Err(why) => why,
+        };
+        for (name, followed, refused) in [
+            ("file", "four", "four"),
+            ("to-file", "four", "is a link"),
+            ("absent", "nothing", "nothing"),
+            ("file/below", "nothing", "nothing"),
+            ("pipe", "is not a regular file", "is not a regular file"),
+            ("to-pipe", "is not a regular file", "is a link"),
+            ("to-zero", "is not a regular file", "is a link"),
+            ("to-dir", "is a directory, not a file", "is a link"),
+            ("huge", "is longer than 4 bytes", "is longer than 4 bytes"),
+        ] {
+            assert_eq!(said(name, Links::Follow), followed, "{name}");
+            assert_eq!(said(name, Links::Refuse), refused, "{name}");
+        }
+        let huge = read_start(&path("huge"), Links::Refuse, 3).expect("regular").expect("there");
+        assert_eq!((huge.0.len(), huge.1), (3, 10 << 30));
+        assert_eq!(read_regular(&path("huge")), Err("is longer than 4 MiB".to_owned()));
+        assert_eq!(read_regular(Path::new("/dev/zero")), Err("is not a regular file".to_owned()));
+    }
+}
