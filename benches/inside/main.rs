@@ -157,7 +157,7 @@ fn start_thousand_skills(bencher: Bencher<'_, '_>) {
 fn configuration(workspace: &Workspace) -> Config {
     let nowhere = "/nonexistent/home";
     let env = Env::from_pairs([("HOME", nowhere), ("OPENAI_API_KEY", "sk-bench"), ("AGENT_MODEL", "gpt-5-mini")]);
-    let options = LoadOptions { env: &env, workspace, config_dir: None, sets: &[], trust: false };
+    let options = LoadOptions { env: &env, workspace, config_dir: None, sets: &[], trust: false, tools: &[] };
     config::load(&options).expect("the built-in configuration is sound")
 }
 

@@ -8,6 +8,7 @@ use crate::app::{SessionChoice, SetupError, SetupErrorKind};
 use crate::config::{self, Brought, Config, Env, LoadOptions, TrustStore};
 use crate::sink::{Colour, Facts, Look, look};
 use crate::terminal;
+use crate::tools;
 use crate::workspace::Workspace;
 
 use super::args::{ColorChoice, GlobalArgs, TurnArgs};
@@ -42,6 +43,7 @@ impl Setup {
             config_dir: self.global.config.clone(),
             sets: &self.global.sets,
             trust: self.global.trust,
+            tools: &tools::NAMES,
         };
         if !options.trust
             && let Some(brought) = options.brought()

@@ -68,7 +68,8 @@ mod tests {
         let env = Env::from_pairs([("HOME", "/nowhere")]);
         let workspace = Workspace::open(dir.path()).expect("a workspace");
         let show = |config_dir| {
-            let options = LoadOptions { env: &env, workspace: &workspace, config_dir, sets: &[], trust: false };
+            let options =
+                LoadOptions { env: &env, workspace: &workspace, config_dir, sets: &[], trust: false, tools: &[] };
             load(&options).expect("valid").show()
         };
         assert_eq!(show(Some(dir.path().to_path_buf())), show(None));

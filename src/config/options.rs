@@ -20,6 +20,9 @@ pub struct LoadOptions<'a> {
     pub sets: &'a [String],
     /// Whether what the workspace brings along is used; see [`super::brought`].
     pub trust: bool,
+    /// The tools that are built in: rules name them, those that are configured, or those of a server
+    /// (`server__tool`).
+    pub tools: &'a [&'a str],
 }
 
 impl LoadOptions<'_> {
