@@ -17,7 +17,7 @@ pub use model::{
     CallRecord, ChatModel, Delta, Embedded, Embedder, ModelError, ModelErrorKind, ModelInfo, ReplyEnd,
     ReplyStream, Request, ToolChoice, WindowSource,
 };
-pub use tool::{Archive, CallContext, Clocks, Enclosure, Keep, ShellLine, Tool, ToolDefinition};
+pub use tool::{Archive, CallContext, Clocks, Enclosure, Keep, Refused, ShellLine, Tool, ToolDefinition};
 
 /// An observer of a run. Called in order from one task.
 pub trait EventSink: Send {

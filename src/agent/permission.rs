@@ -20,7 +20,7 @@ impl Turn<'_> {
         verdict: &Verdict,
     ) -> Result<Option<(CallStatus, String)>, Stop> {
         let (why, always) = match verdict {
-            Verdict::Allow(Grounds::Mode) => return Ok(None),
+            Verdict::Allow(Grounds::Mode | Grounds::Reading) => return Ok(None),
             Verdict::Allow(Grounds::Rule) => {
                 self.resolve(call, PermissionVerdict::Allowed, DecidedBy::Rule)?;
                 return Ok(None);

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::file_name;
+use crate::sandbox;
 use crate::workspace::Workspace;
 
 /// A path that is read or written.
@@ -18,6 +19,31 @@ pub struct Target {
     /// A write to it decides what runs or what is allowed later (`.git/`, `.agent/`).
     pub is_protected: bool,
     pub is_dir: bool,
+    pub presence: Presence,
+    /// It lies outside the workspace, in a place where keys and passwords are kept.
+    pub is_secret: bool,
+}
+
+/// Whether something is there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Presence {
+    #[default]
+    No,
+    /// Its directory is.
+    Directory,
+    Yes,
+}
+
+impl Presence {
+    fn of(path: &Path) -> Self {
+        // That the root is there says nothing: a pattern can look like a path.
+        let has_directory = |path: &Path| path.parent().is_some_and(|dir| dir.parent().is_some() && dir.is_dir());
+        match path {
+            path if path.exists() => Self::Yes,
+            path if has_directory(path) => Self::Directory,
+            _ => Self::No,
+        }
+    }
 }
 
 /// Where a path leads.
@@ -70,6 +96,8 @@ impl Target {
             },
             is_protected: workspace.is_protected(&from),
             is_dir: resolved.path.is_dir(),
+            presence: Presence::of(&resolved.path),
+            is_secret: !resolved.inside && sandbox::holds_credentials(&resolved.path),
         }
     }
 }

@@ -82,6 +82,17 @@ const IN_HOME: &[&str] = &[
 /// Of the system: only the superuser could read them anyway.
 const OF_SYSTEM: &[&str] = &["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/run/secrets"];
 
+/// Whether a path is one of those places, in whatever home.
+#[must_use]
+pub fn holds_credentials(path: &Path) -> bool {
+    let is_in_home = |place: &str| {
+        let place = Path::new(place);
+        path.ancestors()
+            .any(|part| part.ends_with(place) && part.components().count() > place.components().count() + 1)
+    };
+    OF_SYSTEM.iter().any(|place| path.starts_with(place)) || IN_HOME.iter().any(|place| is_in_home(place))
+}
+
 /// Every path to hide, absolute and sorted, whether or not it exists yet. `superuser` adds the paths that only the
 /// superuser can read: the system's own and every other home.
 pub(super) fn paths(plan: &Boundary, superuser: bool) -> Vec<PathBuf> {

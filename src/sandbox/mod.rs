@@ -37,7 +37,8 @@ use tempfile::TempDir;
 
 use places::Places;
 
-pub use denial::Denial;
+pub use credentials::holds_credentials;
+pub use denial::{Denial, says_it_could_not_write};
 pub use protected::{Protection, Undone};
 
 /// Whether this program has a boundary for this system.

@@ -91,9 +91,10 @@ fn writing_goes_to_the_workspace_and_the_temporary_directory_alone() {
 #[test]
 fn credentials_cannot_be_read_and_their_neighbours_can() {
     let commands = [
-        "cat ../home/.ssh/id_ed25519",
-        "cat ../home/.netrc",
-        "cat $HOME/.config/gh/hosts.yml || cat alias/.ssh/id_ed25519 || cat /proc/self/root$HOME/.ssh/id_ed25519",
+        // Named as they are, they would be asked about.
+        "s=ssh; cat ../home/.$s/id_ed25519",
+        "n=netrc; cat ../home/.$n",
+        "s=ssh; cat $HOME/.config/gh/hosts.yml || cat alias/.$s/id_ed25519 || cat /proc/self/root$HOME/.ssh/id_ed25519",
         "cat $HOME/.local/share/agent/sessions/*/*",
         "cat $HOME/.config/agent/models/default.yaml",
         "cat $HOME/.gitconfig $HOME/.config/other/file; ls -d / $HOME/.config > /dev/null",
@@ -272,7 +273,7 @@ fn further_directories_and_no_sandbox_at_all_are_decisions_in_the_settings() {
         assert!(output.place.exists("../home/.cache-of-tool/file") && !output.place.exists("../outside.txt"));
     }
     let server = Server::start([
-        Reply::call("run_command", &json!({"command": "echo x > ../outside.txt; cat ../home/.netrc"})),
+        Reply::call("run_command", &json!({"command": "f=../outside.txt; n=netrc; echo x > $f; cat ../home/.$n"})),
         Reply::text("done"),
     ]);
     let run =
