@@ -10,6 +10,7 @@
 //! Where a bench takes sizes, ten times the size should cost ten times the time.
 
 mod calls;
+mod lines;
 
 use std::collections::HashSet;
 use std::path::Path;
