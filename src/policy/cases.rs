@@ -34,6 +34,8 @@ struct Case {
     #[serde(default = "yes")]
     walls: bool,
     #[serde(default)]
+    has_network: bool,
+    #[serde(default)]
     mode: ApprovalMode,
     #[serde(default)]
     rules: Vec<PermissionRule>,
@@ -77,7 +79,7 @@ fn verdict(case: &Case, workspace: &Workspace) -> Verdict {
         permission: Permission::Read,
         requires_confirmation: false,
         effects: &[],
-        has_network: false,
+        has_network: case.has_network,
         reads: Vec::new(),
         writes: Vec::new(),
         line: None,

@@ -21,7 +21,7 @@ pub(super) enum Habit {
 const ONLY_READ: &str = "
 ls|dir|vdir|cat|tac|nl|head|tail|wc|cut|tr|paste|join|fold|fmt|expand|unexpand|rev|column|comm|cmp|diff|od|hexdump *
 grep|egrep|fgrep|strings|base64|md5sum|sha1sum|sha224sum|sha256sum|sha384sum|sha512sum|b2sum|cksum|sum *
-echo|printf|true|false|:|pwd|cd|test|[|[[|seq|expr|basename|dirname|realpath|readlink|stat|du|df|whoami|id|groups *
+echo|printf|true|false|:|pwd|cd|test|[|seq|expr|basename|dirname|realpath|readlink|stat|du|df|whoami|id|groups *
 uname|arch|nproc|tty|sleep|which|whereis|type|uptime|free|ps|jq|cal|numfmt|tsort|factor|getconf|locale|lscpu|lsblk *
 command -v|-V *
 break|continue|exit|return|shift|wait *
@@ -37,7 +37,7 @@ tar -t*|t*|--list *
 unzip -l|-t|-v|-Z|-p *
 zipinfo|b3sum|crc32|lsattr|getfacl|namei|pathchk|pstree|lsmod|vmstat|iostat *
 read|set|shopt|export|unset|local|declare|typeset|hash|getopts|let|umask|ulimit|alias|history|dirs|times|jobs *
-pushd|popd *
+pushd|popd|[[ *
 bc|dc|diffstat|colordiff|sdiff|diff3|difft|delta|wdiff|shellcheck|hadolint|yamllint|jsonlint|scc *
 git status|diff|log|show|blame|annotate|grep|shortlog|describe|rev-parse|rev-list|ls-files|ls-tree|cat-file|whatchanged *
 git diff-tree|diff-index|diff-files|merge-base|name-rev|for-each-ref|show-ref|show-branch|count-objects|var|range-diff *
@@ -143,6 +143,8 @@ const WRITING: &[(&str, &[&str])] = &[
     ("shfmt", &["-w"]),
     ("xxd", &["-r"]),
     ("hash", &["-p"]),
+    ("test", &["-v"]),
+    ("[", &["-v"]),
 ];
 
 /// They have another program do it, which no walls around them hold: one that runs containers, services or machines.

@@ -92,7 +92,8 @@ impl Rules {
         }
         // The configuration of a tool says whether it only reads.
         let freed: Vec<bool> = line.commands().map(|(command, _)| self.frees(tool, command)).collect();
-        let is_harmless = line.commands().map(|(_, part)| part.is_harmless() && line.configured.is_none());
+        let is_own = line.configured.is_none() && !line.script.names_home() && !line.script.calculates();
+        let is_harmless = line.commands().map(|(_, part)| is_own && part.is_harmless());
         let writes = line.files.iter().any(|(_, opens)| *opens == Opens::ToWrite);
         line.is_inside
             && line.script.doubt().is_none()

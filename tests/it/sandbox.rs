@@ -19,9 +19,11 @@ use crate::reply::Reply;
 use crate::run::{Place, Run};
 use crate::server::{Server, between_tags};
 
-/// The output and what the model read of each command, run one after the other; `None` where there is no Landlock.
+/// The output and what the model read of each command, run one after the other; `None` where there is no Landlock. The
+/// policy, which asks about what a line names, does not see what they name: the walls have to hold by themselves.
 pub fn tried(prepare: impl FnOnce(Run) -> Run, commands: &[&str]) -> Option<(Output, Vec<String>)> {
-    let calls = commands.iter().map(|command| Reply::call("run_command", &json!({"command": command})));
+    let unseen = |command: &&str| format!("eval \"$(cat <<'THE END'\n{command}\nTHE END\n)\"");
+    let calls = commands.iter().map(|command| Reply::call("run_command", &json!({"command": unseen(command)})));
     let server = Server::start(calls.chain([Reply::text("done")]));
     let run = Run::task(&server, "task").args(["--approve", "all"]);
     let output = prepare(run).run();
@@ -91,10 +93,9 @@ fn writing_goes_to_the_workspace_and_the_temporary_directory_alone() {
 #[test]
 fn credentials_cannot_be_read_and_their_neighbours_can() {
     let commands = [
-        // Named as they are, they would be asked about.
-        "s=ssh; cat ../home/.$s/id_ed25519",
-        "n=netrc; cat ../home/.$n",
-        "s=ssh; cat $HOME/.config/gh/hosts.yml || cat alias/.$s/id_ed25519 || cat /proc/self/root$HOME/.ssh/id_ed25519",
+        "cat ../home/.ssh/id_ed25519",
+        "cat ../home/.netrc",
+        "cat $HOME/.config/gh/hosts.yml || cat alias/.ssh/id_ed25519 || cat /proc/self/root$HOME/.ssh/id_ed25519",
         "cat $HOME/.local/share/agent/sessions/*/*",
         "cat $HOME/.config/agent/models/default.yaml",
         "cat $HOME/.gitconfig $HOME/.config/other/file; ls -d / $HOME/.config > /dev/null",

@@ -31,6 +31,8 @@ pub struct Script {
     pub(super) enters_first: bool,
     /// It mentions the home directory.
     pub(super) names_home: bool,
+    /// It calculates: some shells run what stands in the values that they calculate with.
+    pub(super) calculates: bool,
     /// Why it is unknown what runs.
     pub(super) unresolved: Option<&'static str>,
 }
@@ -125,6 +127,12 @@ impl Script {
     pub(super) fn names_home(&self) -> bool {
         let inside = |command: &Simple| command.inside.as_ref().is_some_and(|inside| inside.script.names_home());
         self.names_home || self.commands.iter().any(inside)
+    }
+
+    /// Whether it calculates, at any depth.
+    pub(super) fn calculates(&self) -> bool {
+        let inside = |command: &Simple| command.inside.as_ref().is_some_and(|inside| inside.script.calculates());
+        self.calculates || self.commands.iter().any(inside)
     }
 
     /// A script of which nothing is known.
@@ -259,6 +267,8 @@ mod tests {
             "a $((x[1]))",
             "a $((b); c)",
             "((a))",
+            "[[ 'a[$(rm b)]' -eq 1 ]]",
+            "x='a[`rm b`]'; echo $((x))",
             "a &> b c",
             "[[ a || b ]]",
             "taskset 1 a",

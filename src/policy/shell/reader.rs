@@ -206,7 +206,7 @@ impl<'t> Reader<'t> {
                 self.nested(Self::list)?;
                 self.expect(b')')?;
             }
-            _ => return self.simple().map(|()| true),
+            _ => return self.simple(),
         }
         self.redirects()?;
         Ok(false)

@@ -7,7 +7,8 @@ use super::{Arg, Redirect, Simple};
 const LONGEST_DESCRIPTOR: usize = 3;
 
 impl Reader<'_> {
-    pub(super) fn simple(&mut self) -> Reading<()> {
+    /// Whether it was a command, and not a function.
+    pub(super) fn simple(&mut self) -> Reading<bool> {
         let (mut argv, mut assigned) = (Vec::new(), Vec::new());
         let from = self.at;
         loop {
@@ -16,7 +17,9 @@ impl Reader<'_> {
                 None | Some(b'\n' | b';' | b'|' | b')') => break,
                 Some(b'&') if self.peek_at(1) != Some(b'>') => break,
                 Some(b'(') => match argv.as_slice() {
-                    [Arg::Literal(name)] if is_name(name) && assigned.is_empty() => return self.function(),
+                    [Arg::Literal(name)] if is_name(name) && assigned.is_empty() => {
+                        return self.function().map(|()| false);
+                    }
                     _ => return Err(GiveUp("it has a construct that only some shells know")),
                 },
                 Some(b'<' | b'>') if self.peek_at(1) == Some(b'(') => argv.push(self.process()?),
@@ -38,7 +41,7 @@ impl Reader<'_> {
             return Err(GiveUp("it is not understood as a command line"));
         }
         self.command_of(argv, assigned);
-        Ok(())
+        Ok(true)
     }
 
     pub(super) fn command_of(&mut self, argv: Vec<Arg>, assigned: Vec<String>) {

@@ -95,6 +95,10 @@ impl Reader<'_> {
             return Ok(Word { arg: Arg::Literal(self.text[from..self.at].to_owned()), assigns: None });
         }
         self.stems.extend(word.stem.filter(|stem| !stem.is_empty()));
+        // A calculation would run it.
+        if word.is_known && ["[$(", "[`"].iter().any(|subscript| word.text.contains(subscript)) {
+            self.doubt(DOES_MORE);
+        }
         let arg = if word.is_known { Arg::Literal(word.text) } else { Arg::Unknown };
         Ok(Word { arg, assigns: word.assigns })
     }
@@ -298,6 +302,7 @@ impl Reader<'_> {
     /// What follows `$((`.
     fn arithmetic(&mut self) -> Reading<()> {
         let mut open = 0_usize;
+        self.script.calculates = true;
         let mut inner = Growing::default();
         while let Some(c) = self.peek() {
             match c {
@@ -361,6 +366,7 @@ impl Reader<'_> {
         self.script.commands.extend(found.commands);
         self.script.files.extend(found.files);
         self.script.names_home |= found.names_home;
+        self.script.calculates |= found.calculates;
         if let Some(why) = found.unresolved {
             self.doubt(why);
         }
