@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::contract::{Effect, Permission};
 use crate::workspace::Workspace;
 
-use super::habits::{Habit, habit, uses_network};
+use super::habits::{Habit, habit, is_of_system, uses_network};
 use super::shell::{self, Script, Simple};
 use super::target::{Place, Presence, Target};
 
@@ -83,13 +83,14 @@ pub(super) enum Opens {
 }
 
 impl Call<'_> {
-    /// Whether its command names something that the sandbox keeps from it: a place outside the workspace, or the
-    /// network.
+    /// Whether its command is one of the system and names something that the sandbox keeps from it: a place outside
+    /// the workspace, or the network.
     #[must_use]
     pub fn leaves(&self) -> bool {
         let is_outside =
             |(target, _): &(Option<Target>, Opens)| target.as_ref().is_some_and(|file| !file.is_inside());
-        self.line.as_ref().is_some_and(|line| {
+        let line = self.line.as_ref().filter(|line| line.script.commands.iter().all(is_of_system));
+        line.is_some_and(|line| {
             line.leaves().is_some()
                 || line.files.iter().any(is_outside)
                 || line.script.all().iter().any(|command| uses_network(command))

@@ -62,7 +62,9 @@ git archive --list
 git bundle verify|list-heads *
 hg|svn|jj|bzr status|st|diff|log|show|cat|info|annotate|blame *
 cargo metadata|tree|locate-project|pkgid|version|help|read-manifest *
-cargo fmt --check|--all|-- *
+cargo fmt --check *
+cargo fmt --all|-- --check *
+cargo fmt --all -- --check *
 cargo --list
 rustup show|which|toolchain|component|target -*
 rustup toolchain|component|target list *
@@ -95,7 +97,6 @@ gem list|environment|env|which|contents|specification|dependency|info *
 rbenv|nodenv|goenv|asdf|mise versions|version|which|current|list|ls *
 rake -T|-P|--tasks *
 ruby|perl|php -v|-c *
-bash|sh|zsh -n *
 node --check *
 composer show|info|licenses|validate|check-platform-reqs *
 dotnet --info
@@ -155,21 +156,19 @@ launchctl initctl rc-service dbus-send gdbus qdbus lxc incus virsh vagrant multi
 crontab at batch tmux screen osascript open xdg-open gio emacsclient
 ";
 
-/// They use the network.
+/// They use the network, and run no code of the workspace.
 const NETWORK: &str = "
 curl|wget|http|https|ssh|scp|sftp|rsync|ftp|telnet|nc|ncat|ping|dig|nslookup|host|whois|gh|glab|hub|aws|gcloud|az *
-git fetch|pull|push|clone|ls-remote|submodule|lfs *
+git fetch|pull|push|clone|ls-remote *
 git remote update *
-cargo add|install|update|fetch|publish|search|login|build|test|run|check *
-rustup update|install|toolchain|component|target *
-npm|pnpm|yarn|bun install|i|ci|add|update|upgrade|publish|outdated|audit|view|info|search|exec|dlx|create|login *
-yarn|npx|pnpx|bunx *
-pip|pip3|pipx|uv|poetry|conda|mamba install|download|add|sync|lock|update|search|publish *
-python|python3 -m pip *
-go get|install|mod|build|test *
-mvn|mvnw|gradle|gradlew|sbt|bundle|bundler|gem|composer|dotnet|mix|rebar3|stack|cabal *
+cargo search|login|owner *
+npm|pnpm|yarn view|info|search|login|outdated|audit *
 apt|apt-get|dnf|yum|apk|pacman|brew *
-terraform|tofu init|plan|apply|refresh|import|destroy *
+";
+
+/// They change files, and run nothing.
+const FILES: &str = "
+cp|mv|rm|rmdir|mkdir|touch|tee|ln|chmod|chown|dd|truncate|unzip|zip|gzip|mktemp *
 ";
 
 /// Flags before a subcommand that take the next word.
@@ -248,10 +247,21 @@ pub(super) fn delegates(command: &Simple) -> bool {
     !name.is_empty() && DELEGATING.split_whitespace().any(|known| known == name)
 }
 
+/// Whether all that it runs is of the system: nothing in it speaks for the workspace.
+pub(super) fn is_of_system(command: &Simple) -> bool {
+    match (&command.inside, command.argv.split_first()) {
+        (Some(inside), _) => inside.script.doubt().is_none() && inside.script.commands.iter().all(is_of_system),
+        (None, Some((Arg::Literal(name), words))) => {
+            habit(command) >= Habit::Reads || uses_network(command) || is_in(FILES, name, words)
+        }
+        (None, Some((Arg::Unknown, _))) => false,
+        (None, None) => true,
+    }
+}
+
 /// Whether it usually uses the network.
 pub(super) fn uses_network(command: &Simple) -> bool {
-    let Some((Arg::Literal(path), words)) = command.argv.split_first() else { return false };
-    let name = path.rsplit('/').next().unwrap_or_default();
+    let Some((Arg::Literal(name), words)) = command.argv.split_first() else { return false };
     is_in(NETWORK, name, words) || is_in(NETWORK, name, without_leading_flags(name, words))
 }
 

@@ -141,14 +141,17 @@ fn what_a_program_says_is_no_reason_to_leave_the_sandbox() {
         return;
     }
     let script = "#!/bin/sh\necho 'open /x: Permission denied' >&2\nexit 1\n";
-    let server =
-        Server::start([Reply::call("run_command", &json!({"command": "sh build.sh"})), Reply::text("Done.")]);
+    let lines = ["sh build.sh", "sh build.sh ../outside", "sh build.sh; curl -V; echo x >> ../outside"];
+    let calls = lines.map(|line| Reply::call("run_command", &json!({ "command": line })));
+    let server = Server::start(calls.into_iter().chain([Reply::text("Done.")]));
     let run = Run::new().arg("chat").args(["--approve", "all"]).file("build.sh", script).server(&server);
     let mut terminal = Terminal::start(&run);
     terminal.line("go");
     terminal.wait_for("Done.");
     assert!(!terminal.screen().contains("WHY:"), "{}", terminal.screen());
-    assert!(server.requests()[1].last_output().contains("the sandbox may be the reason"));
+    for request in &server.requests()[1..] {
+        assert!(request.last_output().contains("the sandbox may be the reason"), "{}", request.last_output());
+    }
 }
 
 #[test]
