@@ -10,6 +10,7 @@
 //! Where a bench takes sizes, ten times the size should cost ten times the time.
 
 mod calls;
+mod lines;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -162,7 +163,7 @@ fn configuration(workspace: &Workspace) -> Config {
     let nowhere = "/nonexistent/home";
     let env = Env::from_pairs([("HOME", nowhere), ("OPENAI_API_KEY", "sk-bench"), ("AGENT_MODEL", "gpt-5-mini")]);
     let (config_dir, brought) = (None, None);
-    let options = LoadOptions { env: &env, workspace, config_dir, sets: &[], brought, trust: false };
+    let options = LoadOptions { env: &env, workspace, config_dir, sets: &[], brought, trust: false, tools: &[] };
     config::load(&options).expect("the built-in configuration is sound")
 }
 

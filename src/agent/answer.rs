@@ -101,14 +101,14 @@ impl Turn<'_> {
     }
 
     fn look_for_loop(&mut self, finished: &Finished<'_>) -> Repetition {
-        let Finished { call, arguments, status, output, .. } = finished;
+        let Finished { call, arguments, status, output, only_read, .. } = finished;
         // The handle of the part that a cut leaves out is a new one each time, so it does not count as a result.
         let seen = match output.kept.as_ref().and_then(Kept::id) {
             Some(id) => Cow::Owned(output.observation.replace(&format!("recall id={id} "), "recall ")),
             None => Cow::Borrowed(&output.observation),
         };
         let found = self.agent.tools.get(&call.name);
-        let permission = found.map(|found| found.tool.permission(arguments, &self.agent.workspace));
+        let permission = found.map(|found| found.tool.definition().permission).filter(|_| !only_read);
         self.repeats.observe(Observed {
             name: &call.name,
             arguments,

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use futures_util::{FutureExt, StreamExt};
 
 use crate::config::ApprovalMode;
-use crate::contract::{Enclosure, Reach, Tool};
+use crate::contract::{Enclosure, Reach, Refused, Tool};
 use crate::message::{Step, ToolCall};
-use crate::policy::Verdict;
+use crate::policy::{Grounds, Verdict};
 use crate::window;
 
 use super::conversation::Shared;
@@ -18,6 +18,12 @@ use super::flights::{Flights, Slot};
 use super::prepare::{CallPlan, MOST_CALLS, Prepared, Ready, prepare};
 use super::turn::{Stop, Turn};
 use super::{Emitter, Terms};
+
+/// The questions whether a call may run again.
+const AGAIN_WRITING: &str = "it ran where nothing can be written, and could not write; run it again where it may write in \
+                             the workspace?";
+const AGAIN_OUTSIDE: &str = "the sandbox may have blocked it; run it again without any sandbox, with all your files, \
+                             credentials and network?";
 
 /// Handles that the calls of a step share with the turn that runs them.
 pub(super) struct Deck {
@@ -86,12 +92,22 @@ impl Turn<'_> {
         }
     }
 
-    async fn run_side_by_side(&mut self, group: Vec<Prepared<'_>>, deck: &Deck) -> Result<(), Stop> {
+    async fn run_side_by_side<'c>(&mut self, group: Vec<Prepared<'c>>, deck: &'c Deck) -> Result<(), Stop>
+    where
+        Self: 'c,
+    {
         let place = self.place(deck);
-        let calls: Vec<_> = group.into_iter().map(|prepared| prepared.run(place).boxed()).collect();
+        let run = |prepared: Prepared<'c>| {
+            let tool = prepared.tool();
+            async move { (prepared.run(place).await, tool) }.boxed()
+        };
+        let calls: Vec<_> = group.into_iter().map(run).collect();
         let most = self.agent.limits.max_parallel.max(1);
         let mut answers = futures_util::stream::iter(calls).buffered(most);
-        while let Some(finished) = answers.next().await {
+        while let Some((mut finished, tool)) = answers.next().await {
+            if let Some(tool) = tool {
+                finished = self.offer_wider(finished, tool, false, deck).await?;
+            }
             self.answer_call(finished, deck)?;
         }
         Ok(())
@@ -105,8 +121,8 @@ impl Turn<'_> {
         let CallPlan::Run(ready) = &prepared.plan else {
             return Ok(prepared.run(self.place(deck)).await);
         };
-        let Ready { tool, terms, arguments, verdict, reach, .. } = ready;
-        let enclosure = Enclosure::Write;
+        let Ready { tool, terms, arguments, verdict, reach, leaves, .. } = ready;
+        let enclosure = verdict.enclosure();
         if let Some((status, why)) =
             self.denial(&prepared.call, *tool, (arguments, reach), verdict, enclosure).await?
         {
@@ -115,32 +131,43 @@ impl Turn<'_> {
             let Prepared { call, slot, taken_up, .. } = prepared;
             return Ok(Finished::without_run((call, slot), taken_up, arguments, status, &why));
         }
-        let (tool, terms, reach) = (*tool, *terms, Arc::clone(reach));
+        let (tool, terms, reach, leaves) = (*tool, *terms, Arc::clone(reach), *leaves);
         let _pause = tool.waits_for_person().then(|| self.clock.pause());
         let finished = prepared.run(self.place(deck)).await;
-        self.offer_outside(finished, (tool, terms, reach), deck).await
+        self.offer_wider(finished, (tool, terms, reach), leaves, deck).await
     }
 
-    /// Lets a call run again outside the sandbox, if the sandbox may have blocked it and a person agrees. Without
-    /// a person the first result stands.
-    async fn offer_outside<'c>(
+    /// Lets a call run again in wider walls, if its own may have stopped it and a person agrees; else the first result
+    /// stands. That the output of a program speaks of a denial is a reason to leave the sandbox only where the command
+    /// itself `leaves` it.
+    async fn offer_wider<'c>(
         &mut self,
         mut finished: Finished<'c>,
         (tool, terms, reach): (&'c dyn Tool, &'c Terms, Arc<Reach>),
+        leaves: bool,
         deck: &Deck,
     ) -> Result<Finished<'c>, Stop> {
-        let may_ask = self.agent.approver.present() && self.agent.approval != ApprovalMode::Never;
-        if !finished.refused || !may_ask {
-            return Ok(finished);
-        }
-        let why = "the sandbox may have blocked it; retry outside it?".to_owned();
-        let verdict = Verdict::Ask { why, always: None };
-        let denial =
-            self.denial(&finished.call, tool, (&finished.arguments, &reach), &verdict, Enclosure::Outside).await?;
+        let is_there = self.agent.approver.present() && self.agent.approval != ApprovalMode::Never;
+        let (enclosure, why, where_to) = match finished.refused {
+            Some(Refused::Writing) => (Enclosure::Write, AGAIN_WRITING, "with the right to write"),
+            Some(Refused::Known) if is_there => (Enclosure::Outside, AGAIN_OUTSIDE, "outside of the sandbox"),
+            Some(Refused::Claimed) if is_there && leaves => {
+                (Enclosure::Outside, AGAIN_OUTSIDE, "outside of the sandbox")
+            }
+            _ => return Ok(finished),
+        };
+        let verdict = match self.agent.approval {
+            ApprovalMode::Never => {
+                let why = format!("{why}, and the approval mode `never` refuses whatever would have to ask");
+                Verdict::Deny { why, grounds: Grounds::Mode }
+            }
+            _ => Verdict::Ask { why: why.to_owned(), always: None },
+        };
+        let denial = self.denial(&finished.call, tool, (&finished.arguments, &reach), &verdict, enclosure).await?;
         match denial {
-            None => Ok(finished.again_outside(self.place(deck), (tool, terms, reach)).await),
+            None => Ok(finished.again(self.place(deck), (tool, terms, reach), enclosure).await),
             Some((_, denial)) => {
-                let _ = write!(finished.output.observation, "\n[It was not run outside of the sandbox. {denial}]");
+                let _ = write!(finished.output.observation, "\n[It was not run again {where_to}. {denial}]");
                 Ok(finished)
             }
         }

@@ -1,13 +1,12 @@
 //! Runs one call: starts, times, bounds and ends it, whatever the tool does.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::contract::{CallContext, Clocks, Enclosure, Keep, Permission, Reach, Tool};
+use crate::contract::{CallContext, Clocks, Enclosure, Keep, Permission, Reach, Refused, Tool};
 use crate::event::EventKind;
 use crate::message::{CallStatus, ToolCall, Usage};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
@@ -59,8 +58,10 @@ pub(super) struct Finished<'a> {
     pub measured: Measured,
     /// Tokens that it spent on model requests.
     pub spent: Usage,
-    /// The sandbox may have blocked it.
-    pub refused: bool,
+    /// Its walls may have stopped it.
+    pub refused: Option<Refused>,
+    /// It was held to reading.
+    pub only_read: bool,
     /// The outside source whose content the result introduces, if any.
     pub brings: Option<String>,
     /// A promised guarantee that is unavailable, if any; it ends the turn.
@@ -80,27 +81,26 @@ impl<'a> Prepared<'a> {
             }
         };
         announce(place, (&call, slot), ready.tool, &ready.arguments);
-        let Ready { tool, terms, arguments, brings, reach, .. } = ready;
-        Flying { call, slot, taken_up, tool, terms, arguments, reach, brings, enclosure: Enclosure::Write }
-            .land(place)
-            .await
+        let Ready { tool, terms, arguments, brings, reach, verdict, .. } = ready;
+        let enclosure = verdict.enclosure();
+        Flying { call, slot, taken_up, tool, terms, arguments, reach, brings, enclosure }.land(place).await
     }
 }
 
 impl<'a> Finished<'a> {
-    /// Runs the call again, outside the sandbox, as a person allowed.
-    pub(super) async fn again_outside(
+    /// Runs the call again in wider walls, as a person allowed.
+    pub(super) async fn again(
         self,
         place: Place<'_>,
         (tool, terms, reach): (&'a dyn Tool, &'a Terms, Arc<Reach>),
+        enclosure: Enclosure,
     ) -> Self {
         let (name, subject) = (&self.call.name, text::one_line(&tool.subject(&self.arguments), 80));
-        let brings = Some(format!("the output of {name} `{subject}`, which ran outside of the sandbox,"));
-        let Self { call, slot, arguments, .. } = self;
+        let outside = format!("the output of {name} `{subject}`, which ran outside of the sandbox,");
+        let Self { call, slot, arguments, brings, .. } = self;
+        let brings = if enclosure == Enclosure::Outside { Some(outside) } else { brings };
         let taken_up = Moment::now();
-        Flying { call, slot, taken_up, tool, terms, arguments, reach, brings, enclosure: Enclosure::Outside }
-            .land(place)
-            .await
+        Flying { call, slot, taken_up, tool, terms, arguments, reach, brings, enclosure }.land(place).await
     }
 
     /// A call whose tool did not run; `why` is the program's own text.
@@ -120,7 +120,8 @@ impl<'a> Finished<'a> {
             output: reason(why),
             measured: Measured::not_run(taken_up),
             spent: Usage::default(),
-            refused: false,
+            refused: None,
+            only_read: false,
             brings: None,
             unavailable: None,
         }
@@ -147,18 +148,19 @@ impl<'a> Flying<'a> {
             }
         };
         let notify = |kind: EventKind| emitter.notify(kind);
-        let refused = AtomicBool::new(false);
+        let refused = Mutex::new(None);
         let spent = Mutex::new(Usage::default());
         let context = CallContext {
             enclosure,
             live: &live,
-            refused: &|| refused.store(true, Ordering::Relaxed),
+            refused: &|how| *refused.lock().expect("storing never panics") = Some(how),
             spent: &|usage| *spent.lock().expect("adding never panics") += usage,
             notify: &notify,
             ..place.context(tool, terms, (&arguments, &reach))
         };
         let stopwatch = Stopwatch::start(tool);
-        let may_change = tool.permission(&arguments, &agent.workspace) != Permission::Read;
+        let only_read = enclosure == Enclosure::Read;
+        let may_change = tool.definition().permission != Permission::Read && !only_read;
         let (outcome, retries) = {
             let _paused = may_change.then(|| agent.jobs.pause_guard());
             persistent(tool, &arguments, context).await
@@ -166,7 +168,7 @@ impl<'a> Flying<'a> {
         let failure = outcome.as_ref().err().map(|error| error.kind);
         let mut measured = Measured::ran(taken_up, stopwatch, failure);
         measured.retries = retries;
-        let refused = refused.into_inner();
+        let refused = refused.into_inner().expect("storing never panics");
         let spent = spent.into_inner().expect("adding never panics");
         // A call refused for its arguments returns only our own words.
         let ran = !matches!(failure, Some(ToolErrorKind::Parameter | ToolErrorKind::Unavailable));
@@ -190,6 +192,7 @@ impl<'a> Flying<'a> {
             measured,
             spent,
             refused,
+            only_read,
             brings: brings.filter(|_| ran),
             unavailable,
         }
@@ -220,7 +223,7 @@ impl Place<'_> {
             live: &|_| {},
             keep: agent.tools.find("recall").ok().map(|_| keep),
             enclosure: Enclosure::Write,
-            refused: &|| {},
+            refused: &|_| {},
             spent: &|_| {},
             notify: &|_| {},
         }

@@ -21,7 +21,7 @@ impl Turn<'_> {
         enclosure: Enclosure,
     ) -> Result<Option<(CallStatus, String)>, Stop> {
         let (why, always) = match verdict {
-            Verdict::Allow(Grounds::Mode) => return Ok(None),
+            Verdict::Allow(Grounds::Mode | Grounds::Reading) => return Ok(None),
             Verdict::Allow(Grounds::Rule) => {
                 self.resolve(call, PermissionVerdict::Allowed, DecidedBy::Rule)?;
                 return Ok(None);

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::contract::{Permission, Reach, Tool};
+use crate::contract::{Enclosure, Permission, Reach, Tool};
 use crate::json;
 use crate::message::ToolCall;
+use crate::net;
 use crate::policy::{self, Call, Configured, Invocation, Verdict};
 use crate::present;
 
@@ -45,16 +46,29 @@ pub(super) struct Ready<'a> {
     pub verdict: Verdict,
     /// The files that it may open: those that were judged.
     pub reach: Arc<Reach>,
-    /// Whether it only reads and needs no question.
+    /// Whether it only reads.
     pub reads: bool,
+    /// Whether its command names something that lies beyond the sandbox.
+    pub leaves: bool,
     /// The outside source whose content its result would introduce, if any.
     pub brings: Option<String>,
 }
 
-impl Prepared<'_> {
+impl<'a> Prepared<'a> {
+    /// The tool that runs it, if it can run, and the files that it may open.
+    pub(super) fn tool(&self) -> Option<(&'a dyn Tool, &'a Terms, Arc<Reach>)> {
+        match &self.plan {
+            CallPlan::Run(ready) => Some((ready.tool, ready.terms, Arc::clone(&ready.reach))),
+            CallPlan::Refuse { .. } => None,
+        }
+    }
+
     /// Whether it only reads and nobody has to be asked, so that similar calls may run at the same time.
     pub(super) fn may_run_beside(&self) -> bool {
-        matches!(&self.plan, CallPlan::Run(ready) if ready.reads)
+        let is_free = |ready: &Ready<'_>| {
+            matches!(ready.verdict, Verdict::Allow(_)) && !ready.tool.waits_for_person() && ready.reads
+        };
+        matches!(&self.plan, CallPlan::Run(ready) if is_free(ready))
     }
 }
 
@@ -118,10 +132,7 @@ fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool, taint: Option<&str>) -
     arguments::complete(&mut arguments, &found.tool.definition().parameters);
     found.validator().check("The arguments do", &arguments)?;
     check_time(found.tool, &arguments, agent.limits.max_tool_timeout)?;
-    let Judged { permission, verdict, brings, reach } = judge(agent, found, &arguments, taint);
-    let reads =
-        permission == Permission::Read && matches!(verdict, Verdict::Allow(_)) && !found.tool.waits_for_person();
-    Ok(CallPlan::Run(Ready { tool: found.tool, terms: found.terms, arguments, verdict, reach, reads, brings }))
+    Ok(CallPlan::Run(judged(agent, found, arguments, taint)))
 }
 
 /// Refuses a call that asks for more time than it can get: half-done work is worse than none.
@@ -137,49 +148,57 @@ fn check_time(tool: &dyn Tool, arguments: &Value, most: Duration) -> Result<(), 
     ))
 }
 
-/// What came of judging a call.
-struct Judged {
-    permission: Permission,
-    verdict: Verdict,
-    brings: Option<String>,
-    reach: Arc<Reach>,
-}
-
-fn judge(agent: &Agent, Found { tool, terms, .. }: Found<'_>, arguments: &Value, taint: Option<&str>) -> Judged {
+fn judged<'a>(
+    agent: &'a Agent,
+    Found { tool, terms, .. }: Found<'a>,
+    arguments: Value,
+    taint: Option<&str>,
+) -> Ready<'a> {
     let workspace = &agent.workspace;
     let definition = tool.definition();
-    let permission = tool.permission(arguments, workspace);
-    let mut reads = tool.reads(arguments);
-    let writes = tool.writes(arguments);
+    let mut reads = tool.reads(&arguments);
+    let writes = tool.writes(&arguments);
     // A call that could name a path but does not works on the whole workspace.
     let takes_path = definition.parameters["properties"].get("path").is_some();
     if reads.is_empty() && writes.is_empty() && takes_path {
         reads.push(".");
     }
     let mut judged = Vec::new();
-    let line = tool.shell_line(arguments).map(|shell| {
+    let shell = tool.shell_line(&arguments);
+    let is_confined = shell.as_ref().is_some_and(|shell| shell.is_confined);
+    let line = shell.map(|shell| {
         let dir = workspace.resolve(shell.workdir.as_deref().unwrap_or(".")).path;
         judged.extend(shell.workdir.map(|workdir| (workdir.into_owned(), dir.clone())));
-        let invocation = Invocation { command: &shell.line, dir: &dir, env: &shell.env };
+        let invocation = Invocation { command: &shell.line, dir: &dir };
         let configured = shell.configured.map(|shown| Configured { arguments: arguments.to_string(), shown });
         policy::Line::new(invocation, workspace, &agent.readable, configured)
     });
     let call = Call {
         tool: &definition.name,
-        permission,
+        permission: definition.permission,
         requires_confirmation: terms.requires_confirmation,
         effects: &definition.effects,
         has_network: tool.has_network(),
         reads: policy::targets(workspace, &reads, &agent.readable),
         writes: policy::targets(workspace, &writes, &[]),
         line,
+        is_confined,
+        host: tool.address(&arguments).map(host),
     };
     let verdict = policy::judge(agent.approval, &agent.rules, &call, taint);
-    let brings = policy::brings_in(&call, &tool.subject(arguments));
-    let written = reads.iter().chain(&writes).map(|path| (*path).to_owned());
-    judged.extend(written.zip(call.reads.into_iter().chain(call.writes).map(|target| target.real)));
+    let is_reading = definition.permission == Permission::Read || verdict.enclosure() == Enclosure::Read;
+    let (leaves, brings) = (call.leaves(), policy::brings_in(&call, &tool.subject(&arguments)));
+    let written: Vec<String> = reads.iter().chain(&writes).map(|path| (*path).to_owned()).collect();
+    judged.extend(written.into_iter().zip(call.reads.into_iter().chain(call.writes).map(|target| target.real)));
     let reach = Arc::new(Reach::new(workspace, judged, agent.rules.denied_to(&definition.name)));
-    Judged { permission, verdict, brings, reach }
+    Ready { tool, terms, arguments, verdict, reach, reads: is_reading, leaves, brings }
+}
+
+/// The host of an address, with the port where it is not the usual one; what is no address is asked about as it is.
+fn host(address: &str) -> String {
+    let Ok(url) = net::parse_url(address) else { return address.to_owned() };
+    let host = url.host_str().unwrap_or_default();
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 /// Restores marks that were broken when the model read them.

@@ -144,7 +144,7 @@ pub struct TurnArgs {
     /// The system prompt to use
     #[arg(long, value_name = "NAME[@VERSION]")]
     pub prompt: Option<String>,
-    /// What runs unasked: ask (what only reads), edits (also edits in the workspace), all (everything), never (what
+    /// What runs unasked: ask (what only reads), edits (also edits in the workspace), all (almost all), never (what
     /// only reads; the rest is refused)
     #[arg(long, value_name = "MODE", value_parser = approval)]
     pub approve: Option<ApprovalMode>,

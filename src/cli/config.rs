@@ -9,7 +9,6 @@ use crate::config::{self, ConfigError, Kind, PromptDir};
 use crate::contract::Approver;
 use crate::prompt::Registry;
 use crate::sink::Nobody;
-use crate::tools;
 use crate::workspace::Workspace;
 
 use super::args::ConfigCommand;
@@ -45,7 +44,7 @@ fn check(setup: &Setup, workspace: &Workspace) -> Outcome {
             Err(why) => Err(why.clone()),
         }
     };
-    let (config, mut mistakes) = config::check(&options, &mut prompt, &tools::NAMES);
+    let (config, mut mistakes) = config::check(&options, &mut prompt);
     let Some(config) = config else {
         return Err(Failure::new(exit::CONFIGURATION, ConfigError { mistakes }));
     };

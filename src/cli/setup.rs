@@ -8,6 +8,7 @@ use crate::app::{SessionChoice, SetupError, SetupErrorKind};
 use crate::config::{self, Config, Env, LoadOptions, Manifest, TrustStore};
 use crate::sink::{Colour, Facts, Look, look};
 use crate::terminal;
+use crate::tools;
 use crate::workspace::Workspace;
 
 use super::args::{ColorChoice, GlobalArgs, TurnArgs};
@@ -43,6 +44,7 @@ impl Setup {
             sets: &self.global.sets,
             brought: config::brought(&self.env, workspace, self.global.config.as_deref()),
             trust: self.global.trust,
+            tools: &tools::NAMES,
         };
         if !options.trust
             && let Some(brought) = options.brought.as_deref().filter(|brought| brought.brings_anything())

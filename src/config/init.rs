@@ -75,6 +75,7 @@ mod tests {
                 sets: &[],
                 brought: None,
                 trust: false,
+                tools: &[],
             };
             load(&options).expect("valid").show()
         };

@@ -15,6 +15,7 @@ use super::settings::{PROMPT_KEYS, PromptRef, PromptSource};
 use super::source::{Kind, Sources};
 use super::through::PromptDir;
 use crate::template::{Template, Undefined, is_template};
+use crate::text::Glob;
 use crate::yaml::{Node, Scalar, Tree};
 
 /// Says what is wrong with a reference to a prompt, given the prompt directories (lowest first).
@@ -82,15 +83,19 @@ pub(super) fn prompts(
     }
 }
 
-/// The tools that permission rules name. A glob may mean what is only known when a server is asked.
+/// The tools that permission rules name. What a server has is only known when it is asked.
 pub(super) fn tools_of_rules(gathered: &Gathered, tools: &[&str], mistakes: &mut Vec<Mistake>) {
+    const OF_A_SERVER: &str = "__";
+    let means = |name: &str| match Glob::word(name) {
+        Ok(glob) => tools.iter().any(|tool| glob.matches(tool)),
+        // Told as a mistake of its own.
+        Err(_) => true,
+    };
     for document in &gathered.documents {
         for rule in document.node.at(RULES).and_then(Node::items).unwrap_or_default() {
             for node in ["deny", "ask", "allow"].into_iter().filter_map(|key| rule.get(key)) {
-                let Some(name) = node.text().filter(|name| !name.contains(['*', '?', '[', '{', '\\'])) else {
-                    continue;
-                };
-                if !name.is_empty() && !tools.contains(&name) {
+                let Some(name) = node.text() else { continue };
+                if !name.is_empty() && !name.contains(OF_A_SERVER) && !means(name) {
                     let mistake = Mistake::at(&gathered.sources, node.place, format!("there is no tool `{name}`"));
                     let hint = did_you_mean(name, tools.iter().copied());
                     mistakes.push(

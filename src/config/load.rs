@@ -36,6 +36,7 @@ pub fn load(options: &LoadOptions<'_>) -> Result<Config, ConfigError> {
         inspect::against_schemas(&gathered, &merged, &mut mistakes);
     }
     typed.check(&merged, &gathered.sources, refused, &mut mistakes);
+    tools_of_rules(options, &gathered, &merged, &mut mistakes);
     if !mistakes.is_empty() {
         return Err(error(&gathered.sources, options.env, mistakes));
     }
@@ -45,14 +46,10 @@ pub fn load(options: &LoadOptions<'_>) -> Result<Config, ConfigError> {
 
 /// Reads the configuration as [`load`] does, and checks what a run would find out only later: values that a higher
 /// layer hides, the syntax of prompts and scripts, and that the prompts which agents name exist. `prompt` is
-/// asked about references like `system@production`; `tools` are the names that permission rules may speak of.
+/// asked about references like `system@production`.
 ///
 /// Returns every mistake, and the configuration as far as it can be read, for whoever looks for further ones.
-pub fn check(
-    options: &LoadOptions<'_>,
-    prompt: &mut PromptCheck<'_>,
-    tools: &[&str],
-) -> (Option<Config>, Vec<Mistake>) {
+pub fn check(options: &LoadOptions<'_>, prompt: &mut PromptCheck<'_>) -> (Option<Config>, Vec<Mistake>) {
     let (gathered, mut mistakes) = gather(options);
     let merged = Merged::of(&gathered.documents);
     let mut typed = Typed::default();
@@ -61,11 +58,16 @@ pub fn check(
     typed.check(&merged, &gathered.sources, refused, &mut mistakes);
     inspect::run_time_templates(&gathered, &mut mistakes);
     inspect::prompts(&gathered, &merged, prompt, &mut mistakes);
-    let own = merged.of_kind(Kind::Tools).map(|(name, _)| name);
-    let tools: Vec<&str> = tools.iter().copied().chain(own).collect();
-    inspect::tools_of_rules(&gathered, &tools, &mut mistakes);
+    tools_of_rules(options, &gathered, &merged, &mut mistakes);
     let ConfigError { mistakes } = error(&gathered.sources, options.env, mistakes);
     (finish(options, gathered, typed), mistakes)
+}
+
+/// A rule about a tool that does not exist would forbid nothing.
+fn tools_of_rules(options: &LoadOptions<'_>, gathered: &Gathered, merged: &Merged, mistakes: &mut Vec<Mistake>) {
+    let own = merged.of_kind(Kind::Tools).map(|(name, _)| name);
+    let tools: Vec<&str> = options.tools.iter().copied().chain(own).collect();
+    inspect::tools_of_rules(gathered, &tools, mistakes);
 }
 
 /// The merged trees as their types, as far as they can be read.

@@ -136,13 +136,13 @@ mod tests {
             sets: &lines("set"),
             brought: brought(&env, &workspace, None),
             trust: true,
+            tools: &["read_file", "write_file", "edit_file", "run_command"],
         };
         let mut prompt = |_: &[super::PromptDir], reference: &str| match reference {
             "system@production" | "termination@production" | "compression@production" => Ok(()),
             other => Err(format!("there is no prompt `{other}`")),
         };
-        let tools = ["read_file", "write_file", "edit_file", "run_command"];
-        let said = match check(&options, &mut prompt, &tools) {
+        let said = match check(&options, &mut prompt) {
             (_, mistakes) if !mistakes.is_empty() => {
                 let error = ConfigError { mistakes };
                 // A run says the same, less what only a check looks for.

@@ -415,8 +415,15 @@ mod tests {
         let workspace = Workspace::open(&dir.path().join("work")).expect("a workspace");
         let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
         let brought = brought(&env, &workspace, None);
-        let options =
-            LoadOptions { env: &env, workspace: &workspace, config_dir: None, sets: &sets, brought, trust: true };
+        let options = LoadOptions {
+            env: &env,
+            workspace: &workspace,
+            config_dir: None,
+            sets: &sets,
+            brought,
+            trust: true,
+            tools: &[],
+        };
         load(&options).unwrap_or_else(|error| panic!("{project:?}: {error}"))
     }
 

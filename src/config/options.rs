@@ -23,6 +23,9 @@ pub struct LoadOptions<'a> {
     pub brought: Option<Arc<Manifest>>,
     /// Whether that is used.
     pub trust: bool,
+    /// The tools that are built in: rules name them, those that are configured, or those of a server
+    /// (`server__tool`).
+    pub tools: &'a [&'a str],
 }
 
 impl LoadOptions<'_> {

@@ -31,12 +31,6 @@ pub trait Tool: Send + Sync {
         env!("CARGO_PKG_VERSION")
     }
 
-    /// The permission that this call needs, where it is less than the definition says (a command that is known to
-    /// only read). The default is that of the definition.
-    fn permission(&self, _arguments: &Value, _workspace: &Workspace) -> Permission {
-        self.definition().permission
-    }
-
     /// The paths that this call would read, as the model wrote them; none where it reads the workspace at large.
     fn reads<'a>(&self, _arguments: &'a Value) -> Vec<&'a str> {
         Vec::new()
@@ -45,6 +39,11 @@ pub trait Tool: Send + Sync {
     /// The paths that this call would write, as the model wrote them.
     fn writes<'a>(&self, _arguments: &'a Value) -> Vec<&'a str> {
         Vec::new()
+    }
+
+    /// The address that the call would send a request to, as the model wrote it.
+    fn address<'a>(&self, _arguments: &'a Value) -> Option<&'a str> {
+        None
     }
 
     /// The command that the call would run, if any, as a shell line.
@@ -131,15 +130,15 @@ impl ToolDefinition {
     }
 }
 
-/// A command line, and the directory and environment that it would run in.
+/// A command line, the directory that it would run in, and whether walls can hold it.
 #[derive(Debug, Clone)]
 pub struct ShellLine<'a> {
     /// The line as a shell would receive it.
     pub line: Cow<'a, str>,
     /// The directory as the model wrote it; the workspace where it named none.
     pub workdir: Option<Cow<'a, str>>,
-    /// The whole environment of the command.
-    pub env: Cow<'a, [(String, String)]>,
+    /// There are walls that can hold it to reading ([`Enclosure::Read`]).
+    pub is_confined: bool,
     /// The command for display to a person, where the configuration defines it and the model gives only the
     /// arguments.
     pub configured: Option<String>,
@@ -154,6 +153,17 @@ pub enum Enclosure {
     Write,
     /// No sandbox: a person allowed it.
     Outside,
+}
+
+/// How walls stopped a command, as far as that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// It could not write, in walls that let nothing be written.
+    Writing,
+    /// The sandbox knows that it stopped or undid something.
+    Known,
+    /// Its output says so. Whoever wrote the program may have chosen the words.
+    Claimed,
 }
 
 /// The spill store, for text that has not been redacted yet.
@@ -218,8 +228,8 @@ pub struct CallContext<'a> {
     pub keep: Option<Keep<'a>>,
     /// The walls around a command that the call runs.
     pub enclosure: Enclosure,
-    /// Reports that the sandbox may have blocked the call: a person may then let it run outside.
-    pub refused: &'a (dyn Fn() + Send + Sync),
+    /// Reports that its walls may have stopped the call: a person may then let it run again in wider ones.
+    pub refused: &'a (dyn Fn(Refused) + Send + Sync),
     /// Reports tokens that the call spent on model requests: they count as the run's own.
     pub spent: &'a (dyn Fn(Usage) + Send + Sync),
     /// Reports a fact to observers (a skill was loaded).

@@ -1,9 +1,9 @@
 //! Each file of `tests/policy_cases/` is a case: a call, the mode and rules, and the expected verdict.
 //!
-//! `expect` is `run`, `ask` or `deny`; `why` is a part of the reason; `always` is the grant offered to the person
+//! `expect` is `read` (it runs in walls that let nothing be written), `run`, `ask` or `deny`; `why` is a part of the reason; `always` is the grant offered to the person
 //! (`none` where nothing is offered). Without a `tool` the call is `run_command` with `command`; other tools get
-//! `path`; `makes` holds the command that a configured tool makes of its arguments. The workspace of every case is
-//! built by [`workspace`].
+//! `path` or `host`; `makes` holds the command that a configured tool makes of its arguments. There are walls, unless
+//! `walls` says no. The workspace of every case is built by [`workspace`].
 
 use std::fs;
 use std::path::Path;
@@ -30,6 +30,12 @@ struct Case {
     #[serde(default)]
     path: Option<String>,
     #[serde(default)]
+    host: Option<String>,
+    #[serde(default = "yes")]
+    walls: bool,
+    #[serde(default)]
+    has_network: bool,
+    #[serde(default)]
     mode: ApprovalMode,
     #[serde(default)]
     rules: Vec<PermissionRule>,
@@ -43,9 +49,13 @@ struct Case {
     always: Option<String>,
 }
 
-/// Files, a secret, a link out of the workspace, one to the secret, and programs to be found.
+fn yes() -> bool {
+    true
+}
+
+/// Files, a secret, a link out of the workspace, and one to the secret.
 #[cfg(unix)]
-fn workspace(dir: &Path) -> (Workspace, Vec<(String, String)>) {
+pub(super) fn workspace(dir: &Path) -> Workspace {
     let root = dir.join("workspace");
     for (path, text) in [("src/main.rs", ""), ("secrets/key", "k"), (".git/config", ""), ("notes.txt", "")] {
         let path = root.join(path);
@@ -55,17 +65,11 @@ fn workspace(dir: &Path) -> (Workspace, Vec<(String, String)>) {
     for (target, link) in [("/etc", "out"), ("secrets", "hidden"), ("secrets/key", "public.txt")] {
         std::os::unix::fs::symlink(target, root.join(link)).expect("linked");
     }
-    let programs = dir.join("bin");
-    fs::create_dir(&programs).expect("made");
-    for program in programs::PROGRAMS {
-        fs::write(programs.join(program.name), "").expect("written");
-    }
-    let env = vec![("PATH".to_owned(), programs.to_string_lossy().into_owned())];
-    (Workspace::open(&root).expect("a workspace"), env)
+    Workspace::open(&root).expect("a workspace")
 }
 
 #[cfg(unix)]
-fn verdict(case: &Case, workspace: &Workspace, env: &[(String, String)]) -> Verdict {
+fn verdict(case: &Case, workspace: &Workspace) -> Verdict {
     let rules = Rules::new(&case.rules).expect("rules without mistakes");
     let tool = case.tool.as_deref().unwrap_or("run_command");
     let given: Vec<&str> = case.path.iter().map(String::as_str).collect();
@@ -75,10 +79,12 @@ fn verdict(case: &Case, workspace: &Workspace, env: &[(String, String)]) -> Verd
         permission: Permission::Read,
         requires_confirmation: false,
         effects: &[],
-        has_network: false,
+        has_network: case.has_network,
         reads: Vec::new(),
         writes: Vec::new(),
         line: None,
+        is_confined: case.walls,
+        host: case.host.clone(),
     };
     let dir = workspace.resolve(case.workdir.as_deref().unwrap_or(".")).path;
     match tool {
@@ -89,15 +95,13 @@ fn verdict(case: &Case, workspace: &Workspace, env: &[(String, String)]) -> Verd
             };
             let configured = Configured { arguments: "{}".to_owned(), shown: makes.join(" ") };
             (call.permission, call.effects) = (Permission::Write, &[Effect::Process]);
-            let invocation = Invocation { command: &line, dir: &dir, env };
+            let invocation = Invocation { command: &line, dir: &dir };
             call.line = Some(Line::new(invocation, workspace, &[], Some(configured)));
         }
         "run_command" => {
             let command = case.command.as_deref().expect("a case of a command has one");
-            let invocation = Invocation { command, dir: &dir, env };
-            let reads = only_reads(invocation, workspace);
-            (call.permission, call.effects) =
-                (if reads { Permission::Read } else { Permission::Write }, &[Effect::Process]);
+            let invocation = Invocation { command, dir: &dir };
+            (call.permission, call.effects) = (Permission::Write, &[Effect::Process]);
             call.line = Some(Line::new(invocation, workspace, &[], None));
         }
         "write_file" | "edit_file" => {
@@ -113,7 +117,7 @@ fn verdict(case: &Case, workspace: &Workspace, env: &[(String, String)]) -> Verd
 #[test]
 fn every_case_is_judged_as_it_says() {
     let dir = tempfile::tempdir().expect("a directory");
-    let (workspace, env) = workspace(&dir.path().canonicalize().expect("a path"));
+    let workspace = workspace(&dir.path().canonicalize().expect("a path"));
     let mut files: Vec<_> = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/policy_cases"))
         .expect("cases")
         .map(|entry| entry.expect("readable").path())
@@ -125,7 +129,8 @@ fn every_case_is_judged_as_it_says() {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let text = fs::read_to_string(&file).expect("readable");
         let case: Case = crate::yaml::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let (what, why, always) = match verdict(&case, &workspace, &env) {
+        let (what, why, always) = match verdict(&case, &workspace) {
+            Verdict::Allow(Grounds::Reading) => ("read", String::new(), None),
             Verdict::Allow(_) => ("run", String::new(), None),
             Verdict::Ask { why, always } => {
                 ("ask", why, Some(always.map_or("none".to_owned(), |grant| grant.to_string())))

@@ -8,9 +8,9 @@ use std::fmt;
 
 use crate::text;
 
-use super::call::{Call, Configured, Line};
+use super::call::{Call, Configured, Line, Part};
 use super::shell::Simple;
-use super::target::Target;
+use super::target::{Presence, Target};
 
 /// The calls that a person allows from here on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,20 +22,18 @@ pub struct Grants(HashSet<Item>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Item {
-    /// These words; where it is open, any after them.
-    Command { tool: String, words: Vec<String>, is_open: bool },
+    /// These words; `None` is any path inside the workspace.
+    Command { tool: String, words: Vec<Option<String>> },
     /// This path, and no other.
     Path { tool: String, path: String },
+    /// This host, whatever the address asks of it.
+    Host { tool: String, host: String },
     /// A tool with these arguments, and no others; shown as the command that they make.
     Call { tool: String, arguments: String, shown: String },
 }
 
-/// Programs whose first word names the action: the words after it may vary.
-const WITH_SUBCOMMANDS: [&str; 11] =
-    ["cargo", "go", "npm", "pnpm", "yarn", "bun", "uv", "pip", "dotnet", "git", "rustup"];
-
-/// The subcommand whose operand names the script to run.
-const RUN: &str = "run";
+/// What stands for a path in what is shown.
+const ANY_PATH: &str = "PATH";
 
 /// A longer line cannot be read at a glance.
 const LONGEST: usize = 200;
@@ -56,7 +54,10 @@ impl Grants {
 pub(super) fn offer(call: &Call<'_>) -> Option<Grant> {
     let items = match &call.line {
         Some(line) => of_line(call.tool, line)?,
-        None => of_paths(call)?,
+        None => match &call.host {
+            Some(host) => vec![Item::Host { tool: call.tool.to_owned(), host: host.clone() }],
+            None => of_paths(call)?,
+        },
     };
     let grant = Grant(items);
     let shown = grant.to_string();
@@ -85,9 +86,11 @@ fn of_line(tool: &str, line: &Line) -> Option<Vec<Item>> {
     if !line.is_inside || line.script.doubt().is_some() {
         return None;
     }
-    let all_proven = line.commands().all(|(_, is_proven)| is_proven);
-    let commands = line.commands().filter(|(_, is_proven)| all_proven || !is_proven);
-    let mut items: Vec<Item> = commands.map(|(command, _)| of_command(tool, command)).collect::<Option<_>>()?;
+    let is_harmless = |part: &Part| part.is_harmless();
+    let all_harmless = line.commands().all(|(_, part)| is_harmless(part));
+    let commands = line.commands().filter(|(_, part)| all_harmless || !is_harmless(part));
+    let items = commands.map(|(command, part)| of_command(tool, command, part));
+    let mut items: Vec<Item> = items.collect::<Option<_>>()?;
     for (target, opens) in &line.files {
         let target = target.as_ref().filter(|target| !target.is_protected)?;
         items.push(Item::Path { tool: opens.tool().to_owned(), path: target.path.clone() });
@@ -97,29 +100,23 @@ fn of_line(tool: &str, line: &Line) -> Option<Vec<Item>> {
     Some(items)
 }
 
-fn of_command(tool: &str, command: &Simple) -> Option<Item> {
-    if command.assigns {
+/// The exact words, but for paths inside the workspace.
+fn of_command(tool: &str, command: &Simple, part: &Part) -> Option<Item> {
+    if !command.assigned.is_empty() || command.argv.is_empty() {
         return None;
     }
-    let is_name =
-        |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':' | '.'));
-    let names: Vec<&str> = command
-        .argv
-        .iter()
-        .map_while(|arg| arg.text())
-        .take_while(|word| is_name(word) && !word.starts_with('-'))
-        .collect();
-    let fixed = match names.as_slice() {
-        [program, RUN, _, ..] if WITH_SUBCOMMANDS.contains(program) && *program != "cargo" => Some(3),
-        [program, RUN] if WITH_SUBCOMMANDS.contains(program) && *program != "cargo" => None,
-        [program, _, ..] if WITH_SUBCOMMANDS.contains(program) => Some(2),
-        _ => None,
+    // A word without a slash could name what is to be done.
+    let is_path = |word: &str| {
+        let is_inside = |target: &Target| {
+            target.given == word && target.is_inside() && !target.is_protected && target.presence == Presence::Yes
+        };
+        word.contains('/') && !word.starts_with('-') && part.named.iter().any(is_inside)
     };
-    let (words, is_open) = match fixed {
-        Some(fixed) => (names[..fixed].iter().map(|word| (*word).to_owned()).collect(), true),
-        None => (command.argv.iter().map(|arg| arg.text().map(str::to_owned)).collect::<Option<Vec<_>>>()?, false),
-    };
-    Some(Item::Command { tool: tool.to_owned(), words, is_open })
+    let words = command.argv.iter().enumerate().map(|(at, arg)| {
+        let word = arg.text()?;
+        Some((at == 0 || command.inside.is_some() || !is_path(word)).then(|| word.to_owned()))
+    });
+    Some(Item::Command { tool: tool.to_owned(), words: words.collect::<Option<_>>()? })
 }
 
 impl fmt::Display for Grant {
@@ -129,11 +126,17 @@ impl fmt::Display for Grant {
                 f.write_str(", ")?;
             }
             match item {
-                Item::Command { tool, words, is_open } => {
-                    write!(f, "{tool} `")?;
-                    let words: Vec<String> = words.iter().map(|word| text::shell_word(word)).collect();
-                    write!(f, "{}{}`", words.join(" "), if *is_open { " *" } else { "" })?;
+                Item::Command { tool, words } => {
+                    let any = words.contains(&None);
+                    let word = |word: &Option<String>| match word {
+                        Some(word) => text::shell_word(word),
+                        None => ANY_PATH.to_owned(),
+                    };
+                    let words: Vec<String> = words.iter().map(word).collect();
+                    write!(f, "{tool} `{}`", words.join(" "))?;
+                    f.write_str(if any { " with any PATH inside the workspace" } else { "" })?;
                 }
+                Item::Host { tool, host } => write!(f, "{tool} from {host}")?,
                 Item::Path { tool, path } => write!(f, "{tool} `{path}`")?,
                 Item::Call { tool, shown, .. } => write!(f, "{tool} `{shown}`, with these arguments alone")?,
             }

@@ -1,17 +1,16 @@
 //! Decides which calls may run without asking: pure judgements over a call, the declarations of its tool, and the
 //! rules of the configuration.
 //!
-//! Calls that read inside the workspace run. Calls that write or execute ask, unless the mode or a rule says
-//! otherwise. Rules beat modes: deny wins, then ask, then allow. A call outside of the permitted scope asks and is
+//! Calls that read inside the workspace run, and so do lines of programs that usually only read, in walls that hold
+//! them to it. Calls that write or execute ask, unless the mode or a rule says otherwise. Rules beat modes: deny wins, then ask, then allow. A call outside of the permitted scope asks and is
 //! never silently allowed; a call whose effects are unknown before it runs is never considered harmless. Once
 //! outside content has entered the conversation, calls that write or use the network ask, even if something else
 //! would permit them.
 
 mod call;
-mod command;
 mod grant;
+mod habits;
 mod pattern;
-mod programs;
 mod rules;
 mod shell;
 mod taint;
@@ -21,14 +20,15 @@ mod target;
 mod cases;
 
 use crate::config::ApprovalMode;
-use crate::contract::{Effect, Permission};
+use crate::contract::{Effect, Enclosure, Permission};
 
+use call::Opens;
 use rules::Objection;
 
-pub use call::{Call, Configured, Line, targets};
-pub use command::{Invocation, only_reads};
+pub use call::{Call, Configured, Invocation, Line, targets};
 pub use grant::{Grant, Grants};
 pub use rules::Rules;
+pub use shell::{Script, read as read_line};
 pub use taint::brings_in;
 pub use target::{Place, Target};
 
@@ -52,14 +52,32 @@ pub enum Verdict {
 pub enum Grounds {
     /// The mode, together with the properties of the call.
     Mode,
+    /// Every program of the line usually only reads: it runs in walls that hold it to that.
+    Reading,
     /// A rule of the configuration.
     Rule,
+}
+
+impl Verdict {
+    /// The walls around the command, once it may run: whoever allows it allows what it may write.
+    #[must_use]
+    pub fn enclosure(&self) -> Enclosure {
+        match self {
+            Self::Allow(Grounds::Reading) => Enclosure::Read,
+            _ => Enclosure::Write,
+        }
+    }
 }
 
 /// Judges one call. `taint` is the outside source in the conversation, as returned by [`brings_in`].
 #[must_use]
 pub fn judge(mode: ApprovalMode, rules: &Rules, call: &Call<'_>, taint: Option<&str>) -> Verdict {
-    let could_do_harm = call.permission > Permission::Read || call.effects.contains(&Effect::Network);
+    let is_enclosed = reads_in_walls(call);
+    let could_do_harm = if is_enclosed {
+        call.has_network
+    } else {
+        call.permission > Permission::Read || call.effects.contains(&Effect::Network)
+    };
     let tainted = taint.filter(|_| could_do_harm).map(|source| format!("{source} has entered this conversation"));
     let ask = |why: String, always| {
         let why = match &tainted {
@@ -80,39 +98,112 @@ pub fn judge(mode: ApprovalMode, rules: &Rules, call: &Call<'_>, taint: Option<&
         Some(Objection::Asked(why)) => return ask(why, grant::offer(call)),
         None => {}
     }
-    if call.requires_confirmation && mode != ApprovalMode::All {
+    if let Some(why) = gap(rules, call) {
+        return ask(why, None);
+    }
+    if mode == ApprovalMode::All {
+        return match what_all_leaves_out(call) {
+            Some(why) => ask(why, grant::offer(call)),
+            None => Verdict::Allow(Grounds::Mode),
+        };
+    }
+    if call.requires_confirmation {
         return ask("it is set to be asked about every time".to_owned(), None);
     }
-    match (reason_to_ask(mode, call), &tainted) {
-        _ if mode == ApprovalMode::All => Verdict::Allow(Grounds::Mode),
-        (None, None) => Verdict::Allow(Grounds::Mode),
-        (Some(_), None) if rules.allow(call, mode) => Verdict::Allow(Grounds::Rule),
+    let by_itself = if is_enclosed { Grounds::Reading } else { Grounds::Mode };
+    match (reason_to_ask(mode, call, is_enclosed), &tainted) {
+        // What a rule allows may write, also where it would run without the rule.
+        (reason, None) if (reason.is_some() || is_enclosed) && rules.allow(call, mode) => {
+            Verdict::Allow(Grounds::Rule)
+        }
+        (None, None) => Verdict::Allow(by_itself),
         (Some(why), _) => ask(why, grant::offer(call)),
         (None, Some(tainted)) => ask(tainted.clone(), grant::offer(call)),
     }
 }
 
-fn reason_to_ask(mode: ApprovalMode, call: &Call<'_>) -> Option<String> {
+/// Whether it is a line of programs that usually only read, and there are walls to hold it to that.
+fn reads_in_walls(call: &Call<'_>) -> bool {
+    let is_own = |line: &Line| line.configured.is_none() && line.only_reads();
+    call.is_confined && call.line.as_ref().is_some_and(is_own)
+}
+
+/// Why no walls hold what the command does, if none do.
+fn gap(rules: &Rules, call: &Call<'_>) -> Option<String> {
+    let line = call.line.as_ref()?;
+    if let Some(program) = rules.delegating(call.tool, line) {
+        return Some(format!("`{program}` has another program do its work, outside any sandbox"));
+    }
+    let rule = rules.hiding().filter(|_| !call.is_confined)?;
+    Some(format!("without a sandbox nothing hides from a command what the rule `{rule}` forbids"))
+}
+
+/// Why the mode that allows everything asks all the same, if it does.
+fn what_all_leaves_out(call: &Call<'_>) -> Option<String> {
+    let opened = |opens: Opens| {
+        let files = call.line.iter().flat_map(|line| &line.files).filter(move |file| file.1 == opens);
+        files.filter_map(|(target, _)| target.as_ref())
+    };
+    let named = call.line.iter().flat_map(Line::named).map(|(target, _)| target);
+    let mut read = call.reads.iter().chain(opened(Opens::ToRead)).chain(named);
+    if let Some(target) = read.find(|target| target.place == Place::Secret) {
+        return Some(format!("it reads `{}`, where credentials are kept", target.given));
+    }
+    let written = || call.writes.iter().chain(opened(Opens::ToWrite));
+    if let Some(target) = written().find(|target| target.is_protected) {
+        return Some(writes_protected(target));
+    }
+    // Walls know better what a command may write.
+    let is_bounded = call.line.is_some() && call.is_confined;
+    let is_left = |target: &&Target| !target.is_inside() && !target.path.starts_with("/dev/");
+    written().find(is_left).filter(|_| !is_bounded).map(writes_outside)
+}
+
+fn reason_to_ask(mode: ApprovalMode, call: &Call<'_>, is_enclosed: bool) -> Option<String> {
     if let Some(target) = call.writes.iter().find(|target| !target.is_inside()) {
-        return Some(format!("it writes `{}`, {}", target.given, target.place.described()));
+        return Some(writes_outside(target));
     }
     if let Some(target) = call.reads.iter().find(|target| !target.is_free_to_read()) {
         return Some(format!("it reads `{}`, {}", target.given, target.place.described()));
     }
-    if call.permission == Permission::Read {
+    if let Some(host) = &call.host {
+        return Some(format!("it sends a request to {host}"));
+    }
+    if call.permission == Permission::Read || is_enclosed {
         return None;
     }
     if let Some(target) = call.writes.iter().find(|target| target.is_protected) {
-        return Some(format!("it writes `{}`, {}", target.given, target.protection));
+        return Some(writes_protected(target));
     }
     if mode == ApprovalMode::Edits && call.effects == [Effect::Files] {
         return None;
     }
     Some(match call.effects {
-        effects if effects.contains(&Effect::Process) => "it runs a command".to_owned(),
+        effects if effects.contains(&Effect::Process) => why_it_runs(call),
         effects if effects.contains(&Effect::Network) => "it uses the network".to_owned(),
         _ => "it changes files".to_owned(),
     })
+}
+
+/// Why a command is asked about.
+fn why_it_runs(call: &Call<'_>) -> String {
+    let line = call.line.as_ref().filter(|line| line.configured.is_none());
+    match line {
+        Some(line) if line.only_reads() => "it runs a command, and no sandbox holds it to reading".to_owned(),
+        Some(line) => match line.leaves() {
+            Some(path) => format!("it runs a command with `{path}`, outside the workspace"),
+            None => "it runs a command".to_owned(),
+        },
+        None => "it runs a command".to_owned(),
+    }
+}
+
+fn writes_outside(target: &Target) -> String {
+    format!("it writes `{}`, {}", target.given, target.place.described())
+}
+
+fn writes_protected(target: &Target) -> String {
+    format!("it writes `{}`, {}", target.given, target.protection)
 }
 
 #[cfg(test)]
@@ -136,6 +227,8 @@ mod tests {
             reads,
             writes: Vec::new(),
             line: None,
+            is_confined: true,
+            host: None,
         };
         let write = |effects: &'static [Effect], writes: Vec<Target>| Call {
             permission: Permission::Write,
@@ -155,8 +248,10 @@ mod tests {
                 Call { requires_confirmation: true, ..read(vec![inside()]) },
                 "ask ask run deny",
             ),
-            ("an edit outside", write(&[Effect::Files], vec![outside()]), "ask ask run deny"),
-            ("an edit of what git runs", write(&[Effect::Files], vec![protected()]), "ask ask run deny"),
+            ("reading credentials", read(vec![Target { place: Place::Secret, ..outside() }]), "ask ask ask deny"),
+            ("an edit outside", write(&[Effect::Files], vec![outside()]), "ask ask ask deny"),
+            ("an edit of what git runs", write(&[Effect::Files], vec![protected()]), "ask ask ask deny"),
+            ("a page", Call { host: Some("example.com".to_owned()), ..read(Vec::new()) }, "ask ask run deny"),
         ];
         for (what, call, expected) in table {
             let verdicts =

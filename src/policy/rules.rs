@@ -8,6 +8,7 @@ use crate::config::{ApprovalMode, PermissionRule, RuleEffect};
 use crate::text::Glob;
 
 use super::call::{Call, Line, Opens};
+use super::habits::{Habit, delegates};
 use super::pattern::{CommandPattern, Match, PathPattern};
 use super::shell::Simple;
 use super::target::Target;
@@ -104,16 +105,40 @@ impl Rules {
         if self.allowing(tool).any(|rule| matches!(rule.scope, Scope::Everything)) {
             return true;
         }
+        // The configuration of a tool says whether it only reads.
+        let freed: Vec<bool> = line.commands().map(|(command, _)| self.frees(tool, command)).collect();
+        let is_own = line.configured.is_none() && !line.script.names_home() && !line.script.calculates();
+        let is_harmless = line.commands().map(|(_, part)| is_own && part.is_harmless());
+        let writes = line.files.iter().any(|(_, opens)| *opens == Opens::ToWrite);
         line.is_inside
             && line.script.doubt().is_none()
-            // The configuration of a tool says whether it only reads.
-            && line.commands().all(|(command, is_proven)| {
-                (is_proven && line.configured.is_none()) || self.frees(tool, command)
-            })
+            && (writes || freed.contains(&true))
+            && freed.iter().zip(is_harmless).all(|(is_freed, is_harmless)| *is_freed || is_harmless)
             && line
                 .files
                 .iter()
                 .all(|(target, opens)| target.as_ref().is_some_and(|target| self.frees_file(target, *opens, mode)))
+    }
+
+    /// The program in the line that has another one do its work, unless a rule names it.
+    pub(super) fn delegating<'l>(&self, tool: &str, line: &'l Line) -> Option<&'l str> {
+        let is_named = |command: &Simple| {
+            let rules = self.allowing(tool).chain(self.allowing_commands(tool));
+            rules.into_iter().any(|rule| match &rule.scope {
+                Scope::Command(pattern) => {
+                    pattern.spells(0) && pattern.matches(&command.argv, false) == Match::Yes
+                }
+                _ => false,
+            })
+        };
+        let all = line.script.all().into_iter();
+        all.filter(|command| delegates(command) && !is_named(command)).find_map(Simple::program)
+    }
+
+    /// The rule that denies paths, if there is one.
+    pub(super) fn hiding(&self) -> Option<&str> {
+        let hides = |rule: &&Rule| rule.effect == RuleEffect::Deny && matches!(rule.scope, Scope::Path(_));
+        self.0.iter().find(hides).map(|rule| rule.text.as_str())
     }
 
     /// Whether a redirection from or to this file may happen without asking.
@@ -135,7 +160,7 @@ impl Rules {
             })
         };
         let mut matching = patterns().filter(|pattern| pattern.matches(&command.argv, false) == Match::Yes);
-        if command.assigns || command.argv.is_empty() {
+        if !command.assigned.is_empty() || command.argv.is_empty() {
             return false;
         }
         let Some(inside) = &command.inside else { return matching.next().is_some() };
@@ -225,24 +250,15 @@ impl Rule {
         }
     }
 
-    /// Matches a path in a line. The file of a redirection is certain; a path among a program's words is certain
-    /// only where the program is known.
+    /// Matches a path that the line names as it stands. What programs open beyond that is for the walls to hide.
     fn matches_line(&self, pattern: &PathPattern, line: &Line, is_meant: bool) -> Match {
         let opened = line.files.iter().filter(|(_, opens)| is_meant || self.tool.matches(opens.tool()));
-        let opened = opened.map(|(target, _)| match target {
-            Some(target) => pattern.matches(target),
-            None => Match::Possible,
-        });
+        let opened = opened.filter_map(|(target, _)| target.as_ref());
         let (reads, writes) = (self.tool.matches("read_file"), self.tool.matches("write_file"));
-        let named = line.named.iter().map(|(target, is_proven)| match pattern.matches(target) {
-            Match::No => Match::No,
-            // Naming a directory does not read its content, except where whole trees are read.
-            Match::Possible if !is_proven => Match::No,
-            found if is_meant || (reads && *is_proven) => found,
-            _ if !is_proven && (reads || writes) => Match::Possible,
-            _ => Match::No,
-        });
-        opened.chain(named).max().unwrap_or(Match::No)
+        let is_about = |habit: Habit| is_meant || reads || (writes && habit == Habit::Unknown);
+        let named = line.named().filter(|(_, habit)| is_about(*habit)).map(|(target, _)| target);
+        let is_named = opened.chain(named).any(|target| pattern.matches(target) == Match::Yes);
+        if is_named { Match::Yes } else { Match::No }
     }
 }
 

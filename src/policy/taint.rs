@@ -4,10 +4,10 @@
 //! been written to direct the model. The files and addresses that a command reads are known only as far as its
 //! words show.
 
-use crate::contract::{Effect, Permission};
+use crate::contract::Effect;
 use crate::text;
 
-use super::call::Call;
+use super::call::{Call, Line};
 
 /// The longest shown source, in characters.
 const LONGEST: usize = 80;
@@ -25,11 +25,11 @@ pub fn brings_in(call: &Call<'_>, subject: &str) -> Option<String> {
         return Some(if is_address { format!("content from {subject}") } else { output(call.tool, &subject) });
     }
     let line = call.line.as_ref();
-    let is_proven = call.permission == Permission::Read && line.is_some_and(|line| line.configured.is_none());
-    if call.has_network && !is_proven {
+    let is_own = line.is_some_and(|line| line.configured.is_none() && line.only_reads());
+    if call.has_network && !is_own {
         return Some(format!("{}, which had network,", output(call.tool, &subject)));
     }
-    let reaches = line.is_some_and(|line| !is_proven && line.reaches_outside());
+    let reaches = line.is_some_and(Line::reaches_outside);
     reaches.then(|| format!("{}, which reaches outside the workspace,", output(call.tool, &subject)))
 }
 

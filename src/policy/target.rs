@@ -22,6 +22,29 @@ pub struct Target {
     /// Why, for a person.
     pub protection: &'static str,
     pub is_dir: bool,
+    pub presence: Presence,
+}
+
+/// Whether something is there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Presence {
+    #[default]
+    No,
+    /// Its directory is.
+    Directory,
+    Yes,
+}
+
+impl Presence {
+    fn of(path: &Path) -> Self {
+        // That the root is there says nothing: a pattern can look like a path.
+        let has_directory = |path: &Path| path.parent().is_some_and(|dir| dir.parent().is_some() && dir.is_dir());
+        match path {
+            path if path.exists() => Self::Yes,
+            path if has_directory(path) => Self::Directory,
+            _ => Self::No,
+        }
+    }
 }
 
 /// Where a path leads.
@@ -91,6 +114,7 @@ impl Target {
             is_protected: protection.is_some(),
             protection: protection.unwrap_or_default(),
             is_dir: resolved.path.is_dir(),
+            presence: Presence::of(&resolved.path),
             real: resolved.path,
         }
     }

@@ -84,6 +84,24 @@ impl Denial {
     }
 }
 
+/// Whether the output of a failed command says that it could not write: "read-only" or "permission denied", by their
+/// words or by the numbers of the errors.
+#[must_use]
+pub fn says_it_could_not_write(output: &str) -> bool {
+    const WORDS: [&str; 8] = [
+        "read-only file system",
+        "permission denied",
+        "operation not permitted",
+        "permissionerror",
+        "os error 30",
+        "os error 13",
+        "erofs",
+        "eacces",
+    ];
+    let output = output.to_lowercase();
+    WORDS.iter().any(|words| output.contains(words))
+}
+
 impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

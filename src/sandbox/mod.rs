@@ -44,7 +44,7 @@ use tempfile::TempDir;
 use places::Places;
 
 pub use credentials::credential_places;
-pub use denial::Denial;
+pub use denial::{Denial, says_it_could_not_write};
 pub use form::Form;
 pub use protected::{Protection, Undone};
 #[cfg(target_os = "linux")]

@@ -94,7 +94,7 @@ impl Tool for Background {
 pub fn told(id: &str, look: Look) -> ToolOutput {
     let Look { command, shown, running_for, end } = look;
     let (state, denied) = match &end {
-        Some(end) => (end.told(), end.denied.clone()),
+        Some(end) => (end.told(), end.denied.as_ref().map(|denied| denied.why.clone())),
         None => (format!("running for {} s", running_for.as_secs()), None),
     };
     let code = end.and_then(|end| match end.outcome.ok()?.exit {

@@ -128,7 +128,7 @@ impl Tool for Command {
             let _ = write!(shown, " (in {dir})");
         }
         Some(ShellLine {
-            env: self.env_with(&ready).into(),
+            is_confined: self.sandbox.is_some(),
             line: ready.judged.into(),
             workdir: ready.workdir.map(Cow::from),
             configured: Some(shown),

@@ -85,6 +85,10 @@ impl Tool for FetchUrl {
         text_of(arguments, "url").unwrap_or_default().to_owned()
     }
 
+    fn address<'a>(&self, arguments: &'a Value) -> Option<&'a str> {
+        text_of(arguments, "url")
+    }
+
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let Arguments { url, max_tokens } = arguments(given)?;

@@ -208,7 +208,7 @@ mod tests {
                 max_tokens: 2000,
                 live: &|_| {},
                 enclosure: crate::contract::Enclosure::Write,
-                refused: &|| {},
+                refused: &|_| {},
                 spent: &|_| {},
                 notify: &notify,
             };

@@ -18,10 +18,8 @@ use crate::contract::{
 };
 use crate::knowledge::Ledger;
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
-use crate::policy::{self, Invocation};
 use crate::process::{Cut, Ended, Exit, Patience, SHELL};
 use crate::text;
-use crate::workspace::Workspace;
 
 use super::commands::bounded::{Bounded, Shown};
 use super::commands::confined::{Confined, Order};
@@ -78,19 +76,12 @@ impl Tool for RunCommand {
         &self.definition
     }
 
-    fn permission(&self, arguments: &Value, workspace: &Workspace) -> Permission {
-        let dir = workspace.resolve(text_of(arguments, "workdir").unwrap_or("."));
-        let Some(command) = text_of(arguments, "command") else { return self.definition.permission };
-        let invocation = Invocation { command, dir: &dir.path, env: self.confined.env() };
-        if policy::only_reads(invocation, workspace) { Permission::Read } else { self.definition.permission }
-    }
-
     fn shell_line<'a>(&'a self, arguments: &'a Value) -> Option<ShellLine<'a>> {
         let line = text_of(arguments, "command")?;
         Some(ShellLine {
             line: line.into(),
             workdir: text_of(arguments, "workdir").map(Cow::from),
-            env: self.confined.env().into(),
+            is_confined: self.confined.can_hold_to_reading(),
             configured: None,
         })
     }
@@ -159,8 +150,8 @@ impl RunCommand {
         let id = self.jobs.start(&self.confined, start, &context)?;
         let look = self.jobs.look(&id, MOMENT.min(context.timeout), false).await?;
         (context.live)(&look.shown.text);
-        if look.end.as_ref().is_some_and(|end| end.denied.is_some()) {
-            (context.refused)();
+        if let Some(denied) = look.end.as_ref().and_then(|end| end.denied.as_ref()) {
+            (context.refused)(denied.how);
         }
         match look.end.as_ref().map(|end| end.outcome.clone()) {
             Some(Err(error)) => Err(error),
@@ -392,16 +383,6 @@ mod tests {
         let outcome = Place::new().watched(&tool(), json!({ "command": "echo a; echo b >&2; printf c" }), &live);
         assert!(outcome.is_ok());
         assert_eq!(*seen.lock().expect("nobody panics"), "a\nb\nc");
-    }
-
-    #[test]
-    fn only_a_proven_command_counts_as_reading() {
-        let place = Place::with(&[("sub/a.txt", "")]);
-        let permission = |arguments| tool().permission(&arguments, &place.workspace);
-        assert_eq!(permission(json!({ "command": "ls -l sub" })), Permission::Read);
-        assert_eq!(permission(json!({ "command": "ls", "workdir": "sub" })), Permission::Read);
-        assert_eq!(permission(json!({ "command": "ls", "workdir": "/etc" })), Permission::Write);
-        assert_eq!(permission(json!({ "command": "rm -r sub" })), Permission::Write);
     }
 
     #[test]

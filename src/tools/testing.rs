@@ -114,7 +114,7 @@ impl Place {
             max_tokens: self.max_tokens,
             live,
             enclosure: crate::contract::Enclosure::Write,
-            refused: &|| {},
+            refused: &|_| {},
             spent: &|_| {},
             notify: &|_| {},
         };

@@ -6,6 +6,7 @@ use crate::output::Output;
 use crate::pty::Terminal;
 use crate::reply::Reply;
 use crate::run::Run;
+use crate::sandbox::has_landlock;
 use crate::server::{Server, assert_answered_once};
 
 /// One call under `--approve MODE`; the output, and what the model read.
@@ -77,12 +78,14 @@ fn approval_in_the_users_configuration_holds_and_the_flag_beats_it() {
 }
 
 #[test]
-fn a_command_that_only_reads_needs_no_approval_if_the_policy_can_prove_it() {
-    let (output, told) = approved("ask", "run_command", &json!({"command": "cat a.txt"}));
-    if output.code == 0 {
-        assert!(told.contains('a'), "{told}");
-    } else {
-        assert_eq!(output.code, 7, "{}", output.shown());
+fn a_command_that_usually_only_reads_needs_no_approval() {
+    if !has_landlock() {
+        return;
+    }
+    for mode in ["ask", "edits", "never"] {
+        let (output, told) = approved(mode, "run_command", &json!({"command": "for f in *; do cat $f; done"}));
+        assert_eq!(output.code, 0, "{}", output.shown());
+        assert!(told.contains("exit 0\na"), "{told}");
     }
     for command in
         ["cat a.txt > b.txt", "cat a.txt; rm a.txt", "cat $(rm a.txt)", "find . -delete", "cat ../../secret"]
@@ -90,6 +93,85 @@ fn a_command_that_only_reads_needs_no_approval_if_the_policy_can_prove_it() {
         let (output, _) = approved("ask", "run_command", &json!({"command": command}));
         assert_eq!(output.code, 7, "`{command}` is not reading alone\n{}", output.shown());
     }
+}
+
+/// A line that only reads and says that it could not write.
+const COULD_NOT_WRITE: &str = "printf 'x: Read-only file system\\n'; cat nothing";
+
+#[test]
+fn what_reads_and_could_not_write_is_asked_about_again() {
+    if !has_landlock() {
+        return;
+    }
+    let call = || Reply::call("run_command", &json!({ "command": COULD_NOT_WRITE }));
+    let server = Server::start([call(), call(), Reply::text("Both are done.")]);
+    let mut terminal = Terminal::start(&Run::new().arg("chat").server(&server));
+    terminal.line("go");
+    terminal.wait_for("run it again where it may write in the workspace?");
+    terminal.line("n not there");
+    terminal.wait_until("the second question", |screen| screen.matches("WHY:").count() >= 2);
+    terminal.line("y");
+    terminal.wait_for("Both are done.");
+    let requests = server.requests();
+    let refused = requests[1].last_output();
+    assert!(refused.contains("only reads: nothing could be written but in $TMPDIR"), "{refused}");
+    assert!(refused.contains("It was not run again with the right to write") && refused.contains("not there"));
+    let allowed = requests[2].last_output();
+    assert!(!allowed.contains("only reads") && !allowed.contains("It was not run again"), "{allowed}");
+}
+
+#[test]
+fn what_reads_and_could_not_write_is_denied_where_nobody_can_be_asked() {
+    if !has_landlock() {
+        return;
+    }
+    for (mode, code, said) in [("ask", 7, "nobody is there to allow it"), ("never", 0, "approval mode `never`")] {
+        let (output, told) = approved(mode, "run_command", &json!({ "command": COULD_NOT_WRITE }));
+        assert_eq!(output.code, code, "{}", output.shown());
+        assert!(told.contains("It was not run again with the right to write") && told.contains(said), "{told}");
+    }
+    // Where it may write from the start, the words are only words.
+    let (output, told) = approved("all", "run_command", &json!({ "command": COULD_NOT_WRITE }));
+    assert!(output.code == 0 && !told.contains("It was not run again"), "{told}");
+}
+
+#[test]
+fn what_a_program_says_is_no_reason_to_leave_the_sandbox() {
+    if !has_landlock() {
+        return;
+    }
+    let script = "#!/bin/sh\necho 'open /x: Permission denied' >&2\nexit 1\n";
+    let lines = ["sh build.sh", "sh build.sh ../outside", "sh build.sh; curl -V; echo x >> ../outside"];
+    let calls = lines.map(|line| Reply::call("run_command", &json!({ "command": line })));
+    let server = Server::start(calls.into_iter().chain([Reply::text("Done.")]));
+    let run = Run::new().arg("chat").args(["--approve", "all"]).file("build.sh", script).server(&server);
+    let mut terminal = Terminal::start(&run);
+    terminal.line("go");
+    terminal.wait_for("Done.");
+    assert!(!terminal.screen().contains("WHY:"), "{}", terminal.screen());
+    for request in &server.requests()[1..] {
+        assert!(request.last_output().contains("the sandbox may be the reason"), "{}", request.last_output());
+    }
+}
+
+#[test]
+fn a_page_is_asked_about_by_its_host_and_shown_whole() {
+    let web = Server::always(Reply::body(200, "text/plain", "page".to_owned()));
+    let fetch = |path: &str| Reply::call("fetch_url", &json!({"url": format!("{}/{path}", web.url())}));
+    let server = Server::start([fetch("a?long=query"), fetch("b"), fetch("c"), Reply::text("Done.")]);
+    let run = Run::new().arg("chat").server(&server).config("agent.yaml", "fetch: { allow: [127.0.0.1] }\n");
+    let mut terminal = Terminal::start(&run.config("agents/default.yaml", "tools: [fetch_url]\n"));
+    terminal.line("go");
+    terminal.wait_for("it sends a request to 127.0.0.1:");
+    terminal.wait_for("a?long=query");
+    terminal.wait_for("[a]lways");
+    terminal.line("y");
+    // The page has entered the conversation: what is granted from here on holds.
+    terminal.wait_for("has entered this conversation");
+    terminal.wait_until("the second question", |screen| screen.matches("[a]lways:").count() == 2);
+    terminal.line("a");
+    terminal.wait_for("Done.");
+    assert_eq!(web.requests().len(), 3, "the host is allowed for the session");
 }
 
 #[test]
@@ -169,6 +251,30 @@ fn a_rule_about_a_tool_that_does_not_exist_is_a_mistake() {
     let rule = "permissions:\n  rules: [ { deny: write_fiel } ]\n";
     let check = Run::new().args(["config", "check"]).config("agent.yaml", rule).env("OPENAI_API_KEY", "k").run();
     check.exits(3).stderr_has("agent.yaml:2:20").stderr_has("write_file");
+}
+
+#[test]
+fn a_rule_that_would_mean_nothing_stops_the_run() {
+    #[rustfmt::skip]
+    let table = [
+        ("{ deny: write_fiel }",                       "agent.yaml:2:20", "did you mean `write_file`"),
+        ("{ deny: \"write_fiel*\" }",                  "agent.yaml:2:20", "there is no tool `write_fiel*`"),
+        ("{ allow: run_command, comand: [ls] }",       "agent.yaml:2:",   "command"),
+        ("{ deny: run_command, ask: run_command }",    "agent.yaml:2:",   "a rule has one of"),
+        ("{ allow: run_command, command: cargo }",     "agent.yaml:2:",   "list"),
+        ("{ deny: files__delete }",                    "",                ""),
+        ("{ deny: mine }",                             "",                ""),
+    ];
+    for (rule, place, said) in table {
+        let server = Server::start([Reply::text("done")]);
+        let settings = format!("permissions:\n  rules: [ {rule} ]\n");
+        let run = Run::task(&server, "task").config("agent.yaml", &settings);
+        let output = run.config("tools/mine.yaml", "description: Mine.\ncommand: [echo]\n").run();
+        match said {
+            "" => drop(output.success()),
+            said => drop(output.exits(3).stderr_has(place).stderr_has(said)),
+        }
+    }
 }
 
 #[test]

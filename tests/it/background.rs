@@ -211,7 +211,7 @@ fn the_tools_come_and_go_together() {
 
 #[test]
 fn what_it_may_not_change_is_put_back_and_what_others_change_stays() {
-    let hook = "mkdir -p .git/hooks; while [ ! -e go ]; do sleep 0.02; done; echo evil > .git/hooks/pre-commit; touch made; sleep 600";
+    let hook = "h=.git/hooks; mkdir -p $h; while [ ! -e go ]; do sleep 0.02; done; echo evil > $h/pre-commit; touch made; sleep 600";
     let server = Server::start([
         start(hook),
         Reply::call("write_file", &json!({"path": ".envrc", "content": "mine\n"})),

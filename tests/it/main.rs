@@ -61,6 +61,7 @@ mod leftovers;
 mod stdin;
 mod summaries;
 mod events;
+mod everyday;
 mod telemetry;
 mod wire;
 mod built_in_skills;

@@ -48,9 +48,11 @@ pub fn tried(prepare: impl FnOnce(Run) -> Run, commands: &[&str]) -> Option<(Out
     tried_in(Form::Namespaces, prepare, commands)
 }
 
-/// The same in one form of the boundary.
+/// The same in one form of the boundary. The policy, which asks about what a line names, does not see what they name: the
+/// walls have to hold by themselves.
 pub fn tried_in(form: Form, prepare: impl FnOnce(Run) -> Run, commands: &[&str]) -> Option<(Output, Vec<String>)> {
-    let calls = commands.iter().map(|command| Reply::call("run_command", &json!({"command": command})));
+    let unseen = |command: &&str| format!("eval \"$(cat <<'THE END'\n{command}\nTHE END\n)\"");
+    let calls = commands.iter().map(|command| Reply::call("run_command", &json!({"command": unseen(command)})));
     let server = Server::start(calls.chain([Reply::text("done")]));
     let run = Run::task(&server, "task").args(["--approve", "all"]);
     if !has_landlock() {
@@ -312,7 +314,7 @@ fn further_directories_and_no_sandbox_at_all_are_decisions_in_the_settings() {
         assert!(output.place.exists("../home/.cache-of-tool/file") && !output.place.exists("../outside.txt"));
     }
     let server = Server::start([
-        Reply::call("run_command", &json!({"command": "echo x > ../outside.txt; cat ../home/.netrc"})),
+        Reply::call("run_command", &json!({"command": "f=../outside.txt; n=netrc; echo x > $f; cat ../home/.$n"})),
         Reply::text("done"),
     ]);
     let run =

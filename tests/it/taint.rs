@@ -95,7 +95,6 @@ fn what_comes_from_outside_taints_and_what_the_person_or_the_workspace_says_does
         tool("quiet", "permission: read\n"),
     ];
     let open = "sandbox: { network: [\"*\"] }\n";
-    let off = "sandbox: { mode: off }\n";
     let by_name = |name: &str| (name.to_owned(), json!({}));
     let file = |path: &str| ("read_file".to_owned(), json!({ "path": path }));
     let line = |line: &str| {
@@ -116,7 +115,6 @@ fn what_comes_from_outside_taints_and_what_the_person_or_the_workspace_says_does
         ("",   line(&format!("head -c 9 {outside}; true")), Some("reaches outside the workspace")),
         ("",   line("cat ../../nothing"),             Some("reaches outside the workspace")),
         (open, line("echo hi; touch y"),              Some("the output of run_command `echo hi; touch y`, which had network,")),
-        (off,  line("echo hi; touch y"),              Some("which had network,")),
         ("",   by_name("news"),                       Some("the output of news `echo hi`")),
         (open, by_name("quiet"),                      Some("which had network")),
         (open, by_name("local"),                      None),
@@ -201,6 +199,8 @@ fn what_was_allowed_for_the_session_before_does_not_hold_and_what_is_after_does(
     };
     terminal.line("go");
     answer(&mut terminal, "a");
+    // The page.
+    answer(&mut terminal, "y");
     answer(&mut terminal, "a");
     terminal.wait_for("and content from");
     answer(&mut terminal, "n");

@@ -1,327 +1,375 @@
 //! The words of a line: where they end, and their value after the shell's expansion.
 //!
 //! Only constructs that every shell reads alike are taken literally. A word that the shell would expand is
-//! unknown; one whose expansion could run or change something makes the whole line doubtful.
+//! unknown; one whose expansion could do more than look something up makes the whole line doubtful.
 
-use super::Arg;
+use super::reader::{GiveUp, Reader, Reading, is_name};
+use super::{Arg, DEEPEST};
+
+const UNCLOSED: GiveUp = GiveUp("a quote in it is not closed");
+const DOES_MORE: &str = "it has an expansion that does more than look something up";
+
+/// What a part of a line is.
+#[derive(Clone, Copy)]
+pub(super) enum Text {
+    /// Commands.
+    Line,
+    /// The body of a here-document.
+    Document,
+}
 
 /// A word taken apart.
 pub(super) struct Word {
     pub arg: Arg,
-    /// The command lines of its substitutions.
-    pub substitutions: Vec<String>,
-    /// Its expansion does more than a lookup, or is not understood.
-    pub is_doubtful: bool,
+    /// The variable that it sets, where it stands before a command.
+    pub assigns: Option<String>,
+}
+
+/// A word while it is read.
+#[derive(Default)]
+struct Growing {
+    text: String,
+    is_known: bool,
+    is_quoted: bool,
+    /// A `=` was in it.
+    is_divided: bool,
+    assigns: Option<String>,
+    /// The text before the first thing that is only known when it runs.
+    stem: Option<String>,
 }
 
 /// Characters without a meaning to any shell outside quotes. (`=` has one at the beginning of a command.)
-pub(in super::super) fn is_plain(c: char) -> bool {
+pub(super) fn is_plain(c: char) -> bool {
     // Some shells take these bytes for blanks wherever they stand.
     const TAKEN_FOR_BLANKS: [u8; 2] = [0x85, 0xa0];
-    let letter = c.is_alphanumeric() && !c.encode_utf8(&mut [0; 4]).bytes().any(|b| TAKEN_FOR_BLANKS.contains(&b));
-    letter || "-_./,:=+@%".contains(c)
-}
-
-/// A word after expansion.
-pub(super) fn word(raw: &str) -> Word {
-    // The text that `find` and `xargs` replace.
-    const PLACEHOLDER: &str = "{}";
-    if raw == PLACEHOLDER {
-        return Word { arg: Arg::Literal(raw.to_owned()), substitutions: Vec::new(), is_doubtful: false };
+    if c.is_ascii() {
+        return c.is_ascii_alphanumeric() || "-_./,:=+@%!^]}#".contains(c);
     }
-    let mut reader = Reader::new(raw);
-    reader.read();
-    reader.end()
+    // Marks of other scripts are taken for separators by who reads the line.
+    c.is_alphanumeric() && !c.encode_utf8(&mut [0; 4]).bytes().any(|byte| TAKEN_FOR_BLANKS.contains(&byte))
 }
 
-/// The body of a here-document whose delimiter is not quoted, after expansion.
-pub(super) fn body(text: &str) -> Word {
-    let mut reader = Reader::new(text);
-    reader.read_body();
-    reader.end()
-}
-
-struct Reader<'t> {
-    rest: &'t str,
-    text: String,
-    is_known: bool,
-    found: Vec<String>,
-    is_doubtful: bool,
-}
-
-impl<'t> Reader<'t> {
-    fn new(rest: &'t str) -> Self {
-        Self { rest, text: String::new(), is_known: true, found: Vec::new(), is_doubtful: false }
+impl Growing {
+    fn forget(&mut self) {
+        self.is_known = false;
+        self.stem.get_or_insert_with(|| std::mem::take(&mut self.text));
     }
 
-    fn end(self) -> Word {
-        Word {
-            arg: if self.is_known { Arg::Literal(self.text) } else { Arg::Unknown },
-            substitutions: self.found,
-            is_doubtful: self.is_doubtful,
+    fn push(&mut self, c: char) {
+        if self.is_known {
+            self.text.push(c);
         }
     }
 
-    fn read_body(&mut self) {
-        while let Some(c) = self.take() {
+    fn push_str(&mut self, text: &str) {
+        if self.is_known {
+            self.text.push_str(text);
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// Reads the word that begins here.
+    pub(super) fn word(&mut self) -> Reading<Word> {
+        let from = self.at;
+        let mut word = Growing { is_known: true, ..Growing::default() };
+        while let Some(c) = self.rest().chars().next() {
             match c {
-                '$' if self.rest.is_empty()
-                    || self.rest.starts_with(|c: char| c.is_whitespace() || c == '"' || c == '\'') =>
-                {
-                    self.text.push(c);
+                ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')' => break,
+                '\'' | '"' => {
+                    self.at += 1;
+                    word.is_quoted = true;
+                    if c == '"' { self.double_quoted(&mut word)? } else { self.single_quoted(&mut word)? }
                 }
-                '$' => self.dollar(),
-                '`' => self.backquoted(),
-                '\\' => drop(self.take()),
-                c => self.text.push(c),
+                '\\' => self.escaped(&mut word)?,
+                '$' => self.dollar(&mut word, false)?,
+                '`' => self.backquoted(&mut word)?,
+                _ => self.plain(c, &mut word, from)?,
             }
         }
+        if self.at == from {
+            return Err(GiveUp("it is not understood as a command line"));
+        }
+        // The text that `find` and `xargs` replace, and the test.
+        if let "{}" | "[" = &self.text[from..self.at] {
+            return Ok(Word { arg: Arg::Literal(self.text[from..self.at].to_owned()), assigns: None });
+        }
+        self.stems.extend(word.stem.filter(|stem| !stem.is_empty()));
+        // A calculation would run it.
+        if word.is_known && ["[$(", "[`"].iter().any(|subscript| word.text.contains(subscript)) {
+            self.doubt(DOES_MORE);
+        }
+        let arg = if word.is_known { Arg::Literal(word.text) } else { Arg::Unknown };
+        Ok(Word { arg, assigns: word.assigns })
     }
 
-    fn read(&mut self) {
-        while let Some(c) = self.take() {
+    fn plain(&mut self, c: char, word: &mut Growing, from: usize) -> Reading<()> {
+        let before = &self.text[from..self.at];
+        self.at += c.len_utf8();
+        match c {
+            '~' if before.is_empty() || before.ends_with(['=', ':']) => {
+                self.script.names_home = true;
+                word.forget();
+            }
+            '*' | '?' | '[' | '{' => word.forget(),
+            '~' => word.push(c),
+            '=' if !word.is_divided && !word.is_quoted => {
+                let name = before.strip_suffix('+').unwrap_or(before);
+                word.is_divided = true;
+                word.assigns = is_name(name).then(|| name.to_owned());
+                word.push(c);
+            }
+            c if is_plain(c) => word.push(c),
+            _ => return Err(GiveUp("it has a character that shells read in different ways")),
+        }
+        Ok(())
+    }
+
+    fn escaped(&mut self, word: &mut Growing) -> Reading<()> {
+        self.at += 1;
+        let c = self.rest().chars().next().ok_or(UNCLOSED)?;
+        self.at += c.len_utf8();
+        word.is_quoted = true;
+        if c == '\n' {
+            return Err(GiveUp("a word in it is spread over two lines"));
+        }
+        word.push(c);
+        Ok(())
+    }
+
+    fn single_quoted(&mut self, word: &mut Growing) -> Reading<()> {
+        let length = self.rest().find('\'').ok_or(UNCLOSED)?;
+        self.quoted_text(&self.rest()[..length])?;
+        word.push_str(&self.rest()[..length]);
+        self.at += length + 1;
+        Ok(())
+    }
+
+    /// Whether a here-document begins at a line feed in quotes is read in different ways.
+    fn quoted_text(&self, text: &str) -> Reading<()> {
+        if text.contains('\n') && !self.documents.is_empty() {
+            return Err(GiveUp("a here-document begins before a quote that has several lines"));
+        }
+        Ok(())
+    }
+
+    fn double_quoted(&mut self, word: &mut Growing) -> Reading<()> {
+        let from = self.at;
+        while let Some(c) = self.rest().chars().next() {
             match c {
-                '\'' => match self.rest.split_once('\'') {
-                    Some((inner, rest)) => {
-                        self.text.push_str(inner);
-                        self.rest = rest;
+                '"' => {
+                    self.quoted_text(&self.text[from..self.at])?;
+                    self.at += 1;
+                    return Ok(());
+                }
+                '$' => self.dollar(word, true)?,
+                '`' => self.backquoted(word)?,
+                '\\' => {
+                    self.at += 1;
+                    let c = self.rest().chars().next().ok_or(UNCLOSED)?;
+                    self.at += c.len_utf8();
+                    match c {
+                        '$' | '`' | '"' | '\\' => word.push(c),
+                        '\n' => {}
+                        c => {
+                            word.push('\\');
+                            word.push(c);
+                        }
                     }
-                    None => return self.give_up(),
-                },
-                '"' => self.double_quoted(),
-                '\\' => match self.take() {
-                    Some('\n') | None => return self.give_up(),
-                    Some(c) => self.text.push(c),
-                },
-                '$' => self.dollar(),
-                '`' => self.backquoted(),
-                '*' | '?' | '[' | ']' | '{' | '}' | '~' | '!' | '^' => {
-                    self.text.push(c);
-                    // Not expanded wherever it stands, but that depends on the shell.
-                    self.is_known = false;
                 }
-                // `#` begins a comment only at the beginning of a word, and comments are not words.
-                '#' => self.text.push(c),
-                c if is_plain(c) => self.text.push(c),
-                _ => return self.give_up(),
+                c => {
+                    self.at += c.len_utf8();
+                    word.push(c);
+                }
             }
         }
+        Err(UNCLOSED)
     }
 
-    fn double_quoted(&mut self) {
-        while let Some(c) = self.take() {
+    /// The body of a here-document whose delimiter is not quoted.
+    pub(super) fn body(&mut self) -> Reading<()> {
+        let mut word = Growing::default();
+        while let Some(c) = self.rest().chars().next() {
             match c {
-                '"' => return,
-                '$' => self.dollar(),
-                '`' => self.backquoted(),
-                '\\' => match self.take() {
-                    Some(c @ ('$' | '`' | '"' | '\\')) => self.text.push(c),
-                    Some('\n') | None => return self.give_up(),
-                    Some(c) => self.text.extend(['\\', c]),
-                },
-                c => self.text.push(c),
-            }
-        }
-        self.give_up();
-    }
-
-    /// Reads what follows a `$`.
-    fn dollar(&mut self) {
-        self.is_known = false;
-        let name_end =
-            |text: &str| text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());
-        match self.rest.chars().next() {
-            Some('(') if self.rest.starts_with("((") => self.give_up(),
-            Some('(') => match closing(&self.rest[1..]) {
-                Some(end) => {
-                    self.found.push(self.rest[1..=end].to_owned());
-                    self.rest = &self.rest[end + 2..];
+                '$' => self.dollar(&mut word, true)?,
+                '`' => self.backquoted(&mut word)?,
+                '\\' => {
+                    self.at += 1;
+                    self.at += self.rest().chars().next().map_or(0, char::len_utf8);
                 }
-                None => self.give_up(),
-            },
-            Some('{') => {
-                let inner = &self.rest[1..];
-                match inner.strip_prefix(|c: char| c.is_ascii_alphabetic() || c == '_').map(name_end) {
-                    Some(end) if inner[end + 1..].starts_with('}') => self.rest = &inner[end + 2..],
-                    _ => self.give_up(),
+                c => self.at += c.len_utf8(),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a `$` and what follows it.
+    fn dollar(&mut self, word: &mut Growing, is_quoted: bool) -> Reading<()> {
+        self.at += 1;
+        match self.peek() {
+            Some(b'(') if self.peek_at(1) == Some(b'(') => {
+                word.forget();
+                self.at += 2;
+                self.nested(Self::arithmetic)
+            }
+            Some(b'(') => {
+                word.forget();
+                self.at += 1;
+                self.substitution()
+            }
+            Some(b'{') => {
+                word.forget();
+                self.at += 1;
+                self.nested(Self::parameter)
+            }
+            Some(c) if c.is_ascii_alphabetic() || c == b'_' => {
+                word.forget();
+                self.variable();
+                Ok(())
+            }
+            Some(c) if c.is_ascii_digit() || b"@*#?-$!".contains(&c) => {
+                word.forget();
+                self.at += 1;
+                Ok(())
+            }
+            Some(b'\'') if !is_quoted => {
+                word.forget();
+                self.at += 1;
+                let length = self.rest().find('\'').ok_or(UNCLOSED)?;
+                let inner = &self.rest()[..length];
+                if inner.ends_with('\\') {
+                    return Err(GiveUp("`$'…'` ends at different places in different shells"));
                 }
+                self.quoted_text(inner)?;
+                self.at += length + 1;
+                Ok(())
             }
-            Some(c) if c.is_ascii_alphabetic() || c == '_' => self.rest = &self.rest[name_end(self.rest)..],
-            Some(c) if c.is_ascii_digit() || "@*#?-$!".contains(c) => self.rest = &self.rest[1..],
-            // `$'…'`, `$"…"`, `$[…]` and a lone `$`: shells read them differently.
-            _ => self.give_up(),
+            Some(b'"') if !is_quoted => {
+                word.forget();
+                Ok(())
+            }
+            Some(b'[') => {
+                word.forget();
+                self.doubt(DOES_MORE);
+                Ok(())
+            }
+            _ => {
+                word.push('$');
+                Ok(())
+            }
         }
     }
 
-    fn backquoted(&mut self) {
-        self.is_known = false;
-        match self.rest.split_once('`') {
-            Some((inner, rest)) if !inner.contains('\\') => {
-                self.found.push(inner.to_owned());
-                self.rest = rest;
-            }
-            _ => self.give_up(),
+    /// The name of a variable.
+    fn variable(&mut self) {
+        let rest = self.rest();
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        self.script.names_home |= &rest[..end] == "HOME";
+        self.at += end;
+    }
+
+    /// What follows `${`: a variable, and an operator that only looks at its value.
+    fn parameter(&mut self) -> Reading<()> {
+        const OPERATORS: [&str; 14] =
+            [":-", ":+", ":?", "-", "+", "?", "##", "#", "%%", "%", "//", "/", "^^", ",,"];
+        self.take("#");
+        match self.peek() {
+            Some(c) if c.is_ascii_alphabetic() || c == b'_' => self.variable(),
+            Some(c) if c.is_ascii_digit() || b"@*?$".contains(&c) => self.at += 1,
+            _ => self.doubt(DOES_MORE),
         }
-    }
-
-    /// The rest is not parsed as the shell would; but substitutions are still collected.
-    fn give_up(&mut self) {
-        (self.is_known, self.is_doubtful) = (false, true);
-        let mut rest = std::mem::take(&mut self.rest);
-        while let Some(at) = rest.find("$(") {
-            rest = &rest[at + 2..];
-            let end = closing(rest).unwrap_or(rest.len());
-            self.found.push(rest[..end].to_owned());
-            rest = &rest[end..];
+        let is_known = self.peek() == Some(b'}') || OPERATORS.into_iter().any(|operator| self.take(operator));
+        if !is_known {
+            self.doubt(DOES_MORE);
         }
-    }
-
-    fn take(&mut self) -> Option<char> {
-        let c = self.rest.chars().next()?;
-        self.rest = &self.rest[c.len_utf8()..];
-        Some(c)
-    }
-}
-
-/// The position of the `)` that closes a parenthesis opened before `text`; respects quotes.
-fn closing(text: &str) -> Option<usize> {
-    let mut depth = 0_usize;
-    let mut chars = text.char_indices();
-    let mut in_double = Vec::new();
-    let mut is_quoted = false;
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '\\' => drop(chars.next()),
-            '"' => is_quoted = !is_quoted,
-            '\'' if !is_quoted => drop(chars.find(|(_, c)| *c == '\'')),
-            '$' if is_quoted && text[at + 1..].starts_with('(') => {
-                chars.next();
-                in_double.push(depth);
-                depth += 1;
-                is_quoted = false;
-            }
-            '(' if !is_quoted => depth += 1,
-            ')' if !is_quoted => {
-                if depth == 0 {
-                    return Some(at);
+        let mut inner = Growing::default();
+        while let Some(c) = self.rest().chars().next() {
+            match c {
+                '}' => {
+                    self.at += 1;
+                    return Ok(());
                 }
-                depth -= 1;
-                if in_double.last() == Some(&depth) {
-                    in_double.pop();
-                    is_quoted = true;
+                '$' => self.dollar(&mut inner, true)?,
+                '`' => self.backquoted(&mut inner)?,
+                // Where quotes are inside, where they end depends on the shell.
+                '\'' | '"' | '\\' | '{' | '\n' => return Err(GiveUp(DOES_MORE)),
+                c => self.at += c.len_utf8(),
+            }
+        }
+        Err(GiveUp("something in it is opened that is not closed"))
+    }
+
+    /// What follows `$((`.
+    fn arithmetic(&mut self) -> Reading<()> {
+        let mut open = 0_usize;
+        self.script.calculates = true;
+        let mut inner = Growing::default();
+        while let Some(c) = self.peek() {
+            match c {
+                b')' if open == 0 && self.peek_at(1) == Some(b')') => {
+                    self.at += 2;
+                    return Ok(());
                 }
-            }
-            _ => {}
-        }
-    }
-    None
-}
-
-/// The words of a line as written, without operators and the bodies of here-documents; `None` where shells
-/// disagree: comments, joined lines.
-pub(super) fn split(line: &str) -> Option<Vec<&str>> {
-    let mut split = Split { line, chars: line.char_indices(), words: Vec::new(), documents: Vec::new() };
-    let mut start = None;
-    let mut opens_document = None;
-    while let Some((at, c)) = split.chars.next() {
-        if matches!(c, ' ' | '\t' | '\n' | '|' | '&' | ';' | '<' | '>' | '(' | ')') {
-            if let Some(begun) = start.take() {
-                split.word(begun, at, c, &mut opens_document)?;
-            }
-            let rest = &line[at + 1..];
-            if c == '<' && rest.starts_with('<') {
-                split.chars.next();
-                let strips_tabs = rest[1..].starts_with('-');
-                if strips_tabs {
-                    split.chars.next();
-                }
-                opens_document = Some(strips_tabs);
-            } else if c == '\n' {
-                split.skip_documents(at + 1)?;
-            }
-            continue;
-        }
-        match c {
-            '#' if start.is_none() => return None,
-            '\\' => drop(split.chars.next().filter(|(_, c)| *c != '\n')?),
-            '\'' => drop(split.chars.find(|(_, c)| *c == '\'')?),
-            '"' => skip_quoted(line, &mut split.chars)?,
-            '`' => drop(split.chars.find(|(_, c)| *c == '`')?),
-            '$' if line[at + 1..].starts_with('(') => {
-                let inner = at + 2;
-                let end = inner + closing(&line[inner..])?;
-                split.chars.find(|(at, _)| *at == end)?;
-            }
-            '$' if line[at + 1..].starts_with('{') => drop(split.chars.find(|(_, c)| *c == '}')?),
-            _ => {}
-        }
-        start = start.or(Some(at));
-    }
-    if let Some(begun) = start {
-        split.word(begun, line.len(), '\n', &mut opens_document)?;
-    }
-    (opens_document.is_none() && split.documents.is_empty()).then_some(split.words)
-}
-
-struct Split<'l> {
-    line: &'l str,
-    chars: std::str::CharIndices<'l>,
-    words: Vec<&'l str>,
-    /// Delimiters of the here-documents that begin after this line, and whether tabs before them do not count.
-    documents: Vec<(String, bool)>,
-}
-
-impl<'l> Split<'l> {
-    /// A word that ended before `next`.
-    fn word(&mut self, from: usize, to: usize, next: char, opens_document: &mut Option<bool>) -> Option<()> {
-        const LONGEST_DESCRIPTOR: usize = 3;
-        let raw: &'l str = &self.line[from..to];
-        if let Some(strips_tabs) = opens_document.take() {
-            let delimiter: String = raw.chars().filter(|c| !matches!(c, '\'' | '"')).collect();
-            let is_read_alike = delimiter.chars().all(|c| is_plain(c) || c == ' ');
-            self.documents.push(Some((delimiter, strips_tabs)).filter(|_| is_read_alike)?);
-        } else if matches!(next, '<' | '>') && raw.bytes().all(|byte| byte.is_ascii_digit()) {
-            return (raw.len() <= LONGEST_DESCRIPTOR).then_some(());
-        }
-        self.words.push(raw);
-        Some(())
-    }
-
-    fn skip_documents(&mut self, mut from: usize) -> Option<()> {
-        if self.documents.is_empty() {
-            return Some(());
-        }
-        for (delimiter, strips_tabs) in std::mem::take(&mut self.documents) {
-            loop {
-                let rest: &str = self.line.get(from..).filter(|rest| !rest.is_empty())?;
-                let text = rest.split('\n').next().unwrap_or(rest);
-                from = (from + text.len() + 1).min(self.line.len());
-                if text.trim_start_matches(|c| strips_tabs && c == '\t') == delimiter {
-                    break;
+                b')' if open == 0 => break,
+                b'$' => self.dollar(&mut inner, true)?,
+                b'`' => self.backquoted(&mut inner)?,
+                b'\'' | b'"' | b'\\' | b';' | b'\n' => break,
+                c => {
+                    open = if c == b'(' { open + 1 } else { open - usize::from(c == b')') };
+                    if c == b'[' {
+                        self.doubt(DOES_MORE);
+                    }
+                    self.at += if c.is_ascii() { 1 } else { self.rest().chars().next().map_or(1, char::len_utf8) };
                 }
             }
         }
-        let mut chars = self.line.char_indices();
-        while chars.offset() < from {
-            chars.next();
-        }
-        self.chars = chars;
-        Some(())
+        Err(GiveUp("a calculation in it is not understood"))
     }
-}
 
-fn skip_quoted(line: &str, chars: &mut std::str::CharIndices<'_>) -> Option<()> {
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '"' => return Some(()),
-            '\\' => drop(chars.next()?),
-            '$' if line[at + 1..].starts_with('(') => {
-                let inner = at + 2;
-                let end = inner + closing(&line[inner..])?;
-                chars.find(|(at, _)| *at == end)?;
+    fn backquoted(&mut self, word: &mut Growing) -> Reading<()> {
+        word.forget();
+        self.at += 1;
+        let mut inner = String::new();
+        while let Some(c) = self.rest().chars().next() {
+            self.at += c.len_utf8();
+            match c {
+                '`' => {
+                    self.quoted_text(&inner)?;
+                    return self.within(&inner, Text::Line);
+                }
+                '\\' => {
+                    self.doubt("what is escaped in backquotes is read in different ways");
+                    let next = self.rest().chars().next().ok_or(UNCLOSED)?;
+                    self.at += next.len_utf8();
+                    if !matches!(next, '`' | '\\' | '$') {
+                        inner.push(c);
+                    }
+                    inner.push(next);
+                }
+                c => inner.push(c),
             }
-            _ => {}
         }
+        Err(UNCLOSED)
     }
-    None
+
+    /// Reads a part of the line as a line of its own. What is found in it belongs to this line.
+    pub(super) fn within(&mut self, text: &str, what: Text) -> Reading<()> {
+        if self.depth >= DEEPEST {
+            return Err(GiveUp("commands in commands, too deep to follow"));
+        }
+        let mut inner = Reader::new(text, self.depth + 1);
+        let read = match what {
+            Text::Line => inner.commands(),
+            Text::Document => inner.body(),
+        };
+        let found = inner.script;
+        self.script.commands.extend(found.commands);
+        self.script.files.extend(found.files);
+        self.script.names_home |= found.names_home;
+        self.script.calculates |= found.calculates;
+        if let Some(why) = found.unresolved {
+            self.doubt(why);
+        }
+        read
+    }
 }

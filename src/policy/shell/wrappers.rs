@@ -59,13 +59,17 @@ const WRAPPERS: &[Wrapper] = &[
     ),
 ];
 
-const SHELLS: [&str; 8] = ["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish"];
-/// They run others in their own ways.
-const OPAQUE: [&str; 18] = [
+const SHELLS: [&str; 15] = [
+    "sh", "bash", "rbash", "dash", "ash", "yash", "zsh", "ksh", "rksh", "mksh", "oksh", "posh", "fish", "csh",
+    "tcsh",
+];
+/// They run others in their own ways: which of their words is the program is not told.
+const OPAQUE: [&str; 31] = [
     "parallel",
     "watch",
     "su",
     "runuser",
+    "pkexec",
     "script",
     "busybox",
     "toybox",
@@ -74,39 +78,79 @@ const OPAQUE: [&str; 18] = [
     "chroot",
     "strace",
     "ltrace",
+    "gdb",
+    "perf",
     "flock",
     "systemd-run",
     "fakeroot",
     "proot",
+    "firejail",
+    "bwrap",
     "entr",
-    "coproc",
+    "taskset",
+    "prlimit",
+    "chrt",
+    "setarch",
+    "linux32",
+    "linux64",
+    "setpriv",
+    "numactl",
+    "valgrind",
 ];
+const OPEN_ENDED: &str = "it runs another program in a way of its own";
 
 /// The command that a wrapper runs, if `argv` is a wrapper's.
 pub(super) fn inside(argv: &[Arg], depth: usize) -> Option<Inside> {
     let path = argv.first()?.text()?;
     let name = path.rsplit('/').next().unwrap_or(path);
+    let wrapper = || WRAPPERS.iter().find(|wrapper| wrapper.name == name);
+    let is_open_ended = OPAQUE.contains(&name) || is_loader(name);
     let mut inside = if depth >= DEEPEST {
-        let runs = name == "eval" || SHELLS.contains(&name) || WRAPPERS.iter().any(|wrapper| wrapper.name == name);
+        let runs = matches!(name, "eval" | "trap" | "alias" | "find")
+            || is_open_ended
+            || SHELLS.contains(&name)
+            || wrapper().is_some();
         runs.then(|| opaque("commands in commands, too deep to follow"))
     } else if SHELLS.contains(&name) {
         shell(argv, depth)
-    } else if name == "eval" {
-        Some(eval(argv, depth))
-    } else if name == "find" {
-        find(argv, depth)
-    } else if OPAQUE.contains(&name) {
-        Some(opaque("it runs another program in a way of its own"))
+    } else if is_open_ended {
+        Some(guessed(argv, OPEN_ENDED))
     } else {
-        WRAPPERS.iter().find(|wrapper| wrapper.name == name).and_then(|wrapper| wrapper.inside(argv, depth))
+        match name {
+            "eval" => Some(eval(argv, depth)),
+            "trap" => trap(argv, depth),
+            "alias" => Some(alias(argv, depth)),
+            "find" => find(argv, depth),
+            _ => wrapper().and_then(|wrapper| wrapper.inside(argv, depth)),
+        }
     }?;
     // A program elsewhere with the same name could be anything.
     inside.is_transparent &= path == name;
     Some(inside)
 }
 
+/// The loader of the system, which runs the program that it is given.
+fn is_loader(name: &str) -> bool {
+    name == "ld.so" || (name.starts_with("ld-") && name.contains(".so"))
+}
+
 fn opaque(why: &'static str) -> Inside {
     Inside { script: Script::opaque(why), at: usize::MAX, is_transparent: false }
+}
+
+/// A command that could begin at any of the words, or be one of them: for the rules that deny.
+fn guessed(argv: &[Arg], why: &'static str) -> Inside {
+    const MOST: usize = 8;
+    let mut script = Script::opaque(why);
+    for (at, word) in argv.iter().enumerate().skip(1).take(MOST) {
+        let Some(word) = word.text() else { continue };
+        if word.contains([' ', ';', '\n', '&', '|']) {
+            script.commands.extend(read_at(word, DEEPEST).commands);
+        } else if !word.starts_with('-') {
+            script.commands.push(Simple { argv: argv[at..].to_vec(), ..Simple::default() });
+        }
+    }
+    Inside { script, at: usize::MAX, is_transparent: false }
 }
 
 /// The command that consists of these words.
@@ -122,7 +166,7 @@ impl Wrapper {
         let mut at = 1;
         let mut replaced = None;
         while let Some(word) = argv.get(at) {
-            let Some(word) = word.text() else { return Some(opaque(NOT_PLAIN)) };
+            let Some(word) = word.text() else { return Some(guessed(argv, NOT_PLAIN)) };
             at += 1;
             if word == "--" {
                 break;
@@ -139,12 +183,14 @@ impl Wrapper {
             if self.name == "command" && matches!(word, "-v" | "-V") {
                 return None;
             }
-            let Some((takes_next, value)) = self.flag(word) else { return Some(opaque(NOT_PLAIN)) };
+            let Some((takes_next, value)) = self.flag(word) else { return Some(guessed(argv, NOT_PLAIN)) };
             let value = if takes_next { argv.get(at).and_then(Arg::text) } else { value };
             if self.name == "xargs"
                 && (word.starts_with("-I") || word.starts_with("-J") || word.starts_with("--replace"))
             {
-                let Some(mark) = value.filter(|mark| !mark.is_empty()) else { return Some(opaque(NOT_PLAIN)) };
+                let Some(mark) = value.filter(|mark| !mark.is_empty()) else {
+                    return Some(guessed(argv, NOT_PLAIN));
+                };
                 replaced = Some(mark.to_owned());
             }
             at += usize::from(takes_next);
@@ -231,6 +277,32 @@ fn eval(argv: &[Arg], depth: usize) -> Inside {
         }
         None => opaque("`eval` runs what is only known when it runs"),
     }
+}
+
+/// `trap LINE SIGNAL…`.
+fn trap(argv: &[Arg], depth: usize) -> Option<Inside> {
+    match argv.get(1)? {
+        Arg::Literal(line) if line.starts_with('-') || line.is_empty() => None,
+        Arg::Literal(line) => {
+            Some(Inside { script: read_at(line, depth + 1), at: usize::MAX, is_transparent: false })
+        }
+        Arg::Unknown => Some(opaque("`trap` runs what is only known when it runs")),
+    }
+}
+
+/// `alias NAME=LINE…`.
+fn alias(argv: &[Arg], depth: usize) -> Inside {
+    let mut script = Script::default();
+    for word in argv.iter().skip(1) {
+        let Some(word) = word.text() else { return opaque("`alias` names what is only known when it runs") };
+        if let Some((_, line)) = word.split_once('=') {
+            let inner = read_at(line, depth + 1);
+            script.unresolved = script.unresolved.or(inner.unresolved);
+            script.commands.extend(inner.commands);
+            script.files.extend(inner.files);
+        }
+    }
+    Inside { script, at: usize::MAX, is_transparent: false }
 }
 
 /// The commands of `find -exec`.

@@ -6,12 +6,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::contract::{CallContext, Enclosure};
+use crate::contract::{CallContext, Enclosure, Refused};
 use crate::event::EventKind;
 use crate::net::proxy::{self, Hosts};
 use crate::output::{ToolError, ToolErrorKind};
 use crate::process::{self, Ended, Exit, Launch, Patience};
-use crate::sandbox::{Denial, MOST_PROCESSES, Network, Profile, Protection, Sandbox, Undone, Walls};
+use crate::sandbox::{self, Denial, MOST_PROCESSES, Network, Profile, Protection, Sandbox, Undone, Walls};
 
 /// The environment and sandbox of commands.
 pub struct Confined {
@@ -29,6 +29,17 @@ pub struct Order<'a> {
     pub patience: Patience<'a>,
 }
 
+/// The signal for a file that grew beyond its limit.
+const TOO_LARGE: &str = "SIGXFSZ";
+
+/// What the sandbox may have to do with the end of a command.
+#[derive(Debug, Clone)]
+pub struct Denied {
+    /// As a remark for the model.
+    pub why: String,
+    pub how: Refused,
+}
+
 /// A finished command, and its forbidden changes.
 pub struct Outcome {
     pub ended: Ended,
@@ -40,8 +51,9 @@ impl Confined {
         Self { env, sandbox }
     }
 
-    pub fn env(&self) -> &[(String, String)] {
-        &self.env
+    /// Whether there are walls that can hold a command to reading.
+    pub fn can_hold_to_reading(&self) -> bool {
+        self.sandbox.is_some()
     }
 
     /// Whether commands have network access: the boundary permits it, or there is none.
@@ -159,26 +171,34 @@ impl Confined {
     /// Remarks about the sandbox and the outcome, as lines for the model; the observers are notified as well.
     /// `output` is the command's output.
     pub fn remarks(&self, outcome: &Outcome, output: &str, context: &CallContext<'_>) -> String {
-        let walls = self.sandbox.as_ref().filter(|_| context.enclosure != Enclosure::Outside);
-        let denied = walls.and_then(|_| self.denied(&outcome.ended, output));
-        let remarks: Vec<String> = denied.into_iter().chain(put_back(&outcome.undone)).collect();
-        if !remarks.is_empty() {
-            (context.refused)();
+        let denied = self.denied(&outcome.ended, output, context.enclosure);
+        let undone: Vec<String> = put_back(&outcome.undone).collect();
+        let refused =
+            if undone.is_empty() { denied.as_ref().map(|denied| denied.how) } else { Some(Refused::Known) };
+        if let Some(how) = refused {
+            (context.refused)(how);
         }
-        bracketed(remarks)
+        bracketed(denied.into_iter().map(|denied| denied.why).chain(undone))
     }
 
     /// Why the sandbox may have caused the end of a command inside it, if it may.
-    pub fn denied(&self, ended: &Ended, output: &str) -> Option<String> {
+    pub fn denied(&self, ended: &Ended, output: &str, enclosure: Enclosure) -> Option<Denied> {
+        let plan = self.sandbox.as_ref().filter(|_| enclosure != Enclosure::Outside)?.plan();
         if ended.flooded {
-            return Some(format!("the command was ended: it had started more than {MOST_PROCESSES} processes"));
+            let why = format!("the command was ended: it had started more than {MOST_PROCESSES} processes");
+            return Some(Denied { why, how: Refused::Known });
         }
         let signal = match &ended.exit {
             Exit::Code(0) => return None,
             Exit::Signal(name) => Some(name.as_str()),
             Exit::Code(_) => None,
         };
-        Denial::of(output, signal, self.sandbox.as_ref()?.plan()).map(|denial| denial.to_string())
+        if enclosure == Enclosure::Read && sandbox::says_it_could_not_write(output) {
+            let why = "it ran as a command that only reads: nothing could be written but in $TMPDIR".to_owned();
+            return Some(Denied { why, how: Refused::Writing });
+        }
+        let how = if signal == Some(TOO_LARGE) { Refused::Known } else { Refused::Claimed };
+        Denial::of(output, signal, plan).map(|denial| Denied { why: denial.to_string(), how })
     }
 }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use crate::contract::CallContext;
+use crate::contract::{CallContext, Enclosure};
 use crate::output::ToolError;
 use crate::process::{Cut, Ended, Exit, Leash, Patience, SHELL};
 use crate::sandbox::{Protection, Walls};
@@ -21,7 +21,7 @@ use crate::spill::Writer;
 use crate::text;
 
 use super::bounded::{Bounded, Shown};
-use super::confined::{Confined, Order, put_back};
+use super::confined::{Confined, Denied, Order, put_back};
 use super::plain::Plain;
 use crate::tools::bytes_for;
 
@@ -70,7 +70,7 @@ pub struct End {
     /// How long it ran.
     pub after: Duration,
     /// Why the sandbox may have caused it.
-    pub denied: Option<String>,
+    pub denied: Option<Denied>,
 }
 
 /// Output that was not read yet.
@@ -139,6 +139,7 @@ impl Jobs {
             dir: start.dir.to_path_buf(),
             lifetime: start.lifetime,
             walls: walls.clone(),
+            enclosure: context.enclosure,
             leash: Arc::clone(&leash),
             output: Arc::clone(&output),
         };
@@ -330,6 +331,7 @@ struct Work {
     dir: PathBuf,
     lifetime: Option<Duration>,
     walls: Option<Walls>,
+    enclosure: Enclosure,
     leash: Arc<Leash>,
     output: Arc<Mutex<Unread>>,
 }
@@ -356,7 +358,7 @@ impl Work {
         plain.finish(&mut piece);
         take(&mut piece);
         let denied = match (&outcome, &self.walls) {
-            (Ok(ended), Some(_)) => self.confined.denied(ended, unread(&self.output).text.tail()),
+            (Ok(ended), Some(_)) => self.confined.denied(ended, unread(&self.output).text.tail(), self.enclosure),
             _ => None,
         };
         End { outcome, after: started.elapsed(), denied }

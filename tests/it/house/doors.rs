@@ -37,7 +37,6 @@ const DOORS: &[(&str, &[&str])] = &[
     ("rustls", &["src/net.rs", "src/net/"]),
     ("tiktoken_rs", &["src/tokens.rs", "src/tokens/"]),
     // files and search
-    ("brush_parser", &["src/policy/shell/grammar.rs"]),
     ("globset", &["src/tools/", "src/policy/", "src/text.rs"]),
     ("icu_normalizer", &["src/text.rs"]),
     ("icu_properties", &["src/text.rs"]),

@@ -1,0 +1,117 @@
+//! Conditions, loops, cases and tests in a line.
+
+use super::reader::{GiveUp, Reader, Reading, is_name};
+use super::{Arg, Simple};
+
+impl Reader<'_> {
+    pub(super) fn condition(&mut self) -> Reading<()> {
+        loop {
+            self.list()?;
+            self.expect_word("then")?;
+            self.list()?;
+            match self.peek_word() {
+                "elif" => self.at += "elif".len(),
+                "else" => {
+                    self.at += "else".len();
+                    self.list()?;
+                    return self.expect_word("fi");
+                }
+                _ => return self.expect_word("fi"),
+            }
+        }
+    }
+
+    pub(super) fn loop_body(&mut self) -> Reading<()> {
+        self.expect_word("do")?;
+        self.list()?;
+        self.expect_word("done")
+    }
+
+    pub(super) fn counting(&mut self) -> Reading<()> {
+        self.blanks();
+        let name = self.peek_word().to_owned();
+        if !is_name(&name) {
+            return Err(GiveUp("a loop in it is not understood"));
+        }
+        self.at += name.len();
+        self.script.commands.push(Simple { assigned: vec![name], ..Simple::default() });
+        self.blank_lines()?;
+        if self.peek_word() == "in" {
+            self.at += "in".len();
+            self.words_of_loop()?;
+        } else {
+            self.take(";");
+        }
+        self.blank_lines()?;
+        self.loop_body()
+    }
+
+    fn words_of_loop(&mut self) -> Reading<()> {
+        loop {
+            self.blanks();
+            match self.peek() {
+                Some(b';') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                Some(b'\n') => return self.line_feed(),
+                _ => {}
+            }
+            let arg = self.word()?.arg;
+            let stems = std::mem::take(&mut self.stems);
+            if let Some(command) = self.script.commands.last_mut() {
+                command.names.extend(stems);
+                command.names.extend(arg.text().map(str::to_owned));
+            }
+        }
+    }
+
+    pub(super) fn cases(&mut self) -> Reading<()> {
+        self.blanks();
+        self.word()?;
+        self.blank_lines()?;
+        self.expect_word("in")?;
+        loop {
+            self.blank_lines()?;
+            if self.peek_word() == "esac" {
+                self.at += "esac".len();
+                return Ok(());
+            }
+            self.take("(");
+            loop {
+                self.blanks();
+                self.word()?;
+                self.blanks();
+                if !self.take("|") {
+                    break;
+                }
+            }
+            self.expect(b')')?;
+            self.stems.clear();
+            self.list()?;
+            if !(self.take(";;&") || self.take(";;") || self.take(";&")) && self.peek_word() != "esac" {
+                return Err(GiveUp("a `case` in it is not understood"));
+            }
+        }
+    }
+
+    /// `[[ … ]]`. To shells that do not know it, it is a program that they do not find, and `&&` ends its words.
+    pub(super) fn test(&mut self) -> Reading<()> {
+        let mut argv = vec![Arg::Literal("[[".to_owned())];
+        loop {
+            self.blank_lines()?;
+            if self.peek_word() == "]]" {
+                self.at += "]]".len();
+                self.command_of(argv, Vec::new());
+                return Ok(());
+            }
+            match self.peek() {
+                Some(b'&') if self.take("&&") => {}
+                Some(b'<' | b'>' | b'&' | b'|' | b'(' | b')' | b';') | None => {
+                    return Err(GiveUp("`[[ … ]]` means different things to different shells"));
+                }
+                Some(_) => argv.push(self.word()?.arg),
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Here-documents: where they end, and what runs in them.
+
+use super::reader::{Document, GiveUp, Reader, Reading};
+use super::words::{Text, is_plain};
+
+impl Document {
+    /// Reads the delimiter after `<<`.
+    pub fn begin(reader: &mut Reader<'_>, strips_tabs: bool) -> Reading<Self> {
+        reader.blanks();
+        let mut document = Self { delimiter: String::new(), strips_tabs, is_expanded: true };
+        let mut quote = None;
+        for (at, c) in reader.rest().char_indices() {
+            match c {
+                '\'' | '"' if quote == Some(c) => quote = None,
+                '\'' | '"' if quote.is_none() => {
+                    quote = Some(c);
+                    document.is_expanded = false;
+                }
+                '\\' if quote.is_none() => document.is_expanded = false,
+                ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')' if quote.is_none() => {
+                    reader.at += at;
+                    return document.sound();
+                }
+                c if is_plain(c) || (c == ' ' && quote.is_some()) => document.delimiter.push(c),
+                _ => break,
+            }
+        }
+        Err(GiveUp("a here-document in it is not understood"))
+    }
+
+    fn sound(self) -> Reading<Self> {
+        if self.delimiter.is_empty() {
+            return Err(GiveUp("a here-document in it is not understood"));
+        }
+        Ok(self)
+    }
+
+    /// Reads the body, which begins here.
+    pub fn read(self, reader: &mut Reader<'_>) -> Reading<()> {
+        let from = reader.at;
+        loop {
+            let rest = reader.rest();
+            if rest.is_empty() {
+                return Err(GiveUp("a here-document in it has no end"));
+            }
+            let line = rest.split('\n').next().unwrap_or(rest);
+            let to = reader.at;
+            reader.at = (to + line.len() + 1).min(reader.text.len());
+            if line.trim_start_matches(|c| self.strips_tabs && c == '\t') == self.delimiter {
+                return self.expand(reader, from, to);
+            }
+            if self.is_expanded && line.ends_with('\\') {
+                return Err(GiveUp("a here-document in it joins lines"));
+            }
+        }
+    }
+
+    fn expand(&self, reader: &mut Reader<'_>, from: usize, to: usize) -> Reading<()> {
+        if self.is_expanded {
+            let text = reader.text;
+            reader.within(&text[from..to], Text::Document)?;
+        }
+        Ok(())
+    }
+}
