@@ -19,7 +19,7 @@ pub use model::{
     ReplyStream, Request, ToolChoice, WindowSource,
 };
 pub use reach::Reach;
-pub use tool::{Archive, CallContext, Clocks, Enclosure, Keep, Refused, ShellLine, Tool, ToolDefinition};
+pub use tool::{Archive, CallContext, Clocks, Enclosure, Hold, Keep, Refused, ShellLine, Tool, ToolDefinition};
 
 /// An observer of a run. Called in order from one task.
 pub trait EventSink: Send {

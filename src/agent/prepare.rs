@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::contract::{Enclosure, Permission, Reach, Tool};
+use crate::contract::{Enclosure, Hold, Permission, Reach, Tool};
 use crate::json;
 use crate::message::ToolCall;
 use crate::net;
@@ -165,7 +165,7 @@ fn judged<'a>(
     }
     let mut judged = Vec::new();
     let shell = tool.shell_line(&arguments);
-    let is_confined = shell.as_ref().is_some_and(|shell| shell.is_confined);
+    let hold = shell.as_ref().map_or(Hold::Nothing, |shell| shell.hold);
     let line = shell.map(|shell| {
         let dir = workspace.resolve(shell.workdir.as_deref().unwrap_or(".")).path;
         judged.extend(shell.workdir.map(|workdir| (workdir.into_owned(), dir.clone())));
@@ -182,15 +182,18 @@ fn judged<'a>(
         reads: policy::targets(workspace, &reads, &agent.readable),
         writes: policy::targets(workspace, &writes, &[]),
         line,
-        is_confined,
+        hold,
         host: tool.address(&arguments).map(host),
     };
     let verdict = policy::judge(agent.approval, &agent.rules, &call, taint);
     let is_reading = definition.permission == Permission::Read || verdict.enclosure() == Enclosure::Read;
     let (leaves, brings) = (call.leaves(), policy::brings_in(&call, &tool.subject(&arguments)));
     let written: Vec<String> = reads.iter().chain(&writes).map(|path| (*path).to_owned()).collect();
-    judged.extend(written.into_iter().zip(call.reads.into_iter().chain(call.writes).map(|target| target.real)));
-    let reach = Arc::new(Reach::new(workspace, judged, agent.rules.denied_to(&definition.name)));
+    judged
+        .extend(written.into_iter().zip(call.reads.iter().chain(&call.writes).map(|target| target.real.clone())));
+    let reach = Reach::new(workspace, judged, agent.rules.denied_to(&definition.name));
+    let reach = if call.line.is_some() { reach.of_command(agent.rules.denied_to("write_file")) } else { reach };
+    let reach = Arc::new(reach);
     Ready { tool, terms, arguments, verdict, reach, reads: is_reading, leaves, brings }
 }
 

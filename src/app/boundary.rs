@@ -76,11 +76,12 @@ pub fn confinement(config: &Config, workspace: &Workspace) -> Option<Result<Form
     sandbox(config, agent, workspace).map(|sandbox| sandbox.form())
 }
 
-/// The warning for settings that ask for a sandbox on a system without one.
+/// The warning that commands run without a boundary, and why.
 pub(super) fn absence(agent: &AgentConfig) -> Option<String> {
-    (agent.sandbox.mode == SandboxMode::On && !sandbox::SUPPORTED).then(|| {
-        "this system has no supported sandbox: commands run with your permissions (set sandbox.mode: off to silence \
-         this)"
-            .to_owned()
-    })
+    let why = match agent.sandbox.mode {
+        SandboxMode::Off => "the sandbox is off",
+        SandboxMode::On if sandbox::SUPPORTED => return None,
+        SandboxMode::On => "this system has no supported sandbox",
+    };
+    Some(format!("{why}: commands run with your own permissions"))
 }

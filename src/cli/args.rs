@@ -148,6 +148,9 @@ pub struct TurnArgs {
     /// only reads; the rest is refused)
     #[arg(long, value_name = "MODE", value_parser = approval)]
     pub approve: Option<ApprovalMode>,
+    /// Whether commands run in the sandbox: on, off (then with your own permissions)
+    #[arg(long, value_name = "on|off", hide_possible_values = true, value_parser = ["on", "off"])]
+    pub sandbox: Option<String>,
     /// Model requests at most
     #[arg(long, help_heading = LIMITS, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_turns: Option<u64>,
@@ -282,7 +285,21 @@ pub fn parse(args: &[OsString], interactive: bool) -> Result<Cli, Usage> {
         }
         _ => Err(error),
     });
-    parsed.map_err(|error| Usage { text: error.render().ansi().to_string(), is_error: error.use_stderr() })
+    parsed
+        .map(with_sandbox)
+        .map_err(|error| Usage { text: error.render().ansi().to_string(), is_error: error.use_stderr() })
+}
+
+/// `--sandbox off` is short for `--set sandbox.mode=off`.
+fn with_sandbox(mut cli: Cli) -> Cli {
+    let turn = match &cli.command {
+        Some(Command::Run(args)) => Some(&args.turn),
+        Some(Command::Chat(args)) => Some(&args.turn),
+        _ => None,
+    };
+    let mode = turn.and_then(|turn| turn.sandbox.as_deref()).map(|mode| format!("sandbox.mode={mode}"));
+    cli.global.sets.extend(mode);
+    cli
 }
 
 fn with_command(args: &[OsString], command: &str) -> Vec<OsString> {

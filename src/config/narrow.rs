@@ -422,7 +422,7 @@ mod tests {
             sets: &sets,
             brought,
             trust: true,
-            tools: &[],
+            tools: &["grep", "write_file"],
         };
         load(&options).unwrap_or_else(|error| panic!("{project:?}: {error}"))
     }

@@ -14,13 +14,33 @@ pub struct Reach {
     judged: Vec<(String, PathBuf)>,
     /// Patterns of paths that a rule denies to this call.
     denied: Vec<Glob>,
+    /// Patterns of paths that a rule denies to what writes.
+    unwritten: Vec<Glob>,
 }
 
 impl Reach {
     /// `judged` holds paths as the model wrote them, and where they lead: absolute, with links followed.
     #[must_use]
     pub fn new(workspace: &Workspace, judged: Vec<(String, PathBuf)>, denied: Vec<Glob>) -> Self {
-        Self { workspace: workspace.clone(), judged, denied }
+        Self { workspace: workspace.clone(), judged, denied, unwritten: Vec::new() }
+    }
+
+    /// The same for a command, which may write: to it, these patterns are denied as well.
+    #[must_use]
+    pub fn of_command(self, unwritten: Vec<Glob>) -> Self {
+        Self { unwritten, ..self }
+    }
+
+    /// The patterns of what the call must not see.
+    #[must_use]
+    pub fn denied(&self) -> &[Glob] {
+        &self.denied
+    }
+
+    /// The patterns of what a command must not write.
+    #[must_use]
+    pub fn unwritten(&self) -> &[Glob] {
+        &self.unwritten
     }
 
     #[must_use]

@@ -137,11 +137,22 @@ pub struct ShellLine<'a> {
     pub line: Cow<'a, str>,
     /// The directory as the model wrote it; the workspace where it named none.
     pub workdir: Option<Cow<'a, str>>,
-    /// There are walls that can hold it to reading ([`Enclosure::Read`]).
-    pub is_confined: bool,
+    /// What there are walls for.
+    pub hold: Hold,
     /// The command for display to a person, where the configuration defines it and the model gives only the
     /// arguments.
     pub configured: Option<String>,
+}
+
+/// What walls can hold a command to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hold {
+    /// There are none.
+    Nothing,
+    /// To reading ([`Enclosure::Read`]).
+    Reading,
+    /// To reading, and to what no rule denies: it does not see the rest.
+    Permitted,
 }
 
 /// The walls around a command.

@@ -67,6 +67,10 @@ impl Dir {
         fs::remove_file(self.0.join(name))
     }
 
+    pub fn make_link(&self, _name: &OsStr, _target: &Path) -> io::Result<()> {
+        Err(io::Error::from(io::ErrorKind::Unsupported))
+    }
+
     pub fn remove_dir(&self, name: &OsStr) -> io::Result<()> {
         fs::remove_dir(self.0.join(name))
     }

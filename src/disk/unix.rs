@@ -174,6 +174,14 @@ impl Dir {
         Ok(fs::unlinkat(&self.0, name, AtFlags::empty())?)
     }
 
+    /// Makes a link to a target, as it is written.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn make_link(&self, name: &OsStr, target: &Path) -> io::Result<()> {
+        Ok(fs::symlinkat(target, &self.0, name)?)
+    }
+
     /// Removes an empty directory.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::contract::{Effect, Permission};
+use crate::contract::{Effect, Hold, Permission};
 use crate::workspace::Workspace;
 
 use super::habits::{Habit, habit, is_of_system, uses_network};
@@ -26,8 +26,8 @@ pub struct Call<'a> {
     pub writes: Vec<Target>,
     /// The line that it hands to the shell.
     pub line: Option<Line>,
-    /// There are walls that can hold a command to reading, and hide what a rule denies.
-    pub is_confined: bool,
+    /// What walls there are for its command.
+    pub hold: Hold,
     /// The host that it sends a request to.
     pub host: Option<String>,
 }

@@ -20,7 +20,7 @@ mod target;
 mod cases;
 
 use crate::config::ApprovalMode;
-use crate::contract::{Effect, Enclosure, Permission};
+use crate::contract::{Effect, Enclosure, Hold, Permission};
 
 use call::Opens;
 use rules::Objection;
@@ -125,7 +125,7 @@ pub fn judge(mode: ApprovalMode, rules: &Rules, call: &Call<'_>, taint: Option<&
 /// Whether it is a line of programs that usually only read, and there are walls to hold it to that.
 fn reads_in_walls(call: &Call<'_>) -> bool {
     let is_own = |line: &Line| line.configured.is_none() && line.only_reads();
-    call.is_confined && call.line.as_ref().is_some_and(is_own)
+    call.hold >= Hold::Reading && call.line.as_ref().is_some_and(is_own)
 }
 
 /// Why no walls hold what the command does, if none do.
@@ -134,8 +134,8 @@ fn gap(rules: &Rules, call: &Call<'_>) -> Option<String> {
     if let Some(program) = rules.delegating(call.tool, line) {
         return Some(format!("`{program}` has another program do its work, outside any sandbox"));
     }
-    let rule = rules.hiding().filter(|_| !call.is_confined)?;
-    Some(format!("without a sandbox nothing hides from a command what the rule `{rule}` forbids"))
+    let rule = rules.hiding().filter(|_| call.hold < Hold::Permitted)?;
+    Some(format!("nothing here hides from a command what the rule `{rule}` forbids"))
 }
 
 /// Why the mode that allows everything asks all the same, if it does.
@@ -154,7 +154,7 @@ fn what_all_leaves_out(call: &Call<'_>) -> Option<String> {
         return Some(writes_protected(target));
     }
     // Walls know better what a command may write.
-    let is_bounded = call.line.is_some() && call.is_confined;
+    let is_bounded = call.line.is_some() && call.hold >= Hold::Reading;
     let is_left = |target: &&Target| !target.is_inside() && !target.path.starts_with("/dev/");
     written().find(is_left).filter(|_| !is_bounded).map(writes_outside)
 }
@@ -227,7 +227,7 @@ mod tests {
             reads,
             writes: Vec::new(),
             line: None,
-            is_confined: true,
+            hold: Hold::Permitted,
             host: None,
         };
         let write = |effects: &'static [Effect], writes: Vec<Target>| Call {
@@ -241,14 +241,13 @@ mod tests {
             ("an edit", write(&[Effect::Files], vec![inside()]), "ask run run deny"),
             ("a command", write(&[Effect::Process], Vec::new()), "ask ask run deny"),
             ("reading outside", read(vec![outside()]), "ask ask run deny"),
-            ("reading credentials", read(vec![secret()]), "ask ask run deny"),
             ("reading a skill", read(vec![Target { place: Place::Readable, ..inside() }]), "run run run run"),
             (
                 "reading that is to be confirmed",
                 Call { requires_confirmation: true, ..read(vec![inside()]) },
                 "ask ask run deny",
             ),
-            ("reading credentials", read(vec![Target { place: Place::Secret, ..outside() }]), "ask ask ask deny"),
+            ("reading credentials", read(vec![secret()]), "ask ask ask deny"),
             ("an edit outside", write(&[Effect::Files], vec![outside()]), "ask ask ask deny"),
             ("an edit of what git runs", write(&[Effect::Files], vec![protected()]), "ask ask ask deny"),
             ("a page", Call { host: Some("example.com".to_owned()), ..read(Vec::new()) }, "ask ask run deny"),

@@ -4,9 +4,9 @@
 //! the workspace, unless it contains the whole home directory.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::Boundary;
+use super::plan::{Boundary, real};
 
 /// In a home directory: files, or directories with everything in them.
 #[rustfmt::skip]
@@ -156,19 +156,10 @@ fn targets(paths: &[PathBuf]) -> Vec<PathBuf> {
     targets
 }
 
-/// Resolves links as far as the path exists.
-pub(super) fn real(path: &Path) -> PathBuf {
-    if let Ok(real) = path.canonicalize() {
-        return real;
-    }
-    match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => real(parent).join(name),
-        _ => path.to_path_buf(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::super::Network;
     use super::*;
 

@@ -14,8 +14,10 @@ mod caches;
 mod credentials;
 mod denial;
 mod form;
+mod git_config;
 #[cfg(any(target_os = "macos", test))]
 mod profile;
+mod plan;
 mod places;
 mod protected;
 
@@ -46,6 +48,7 @@ use places::Places;
 pub use credentials::credential_places;
 pub use denial::{Denial, says_it_could_not_write};
 pub use form::Form;
+pub use plan::{Boundary, Network, Profile};
 pub use protected::{Protection, Undone};
 #[cfg(target_os = "linux")]
 pub use system::{End, Inside, Killer, News, Status};
@@ -57,36 +60,6 @@ pub const MOST_PROCESSES: usize = 512;
 /// The largest file that a command may write, in bytes.
 pub const MOST_FILE_BYTES: u64 = 8 << 30;
 
-/// The permissions of the boundary.
-#[derive(Debug, Clone)]
-pub struct Boundary {
-    /// Absolute, without symbolic links.
-    pub workspace: PathBuf,
-    /// Further directories that may be written, absolute.
-    pub write: Vec<PathBuf>,
-    pub network: Network,
-    pub home: PathBuf,
-    /// Files of this program (sessions, keys), hidden as credentials are.
-    pub own: Vec<PathBuf>,
-    /// Where the private temporary directory is created.
-    pub temp_base: PathBuf,
-    /// Where the versions that commands wrote of protected files are kept, before the files are restored.
-    pub undone: PathBuf,
-    /// Where what commands write to caches in the home is kept, for this workspace.
-    pub caches: PathBuf,
-    /// Whether namespaces are tried. They need a program that calls [`serve`] first thing.
-    pub namespaces: bool,
-}
-
-impl Boundary {
-    /// The trees that may be written: the workspace, and the directories of the settings that exist.
-    #[cfg(any(target_os = "linux", target_os = "macos"))]
-    fn written(&self) -> Vec<PathBuf> {
-        let dirs = self.write.iter().map(|dir| credentials::real(dir)).filter(|dir| dir.exists());
-        std::iter::once(self.workspace.clone()).chain(dirs).collect()
-    }
-}
-
 /// Runs this process as a part of the boundary, where its arguments say so: the first thing that the program does.
 /// `None` in every other process.
 #[must_use]
@@ -97,15 +70,6 @@ pub fn serve(arguments: &[std::ffi::OsString]) -> Option<io::Result<()>> {
     None
 }
 
-/// The two sets of walls that a command may get.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Profile {
-    /// Nothing outside the private temporary directory can be written.
-    Read,
-    /// The workspace and the directories of the settings can be written.
-    Write,
-}
-
 /// A command that enters the boundary.
 pub struct Entry<'a> {
     pub program: &'a str,
@@ -113,17 +77,6 @@ pub struct Entry<'a> {
     pub dir: &'a Path,
     /// The whole environment.
     pub env: &'a [(String, String)],
-}
-
-/// The network of commands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Network {
-    /// A loopback of their own.
-    Closed,
-    /// The same, with a proxy on it that reaches these hosts. Closed where there are no namespaces.
-    Hosts(Vec<String>),
-    /// That of the machine.
-    Open,
 }
 
 /// The boundary of a run. Clones of its [`Walls`] share one temporary directory, which is removed with the last of
@@ -192,7 +145,13 @@ impl Sandbox {
         if space.is_none() {
             self.0.confinement(profile)?;
         }
-        Ok(Walls { ground: Arc::clone(&self.0), profile, space })
+        Ok(Walls {
+            ground: Arc::clone(&self.0),
+            profile,
+            space,
+            unseen: Arc::default(),
+            unwritten: Arc::default(),
+        })
     }
 
     /// How commands are confined on this system.
@@ -206,6 +165,12 @@ impl Sandbox {
             _ if system::has_rules() => Form::Whole,
             _ => Form::WithoutLandlock,
         })
+    }
+
+    /// Whether walls can hide paths from a command.
+    #[must_use]
+    pub fn hides(&self) -> bool {
+        self.form().is_ok_and(|form| !matches!(form, Form::WithoutNamespaces(_)))
     }
 
     /// What is weaker than the whole boundary, told once.
@@ -293,9 +258,19 @@ pub struct Walls {
     ground: Arc<Ground>,
     profile: Profile,
     space: Option<Arc<system::Space>>,
+    /// What commands must not see, and what they must not write, besides what the boundary knows.
+    unseen: Arc<[PathBuf]>,
+    unwritten: Arc<[PathBuf]>,
 }
 
 impl Walls {
+    /// The same walls, which hide some paths, and keep others as they are. Without namespaces they cannot
+    /// ([`Sandbox::hides`]).
+    #[must_use]
+    pub fn hiding(self, unseen: Vec<PathBuf>, unwritten: Vec<PathBuf>) -> Self {
+        Self { unseen: unseen.into(), unwritten: unwritten.into(), ..self }
+    }
+
     /// The directory for temporary files (`TMPDIR`) of commands, as they see it; emptied when the run ends.
     ///
     /// # Errors
@@ -330,7 +305,7 @@ impl Walls {
     #[must_use]
     pub fn start(&self, entry: &Entry<'_>, output: impl AsFd) -> Option<io::Result<Inside>> {
         let space = self.space.as_ref()?;
-        let started = space.start(entry, self.profile, output);
+        let started = space.start(entry, (self.profile, &self.unseen, &self.unwritten), output);
         if started.is_err() {
             // The next command gets others.
             *self.ground.spaces() = Spaces::Untried;

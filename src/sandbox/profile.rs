@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::places::Places;
-use super::{Boundary, Network, credentials};
+use super::plan::{Boundary, Network, real};
 
 /// The profile's text. `hidden` can neither be read nor written.
 pub(super) fn write(plan: &Boundary, temp: &Path, places: &[Arc<Places>], hidden: &[PathBuf]) -> String {
@@ -13,7 +13,7 @@ pub(super) fn write(plan: &Boundary, temp: &Path, places: &[Arc<Places>], hidden
     let mut rule = |verdict: &str, path: &Path| {
         let _ = writeln!(text, "({verdict} (subpath {}))", quoted(path));
     };
-    let written: Vec<PathBuf> = plan.write.iter().map(|dir| credentials::real(dir)).collect();
+    let written: Vec<PathBuf> = plan.write.iter().map(|dir| real(dir)).collect();
     for dir in [plan.workspace.as_path(), temp].into_iter().chain(written.iter().map(PathBuf::as_path)) {
         rule("allow file-write*", dir);
     }

@@ -2,17 +2,21 @@
 //! files of shells, CI. A command must not change them.
 //!
 //! Landlock cannot exclude them from a workspace that it grants. So they are compared before and after a command,
-//! and its changes are undone and reported. They are restored inside the boundary: a link that a command planted
-//! leads only to places that it could have written itself. Changes by processes that outlive the command in their
+//! and its changes are undone and reported. They are restored through handles: a link that a command planted leads
+//! nowhere. Changes by processes that outlive the command in their
 //! own session are noticed only with the next command.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::disk::{self, Dir, Kind};
+
 use super::Walls;
+use super::git_config::differ_harmlessly;
 use super::places::Places;
 
 const MOST_ENTRIES: usize = 1000;
@@ -75,18 +79,13 @@ impl Protection {
             return Undone::default();
         }
         let root = &self.workspace;
-        let put_back = |changes: Vec<(PathBuf, Option<Entry>)>| {
-            let mut undone = Undone::default();
-            for (path, entry) in changes {
-                let name = path.to_string_lossy().into_owned();
-                let done = put_back(root, &path, entry.as_ref());
-                if done.is_ok() { undone.put_back.push(name) } else { undone.left.push(name) }
-            }
-            undone
-        };
-        let names = changes.iter().map(|(path, _)| path.to_string_lossy().into_owned()).collect();
-        let failed = Undone { put_back: Vec::new(), left: names };
-        self.walls.inside(|| put_back(changes)).unwrap_or(failed)
+        let mut undone = Undone::default();
+        for (path, entry) in changes {
+            let name = path.to_string_lossy().into_owned();
+            let done = put_back(root, &path, entry.as_ref());
+            if done.is_ok() { undone.put_back.push(name) } else { undone.left.push(name) }
+        }
+        undone
     }
 }
 
@@ -216,35 +215,33 @@ impl Snapshot {
             is_orphan || self.repositories.iter().any(|dir| in_lost(&dir))
         };
         let new = after.entries.iter().filter(|(path, entry)| {
-            self.whole && !self.entries.contains_key(*path) && !(is_git_config(path) && self.is_fresh(entry))
+            self.whole && !self.entries.contains_key(*path) && !self.is_harmless(path, None, Some(*entry))
         });
-        let changed =
-            self.entries.iter().filter(|(path, entry)| after.entries.get(*path) != Some(*entry) && !lost(path));
+        let changed = self.entries.iter().filter(|(path, entry)| {
+            let now = after.entries.get(*path);
+            now != Some(*entry) && !lost(path) && !(now.is_some() && self.is_harmless(path, Some(*entry), now))
+        });
         let changed = changed.map(|(path, entry)| (path.clone(), Some(entry.clone())));
         new.map(|(path, _)| (path.clone(), None)).chain(changed).collect()
     }
 
-    /// Whether this is the configuration of a repository that was just created, with nothing but the content from
-    /// `git init`.
-    fn is_fresh(&self, entry: &Entry) -> bool {
-        const PLAIN: [&str; 7] = [
-            "repositoryformatversion",
-            "filemode",
-            "bare",
-            "logallrefupdates",
-            "symlinks",
-            "ignorecase",
-            "precomposeunicode",
-        ];
-        let Entry::File { content: Some(content), .. } = entry else { return false };
-        let Ok(text) = std::str::from_utf8(content) else { return false };
-        let plain = |line: &str| match line.split_once('=') {
-            Some((key, value)) => {
-                PLAIN.contains(&key.trim()) && matches!(value.trim(), "true" | "false" | "0" | "1")
-            }
-            None => matches!(line.trim(), "" | "[core]"),
+    /// Whether a repository's configuration differs only in what runs nothing: with it before and after, or just made.
+    fn is_harmless(&self, path: &Path, before: Option<&Entry>, after: Option<&Entry>) -> bool {
+        let text = |entry: Option<&Entry>| match entry {
+            None => Some(String::new()),
+            Some(Entry::File { content: Some(content), .. }) => String::from_utf8(content.to_vec()).ok(),
+            Some(_) => None,
         };
-        self.repositories.is_empty() && text.lines().all(plain)
+        let mode = |entry: Option<&Entry>| match entry {
+            Some(Entry::File { stamp, .. }) => Some(stamp.mode),
+            _ => None,
+        };
+        let is_config = path.file_name().is_some_and(|name| name == "config");
+        let is_of_repository = path.parent().is_some_and(|dir| self.repositories.iter().any(|known| known == dir));
+        let is_made = before.is_none() && is_git_config(path) && self.repositories.is_empty();
+        let is_kept = before.is_some() && is_of_repository && mode(before) == mode(after);
+        let (Some(before), Some(after)) = (text(before), text(after)) else { return false };
+        is_config && (is_made || is_kept) && differ_harmlessly(&before, &after)
     }
 }
 
@@ -265,33 +262,53 @@ fn keep(entry: Option<&Entry>, copy: &Path) {
     }
 }
 
+/// Restores an entry through handles: a link that a command planted leads nowhere.
 fn put_back(root: &Path, path: &Path, entry: Option<&Entry>) -> io::Result<()> {
     let full = root.join(path);
-    match fs::symlink_metadata(&full) {
-        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&full)?,
-        Ok(_) => fs::remove_file(&full)?,
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
-    }
-    let Some(entry) = entry else { return Ok(()) };
-    let mut parent = root.to_path_buf();
-    for part in path.parent().unwrap_or(Path::new("")).components() {
-        parent.push(part);
-        if !parent.is_dir() {
-            // A file or a broken link in the place of a directory.
-            let _ = fs::remove_file(&parent);
-            fs::create_dir(&parent)?;
+    let Some((parent, name)) = disk::parts(&full)? else { return Ok(()) };
+    let dir = match (Dir::open(parent), entry) {
+        (Ok(dir), _) => dir,
+        // What is to go went with its directory.
+        (Err(_), None) => return Ok(()),
+        (Err(_), Some(_)) => {
+            clear_the_way(if path.is_absolute() { Path::new("/") } else { root }, parent)?;
+            Dir::create(parent)?
         }
+    };
+    if dir.facts(name).is_ok() {
+        remove_all(&dir, name)?;
     }
     match entry {
-        Entry::File { stamp, content: Some(content) } => {
-            fs::write(&full, content)?;
-            set_mode(&full, stamp.mode)
-        }
-        Entry::Link(target) => link(target, &full),
-        Entry::File { content: None, .. } | Entry::Other => Err(io::Error::from(io::ErrorKind::Unsupported)),
+        None => Ok(()),
+        Some(Entry::File { stamp, content: Some(content) }) => dir.replace(name, content, Some(stamp.mode)),
+        Some(Entry::Link(target)) => dir.make_link(name, target),
+        Some(Entry::File { content: None, .. } | Entry::Other) => Err(io::Error::from(io::ErrorKind::Unsupported)),
     }
+}
+
+/// Removes the first thing on the way to `dir` that is no directory.
+fn clear_the_way(from: &Path, dir: &Path) -> io::Result<()> {
+    let mut way = from.to_path_buf();
+    for part in dir.strip_prefix(from).unwrap_or(dir) {
+        let here = Dir::open(&way)?;
+        match here.facts(part) {
+            Ok(facts) if facts.kind == Kind::Dir => way.push(part),
+            Ok(_) => return here.remove(part),
+            Err(_) => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+fn remove_all(dir: &Dir, name: &OsStr) -> io::Result<()> {
+    if dir.facts(name)?.kind != Kind::Dir {
+        return dir.remove(name);
+    }
+    let inner = dir.dir(name)?;
+    for entry in inner.entries()? {
+        remove_all(&inner, &entry.name)?;
+    }
+    dir.remove_dir(name)
 }
 
 #[cfg(unix)]
@@ -313,25 +330,4 @@ fn stamp(metadata: &fs::Metadata) -> Stamp {
 #[cfg(not(unix))]
 fn stamp(metadata: &fs::Metadata) -> Stamp {
     Stamp { mode: 0, identity: [0, 0, metadata.len().into(), 0, 0] }
-}
-
-#[cfg(unix)]
-fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(path, fs::Permissions::from_mode(mode))
-}
-
-#[cfg(not(unix))]
-fn set_mode(_path: &Path, _mode: u32) -> io::Result<()> {
-    Ok(())
-}
-
-#[cfg(unix)]
-fn link(target: &Path, path: &Path) -> io::Result<()> {
-    std::os::unix::fs::symlink(target, path)
-}
-
-#[cfg(not(unix))]
-fn link(_target: &Path, _path: &Path) -> io::Result<()> {
-    Err(io::Error::from(io::ErrorKind::Unsupported))
 }

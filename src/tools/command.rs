@@ -23,7 +23,7 @@ use crate::template;
 use crate::text;
 
 use super::commands::command_line::{self, Ready};
-use super::commands::confined::{Confined, Order};
+use super::commands::confined::{self, Confined, Order};
 use super::run_command::{self, Ran};
 use super::{bytes_for, files};
 
@@ -128,7 +128,7 @@ impl Tool for Command {
             let _ = write!(shown, " (in {dir})");
         }
         Some(ShellLine {
-            is_confined: self.sandbox.is_some(),
+            hold: confined::hold(self.sandbox.as_deref()),
             line: ready.judged.into(),
             workdir: ready.workdir.map(Cow::from),
             configured: Some(shown),

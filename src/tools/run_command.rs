@@ -51,8 +51,8 @@ struct Arguments {
 impl RunCommand {
     pub fn new(confined: Confined, jobs: Arc<Jobs>) -> Self {
         let description = format!(
-            "Runs a shell command. Returns exit code, stdout and stderr, cut in the middle if long. No input, no \
-             terminal; what it leaves running ends with the call.{} Files: use the other tools.",
+            "Runs a shell command. Returns exit code, stdout and stderr, cut in the middle if long. No input; \
+             what it leaves running ends with the call.{} Files: use the other tools.",
             confined.described()
         );
         let definition = definition(
@@ -81,7 +81,7 @@ impl Tool for RunCommand {
         Some(ShellLine {
             line: line.into(),
             workdir: text_of(arguments, "workdir").map(Cow::from),
-            is_confined: self.confined.can_hold_to_reading(),
+            hold: self.confined.hold(),
             configured: None,
         })
     }

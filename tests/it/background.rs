@@ -210,11 +210,11 @@ fn the_tools_come_and_go_together() {
 }
 
 #[test]
-fn what_it_may_not_change_is_put_back_and_what_others_change_stays() {
+fn what_it_may_not_change_is_put_back_while_others_write() {
     let hook = "h=.git/hooks; mkdir -p $h; while [ ! -e go ]; do sleep 0.02; done; echo evil > $h/pre-commit; touch made; sleep 600";
     let server = Server::start([
         start(hook),
-        Reply::call("write_file", &json!({"path": ".envrc", "content": "mine\n"})),
+        Reply::call("write_file", &json!({"path": "notes", "content": "mine\n"})),
         run("touch go; while [ ! -e made ]; do sleep 0.02; done"),
         background(&json!({"id": "r1", "action": "stop"})),
         Reply::text("done"),
@@ -230,5 +230,5 @@ fn what_it_may_not_change_is_put_back_and_what_others_change_stays() {
         requests[4].tool_results()
     );
     assert!(!output.place.exists(".git/hooks/pre-commit"));
-    assert_eq!(output.place.read(".envrc"), "mine\n");
+    assert_eq!(output.place.read("notes"), "mine\n");
 }

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::Path;
 
 use agent::config::ApprovalMode;
-use agent::contract::{Effect, Permission};
+use agent::contract::{Effect, Hold, Permission};
 use agent::policy::{Call, Grounds, Invocation, Line, Rules, Verdict, judge};
 use agent::workspace::Workspace;
 
@@ -49,7 +49,7 @@ fn what_only_reads_runs_unasked_and_nothing_else_does() {
             reads: Vec::new(),
             writes: Vec::new(),
             line: Some(Line::new(invocation, &workspace, &[], None)),
-            is_confined: true,
+            hold: Hold::Permitted,
             host: None,
         };
         let rules = Rules::default();

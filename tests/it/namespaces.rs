@@ -182,3 +182,42 @@ fn only_the_hosts_of_the_settings_are_reached() {
         assert_eq!(results[4], "exit 0\nthe page", "{form:?}");
     }
 }
+
+/// Rules of a person, and commands that come upon what they deny in every way but by its name.
+#[test]
+fn what_a_rule_denies_is_hidden_from_commands_however_they_come_upon_it() {
+    let rules = "permissions:\n  rules:\n    - { deny: read_file, path: \"secrets/**\" }\n    - { deny: read_file, path: \"**/.env\" }\n    - { deny: write_file, path: \"kept.txt\" }\n";
+    let commands = [
+        "cat s*/k",
+        "cp -r secrets x && cat x/k",
+        "tar cf - . | grep -a -c SECRET",
+        "cd secrets; cat k",
+        "x=secrets; cat $x/k",
+        "cat deep/*/.env || grep -r SECRET .",
+        "mv secrets open; cat open/k",
+        "echo y > kept.txt; cat kept.txt",
+        "echo z > other.txt && cat other.txt",
+    ];
+    let prepare = |run: Run| {
+        run.file("secrets/k", "SECRET\n")
+            .file("deep/er/.env", "SECRET\n")
+            .file("kept.txt", "kept\n")
+            .config("agent.yaml", rules)
+    };
+    for form in FORMS {
+        let Some((output, results)) = tried_in(form, prepare, &commands) else { return };
+        for result in &results {
+            assert!(!result.contains("SECRET"), "{form:?}: {result}");
+        }
+        assert!(results[7].ends_with("kept") || results[7].contains("\nkept\n"), "{form:?}: {}", results[7]);
+        assert_eq!(results[8], "exit 0\nz", "{form:?}");
+        assert_eq!(output.place.read("secrets/k"), "SECRET\n", "{form:?}");
+        assert_eq!(output.place.read("kept.txt"), "kept\n", "{form:?}");
+    }
+    // Where nothing can hide it, commands are asked about: nobody answers.
+    let server = Server::start([Reply::call("run_command", &json!({"command": "cat s*/k"})), Reply::text("done")]);
+    let run = prepare(Run::task(&server, "task").args(["--approve", "all"]));
+    Form::Rules.of(run).run().exits(7);
+    let result = server.requests()[1].last_result().to_owned();
+    assert!(!result.contains("SECRET") && result.contains("nothing here hides"), "{result}");
+}

@@ -205,3 +205,27 @@ fn the_everyday_work_of_git_goes_on() {
     assert!(results[2].contains("stopped"), "{}", results[2]);
     assert!(results[3].contains("two\nthree\none"), "{}", results[3]);
 }
+
+#[test]
+fn what_git_does_every_day_to_its_configuration_stays() {
+    let commands = [
+        "git init -q -b main . && git config user.email a@b && git config user.name a && echo x > f && git add f && git commit -qm one",
+        "git remote add origin https://example.com/a && git branch side && git branch --set-upstream-to=main side && git config --get user.email",
+        "git clone -q . nested && rm -rf nested && ls",
+        "git init -q kept",
+        "echo evil > kept/.git/hooks/pre-commit",
+        "git config core.hooksPath elsewhere; git config alias.st '!evil'; git config user.name b; echo ok",
+        "rm -rf kept && git worktree add -q ../workspace/tree side && git worktree remove tree && git config --get user.name; ls",
+    ];
+    for form in [Form::Namespaces, Form::NamespacesOfAUser, Form::Rules] {
+        let Some((output, results)) = tried_in(form, |run| run, &commands) else { return };
+        assert_eq!(results[0], "exit 0, no output", "{form:?}");
+        assert!(results[1].ends_with("a@b"), "{form:?}: {}", results[1]);
+        assert_eq!(results[2], "exit 0\nf", "{form:?}");
+        let config = output.place.read(".git/config");
+        assert!(config.contains("https://example.com/a") && !config.contains("evil"), "{form:?}: {config}");
+        assert!(!config.contains("hooksPath"), "{form:?}: {config}");
+        assert!(results[5].contains("put back as before: .git/config"), "{form:?}: {}", results[5]);
+        assert!(results[6].ends_with("a\nf"), "{form:?}: {}", results[6]);
+    }
+}

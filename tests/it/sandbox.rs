@@ -356,8 +356,9 @@ fn where_there_is_none_the_first_command_ends_the_run_with_code_11() {
     assert_eq!(output.events().of("tool.finished").len(), 2, "the call is answered all the same");
     assert_eq!(server.requests().len(), 2, "nothing is asked any more");
     let server = Server::start([call("touch off.txt"), Reply::text("done")]);
-    let off = Run::at(&place).args(["run", "task", "--approve", "all", "--set", "sandbox.mode=off"]);
+    let off = Run::at(&place).args(["run", "task", "--approve", "all", "--sandbox", "off"]);
     let off = bare(off.server(&server)).run().success();
+    assert!(off.stderr.starts_with("warning: the sandbox is off"), "{}", off.stderr);
     assert!(off.place.exists("off.txt"), "without a sandbox by decision it runs");
 }
 

@@ -190,7 +190,7 @@ fn what_was_allowed_for_the_session_before_does_not_hold_and_what_is_after_does(
         .server(&server)
         .config("agent.yaml", "fetch: { allow: [127.0.0.1] }\n")
         .config("agents/default.yaml", AGENT);
-    let mut terminal = Terminal::start(&run);
+    let mut terminal = Terminal::sized(&run, 120, 100);
     let mut asked = 0;
     let mut answer = |terminal: &mut Terminal, key: &str| {
         asked += 1;

@@ -92,7 +92,12 @@ fn refused(around: Around) -> Result<Rules, BackendError> {
         let sets = SeccompCondition::new(2, Qword, Ne, 0)?;
         SeccompRule::new(vec![SeccompCondition::new(1, Dword, Eq, limit)?, sets])
     };
-    rules.insert(libc::SYS_prlimit64, FIXED_LIMITS.map(set).into_iter().collect::<Result<_, _>>()?);
+    let mut limits = FIXED_LIMITS.map(set).into_iter().collect::<Result<Vec<_>, _>>()?;
+    if !around.namespaces {
+        // Of another process: there are others to be seen.
+        limits.push(rule(0, Ne, 0)?);
+    }
+    rules.insert(libc::SYS_prlimit64, limits);
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     rules.insert(
         libc::SYS_setrlimit,

@@ -60,6 +60,8 @@ pub(super) struct Order {
     pub writes: bool,
     /// Masked for this command beside what the stage masks.
     pub masked: Vec<Bytes>,
+    /// Protected for this command beside what the stage protects: files and directories.
+    pub protected: Vec<Bytes>,
     /// Not protected for this command.
     pub lifted: Vec<Bytes>,
 }

@@ -117,7 +117,12 @@ pub(super) fn set(stage: &Stage, order: &Order) -> io::Result<()> {
     let entry = |path: &Path| fs::symlink_metadata(path);
     let files = files.iter().map(AsRef::as_ref).filter(|path| entry(path).is_ok_and(|entry| entry.is_file()));
     let dirs = dirs.iter().map(AsRef::as_ref).filter(|path| entry(path).is_ok_and(|entry| entry.is_dir()));
-    files.chain(dirs).filter(|path| !is_read_only(path)).try_for_each(protect)
+    let own = order
+        .protected
+        .iter()
+        .map(AsRef::as_ref)
+        .filter(|path| entry(path).is_ok_and(|entry| !entry.is_symlink()));
+    files.chain(dirs).chain(own).filter(|path| !is_read_only(path)).try_for_each(protect)
 }
 
 /// Lets commands read a path, and not write it.

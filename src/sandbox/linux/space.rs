@@ -22,6 +22,59 @@ pub(in crate::sandbox) struct Space {
     socket: Mutex<UnixStream>,
     keeper: Child,
     proxy: Option<Proxy>,
+    lists: Lists,
+}
+
+/// What is mounted read-only, absolute.
+struct Lists {
+    files: Vec<PathBuf>,
+    dirs: Vec<PathBuf>,
+    /// Those of them that belong to repositories below the workspace's own.
+    nested: Vec<PathBuf>,
+    /// The configuration of the workspace's own.
+    configurations: Vec<PathBuf>,
+}
+
+impl Lists {
+    fn of(plan: &Boundary, places: &[Arc<Places>]) -> Self {
+        let mut lists =
+            Self { files: Vec::new(), dirs: Vec::new(), nested: Vec::new(), configurations: Vec::new() };
+        for (at, places) in places.iter().enumerate() {
+            // What may go with its directory is compared after a command: a mount would keep the directory.
+            let stays = |path: &&PathBuf| !places.pointers.contains(path) && !places.repositories.contains(path);
+            let absolute = |path: &PathBuf| plan.workspace.join(path);
+            let files: Vec<PathBuf> = places.files.iter().filter(stays).map(absolute).collect();
+            let dirs: Vec<PathBuf> = places.dirs.iter().filter(stays).map(absolute).collect();
+            if at > 0 {
+                lists.nested.extend(files.iter().chain(&dirs).cloned());
+            }
+            let is_configuration = |path: &&PathBuf| path.starts_with(plan.workspace.join(".git"));
+            lists.configurations.extend(files.iter().filter(is_configuration).cloned());
+            lists.files.extend(files);
+            lists.dirs.extend(dirs);
+        }
+        lists
+    }
+
+    /// What a command works on by its nature: git rewrites configurations by renaming, and what is removed or moved
+    /// takes its mounts with it. A word of its line is enough to lift these: what it makes of them is compared when
+    /// it has ended, and only changes that run nothing stay.
+    fn lifted(&self, entry: &Entry<'_>) -> Vec<Bytes> {
+        const GIT: &[&str] = &["git", "gh", "hub", "jj"];
+        const REMOVING: &[&str] = &["rm", "rmdir", "mv", "find", "rsync"];
+        let words = || {
+            let line = [entry.program].into_iter().chain(entry.arguments.iter().copied());
+            let words = line.flat_map(|part| part.split(|c: char| c.is_whitespace() || "();&|`'\"".contains(c)));
+            // A program may be given by its path.
+            words.map(|word| word.rsplit('/').next().unwrap_or_default())
+        };
+        let has = |names: &[&str]| words().any(|word| names.contains(&word));
+        match (has(GIT), has(REMOVING)) {
+            (true, _) => bytes(self.nested.iter().chain(&self.configurations)),
+            (false, true) => bytes(&self.nested),
+            (false, false) => Vec::new(),
+        }
+    }
 }
 
 /// Where the proxy of commands listens.
@@ -43,9 +96,7 @@ impl Begun {
             return Err(io::Error::other("this program does not set them up"));
         }
         let superuser = rustix::process::geteuid().is_root();
-        let absolute = |paths: fn(&Places) -> &[PathBuf]| -> Vec<PathBuf> {
-            places.iter().flat_map(|places| paths(places)).map(|path| plan.workspace.join(path)).collect()
-        };
+        let lists = Lists::of(plan, places);
         let stage = Stage {
             written: bytes(&plan.written()),
             home: Bytes::from(plan.home.as_path()),
@@ -55,14 +106,14 @@ impl Begun {
                 .map(|cache| (Bytes::from(cache.real.as_path()), Bytes::from(cache.layer.as_path())))
                 .collect(),
             masked: bytes(&credentials::paths(plan, superuser)),
-            protected_files: bytes(&absolute(|places| &places.files)),
-            protected_dirs: bytes(&absolute(|places| &places.dirs)),
+            protected_files: bytes(&lists.files),
+            protected_dirs: bytes(&lists.dirs),
             network: plan.network == Network::Open,
             proxy: matches!(plan.network, Network::Hosts(_)),
         };
         let (socket, theirs) = UnixStream::pair()?;
         let keeper = Part::Keeper.command(theirs).spawn()?;
-        let space = Space { socket: Mutex::new(socket), keeper, proxy: None };
+        let space = Space { socket: Mutex::new(socket), keeper, proxy: None, lists };
         wire::send(&space.socket(), &stage, &[])?;
         Ok(Self(space))
     }
@@ -132,7 +183,12 @@ impl Space {
     ///
     /// # Errors
     /// When the keeper is gone, or the command is too long.
-    pub fn start(&self, entry: &Entry<'_>, profile: Profile, output: impl AsFd) -> io::Result<Inside> {
+    pub fn start(
+        &self,
+        entry: &Entry<'_>,
+        (profile, unseen, unwritten): (Profile, &[PathBuf], &[PathBuf]),
+        output: impl AsFd,
+    ) -> io::Result<Inside> {
         let (ours, theirs) = UnixStream::pair()?;
         let order = Order {
             program: entry.program.to_owned(),
@@ -140,8 +196,9 @@ impl Space {
             dir: Bytes::from(entry.dir),
             env: entry.env.to_vec(),
             writes: profile == Profile::Write,
-            masked: Vec::new(),
-            lifted: Vec::new(),
+            masked: bytes(unseen),
+            protected: bytes(unwritten),
+            lifted: self.lists.lifted(entry),
         };
         wire::send(&self.socket(), &(), &[theirs.as_fd()])?;
         drop(theirs);

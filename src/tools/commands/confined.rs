@@ -6,12 +6,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::contract::{CallContext, Enclosure, Refused};
+use crate::contract::{CallContext, Enclosure, Hold, Refused};
 use crate::event::EventKind;
 use crate::net::proxy::{self, Hosts};
 use crate::output::{ToolError, ToolErrorKind};
 use crate::process::{self, Ended, Exit, Launch, Patience};
 use crate::sandbox::{self, Denial, MOST_PROCESSES, Network, Profile, Protection, Sandbox, Undone, Walls};
+
+use super::hidden::Hidden;
 
 /// The environment and sandbox of commands.
 pub struct Confined {
@@ -51,9 +53,9 @@ impl Confined {
         Self { env, sandbox }
     }
 
-    /// Whether there are walls that can hold a command to reading.
-    pub fn can_hold_to_reading(&self) -> bool {
-        self.sandbox.is_some()
+    /// What walls there are for commands.
+    pub fn hold(&self) -> Hold {
+        hold(self.sandbox.as_deref())
     }
 
     /// Whether commands have network access: the boundary permits it, or there is none.
@@ -86,14 +88,17 @@ impl Confined {
     ///
     /// # Errors
     /// Of the kind `Unavailable`, when the boundary is unavailable.
-    pub fn walls(&self, enclosure: Enclosure) -> Result<Option<Walls>, ToolError> {
-        let profile = match enclosure {
+    pub fn walls(&self, context: &CallContext<'_>) -> Result<Option<Walls>, ToolError> {
+        let profile = match context.enclosure {
             Enclosure::Read => Profile::Read,
             Enclosure::Write => Profile::Write,
             Enclosure::Outside => return Ok(None),
         };
-        let walls = self.sandbox.as_ref().map(|sandbox| sandbox.walls(profile));
-        walls.transpose().map_err(|error| ToolError::new(ToolErrorKind::Unavailable, error.to_string()))
+        let Some(sandbox) = &self.sandbox else { return Ok(None) };
+        let walls = sandbox.walls(profile);
+        let walls = walls.map_err(|error| ToolError::new(ToolErrorKind::Unavailable, error.to_string()))?;
+        let Hidden { unseen, unwritten } = Hidden::of(context.reach)?;
+        Ok(Some(walls.hiding(unseen, unwritten)))
     }
 
     /// Runs a command to its end: inside the sandbox, unless this call may leave it.
@@ -106,7 +111,7 @@ impl Confined {
         context: &CallContext<'_>,
         seen: impl FnMut(&[u8]) + Send,
     ) -> Result<Outcome, ToolError> {
-        let walls = self.walls(context.enclosure)?;
+        let walls = self.walls(context)?;
         if walls.is_some() {
             self.tell_weakness(context);
         }
@@ -199,6 +204,15 @@ impl Confined {
         }
         let how = if signal == Some(TOO_LARGE) { Refused::Known } else { Refused::Claimed };
         Denial::of(output, signal, plan).map(|denial| Denied { why: denial.to_string(), how })
+    }
+}
+
+/// What the walls of a sandbox can hold a command to.
+pub fn hold(sandbox: Option<&Sandbox>) -> Hold {
+    match sandbox {
+        None => Hold::Nothing,
+        Some(sandbox) if sandbox.hides() => Hold::Permitted,
+        Some(_) => Hold::Reading,
     }
 }
 

@@ -120,7 +120,7 @@ impl Jobs {
         context: &CallContext<'_>,
     ) -> Result<String, ToolError> {
         self.admit()?;
-        let walls = confined.walls(context.enclosure)?;
+        let walls = confined.walls(context)?;
         if walls.is_some() {
             confined.tell_weakness(context);
         }

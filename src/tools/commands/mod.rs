@@ -3,6 +3,7 @@
 pub(super) mod bounded;
 pub(super) mod command_line;
 pub(super) mod confined;
+pub(super) mod hidden;
 pub(super) mod jobs;
 pub(super) mod plain;
 

@@ -1,0 +1,159 @@
+//! Which changes of a repository's configuration run nothing: those that everyday work with git makes.
+//!
+//! Many keys of git name programs (`core.fsmonitor`, `core.hooksPath`, `filter.*.clean`, `alias.*`, `include.path`), and
+//! new ones come with each version. So the list is of what is known to be harmless; everything else is not.
+
+/// Sections whose keys name nothing that runs; `None` stands for every key.
+const HARMLESS: &[(&str, Option<&[&str]>)] = &[
+    ("user", Some(&["name", "email", "signingkey"])),
+    ("author", Some(&["name", "email"])),
+    ("committer", Some(&["name", "email"])),
+    (
+        "branch",
+        Some(&["remote", "merge", "rebase", "description", "pushremote", "autosetupmerge", "autosetuprebase"]),
+    ),
+    ("remote", Some(&["url", "fetch", "pushurl", "push", "prune", "tagopt", "mirror", "pushdefault"])),
+    ("submodule", Some(&["url", "active", "branch", "path"])),
+    ("pull", Some(&["rebase", "ff"])),
+    ("push", Some(&["default", "autosetupremote", "followtags"])),
+    ("merge", Some(&["ff", "conflictstyle"])),
+    ("rebase", Some(&["autosquash", "autostash", "updaterefs"])),
+    ("rerere", Some(&["enabled", "autoupdate"])),
+    ("fetch", Some(&["prune", "prunetags", "parallel"])),
+    ("init", Some(&["defaultbranch"])),
+    ("color", None),
+    ("gc", Some(&["auto", "autodetach"])),
+    ("maintenance", Some(&["auto", "strategy"])),
+    ("extensions", Some(&["worktreeconfig", "objectformat", "partialclone"])),
+    (
+        "core",
+        Some(&[
+            "repositoryformatversion",
+            "filemode",
+            "bare",
+            "logallrefupdates",
+            "symlinks",
+            "ignorecase",
+            "precomposeunicode",
+            "autocrlf",
+            "eol",
+            "safecrlf",
+            "quotepath",
+            "longpaths",
+            "sparsecheckout",
+            "sparsecheckoutcone",
+            "abbrev",
+        ]),
+    ),
+];
+
+/// Whether what differs between two versions of a configuration is harmless. What is not understood is not.
+pub(super) fn differ_harmlessly(before: &str, after: &str) -> bool {
+    let (Some(mut before), Some(mut after)) = (settings(before), settings(after)) else { return false };
+    before.retain(|setting| match after.iter().position(|other| other == setting) {
+        Some(at) => {
+            after.remove(at);
+            false
+        }
+        None => true,
+    });
+    before.iter().chain(&after).all(Setting::is_harmless)
+}
+
+/// One line of a configuration.
+#[derive(Debug, PartialEq, Eq)]
+struct Setting {
+    /// In lower case, without a subsection.
+    section: String,
+    /// The whole heading.
+    heading: String,
+    key: String,
+    value: String,
+}
+
+impl Setting {
+    fn is_harmless(&self) -> bool {
+        let keys = HARMLESS.iter().find(|(section, _)| *section == self.section).map(|(_, keys)| keys);
+        let is_known = keys.is_some_and(|keys| keys.is_none_or(|keys| keys.contains(&self.key.as_str())));
+        // `ext::COMMAND` is a transport that runs a command.
+        is_known && !self.value.contains("::")
+    }
+}
+
+/// Reads a configuration line by line; `None` where it holds what needs more than that.
+fn settings(text: &str) -> Option<Vec<Setting>> {
+    let (mut section, mut heading) = (String::new(), String::new());
+    let mut settings = Vec::new();
+    for line in text.lines().map(str::trim) {
+        if line.is_empty() || line.starts_with(['#', ';']) {
+            continue;
+        }
+        // A value that goes on in the next line.
+        if line.ends_with('\\') {
+            return None;
+        }
+        if let Some(rest) = line.strip_prefix('[') {
+            // Nothing may stand behind a heading: git would read it as a key.
+            let inner = rest.strip_suffix(']')?;
+            let name = inner.split([' ', '\t', '.', '"']).next().unwrap_or_default();
+            let is_plain = inner
+                .split('"')
+                .next()
+                .unwrap_or_default()
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ' '));
+            if name.is_empty() || !is_plain || inner.matches('"').count() > 2 || inner.contains(']') {
+                return None;
+            }
+            (section, heading) = (name.to_ascii_lowercase(), inner.to_owned());
+            continue;
+        }
+        let (key, value) = line.split_once('=').unwrap_or((line, "true"));
+        settings.push(Setting {
+            section: section.clone(),
+            heading: heading.clone(),
+            key: key.trim().to_ascii_lowercase(),
+            value: value.trim().to_owned(),
+        });
+    }
+    Some(settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::differ_harmlessly;
+
+    #[test]
+    fn what_names_a_program_is_not_harmless() {
+        let before = "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = https://a/b\n";
+        let table = [
+            ("", true),
+            ("[user]\n\tname = A B\n\temail = a@b\n", true),
+            ("[remote \"other\"]\n\turl = git@host:a\n\tfetch = +refs/heads/*:refs/remotes/other/*\n", true),
+            ("[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n", true),
+            ("[submodule \"a/b\"]\n\tactive = true\n\turl = https://a\n", true),
+            ("# a note\n; another\n", true),
+            ("[core]\n\tfsmonitor = evil\n", false),
+            ("[core]\n\thooksPath = .h\n", false),
+            ("[CORE]\n\tHOOKSPATH = .h\n", false),
+            ("[core] hooksPath = .h\n", false),
+            ("[alias]\n\tst = !evil\n", false),
+            ("[filter \"x\"]\n\tclean = evil\n", false),
+            ("[include]\n\tpath = evil\n", false),
+            ("[includeIf \"gitdir:/\"]\n\tpath = evil\n", false),
+            ("[submodule \"x\"]\n\tupdate = !evil\n", false),
+            ("[remote \"x\"]\n\turl = ext::sh -c evil\n", false),
+            ("[remote \"x\"]\n\tuploadpack = evil\n", false),
+            ("[branch \"a]\n[core\"]\n\tfsmonitor = evil\n", false),
+            ("[user]\n\tname = a\\\n[core]\n\tfsmonitor = evil\n", false),
+            ("evil\n", false),
+            ("[diff \"x\"]\n\ttextconv = evil\n", false),
+            ("[credential]\n\thelper = evil\n", false),
+        ];
+        for (added, harmless) in table {
+            assert_eq!(differ_harmlessly(before, &format!("{before}{added}")), harmless, "{added}");
+        }
+        assert!(differ_harmlessly(before, "[core]\n\tbare = false\n"), "a remote may go");
+        assert!(!differ_harmlessly("[core]\n\tfsmonitor = mine\n", "[core]\n"), "what a person set stays");
+    }
+}

@@ -1,0 +1,64 @@
+//! What the boundary is to permit.
+
+use std::path::{Path, PathBuf};
+
+/// The permissions of the boundary.
+#[derive(Debug, Clone)]
+pub struct Boundary {
+    /// Absolute, without symbolic links.
+    pub workspace: PathBuf,
+    /// Further directories that may be written, absolute.
+    pub write: Vec<PathBuf>,
+    pub network: Network,
+    pub home: PathBuf,
+    /// Files of this program (sessions, keys), hidden as credentials are.
+    pub own: Vec<PathBuf>,
+    /// Where the private temporary directory is created.
+    pub temp_base: PathBuf,
+    /// Where the versions that commands wrote of protected files are kept, before the files are restored.
+    pub undone: PathBuf,
+    /// Where what commands write to caches in the home is kept, for this workspace.
+    pub caches: PathBuf,
+    /// Whether namespaces are tried. They need a program that calls [`serve`] first thing.
+    pub namespaces: bool,
+}
+
+impl Boundary {
+    /// The trees that may be written: the workspace, and the directories of the settings that exist.
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    pub(super) fn written(&self) -> Vec<PathBuf> {
+        let dirs = self.write.iter().map(|dir| real(dir)).filter(|dir| dir.exists());
+        std::iter::once(self.workspace.clone()).chain(dirs).collect()
+    }
+}
+
+/// The two sets of walls that a command may get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    /// Nothing outside the private temporary directory can be written.
+    Read,
+    /// The workspace and the directories of the settings can be written.
+    Write,
+}
+
+/// The network of commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Network {
+    /// A loopback of their own.
+    Closed,
+    /// The same, with a proxy on it that reaches these hosts. Closed where there are no namespaces.
+    Hosts(Vec<String>),
+    /// That of the machine.
+    Open,
+}
+
+/// Resolves links as far as the path exists.
+pub(super) fn real(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => real(parent).join(name),
+        _ => path.to_path_buf(),
+    }
+}

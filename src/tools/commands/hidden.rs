@@ -1,0 +1,92 @@
+//! The paths that rules deny, as they are there when a command starts: the sandbox hides them from it.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use crate::contract::Reach;
+use crate::output::ToolError;
+use crate::text::Glob;
+
+/// The most entries that are looked at.
+const MOST: usize = 200_000;
+
+/// What a command must not see, and what it must not write.
+#[derive(Debug, Default)]
+pub struct Hidden {
+    pub unseen: Vec<PathBuf>,
+    pub unwritten: Vec<PathBuf>,
+}
+
+impl Hidden {
+    /// # Errors
+    /// When there is too much to look at: then nothing could keep the rules.
+    pub fn of(reach: &Reach) -> Result<Self, ToolError> {
+        let root = reach.workspace().root();
+        Ok(Self { unseen: found(root, reach.denied())?, unwritten: found(root, reach.unwritten())? })
+    }
+}
+
+/// Every path that one of the patterns matches; a directory stands for all that is in it.
+fn found(root: &Path, patterns: &[Glob]) -> Result<Vec<PathBuf>, ToolError> {
+    let mut found = Vec::new();
+    let mut left = MOST;
+    for pattern in patterns {
+        // `secrets/**` is about the directory as much as about what is in it.
+        let whole = pattern.as_str().strip_suffix("/**").and_then(|dir| Glob::path(dir).ok());
+        let matches = |path: &Path| {
+            let relative = path.strip_prefix(root).unwrap_or(path).to_string_lossy();
+            pattern.matches(&relative) || whole.as_ref().is_some_and(|whole| whole.matches(&relative))
+        };
+        let mut waiting = vec![root.join(fixed(pattern.as_str()))];
+        while let Some(path) = waiting.pop() {
+            left = left.checked_sub(1).ok_or_else(|| {
+                ToolError::permanent(format!(
+                    "the command was not run: the rule about `{}` cannot be kept, because there are more than {MOST} \
+                     entries to look at",
+                    pattern.as_str()
+                ))
+            })?;
+            if path != root && matches(&path) {
+                found.push(path);
+            } else if fs::symlink_metadata(&path).is_ok_and(|entry| entry.is_dir()) {
+                waiting.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The directories that a pattern names before its first wildcard.
+fn fixed(pattern: &str) -> PathBuf {
+    let is_plain = |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{', '\\']);
+    Path::new(pattern).components().take_while(is_plain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_become_paths() {
+        let dir = tempfile::tempdir().expect("a directory");
+        for path in ["secrets/a/k", "src/.env", "src/deep/.env", "src/x"] {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().expect("one")).expect("made");
+            fs::write(path, "").expect("written");
+        }
+        for (pattern, expected) in [
+            ("secrets/**", vec!["secrets"]),
+            ("secrets/*/k", vec!["secrets/a/k"]),
+            ("**/.env", vec!["src/.env", "src/deep/.env"]),
+            ("nothing/**", vec![]),
+            ("src/x", vec!["src/x"]),
+        ] {
+            let mut found = found(dir.path(), &[Glob::path(pattern).expect("a pattern")]).expect("few");
+            found.sort();
+            let expected: Vec<PathBuf> = expected.iter().map(|path| dir.path().join(path)).collect();
+            // A pattern without wildcards is found whether or not it is there.
+            found.retain(|path| path.exists());
+            assert_eq!(found, expected, "{pattern}");
+        }
+    }
+}
