@@ -7,6 +7,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use agent::config::ApprovalMode;
+use agent::contract::{Effect, Hold, Permission};
+use agent::policy::{self, Call, Grounds, Invocation, Line, Rules, Verdict};
+use agent::workspace::Workspace;
+
 use crate::run::Run;
 use crate::sandbox::{Form, tried_in};
 
@@ -108,6 +113,69 @@ fn could(form: Option<Form>) -> Vec<bool> {
 /// Ends the sleeper if it runs; tells whether it did.
 fn ends(sleeper: &str) -> bool {
     Command::new("pkill").args(["-f", &format!("^sleep {sleeper}$")]).status().is_ok_and(|status| status.success())
+}
+
+/// A call, as a row of the table: what it does, its tool, what it reads and writes, its command line.
+type Row = (&'static str, &'static str, &'static [&'static str], &'static [&'static str], Option<&'static str>);
+
+const CALLS: &[Row] = &[
+    ("read a file of the workspace", "read_file", &["src/a"], &[], None),
+    ("read a file elsewhere", "read_file", &["/etc/hostname"], &[], None),
+    ("read a key (`~/.ssh`)", "read_file", &["/home/x/.ssh/id"], &[], None),
+    ("change a file of the workspace", "write_file", &[], &["src/a"], None),
+    ("change `.git/config`, `AGENTS.md`, …", "write_file", &[], &["AGENTS.md"], None),
+    ("change a file elsewhere", "write_file", &[], &["/etc/hostname"], None),
+    (
+        "`git status`, `grep -r x .`, `find . \\| wc -l`",
+        "run_command",
+        &[],
+        &[],
+        Some("git status && find . | wc -l"),
+    ),
+    ("`cargo build`, `npm test`, `make`", "run_command", &[], &[], Some("cargo build")),
+    ("`curl https://example.com`", "run_command", &[], &[], Some("curl https://example.com")),
+    ("`docker ps`, `kubectl get pods`", "run_command", &[], &[], Some("docker ps")),
+    ("`fetch_url`", "fetch_url", &[], &[], None),
+];
+
+#[test]
+fn the_table_of_modes_is_how_calls_are_judged() {
+    let dir = tempfile::tempdir().expect("a directory");
+    fs::create_dir(dir.path().join("src")).expect("made");
+    let keys = || vec!["/home/x/.ssh".into()];
+    let workspace = Workspace::open(dir.path()).expect("a workspace").of_person(Path::new("/home/x"), keys);
+    let modes = [ApprovalMode::Ask, ApprovalMode::Edits, ApprovalMode::All, ApprovalMode::Never];
+    let mut table = String::from("| | `ask` | `edits` | `all` | `never` |\n|---|---|---|---|---|\n");
+    for (what, tool, reads, writes, line) in CALLS {
+        let line =
+            line.map(|command| Line::new(Invocation { command, dir: workspace.root() }, &workspace, &[], None));
+        let (permission, effects): (_, &[Effect]) = match *tool {
+            "run_command" => (Permission::Write, &[Effect::Process]),
+            "write_file" => (Permission::Write, &[Effect::Files]),
+            "fetch_url" => (Permission::Read, &[Effect::Network]),
+            _ => (Permission::Read, &[]),
+        };
+        let call = Call {
+            tool,
+            permission,
+            requires_confirmation: false,
+            effects,
+            has_network: false,
+            reads: policy::targets(&workspace, reads, &[]),
+            writes: policy::targets(&workspace, writes, &[]),
+            line,
+            hold: Hold::Permitted,
+            host: (*tool == "fetch_url").then(|| "example.com".to_owned()),
+        };
+        let verdicts = modes.map(|mode| match policy::judge(mode, &Rules::default(), &call, None) {
+            Verdict::Allow(Grounds::Reading) => "runs, only reads",
+            Verdict::Allow(_) => "runs",
+            Verdict::Ask { .. } => "asks",
+            Verdict::Deny { .. } => "no",
+        });
+        let _ = writeln!(table, "| {what} | {} |", verdicts.join(" | "));
+    }
+    held_against("modes", &table);
 }
 
 /// Holds a table against the one in the docs; `BLESS=1` in the environment writes it.
