@@ -133,7 +133,10 @@ pub fn unread(signal: Option<Signal>) -> Ending {
 /// The hint after a denial for want of a person.
 #[must_use]
 pub fn allow(what: &str) -> String {
-    format!("Allow {what} with --approve edits or --approve all.")
+    format!(
+        "Allow {what} with --approve edits, --approve all or permissions.rules; what reads keys or decides what runs \
+         later asks all the same, in a terminal."
+    )
 }
 
 /// An error with its causes and, on a line of its own, what can be done about it.
