@@ -3,6 +3,7 @@
 //! Every path that a model writes goes through [`Workspace::resolve`], which follows symbolic links before it says
 //! whether the target is inside.
 
+use std::fmt;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, LazyLock};
@@ -17,10 +18,25 @@ pub struct Workspace {
     git_root: Option<PathBuf>,
     holds_home: bool,
     secrets: Arc<Secrets>,
+    private: Option<Private>,
 }
 
 /// The places of credentials, looked up when they are first asked for.
 type Secrets = LazyLock<Vec<PathBuf>, Box<dyn FnOnce() -> Vec<PathBuf> + Send>>;
+
+/// A directory that commands see under another name.
+#[derive(Clone)]
+struct Private {
+    name: PathBuf,
+    /// The directory, once there is one.
+    dir: Arc<dyn Fn() -> Option<PathBuf> + Send + Sync>,
+}
+
+impl fmt::Debug for Private {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Private({})", self.name.display())
+    }
+}
 
 /// A path as the operating system will see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +57,7 @@ impl Workspace {
         }
         let git_root = root.ancestors().find(|dir| dir.join(".git").exists()).map(Path::to_path_buf);
         let nobody = LazyLock::new(Box::new(Vec::new) as Box<_>);
-        Ok(Self { root, git_root, holds_home: false, secrets: Arc::new(nobody) })
+        Ok(Self { root, git_root, holds_home: false, secrets: Arc::new(nobody), private: None })
     }
 
     /// Absolute, without symbolic links.
@@ -91,9 +107,32 @@ impl Workspace {
     /// resolved through its nearest existing parent.
     #[must_use]
     pub fn resolve_path(&self, path: &Path) -> Resolved {
-        let path = follow(&normal(&self.root.join(path)));
-        let inside = path.starts_with(&self.root);
+        let path = follow(&self.seen_by_commands(normal(&self.root.join(path))));
+        let inside = path.starts_with(&self.root) || self.private_dir().is_some_and(|dir| path.starts_with(dir));
         Resolved { path, inside }
+    }
+
+    /// Tells the workspace what commands see as `name`: another directory, which may come later.
+    #[must_use]
+    pub fn of_commands(self, name: &Path, dir: impl Fn() -> Option<PathBuf> + Send + Sync + 'static) -> Self {
+        Self { private: Some(Private { name: name.to_path_buf(), dir: Arc::new(dir) }), ..self }
+    }
+
+    fn private_dir(&self) -> Option<PathBuf> {
+        (self.private.as_ref()?.dir)()
+    }
+
+    /// A path as commands see it: what they call `/tmp` is a directory of their own.
+    fn seen_by_commands(&self, path: PathBuf) -> PathBuf {
+        let Some(private) = self.private.as_ref().filter(|private| path.starts_with(&private.name)) else {
+            return path;
+        };
+        match (private.dir)() {
+            Some(dir) if !path.starts_with(&dir) && !path.starts_with(&self.root) => {
+                dir.join(path.strip_prefix(&private.name).unwrap_or(&path))
+            }
+            _ => path,
+        }
     }
 
     /// Tells the workspace about the person: their home, and how the places of credentials are found.
@@ -147,7 +186,9 @@ impl Workspace {
     /// [`Workspace::resolve`] takes it back.
     #[must_use]
     pub fn display(&self, path: &Path) -> String {
-        file_name::written(self.relative(path)).into_owned()
+        let private = self.private.as_ref().zip(self.private_dir());
+        let named = private.and_then(|(private, dir)| Some(private.name.join(path.strip_prefix(dir).ok()?)));
+        file_name::written(named.as_deref().unwrap_or_else(|| self.relative(path))).into_owned()
     }
 
     /// `path` from the workspace on, where it lies inside.

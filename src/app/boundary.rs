@@ -13,9 +13,17 @@ use crate::workspace::Workspace;
 const KEPT_IN_CONFIG: [&str; 5] = ["agent.yaml", "agent.yaml.j2", "models", "mcp", "tools"];
 
 /// The workspace of a person: what in it, and around it, is theirs to open.
-pub(super) fn workspace_of(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> Workspace {
+pub(super) fn workspace_of(
+    config: &Config,
+    agent: &AgentConfig,
+    workspace: &Workspace,
+    sandbox: Option<&Arc<Sandbox>>,
+) -> Workspace {
     let plan = plan(config, agent, workspace);
-    workspace.clone().of_person(&config.dirs.home, move || sandbox::credential_places(&plan))
+    let workspace = workspace.clone().of_person(&config.dirs.home, move || sandbox::credential_places(&plan));
+    // Only those who run commands keep the sandbox, and so its files, alive.
+    let sandbox = sandbox.map(Arc::downgrade).unwrap_or_default();
+    workspace.of_commands(Path::new(sandbox::TEMP), move || sandbox.upgrade()?.private_temp())
 }
 
 /// The warning for a workspace that holds a whole home.

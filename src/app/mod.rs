@@ -88,7 +88,8 @@ fn assemble_parts(
     approver: Arc<dyn Approver>,
 ) -> Result<Services, SetupError> {
     let settings = config.agent(options.agent.as_deref()).map_err(SetupError::usage)?;
-    let workspace = &boundary::workspace_of(config, settings, workspace);
+    let sandbox = boundary::sandbox(config, settings, workspace);
+    let workspace = &boundary::workspace_of(config, settings, workspace, sandbox.as_ref());
     let redactor = Arc::new(config.redactor());
     let net = Arc::new(Net::new(|name| config.env.get(name)));
     let model = model(config, settings, options, &net)?;
@@ -119,7 +120,7 @@ fn assemble_parts(
         let kit = Kit {
             child_env: config.env.for_commands(&settings.sandbox.env, workspace),
             jobs: Arc::clone(&jobs),
-            sandbox: boundary::sandbox(config, settings, workspace),
+            sandbox,
             net: Arc::clone(&net),
             vision: model.info().capabilities.vision,
             fetch_allow: config.settings.fetch.allow.clone(),

@@ -91,9 +91,7 @@ impl Call<'_> {
             |(target, _): &(Option<Target>, Opens)| target.as_ref().is_some_and(|file| !file.is_inside());
         let line = self.line.as_ref().filter(|line| line.script.commands.iter().all(is_of_system));
         line.is_some_and(|line| {
-            line.leaves().is_some()
-                || line.files.iter().any(is_outside)
-                || line.script.all().iter().any(|command| uses_network(command))
+            line.leaves().is_some() || line.files.iter().any(is_outside) || line.uses_network()
         })
     }
 }
@@ -145,6 +143,11 @@ impl Line {
             && self.files.iter().all(opens_freely)
             && self.parts.iter().all(|part| part.habit >= Habit::Reads)
             && self.leaves().is_none()
+    }
+
+    /// Whether one of its programs is known to use the network.
+    pub(super) fn uses_network(&self) -> bool {
+        self.script.all().iter().any(|command| uses_network(command))
     }
 
     /// The first place outside the workspace that it names, as it is written.

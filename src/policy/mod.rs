@@ -192,6 +192,9 @@ fn why_it_runs(call: &Call<'_>) -> String {
         Some(line) if line.only_reads() => "it runs a command, and no sandbox holds it to reading".to_owned(),
         Some(line) => match line.leaves() {
             Some(path) => format!("it runs a command with `{path}`, outside the workspace"),
+            None if line.uses_network() && !call.has_network => {
+                "it runs a command that uses the network, which sandbox.network opens".to_owned()
+            }
             None => "it runs a command".to_owned(),
         },
         None => "it runs a command".to_owned(),

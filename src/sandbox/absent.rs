@@ -4,14 +4,17 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Boundary;
 use super::places::Places;
+use super::{Boundary, Profile};
+
+pub use super::without_namespaces::TEMP;
+pub(super) use super::without_namespaces::{Begun, Space, has_rules};
 
 /// Never exists.
-pub(super) enum Walls {}
+pub(super) enum Confinement {}
 
-impl Walls {
-    pub fn build(_plan: &Boundary, _temp: &Path, _places: &[Arc<Places>]) -> Result<Self, String> {
+impl Confinement {
+    pub fn build(_: &Boundary, _: &Path, _: &[Arc<Places>], _: Profile) -> Result<Self, String> {
         Err("none is known on this system".to_owned())
     }
 
@@ -23,11 +26,7 @@ impl Walls {
         match *self {}
     }
 
-    pub fn prefix(&self) -> Vec<&str> {
-        match *self {}
-    }
-
-    pub fn watch(&self, _group: i32) -> Watch {
+    pub fn prefix(&self) -> Vec<String> {
         match *self {}
     }
 }
@@ -36,6 +35,10 @@ impl Walls {
 pub(super) struct Watch;
 
 impl Watch {
+    pub fn over(_group: i32) -> Self {
+        Self
+    }
+
     #[expect(clippy::unused_self, reason = "other systems know")]
     pub fn flooded(&self) -> bool {
         false

@@ -6,23 +6,27 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::places::Places;
-use super::{Boundary, credentials, profile};
+use super::{Boundary, Profile, credentials, profile};
+
+pub use super::without_namespaces::TEMP;
+pub(super) use super::without_namespaces::{Begun, Space, has_rules};
 
 const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
-pub(super) struct Walls {
+pub(super) struct Confinement {
     profile: String,
 }
 
-impl Walls {
+impl Confinement {
     /// # Errors
     /// When the program is not there.
-    pub fn build(plan: &Boundary, temp: &Path, places: &[Arc<Places>]) -> Result<Self, String> {
+    pub fn build(plan: &Boundary, temp: &Path, places: &[Arc<Places>], walls: Profile) -> Result<Self, String> {
         if !Path::new(PROGRAM).exists() {
             return Err(format!("{PROGRAM} does not exist"));
         }
         let superuser = nix::unistd::geteuid().is_root();
-        Ok(Self { profile: profile::write(plan, temp, places, &credentials::paths(plan, superuser)) })
+        let hidden = credentials::paths(plan, superuser);
+        Ok(Self { profile: profile::write(plan, temp, places, &hidden, walls) })
     }
 
     /// The profile names the hidden paths, so nothing has to be listed.
@@ -35,12 +39,8 @@ impl Walls {
         Ok(work())
     }
 
-    pub fn prefix(&self) -> Vec<&str> {
-        vec![PROGRAM, "-p", &self.profile]
-    }
-
-    pub fn watch(&self, _group: i32) -> Watch {
-        Watch
+    pub fn prefix(&self) -> Vec<String> {
+        vec![PROGRAM.to_owned(), "-p".to_owned(), self.profile.clone()]
     }
 }
 
@@ -48,6 +48,10 @@ impl Walls {
 pub(super) struct Watch;
 
 impl Watch {
+    pub fn over(_group: i32) -> Self {
+        Self
+    }
+
     #[expect(clippy::unused_self, reason = "other systems know")]
     pub fn flooded(&self) -> bool {
         false

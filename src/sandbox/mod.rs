@@ -21,6 +21,8 @@ mod plan;
 mod places;
 mod protected;
 
+#[cfg(not(target_os = "linux"))]
+mod without_namespaces;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
@@ -35,7 +37,7 @@ mod absent;
 use absent as system;
 
 use std::io;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,6 +52,7 @@ pub use denial::{Denial, says_it_could_not_write};
 pub use form::Form;
 pub use plan::{Boundary, Network, Profile};
 pub use protected::{Protection, Undone};
+pub use system::TEMP;
 #[cfg(target_os = "linux")]
 pub use system::{End, Inside, Killer, News, Status};
 
@@ -67,7 +70,10 @@ pub fn serve(arguments: &[std::ffi::OsString]) -> Option<io::Result<()>> {
     #[cfg(target_os = "linux")]
     return system::serve(arguments);
     #[cfg(not(target_os = "linux"))]
-    None
+    {
+        let _ = arguments;
+        None
+    }
 }
 
 /// A command that enters the boundary.
@@ -152,6 +158,13 @@ impl Sandbox {
             unseen: Arc::default(),
             unwritten: Arc::default(),
         })
+    }
+
+    /// The directory that commands see as [`TEMP`], once there are namespaces.
+    #[must_use]
+    pub fn private_temp(&self) -> Option<PathBuf> {
+        let is_up = matches!(*self.0.spaces(), Spaces::Begun(_) | Spaces::Up(_));
+        if is_up { self.0.temp_dir().ok() } else { None }
     }
 
     /// How commands are confined on this system.
@@ -277,7 +290,7 @@ impl Walls {
     /// When it cannot be made.
     pub fn temp_dir(&self) -> io::Result<PathBuf> {
         match self.space {
-            Some(_) => Ok(PathBuf::from(system::TEMP)),
+            Some(_) => Ok(PathBuf::from(TEMP)),
             None => self.ground.temp_dir().map_err(io::Error::other),
         }
     }
@@ -302,6 +315,7 @@ impl Walls {
 
     /// Starts a command in the namespaces of the run; `None` where there are none, and the command is to be started by
     /// [`Walls::inside`]. Its output goes to `output`.
+    #[cfg(target_os = "linux")]
     #[must_use]
     pub fn start(&self, entry: &Entry<'_>, output: impl AsFd) -> Option<io::Result<Inside>> {
         let space = self.space.as_ref()?;

@@ -5,16 +5,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::places::Places;
-use super::plan::{Boundary, Network, real};
+use super::plan::{Boundary, Network, Profile, real};
 
 /// The profile's text. `hidden` can neither be read nor written.
-pub(super) fn write(plan: &Boundary, temp: &Path, places: &[Arc<Places>], hidden: &[PathBuf]) -> String {
+pub(super) fn write(
+    plan: &Boundary,
+    temp: &Path,
+    places: &[Arc<Places>],
+    hidden: &[PathBuf],
+    walls: Profile,
+) -> String {
     let mut text = "(version 1)\n(allow default)\n(deny file-write*)\n".to_owned();
     let mut rule = |verdict: &str, path: &Path| {
         let _ = writeln!(text, "({verdict} (subpath {}))", quoted(path));
     };
     let written: Vec<PathBuf> = plan.write.iter().map(|dir| real(dir)).collect();
-    for dir in [plan.workspace.as_path(), temp].into_iter().chain(written.iter().map(PathBuf::as_path)) {
+    let trees = [plan.workspace.as_path()].into_iter().chain(written.iter().map(PathBuf::as_path));
+    for dir in trees.filter(|_| walls == Profile::Write).chain([temp]) {
         rule("allow file-write*", dir);
     }
     // `.git` itself may be a directory, and every commit writes to most of it.
@@ -58,12 +65,15 @@ mod tests {
             caches: "/caches".into(),
             namespaces: false,
         };
-        let text = write(&plan, Path::new("/tmp/agent-1"), &places::of(&plan), &["/Users/x/.ssh".into()]);
+        let written =
+            |walls| write(&plan, Path::new("/tmp/agent-1"), &places::of(&plan), &["/Users/x/.ssh".into()], walls);
+        let text = written(Profile::Write);
         let at = |line: &str| text.find(line).unwrap_or_else(|| panic!("{line} is missing in\n{text}"));
         assert!(at("(deny file-write*)\n") < at("(allow file-write* (subpath \"/Users/x/a \\\"project\\\"\"))"));
         assert!(at("(allow file-write* (subpath \"/Users/x/.cache/tool\"))") < at(".git/hooks\"))"));
         at("(deny file-read* file-write* (subpath \"/Users/x/.ssh\"))");
         at("(deny network*)");
         assert!(!text.contains("allow network"));
+        assert!(!written(Profile::Read).contains("(allow file-write* (subpath \"/Users"));
     }
 }

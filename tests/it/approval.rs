@@ -108,6 +108,7 @@ fn what_reads_and_could_not_write_is_asked_about_again() {
     let mut terminal = Terminal::start(&Run::new().arg("chat").server(&server));
     terminal.line("go");
     terminal.wait_for("run it again where it may write in the workspace?");
+    terminal.wait_for("WHY:");
     terminal.line("n not there");
     terminal.wait_until("the second question", |screen| screen.matches("WHY:").count() >= 2);
     terminal.line("y");

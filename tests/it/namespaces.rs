@@ -183,6 +183,33 @@ fn only_the_hosts_of_the_settings_are_reached() {
     }
 }
 
+#[test]
+fn file_tools_see_the_temporary_files_of_commands() {
+    let run = |command: &str| Reply::call("run_command", &json!({ "command": command }));
+    for form in FORMS {
+        let server = Server::start([
+            run("mkdir -p /tmp/deep && echo made > /tmp/deep/it.txt"),
+            Reply::call("read_file", &json!({"path": "/tmp/deep/it.txt"})),
+            Reply::call("grep", &json!({"pattern": "made", "path": "/tmp/deep"})),
+            Reply::call("write_file", &json!({"path": "/tmp/deep/other.txt", "content": "written\n"})),
+            run("cat /tmp/deep/other.txt"),
+            Reply::text("done"),
+        ]);
+        let output = form.of(Run::task(&server, "task").args(["--approve", "edits"]).config(
+            "agent.yaml",
+            "permissions: { rules: [ { allow: run_command, command: [\"*\", \"*\"] } ] }\n",
+        ));
+        output.run().success();
+        let requests = server.requests();
+        let results: Vec<String> =
+            requests.iter().skip(1).map(|request| request.last_output().to_owned()).collect();
+        assert!(results[1].contains("made"), "{form:?}: {results:?}");
+        assert!(results[2].contains("/tmp/deep/it.txt"), "{form:?}: {results:?}");
+        assert_eq!(results[4], "exit 0\nwritten", "{form:?}: {results:?}");
+    }
+    assert!(!Path::new("/tmp/deep").exists());
+}
+
 /// Rules of a person, and commands that come upon what they deny in every way but by its name.
 #[test]
 fn what_a_rule_denies_is_hidden_from_commands_however_they_come_upon_it() {

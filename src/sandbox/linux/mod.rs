@@ -22,7 +22,7 @@ pub(in crate::sandbox) use confinement::Confinement;
 pub(in crate::sandbox) use files::has_rules;
 pub(in crate::sandbox) use flood::Watch;
 pub use messages::{End, News, Status};
-pub(in crate::sandbox) use mounts::TEMP;
+pub use mounts::TEMP;
 use part::Part;
 pub(in crate::sandbox) use powers::{hide_this_process, lift_limits};
 pub(in crate::sandbox) use space::{Begun, Space};

@@ -17,8 +17,8 @@ use rustix::mount::{
 
 use super::messages::{Bytes, Order, Stage};
 
-/// The temporary files of commands.
-pub(in crate::sandbox) const TEMP: &str = "/tmp";
+/// The directory that commands see as theirs for temporary files.
+pub const TEMP: &str = "/tmp";
 /// The shared memory of commands.
 const SHARED: &str = "/dev/shm";
 /// Sockets of the machine's services are below these.
