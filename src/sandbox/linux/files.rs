@@ -36,7 +36,7 @@ const DEVICE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | WriteFil
 /// The devices that offer no escape. Terminals do: keys can be read and faked there, and a question overwritten.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 /// Those that are a command's own inside namespaces: its terminals, and what stands for its own.
-const OWN_DEVICES: [&str; 3] = ["/dev/ptmx", "/dev/pts", "/dev/tty"];
+const OWN_DEVICES: [&str; 2] = ["/dev/pts", "/dev/tty"];
 /// Trees that are a run's own inside namespaces.
 const OWN_TREES: [&str; 2] = [super::mounts::TEMP, "/dev/shm"];
 /// Never granted as a tree: every disk is in it.

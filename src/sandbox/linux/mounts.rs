@@ -25,6 +25,17 @@ const SHARED: &str = "/dev/shm";
 const SERVICES: [&str; 2] = ["/run", "/var/run"];
 /// What programs need from there: the system itself on some distributions.
 const KEPT_SERVICES: [&str; 2] = ["/run/current-system", "/run/opengl-driver"];
+const DEV: &str = "/dev";
+/// The devices that offer no escape.
+const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+/// What programs expect beside them.
+const DEVICE_LINKS: [(&str, &str); 5] = [
+    ("ptmx", "pts/ptmx"),
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+];
 /// Terminals of commands.
 const TERMINALS: &str = "/dev/pts";
 const RESOLVER: &str = "/etc/resolv.conf";
@@ -71,9 +82,7 @@ pub(super) fn stage(stage: &Stage) -> io::Result<()> {
     for service in SERVICES.map(Path::new).into_iter().filter(|path| is_own_dir(path)) {
         step("covering", service, mount("tmpfs", service, "tmpfs", flags, c"mode=0755,size=1m"))?;
     }
-    if is_own_dir(Path::new(SHARED)) {
-        step("covering", Path::new(SHARED), mount("tmpfs", SHARED, "tmpfs", flags, c"mode=1777"))?;
-    }
+    devices(flags)?;
     for (path, tree) in kept {
         fs::create_dir_all(path)?;
         let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
@@ -86,7 +95,6 @@ pub(super) fn stage(stage: &Stage) -> io::Result<()> {
         }
     }
     stage.caches.iter().for_each(|(real, layer)| overlay(real.as_ref(), layer.as_ref()));
-    terminals();
     for point in points()? {
         if !is_writable(stage, &point) && !is_read_only(&point) {
             // Some file systems of the kernel cannot be remounted; Landlock keeps commands from writing there.
@@ -136,7 +144,8 @@ fn protect(path: &Path) -> io::Result<()> {
 /// # Errors
 /// When this system refuses it, as some containers do.
 pub(super) fn processes() -> io::Result<()> {
-    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    // The superuser could give orders to the kernel there.
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
     step("mounting", Path::new("/proc"), mount("proc", "/proc", "proc", flags, None))
 }
 
@@ -152,7 +161,7 @@ fn is_own_dir(path: &Path) -> bool {
 
 fn is_writable(stage: &Stage, point: &Path) -> bool {
     let trees = stage.written.iter().map(AsRef::as_ref);
-    let own = [TEMP, SHARED, TERMINALS, "/dev/ptmx", "/proc"].map(Path::new);
+    let own = [TEMP, SHARED, TERMINALS].map(Path::new);
     let caches = stage.caches.iter().map(|(real, _)| real.as_ref());
     trees.chain(caches).chain(own).any(|tree| point.starts_with(tree))
 }
@@ -169,15 +178,38 @@ fn overlay(real: &Path, layer: &Path) {
     }
 }
 
-/// Terminals that only commands of this run can open.
-fn terminals() {
+/// A `/dev` with nothing but harmless devices, and terminals and shared memory of its own: a disk that the superuser may
+/// open outside is not there.
+fn devices(flags: MountFlags) -> io::Result<()> {
+    let dev = Path::new(DEV);
+    let clone = |name: &&str| {
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+        Some((dev.join(name), open_tree(CWD, dev.join(name).as_path(), flags).ok()?))
+    };
+    let kept: Vec<(PathBuf, OwnedFd)> = DEVICES.iter().filter_map(clone).collect();
+    step(
+        "covering",
+        dev,
+        mount("tmpfs", dev, "tmpfs", MountFlags::NOSUID | MountFlags::NOEXEC, c"mode=0755,size=1m"),
+    )?;
+    for (path, device) in kept {
+        fs::write(&path, "")?;
+        step(
+            "putting back",
+            &path,
+            move_mount(&device, "", CWD, path.as_path(), MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH),
+        )?;
+    }
+    for (name, target) in DEVICE_LINKS {
+        std::os::unix::fs::symlink(target, dev.join(name))?;
+    }
+    fs::create_dir(SHARED)?;
+    step("covering", Path::new(SHARED), mount("tmpfs", SHARED, "tmpfs", flags, c"mode=1777"))?;
+    fs::create_dir(TERMINALS)?;
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
     // Commands that need a terminal of their own fail without; nothing else does.
-    if is_own_dir(Path::new(TERMINALS))
-        && mount("devpts", TERMINALS, "devpts", flags, c"newinstance,ptmxmode=0666,mode=0620").is_ok()
-    {
-        let _ = mount_bind("/dev/pts/ptmx", "/dev/ptmx");
-    }
+    let _ = mount("devpts", TERMINALS, "devpts", flags, c"newinstance,ptmxmode=0666,mode=0620");
+    Ok(())
 }
 
 /// Puts a lid on a file or a directory, unless it has one: an empty directory, or the device that holds nothing.
