@@ -9,6 +9,7 @@ mod budget;
 mod layers;
 mod overflow;
 mod report;
+mod scale;
 mod ruler;
 mod fill;
 // Decisions.

@@ -15,6 +15,7 @@ use crate::session::ItemId;
 use crate::tokens::{self, Vocabulary};
 
 use super::report::{self, Earlier, Report, Sent};
+use super::scale::{Scale, times};
 
 /// A request as it would be sent. `ids` identify `items`, one each.
 #[derive(Clone, Copy)]
@@ -78,7 +79,7 @@ pub struct Ruler {
     entries: Vec<Entry>,
     reported: Option<Reported>,
     /// The provider's tokens per token of ours.
-    scale: Option<f64>,
+    scale: Option<Scale>,
 }
 
 /// One part of a request.
@@ -164,10 +165,8 @@ impl Ruler {
             earlier.map(|reported| Earlier { tokens: reported.tokens, added: texts(&seen[reported.entries..]) });
         let report = report::judge(tokens, sent, earlier);
         if report == Report::Plausible {
-            let ours = self.head() + seen.iter().map(Entry::best).sum::<u64>();
-            #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
-            let scale = tokens as f64 / ours.max(1) as f64;
-            self.scale = Some(scale);
+            let ours = seen.iter().map(Entry::best).sum::<u64>();
+            self.scale = Some(Scale::of(self.scale, tokens, self.head(), ours));
             self.reported = Some(Reported { entries, tokens });
         }
         report
@@ -182,13 +181,13 @@ impl Ruler {
     /// The tokens of the tool definitions.
     #[must_use]
     pub fn tools(&self) -> u64 {
-        self.scaled(self.tools.map_or(0, |tools| tools.best()))
+        self.scaled_head(self.tools.map_or(0, |tools| tools.best()))
     }
 
     /// The tokens of the tool definitions and the system prompt: everything beside the items.
     #[must_use]
     pub fn fixed(&self) -> u64 {
-        self.scaled(self.head())
+        self.scaled_head(self.head())
     }
 
     /// The tokens of a text that was not measured yet.
@@ -283,7 +282,7 @@ impl Ruler {
             }
             _ => {
                 let ours: u64 = self.entries[..entries].iter().map(Entry::best).sum();
-                self.scaled(self.head() + ours)
+                self.scaled_head(self.head()) + self.scaled(ours)
             }
         }
     }
@@ -299,23 +298,25 @@ impl Ruler {
     /// How many tokens the provider counts for each of ours. Before it has said anything, an encoding that is not the
     /// model's own gets a tenth more.
     fn scale(&self) -> f64 {
+        self.scale.map_or_else(|| self.unreported(), |scale| scale.items)
+    }
+
+    fn unreported(&self) -> f64 {
         const NEAREST: f64 = 1.1;
         let counted = self.tools.is_some_and(|tools| tools.counted.is_some());
         let unsure = counted && Vocabulary::of_model(&self.model).is_none();
-        self.scale.unwrap_or(if unsure { NEAREST } else { 1.0 })
+        if unsure { NEAREST } else { 1.0 }
+    }
+
+    /// The same as [`Ruler::scaled`] for the prompt and the tools.
+    fn scaled_head(&self, tokens: u64) -> u64 {
+        times(tokens, self.scale.map_or_else(|| self.unreported(), |scale| scale.head))
     }
 
     /// Our count as the provider would have it.
     #[must_use]
     pub fn scaled(&self, tokens: u64) -> u64 {
-        #[expect(
-            clippy::cast_precision_loss,
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "counts of tokens are far below 2^52, and the scale is positive"
-        )]
-        let tokens = (tokens as f64 * self.scale()).ceil() as u64;
-        tokens
+        times(tokens, self.scale())
     }
 
     /// The provider's count as we would have it.
@@ -545,15 +546,38 @@ mod tests {
         let seen = estimated.tokens - 50;
         assert_eq!(ruler.anchor(2, seen * 2), Report::Plausible);
         let size = of(&mut ruler, "m", &tools, &talk, &[0, 0, 0], u64::MAX);
-        assert_eq!((size.tokens, size.basis), (seen * 2 + 100, Basis::Reported));
+        // What is counted twice as high is the conversation, not the tools.
+        let about = |extra: u64| seen * 2 + extra..=seen * 2 + extra + extra / 20;
+        assert!(about(100).contains(&size.tokens) && size.basis == Basis::Reported, "{size:?}");
         assert_eq!(size.broken, None);
         // The next message extends it.
         let longer: Vec<Item> = talk.iter().cloned().chain([said(flat(6))]).collect();
         let size = of(&mut ruler, "m", &tools, &longer, &[0, 0, 0, 0], u64::MAX);
-        assert_eq!((size.tokens, size.basis), (seen * 2 + 120, Basis::Reported));
+        assert!(about(120).contains(&size.tokens) && size.basis == Basis::Reported, "{size:?}");
         let judgement = ruler.anchor(2, 100_000);
         assert!(matches!(judgement, Report::TooLarge { tokens: 100_000, .. }), "{judgement:?}");
-        assert_eq!(of(&mut ruler, "m", &tools, &longer, &[0, 0, 0, 0], u64::MAX).tokens, seen * 2 + 120);
+        assert_eq!(of(&mut ruler, "m", &tools, &longer, &[0, 0, 0, 0], u64::MAX).tokens, size.tokens);
+    }
+
+    #[test]
+    fn a_conversation_of_noise_does_not_make_the_tools_grow() {
+        let tools: Vec<ToolDefinition> = (0..20).map(|at| tool(&format!("finds {at} {}", flat(200)))).collect();
+        let talk = [said(flat(40)), said(flat(4000)), said(flat(4000))];
+        let mut ruler = Ruler::default();
+        let first = of(&mut ruler, "m", &tools, &talk[..1], &[0], u64::MAX).tokens;
+        assert_eq!(ruler.report(first), Report::Plausible);
+        let fixed = ruler.fixed();
+        // The conversation is counted twice as high as ours.
+        let whole = of(&mut ruler, "m", &tools, &talk, &[0, 0, 0], u64::MAX).tokens;
+        assert_eq!(ruler.report(whole + 8000), Report::Plausible);
+        assert_eq!(ruler.fixed(), fixed);
+        assert!(ruler.scaled(1000) > 1900, "{}", ruler.scaled(1000));
+        // One that is resumed has seen no report without it: the tools are within what is likely.
+        let mut resumed = Ruler::default();
+        of(&mut resumed, "m", &tools, &talk, &[0, 0, 0], u64::MAX);
+        assert_eq!(resumed.anchor(3, whole + 8000), Report::Plausible);
+        assert!(resumed.fixed() <= fixed * 5 / 4, "{} {fixed}", resumed.fixed());
+        assert_eq!(of(&mut resumed, "m", &tools, &talk, &[0, 0, 0], u64::MAX).tokens, whole + 8000);
     }
 
     #[test]
