@@ -90,7 +90,7 @@ impl Env {
         self.template_object(shows.clone(), shows)
     }
 
-    /// The environment of commands: what is harmless ([`children`]) and what `sandbox.env` names, without a pager or
+    /// The environment of commands: what is harmless (`children`) and what `sandbox.env` names, without a pager or
     /// prompt that would wait for somebody.
     #[must_use]
     pub fn for_commands(&self, named: &[String], workspace: &Workspace) -> Vec<(String, String)> {

@@ -3,7 +3,7 @@
 //! Commands can write only in the workspace (in the `read` profile not even there), a private temporary directory and
 //! the directories in the settings; they can read everything but credentials; they have no network unless the settings
 //! allow it; processes, memory and file sizes are limited. Linux: namespaces with a file system of their own
-//! ([`linux::space`]), and in them Landlock, seccomp and fewer capabilities; where a system refuses namespaces, the
+//! (`linux`), and in them Landlock, seccomp and fewer capabilities; where a system refuses namespaces, the
 //! latter alone, applied to a thread that then spawns. macOS: a profile for `sandbox-exec`. Other systems are not
 //! supported ([`SUPPORTED`]).
 //!

@@ -1,7 +1,7 @@
 //! The one door to templates (Jinja): compiled once, rendered in a sandbox; a value is never rendered a second
 //! time.
 //!
-//! The sandbox: fuel bounds loops, the output and single values are bounded ([`growth`]), files come only from the caller's loader, and the
+//! The sandbox: fuel bounds loops, the output and single values are bounded (`growth`), files come only from the caller's loader, and the
 //! context cannot be dumped. Errors name places and variables, never values.
 
 mod growth;
