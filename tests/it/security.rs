@@ -11,6 +11,8 @@ use agent::config::ApprovalMode;
 use agent::contract::{Effect, Hold, Permission};
 use agent::policy::{self, Call, Grounds, Invocation, Line, Rules, Verdict};
 use agent::workspace::Workspace;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use crate::run::Run;
 use crate::sandbox::{Form, tried_in};
@@ -112,7 +114,12 @@ fn could(form: Option<Form>) -> Vec<bool> {
 
 /// Ends the sleeper if it runs; tells whether it did.
 fn ends(sleeper: &str) -> bool {
-    Command::new("pkill").args(["-f", &format!("^sleep {sleeper}$")]).status().is_ok_and(|status| status.success())
+    let line = format!("sleep\0{sleeper}\0");
+    let processes = fs::read_dir("/proc").expect("it is mounted").filter_map(Result::ok);
+    let is_it = |path: &Path| fs::read(path.join("cmdline")).is_ok_and(|text| text == line.as_bytes());
+    let found = processes.map(|process| process.path()).find(|path| is_it(path));
+    let number = found.and_then(|path| path.file_name()?.to_str()?.parse().ok());
+    number.is_some_and(|number| kill(Pid::from_raw(number), Signal::SIGKILL).is_ok())
 }
 
 /// A call, as a row of the table: what it does, its tool, what it reads and writes, its command line.
