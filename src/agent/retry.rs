@@ -43,8 +43,11 @@ pub fn after(config: &RetryConfig, error: &ModelError, next: u32, jitter: f64) -
 #[must_use]
 pub fn when(now: &Zoned, wait: Duration) -> String {
     // Nobody comes back to the second; a little late is better than early.
-    let wait =
-        if wait < Duration::from_mins(2) { wait } else { Duration::from_secs(wait.as_secs().div_ceil(60) * 60) };
+    let wait = if wait < Duration::from_mins(2) {
+        wait
+    } else {
+        Duration::from_secs(wait.as_secs().div_ceil(60).saturating_mul(60))
+    };
     let within = format_duration(Duration::from_secs(wait.as_secs().max(1)));
     let Ok(then) = now.checked_add(wait) else { return format!("in {within}") };
     let form = if then.date() == now.date() { "%H:%M" } else { "%H:%M on %Y-%m-%d" };
