@@ -191,6 +191,18 @@ fn read_roots(path: &PathBuf) -> Result<Vec<Certificate>, NetError> {
     if roots.is_empty() { Err(wrong("it holds no certificate".to_owned())) } else { Ok(roots) }
 }
 
+/// Whether a host is this machine or in a private network, as far as its name or its address in numbers shows: nothing
+/// is looked up.
+#[must_use]
+pub fn is_private(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    match bare.parse() {
+        Ok(address) => !public::is_public(address),
+        Err(_) => proxies::is_private_name(host),
+    }
+}
+
 fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let bare = host.trim_start_matches('[').trim_end_matches(']');
@@ -216,6 +228,22 @@ mod tests {
             let url = parse_url(text);
             assert_eq!(url.is_ok(), good, "{text}");
             assert_eq!(url.is_ok_and(|url| is_loopback(&url)), loopback, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_private_is_seen_without_looking_it_up() {
+        for (text, private) in [
+            ("http://localhost:11434/v1", true),
+            ("http://[::1]:8080/v1", true),
+            ("http://192.168.1.7:8080/v1", true),
+            ("http://gpu-box:8000/v1", true),
+            ("http://gpu.local/v1", true),
+            ("http://host.docker.internal:1234/v1", true),
+            ("https://api.openai.com/v1", false),
+            ("http://8.8.8.8/v1", false),
+        ] {
+            assert_eq!(is_private(&parse_url(text).expect("an address")), private, "{text}");
         }
     }
 

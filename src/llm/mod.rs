@@ -19,6 +19,7 @@ pub mod catalogue;
 mod script;
 mod scripted;
 mod local;
+mod probe;
 mod unconfigured;
 #[cfg(test)]
 mod tests;
@@ -32,6 +33,7 @@ use crate::contract::{ChatModel, Embedder, ModelInfo, WindowSource};
 use crate::net::Net;
 
 pub use local::{LocalServer, probe_local};
+pub use probe::{Probed, probe};
 pub use stated::Stated;
 
 /// The window of a model, in tokens, if nothing says how large it is.
