@@ -121,12 +121,15 @@ pub struct Call {
 pub struct Opaque {
     pub origin: Origin,
     pub data: Value,
+    /// It holds only while everything before it is sent as it was then: a compression makes it void.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bound: bool,
 }
 
 /// The origin of opaque data; it is sent back only there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The protocol, `chat`.
+    /// The protocol: `chat`, `responses`, `anthropic`.
     pub wire: String,
     pub host: String,
     /// The provider's name for the model.
@@ -222,6 +225,9 @@ pub struct Usage {
     /// All tokens of the request, cached ones included.
     pub input_tokens: u64,
     pub cached_input_tokens: u64,
+    /// Tokens of the request that were written to the provider's cache, where that has a price of its own.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_write_tokens: u64,
     /// All tokens of the reply, reasoning included.
     pub output_tokens: u64,
     pub reasoning_tokens: u64,
@@ -238,10 +244,16 @@ impl Usage {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.input_tokens += other.input_tokens;
         self.cached_input_tokens += other.cached_input_tokens;
+        self.cache_write_tokens += other.cache_write_tokens;
         self.output_tokens += other.output_tokens;
         self.reasoning_tokens += other.reasoning_tokens;
         self.estimated |= other.estimated;

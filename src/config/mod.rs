@@ -11,6 +11,7 @@ mod permissions;
 mod narrowed;
 mod settings;
 mod selection;
+mod wire;
 mod model;
 mod tool;
 mod schema;
@@ -67,6 +68,7 @@ pub use source::{Kind, Layer};
 pub use through::{PromptDir, Through};
 pub use tool::{CommandLine, Effect, OutputFormat, ToolConfig};
 pub use trust::TrustStore;
+pub use wire::Wire;
 
 /// Each folder of `tests/config_cases/` is a case: `user/`, `project/` (trusted) and `config/` (as `--config`) are
 /// layers, `env` and `set` hold one line each per variable and flag, `explain` one key a line. `expected` is what

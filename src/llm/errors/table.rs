@@ -267,6 +267,8 @@ pub(super) const ROWS: &[Row] = &[
         &["usage policy", "usage policies"],
     ),
     row(Class::Call, &["tool_use_failed"], &[]),
+    // OpenRouter knows the address and the model, but nobody who serves what was asked.
+    row(Class::Request, &[], &["no endpoints found"]),
     row(
         Class::Authentication,
         &[],
