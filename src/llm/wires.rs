@@ -1,10 +1,10 @@
 //! The three wires behind one interface: what each writes, reads and expects.
 
 use super::asked::Asked;
-use super::chat;
 use super::decode::Decode;
 use super::dialect::{Auth, Dialect};
 use super::history::{Ids, Pictures};
+use super::{chat, responses};
 use crate::config::Wire;
 
 /// The path below the base URL.
@@ -40,7 +40,8 @@ pub fn ids(wire: Wire, dialect: &Dialect) -> Ids {
 pub fn pictures(wire: Wire, dialect: &Dialect) -> Pictures {
     match wire {
         Wire::Chat => dialect.chat.pictures,
-        Wire::Responses | Wire::Anthropic => Pictures::InResults,
+        Wire::Responses => dialect.responses.pictures,
+        Wire::Anthropic => Pictures::InResults,
     }
 }
 
@@ -58,7 +59,8 @@ pub fn user_after_results(wire: Wire, dialect: &Dialect) -> bool {
 pub fn encode(wire: Wire, asked: &Asked<'_>, dialect: &Dialect) -> Vec<u8> {
     match wire {
         Wire::Chat => chat::encode(asked, &dialect.chat),
-        Wire::Responses | Wire::Anthropic => chat::encode(asked, &dialect.chat),
+        Wire::Responses => responses::encode(asked, &dialect.responses),
+        Wire::Anthropic => chat::encode(asked, &dialect.chat),
     }
 }
 
@@ -75,6 +77,7 @@ pub fn headers(wire: Wire, _asked: &Asked<'_>, _dialect: &Dialect) -> Vec<(&'sta
 pub fn decoder(wire: Wire, dialect: &Dialect) -> Box<dyn Decode> {
     match wire {
         Wire::Chat => Box::new(chat::Decoder::new(&dialect.chat)),
-        Wire::Responses | Wire::Anthropic => Box::new(chat::Decoder::new(&dialect.chat)),
+        Wire::Responses => Box::new(responses::Decoder::default()),
+        Wire::Anthropic => Box::new(chat::Decoder::new(&dialect.chat)),
     }
 }
