@@ -18,7 +18,7 @@ const LONGEST: usize = 600;
 pub struct Said {
     /// Its own words, on one line; empty when it said nothing.
     pub message: String,
-    /// The words among `code`, `type` and `status`, joined.
+    /// The words among `code`, `type`, `status` and `details.error_code`, joined.
     pub code: String,
     /// A `code` that is an HTTP status.
     pub status: Option<u16>,
@@ -51,9 +51,11 @@ impl Said {
         let inner =
             ["error", "errors", "detail"].iter().find_map(|key| value.get(key)).filter(|inner| !inner.is_null());
         let inner = inner.map(|inner| inner.as_array().and_then(|list| list.first()).unwrap_or(inner));
-        let levels: Vec<&Value> = inner.into_iter().chain([value]).collect();
+        let details = inner.and_then(|inner| inner.get("details"));
+        let levels: Vec<&Value> = inner.into_iter().chain([value]).chain(details).collect();
         let mut said = Self { message: levels.iter().find_map(|level| words(level))?, ..Self::default() };
-        for (level, key) in levels.iter().flat_map(|level| ["code", "type", "status"].map(|key| (level, key))) {
+        let keys = ["code", "type", "status", "error_code"];
+        for (level, key) in levels.iter().flat_map(|level| keys.map(|key| (level, key))) {
             match level.get(key) {
                 Some(Value::Number(number)) => said.status = said.status.or_else(|| http_status(number.as_u64()?)),
                 Some(Value::String(word)) => {
@@ -119,6 +121,9 @@ const QUOTA: &[&str] = &[
     "insufficient_quota",
     "billing_hard_limit",
     "billing_not_active",
+    "billing_error",
+    "enforced_spend_limit_reached",
+    "api usage limits",
     "insufficient balance",
     "insufficient credits",
     "credit balance is too low",
@@ -164,6 +169,7 @@ const CONTEXT: &[&str] = &[
     "prompt is too long",
     "prompt too long",
     "exceed context limit",
+    "request_too_large",
     "input is too long",
     // xAI, GLM, Kimi, Groq
     "maximum prompt length",
@@ -340,6 +346,60 @@ mod tests {
             (None, r#"{"error":{"type":"server_error","message":"oops"}}"#, Transient),
         ] {
             assert_eq!(classify(status, &Said::read(body)), kind, "{status:?} {body}");
+        }
+    }
+
+    #[test]
+    fn errors_of_the_messages_api() {
+        for (status, error, kind) in [
+            (400, r#"{"type":"invalid_request_error","message":"messages.0: no"}"#, BadRequest),
+            (
+                400,
+                r#"{"type":"invalid_request_error","message":"prompt is too long: 213462 tokens > 200000 maximum"}"#,
+                ContextTooLong,
+            ),
+            (
+                400,
+                r#"{"type":"invalid_request_error","message":"input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease input length or `max_tokens` and try again"}"#,
+                ContextTooLong,
+            ),
+            (
+                400,
+                r#"{"type":"invalid_request_error","message":"messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\"."}"#,
+                BadRequest,
+            ),
+            (
+                400,
+                r#"{"type":"invalid_request_error","message":"You have reached your specified API usage limits."}"#,
+                Quota,
+            ),
+            (
+                400,
+                r#"{"type":"invalid_request_error","message":"Your credit balance is too low to access the API."}"#,
+                Quota,
+            ),
+            (401, r#"{"type":"authentication_error","message":"invalid x-api-key"}"#, Authentication),
+            (402, r#"{"type":"billing_error","message":"no money"}"#, Quota),
+            (403, r#"{"type":"permission_error","message":"no"}"#, Authentication),
+            (404, r#"{"type":"not_found_error","message":"model: claude-x"}"#, BadRequest),
+            (409, r#"{"type":"conflict_error","message":"again"}"#, Transient),
+            (413, r#"{"type":"request_too_large","message":"Request exceeds the maximum size"}"#, ContextTooLong),
+            (429, r#"{"type":"rate_limit_error","message":"slow down"}"#, RateLimit),
+            (
+                429,
+                r#"{"type":"rate_limit_error","message":"no more","details":{"error_code":"enforced_spend_limit_reached"}}"#,
+                Quota,
+            ),
+            (500, r#"{"type":"api_error","message":"oops"}"#, Transient),
+            (504, r#"{"type":"timeout_error","message":"late"}"#, Transient),
+            (529, r#"{"type":"overloaded_error","message":"Overloaded"}"#, Transient),
+        ] {
+            let said = Said::read(&format!(r#"{{"type":"error","error":{error},"request_id":"req_1"}}"#));
+            assert_eq!(classify(Some(status), &said), kind, "{status} {error}");
+            // The same after HTTP 200, where only the words tell.
+            if !matches!(status, 403 | 404) {
+                assert_eq!(classify(None, &said), kind, "{error}");
+            }
         }
     }
 
