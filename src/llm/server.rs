@@ -16,7 +16,7 @@ use super::endpoint::Endpoint;
 use super::plan::{Known, Plan};
 use super::reply::HttpReply;
 use super::unconfigured::no_model;
-use super::{ConnectError, history, learn, wires};
+use super::{ConnectError, Surroundings, history, learn, wires};
 use crate::config::ModelConfig;
 use crate::contract::{ChatModel, ModelError, ModelErrorKind, ModelInfo, ReplyStream, Request};
 use crate::net::Net;
@@ -45,9 +45,10 @@ impl Server {
         config: &ModelConfig,
         mut info: ModelInfo,
         known: Known,
-        net: Arc<Net>,
+        around: &Surroundings,
     ) -> Result<Self, ConnectError> {
-        let endpoint = Endpoint::new(config, &info.id, Arc::clone(&net))?;
+        let endpoint = Endpoint::new(config, &info.id, around)?;
+        let net = Arc::clone(&around.net);
         let (plan, notices) = Plan::new(config, &info.id, &endpoint.address(), known)?;
         info.configured = endpoint.is_configured();
         info.sees = plan.sees;
@@ -103,13 +104,13 @@ impl Server {
         let body = Bytes::from(body);
         let asked = Instant::now();
         let url = self.endpoint.url(wires::path(plan.wire));
-        let response = self.endpoint.send(&url, headers, body.clone()).await?;
+        let (response, exchange) = self.endpoint.send(&url, headers, body.clone()).await?;
         let mut reply = Assembly::new(plan.origin(), history::call_ids(request.items));
         let notices = std::mem::take(&mut self.state.lock().expect("no holder of the plan panics").notices);
-        notices.into_iter().for_each(|words| reply.notice(words));
+        notices.into_iter().chain(self.endpoint.log_failure()).for_each(|words| reply.notice(words));
         let reading = Reading::new(wires::decoder(plan.wire, &plan.dialect), reply);
         let stream = Box::pin(response.bytes_stream());
-        Ok(Box::new(HttpReply::new(stream, reading, self.endpoint(), body, asked)))
+        Ok(Box::new(HttpReply::new(stream, reading, self.endpoint(), (body, exchange), asked)))
     }
 }
 

@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use bytes::Bytes;
@@ -19,6 +18,7 @@ use super::decode::Reading;
 use super::dialect::Dialect;
 use super::reply::HttpReply;
 use super::server::Server as Model;
+use super::wire_log::Exchange;
 use super::{Surroundings, connect, facts, wires};
 use crate::config::{ModelConfig, Wire};
 use crate::contract::{ChatModel, Delta, ModelError, ReplyStream, Request, ToolChoice};
@@ -123,7 +123,8 @@ impl Case {
         let body = Box::pin(stream::iter(pieces));
         let request = Bytes::from_static(b"forty bytes of a request, more or less..");
         block_on(async {
-            let mut reply = HttpReply::new(body, reading, model.endpoint(), request, Instant::now());
+            let mut reply =
+                HttpReply::new(body, reading, model.endpoint(), (request, Exchange::default()), Instant::now());
             let (deltas, end) = read_all(&mut reply).await;
             describe(&deltas, end)
         })
@@ -295,7 +296,7 @@ fn failures_of_a_connection() {
         (
             "the key is not repeated",
             &["HTTP/1.1 401 No\r\ncontent-length: 22\r\n\r\nbad key: sk-secret-key"],
-            "error Authentication Some(401): bad key: ***",
+            "error Authentication Some(401): bad key: ***. Check the key (`api_key` in the model file, or its variable) and whether it may use this model.",
         ),
         (
             "a redirect is not followed",
@@ -438,7 +439,7 @@ fn openai(base: &str) -> Model {
         "{{ base_url: '{base}', api_key: sk-secret-key, headers: {{ X-Team: blue-team-token }}, {timeouts} }}"
     ));
     let (info, known) = facts(&config, "m");
-    Model::new(&config, info, known, Arc::default()).expect("a model")
+    Model::new(&config, info, known, &Surroundings::default()).expect("a model")
 }
 
 fn request(items: &[Item]) -> Request<'_> {
