@@ -40,6 +40,8 @@ mod server;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod case_tests;
+#[cfg(test)]
 mod demo_tests;
 
 use std::sync::Arc;
