@@ -8,6 +8,7 @@ mod layers;
 mod sessions;
 mod toolbox;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use crate::config::{
 };
 use crate::contract::{Approver, ChatModel};
 use crate::ignored;
-use crate::llm::{self, Surroundings};
+use crate::llm::{self, Surroundings, WireLog};
 use crate::net::Net;
 use crate::policy::Rules;
 use crate::prompt::Registry;
@@ -53,6 +54,8 @@ pub struct Options {
     pub max_tokens: Option<u64>,
     pub max_cost: Option<f64>,
     pub schema: Option<Value>,
+    /// The file that takes what goes over the wire.
+    pub log_wire: Option<PathBuf>,
 }
 
 /// An agent that is ready, and what a front end shows of it.
@@ -92,7 +95,8 @@ fn assemble_parts(
     let workspace = &boundary::workspace_of(config, settings, workspace, sandbox.as_ref());
     let redactor = Arc::new(config.redactor());
     let net = Arc::new(Net::new(|name| config.env.get(name)));
-    let model = model(config, settings, options, &net)?;
+    let services = surroundings(config, options, &net)?;
+    let model = model(config, settings, options, &services)?;
     let limits = limits(settings, options, model.as_ref())?;
     let registry = Registry::open(&config.prompt_dirs).map_err(|errors| {
         SetupError::configuration(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
@@ -130,7 +134,7 @@ fn assemble_parts(
     } else {
         Toolbox::default()
     };
-    let unfound = judge(config, settings, options, &model, &net).map(|judge| toolbox.find_by(judge)).err();
+    let unfound = judge(config, settings, options, &model, &services).map(|judge| toolbox.find_by(judge)).err();
     let budget = Budget::new(model.info(), &settings.context).map_err(SetupError::configuration)?;
     let schema = options
         .schema
@@ -199,7 +203,7 @@ fn judge(
     agent: &AgentConfig,
     options: &Options,
     model: &Arc<dyn ChatModel>,
-    net: &Arc<Net>,
+    around: &Surroundings,
 ) -> Result<Judge, String> {
     let ToolsSettings { selection, embedding_model } = &config.settings.tools;
     Ok(match selection {
@@ -207,8 +211,7 @@ fn judge(
         SelectBy::Model => Judge::Model(Arc::clone(model)),
         SelectBy::Embedding => {
             let chosen = chosen_model(config, agent, options).map_err(|error| error.to_string())?;
-            let around = Surroundings { net: Arc::clone(net), user_id: config.env.user().to_owned() };
-            let embedder = llm::embedder(&chosen, embedding_model, &around);
+            let embedder = llm::embedder(&chosen, embedding_model, around);
             let alone = |error| format!("tools are found by their words alone (tools.selection): {error}");
             Judge::Embedding(embedder.map_err(alone)?)
         }
@@ -220,11 +223,19 @@ fn model(
     config: &Config,
     agent: &AgentConfig,
     options: &Options,
-    net: &Arc<Net>,
+    around: &Surroundings,
 ) -> Result<Arc<dyn ChatModel>, SetupError> {
     let chosen = chosen_model(config, agent, options)?;
-    let around = Surroundings { net: Arc::clone(net), user_id: config.env.user().to_owned() };
-    llm::connect(&chosen, &around).map_err(SetupError::configuration)
+    llm::connect(&chosen, around).map_err(SetupError::configuration)
+}
+
+/// What all models of a run share.
+fn surroundings(config: &Config, options: &Options, net: &Arc<Net>) -> Result<Surroundings, SetupError> {
+    let opened = options.log_wire.as_ref().map(|path| {
+        let wrong = |error| SetupError::usage(format!("--log-wire {}: {error}", path.display()));
+        WireLog::open(path, config.redactor()).map(Arc::new).map_err(wrong)
+    });
+    Ok(Surroundings { net: Arc::clone(net), user_id: config.env.user().to_owned(), wire_log: opened.transpose()? })
 }
 
 fn chosen_model(config: &Config, agent: &AgentConfig, options: &Options) -> Result<ModelConfig, SetupError> {
