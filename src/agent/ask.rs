@@ -117,9 +117,9 @@ impl Turn<'_> {
         }
         let input =
             Usage { input_tokens: size.at_least(), cached_input_tokens: size.at_least(), ..Usage::default() };
-        let prices = self.agent.model.info().prices;
+        let prices = self.agent.model.info().prices.as_ref();
         let mut meter = self.meter;
-        meter.add(input, prices.map(|prices| limits::cost_usd(&input, &prices)));
+        meter.add(input, prices.map(|prices| limits::cost_usd(&input, prices)));
         match meter.exceeded(&self.agent.limits) {
             Some(limit) => Err(Stop::Limit(limit)),
             None => Ok(()),
@@ -128,8 +128,8 @@ impl Turn<'_> {
 
     /// Counts the tokens of a request, whoever made it; returns the cost if prices are known.
     pub(super) fn spend(&mut self, usage: Usage) -> Option<f64> {
-        let prices = self.agent.model.info().prices;
-        let cost = prices.map(|prices| limits::cost_usd(&usage, &prices));
+        let prices = self.agent.model.info().prices.as_ref();
+        let cost = prices.map(|prices| limits::cost_usd(&usage, prices));
         self.meter.add(usage, cost);
         let totals = &mut self.run.totals;
         totals.usage += usage;

@@ -48,7 +48,7 @@ impl Turn<'_> {
         let (text, reasoning) = self.conversation.session.partial();
         let reasoning_tokens = tokens::estimate(reasoning);
         let output_tokens = tokens::estimate(text) + reasoning_tokens;
-        Usage { input_tokens, output_tokens, reasoning_tokens, cached_input_tokens: 0, estimated: true }
+        Usage { input_tokens, output_tokens, reasoning_tokens, estimated: true, ..Usage::default() }
     }
 
     /// Counts a failed attempt if the server had begun to answer.

@@ -11,6 +11,7 @@ mod permissions;
 mod narrowed;
 mod settings;
 mod selection;
+mod wire;
 mod model;
 mod tool;
 mod schema;
@@ -49,7 +50,7 @@ pub use loaded::{Config, UnknownName};
 pub use manifest::Manifest;
 pub use mistake::{ConfigError, Mistake};
 pub use model::{
-    Capabilities, ModelConfig, Prices, Provider, RetryConfig, ScriptCall, ScriptCondition, ScriptError,
+    Capabilities, ModelConfig, PriceTier, Prices, Provider, RetryConfig, ScriptCall, ScriptCondition, ScriptError,
     ScriptReply, Timeouts,
 };
 pub use narrowed::Narrowed;
@@ -67,6 +68,7 @@ pub use source::{Kind, Layer};
 pub use through::{PromptDir, Through};
 pub use tool::{CommandLine, Effect, OutputFormat, ToolConfig};
 pub use trust::TrustStore;
+pub use wire::Wire;
 
 /// Each folder of `tests/config_cases/` is a case: `user/`, `project/` (trusted) and `config/` (as `--config`) are
 /// layers, `env` and `set` hold one line each per variable and flag, `explain` one key a line. `expected` is what

@@ -127,6 +127,7 @@ impl Assembly {
             Some(finish) => finish,
         };
         let usage = self.usage.unwrap_or_else(|| Usage {
+            cache_write_tokens: 0,
             input_tokens: input_estimate(),
             output_tokens: (self.weight + self.reasoning_weight).div_ceil(4),
             reasoning_tokens: self.reasoning_weight.div_ceil(4),

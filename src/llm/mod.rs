@@ -15,6 +15,7 @@ pub mod request;
 mod reply;
 mod openai;
 mod embeddings;
+pub mod effort;
 pub mod catalogue;
 mod script;
 mod scripted;
@@ -57,6 +58,7 @@ pub struct Surroundings {
     pub net: Arc<Net>,
     /// `session.user_id` in scripts.
     pub user_id: String,
+    pub catalogue: Arc<catalogue::Catalogue>,
 }
 
 /// Prepares a configured model for requests. Sends nothing.
@@ -70,11 +72,11 @@ pub fn connect(config: &ModelConfig, around: &Surroundings) -> Result<Arc<dyn Ch
             let id =
                 id.ok_or_else(|| ConnectError::wrong(&config.name, "model", "the provider's model is not named"))?;
             let net = Arc::clone(&around.net);
-            Arc::new(openai::OpenAi::new(config, info(config, id), net)?)
+            Arc::new(openai::OpenAi::new(config, info(config, id, around), net)?)
         }
         Provider::Scripted => {
             let id = config.model.as_deref().unwrap_or(&config.name);
-            Arc::new(scripted::Scripted::new(config, info(config, id), around.user_id.clone())?)
+            Arc::new(scripted::Scripted::new(config, info(config, id, around), around.user_id.clone())?)
         }
     })
 }
@@ -87,15 +89,16 @@ pub fn embedder(config: &ModelConfig, id: &str, around: &Surroundings) -> Result
     if config.provider == Provider::Scripted {
         return Err(ConnectError::wrong(&config.name, "provider", "a script makes no embeddings"));
     }
-    let server = openai::OpenAi::new(config, info(config, id), Arc::clone(&around.net))?;
+    let server = openai::OpenAi::new(config, info(config, id, around), Arc::clone(&around.net))?;
     Ok(Arc::new(embeddings::Embeddings::new(server, id.to_owned())))
 }
 
 /// Facts about a model: those that its file declares, else those of the catalogue, else what is assumed.
-fn info(config: &ModelConfig, id: &str) -> ModelInfo {
+fn info(config: &ModelConfig, id: &str, around: &Surroundings) -> ModelInfo {
     let scripted = config.provider == Provider::Scripted;
+    let host = config.base_url.as_deref().map_or("openai", catalogue::providers::host_of);
     let is_open = config.context_window.is_none() || config.prices.is_none() || config.max_output_tokens.is_none();
-    let known = if is_open && !scripted { catalogue::lookup(id) } else { None };
+    let known = if is_open && !scripted { around.catalogue.lookup(host, id) } else { None };
     let (context_window, window_source) = match (config.context_window, &known) {
         (Some(window), _) => (window, WindowSource::Declared),
         (None, Some(entry)) => (entry.window, WindowSource::Catalogue),
@@ -108,7 +111,7 @@ fn info(config: &ModelConfig, id: &str) -> ModelInfo {
         context_window,
         window_source,
         max_output_tokens: output.map(|output| output.min(context_window)),
-        prices: config.prices.or_else(|| known.as_ref()?.prices),
+        prices: config.prices.clone().or_else(|| known.as_ref()?.prices.clone()),
         capabilities: config.capabilities,
         retry: config.retry.clone(),
         scripted,

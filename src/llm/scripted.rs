@@ -88,6 +88,7 @@ impl Scripted {
         let written: u64 =
             words.calls.iter().map(|(name, arguments)| tokens::estimate(name) + tokens::estimate(arguments)).sum();
         let usage = Usage {
+            cache_write_tokens: 0,
             input_tokens: tokens::estimate_bytes(&self.body(request).to_vec()),
             output_tokens: reasoning_tokens + tokens::estimate(&words.text) + written,
             reasoning_tokens,

@@ -382,7 +382,7 @@ fn openai(base: &str) -> OpenAi {
     let config = config(&format!(
         "{{ base_url: '{base}', api_key: sk-secret-key, headers: {{ X-Team: blue-team-token }}, {timeouts} }}"
     ));
-    OpenAi::new(&config, info(&config, "m"), Arc::default()).expect("a model")
+    OpenAi::new(&config, info(&config, "m", &Surroundings::default()), Arc::default()).expect("a model")
 }
 
 fn request(items: &[Item]) -> Request<'_> {

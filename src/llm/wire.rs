@@ -240,6 +240,7 @@ pub(super) fn usage(raw: &RawValue) -> Option<Usage> {
     let total = at(&["total_tokens"]);
     let rest = |known: Option<u64>| total.unwrap_or(0).saturating_sub(known.unwrap_or(0));
     let usage = Usage {
+        cache_write_tokens: 0,
         input_tokens: input.unwrap_or_else(|| rest(output)),
         output_tokens: output.unwrap_or_else(|| rest(input)),
         cached_input_tokens: first(&[

@@ -1,0 +1,78 @@
+//! How much a model reasons: one scale for all, mapped to the levels that a model has.
+
+use serde::{Deserialize, Serialize};
+
+/// A level of reasoning, from nothing to the most that any model has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effort {
+    None,
+    Minimal,
+    Low,
+    Medium,
+    High,
+    Xhigh,
+    Max,
+}
+
+impl Effort {
+    /// All levels, lowest first.
+    pub const ALL: [Self; 7] =
+        [Self::None, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Max];
+
+    /// The level as servers and the model file spell it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Xhigh => "xhigh",
+            Self::Max => "max",
+        }
+    }
+
+    /// The level that a word spells.
+    #[must_use]
+    pub fn read(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.word() == word)
+    }
+
+    /// The nearest of these levels; of two that are equally near the higher one. `None` never becomes a level of
+    /// thought while there is `None`; without it, it becomes the lowest.
+    #[must_use]
+    pub fn nearest(self, levels: &[Self]) -> Option<Self> {
+        let distance = |level: &Self| (*level as i8 - self as i8).unsigned_abs();
+        let thinking = |level: &&Self| self == Self::None || **level != Self::None;
+        levels.iter().copied().filter(|level| thinking(&level)).min_by_key(|level| {
+            let lower = *level < self;
+            (distance(level), lower)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Effort::{self, High, Low, Max, Medium, Minimal, None, Xhigh};
+
+    #[test]
+    fn a_level_that_a_model_lacks_becomes_its_nearest() {
+        for (asked, levels, got) in [
+            (High, &[Low, Medium, High][..], Some(High)),
+            (Xhigh, &[Low, Medium, High], Some(High)),
+            (Medium, &[Low, High, Max], Some(High)),
+            (Minimal, &[None, Low, High], Some(Low)),
+            (None, &[Low, High], Some(Low)),
+            (None, &[None, Low, High], Some(None)),
+            (Low, &[None], Option::None),
+            (Low, &[], Option::None),
+        ] {
+            assert_eq!(asked.nearest(levels), got, "{asked:?} of {levels:?}");
+        }
+        for level in Effort::ALL {
+            assert_eq!(Effort::read(level.word()), Some(level));
+        }
+    }
+}
