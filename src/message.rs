@@ -121,12 +121,15 @@ pub struct Call {
 pub struct Opaque {
     pub origin: Origin,
     pub data: Value,
+    /// It holds only while everything before it is sent as it was then: a compression makes it void.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bound: bool,
 }
 
 /// The origin of opaque data; it is sent back only there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The protocol, `chat`.
+    /// The protocol: `chat`, `responses`, `anthropic`.
     pub wire: String,
     pub host: String,
     /// The provider's name for the model.

@@ -6,11 +6,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use agent::contract::{Archive, Request};
-use agent::llm::request::Body;
-use agent::message::{Item, Part};
+use agent::llm::asked::{Asked, Settings};
+use agent::llm::chat;
+use agent::llm::history::{self, Ids, Pictures, Rules};
+use agent::message::{Item, Origin, Part};
 use agent::spill::Spill;
 use agent::tokens::{self, Vocabulary};
-use serde_json::Map;
 
 use crate::workload::{Fact, Kind};
 
@@ -95,20 +96,7 @@ pub struct Figures {
 impl Figures {
     /// Takes in a request. Returns its tokens, and how many of them the longest prefix rule finds in the cache.
     pub fn request(&mut self, request: Request<'_>) -> (u64, u64) {
-        let extra = Map::new();
-        let body = Body {
-            head: Map::new(),
-            tools: request.tools,
-            strict: false,
-            system: request.system,
-            items: request.items,
-            aside: request.aside,
-            vision: false,
-            breakpoints: false,
-            tail: Map::new(),
-            extra: &extra,
-        };
-        let bytes = body.to_vec();
+        let bytes = body(&request);
         // The two brackets behind the last item close what the next request goes on with.
         let before = self.bytes.len().saturating_sub(2);
         if before > 0 {
@@ -239,4 +227,23 @@ fn messages(item: &Item) -> Vec<Vec<&str>> {
     let answers = step.calls().filter_map(|call| Some((call, call.answer.as_ref()?)));
     let answers = answers.map(|(call, answer)| vec![call.request.id.as_str(), answer.content.as_str()]);
     std::iter::once(reply.collect()).chain(answers).collect()
+}
+
+/// A request as a server of chat completions gets it, without the fields around the conversation.
+fn body(request: &Request<'_>) -> Vec<u8> {
+    let origin = Origin { wire: "chat".to_owned(), host: String::new(), model: String::new() };
+    let rules =
+        Rules { origin: &origin, ids: Ids::default(), pictures: Pictures::Notes, user_after_results: true };
+    let turns = history::turns(request, &rules);
+    let settings = Settings::default();
+    let asked = Asked {
+        settings: &settings,
+        system: request.system,
+        turns: &turns,
+        tools: request.tools,
+        tool_choice: agent::contract::ToolChoice::Auto,
+        schema: None,
+        session_id: "",
+    };
+    chat::encode(&asked, &chat::Flags::default())
 }

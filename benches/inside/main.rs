@@ -19,12 +19,15 @@ use std::sync::Arc;
 use agent::agent::{Conversation, Observed, RepeatDetector, Repetition};
 use agent::app::{self, Options, Services};
 use agent::config::{self, Config, Env, LoadOptions, SkillDir, SkillScope};
-use agent::contract::{Delta, ReplyEnd, ToolDefinition};
+use agent::contract::{Delta, ReplyEnd, ToolChoice, ToolDefinition};
 use agent::event::CallTelemetry;
-use agent::llm::assemble::Assembly;
-use agent::llm::request::Body;
+use agent::llm::asked::{Asked, Settings};
+use agent::llm::assembly::Assembly;
+use agent::llm::chat;
+use agent::llm::decode::Reading;
+use agent::llm::history::{self, Ids, Pictures, Rules};
 use agent::llm::sse::Decoder;
-use agent::message::{Answer, Call, CallStatus, Item, Part, Said, Step, ToolCall};
+use agent::message::{Answer, Call, CallStatus, Item, Origin, Part, Said, Step, ToolCall};
 use agent::process::{self, Launch, Patience, SHELL};
 use agent::sandbox::{Boundary, Network, Profile, Protection, Sandbox, Walls};
 use agent::session::{About, ItemId, Session, Store};
@@ -36,7 +39,7 @@ use agent::workspace::Workspace;
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use jiff::Timestamp;
-use serde_json::{Map, json};
+use serde_json::json;
 
 fn main() {
     // The boundary runs this program again, as its own parts.
@@ -70,17 +73,17 @@ fn stream_decode(bencher: Bencher<'_, '_>, events: usize) {
 fn stream_to_reply(bencher: Bencher<'_, '_>, events: usize) {
     let stream = stream(events);
     bencher.counter(BytesCount::of_slice(&stream)).bench(|| {
-        let (mut decoder, mut assembly) = (Decoder::default(), Assembly::new(HashSet::new()));
+        let (mut decoder, mut reading) = (Decoder::default(), reading());
         let mut text = String::new();
         for read in stream.chunks(READ) {
-            decoder.feed(read, |event| assembly.event(event.name, event.data).is_ok()).expect("short events");
-            while let Some(delta) = assembly.take() {
+            decoder.feed(read, |event| reading.event(event.name, event.data).is_ok()).expect("short events");
+            while let Some(delta) = reading.reply.take() {
                 if let Delta::Text(piece) = delta {
                     text.push_str(&piece);
                 }
             }
         }
-        (text, assembly.end(|| 0))
+        (text, reading.reply.end(|| 0))
     });
 }
 
@@ -91,12 +94,21 @@ fn stream_of_arguments(bencher: Bencher<'_, '_>, pieces: usize) {
     let piece = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"fn f"}}]}}]}"#;
     let last = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"}"}}]}}]}"#;
     bencher.bench(|| -> ReplyEnd {
-        let mut assembly = Assembly::new(HashSet::new());
+        let mut reading = reading();
         for event in [first].into_iter().chain(std::iter::repeat_n(piece, pieces)).chain([last]) {
-            assembly.event(b"", event.as_bytes()).expect("a chunk");
+            reading.event(b"", event.as_bytes()).expect("a chunk");
         }
-        assembly.end(|| 0)
+        reading.reply.end(|| 0)
     });
+}
+
+fn origin() -> Origin {
+    Origin { wire: "chat".to_owned(), host: "h".to_owned(), model: "m".to_owned() }
+}
+
+fn reading() -> Reading {
+    let reply = Assembly::new(origin(), HashSet::new());
+    Reading::new(Box::new(chat::Decoder::new(&chat::Flags::default())), reply)
 }
 
 fn data_len(sum: &mut usize, len: usize) -> bool {
@@ -183,21 +195,28 @@ const CONVERSATIONS: [usize; 3] = [2, 20, 200];
 #[divan::bench(args = CONVERSATIONS)]
 fn request_body(bencher: Bencher<'_, '_>, thousands: usize) {
     let (items, tools) = (conversation(thousands * 1000), definitions());
-    let (head, extra) = (Map::from_iter([("model".to_owned(), "m".into())]), Map::new());
-    let (tools, items) = (&tools, &items);
-    let body = Body {
-        head,
-        tools,
-        strict: false,
-        system: "",
-        items,
-        aside: None,
-        vision: false,
-        breakpoints: false,
-        tail: Map::new(),
-        extra: &extra,
+    let settings = Settings { model: "m".to_owned(), ..Settings::default() };
+    let (flags, origin) = (chat::Flags::default(), origin());
+    let rules =
+        Rules { origin: &origin, ids: Ids::default(), pictures: Pictures::Notes, user_after_results: true };
+    let body = || {
+        let turns = history::turns(&asked(&items), &rules);
+        let asked = Asked {
+            settings: &settings,
+            system: "",
+            turns: &turns,
+            tools: &tools,
+            tool_choice: ToolChoice::Auto,
+            schema: None,
+            session_id: "s",
+        };
+        chat::encode(&asked, &flags)
     };
-    bencher.counter(BytesCount::new(body.to_vec().len())).bench(|| body.to_vec());
+    bencher.counter(BytesCount::new(body().len())).bench(body);
+}
+
+fn asked(items: &[Item]) -> agent::contract::Request<'_> {
+    agent::contract::Request::of(items, "s")
 }
 
 #[divan::bench(args = CONVERSATIONS)]

@@ -147,7 +147,7 @@ impl Turn<'_> {
     fn account(&mut self, finished: &Finished<'_>, answer: &Answer) -> Result<CallTelemetry, Stop> {
         let Finished { call, status, output, measured, spent, .. } = finished;
         if *spent != Usage::default() {
-            let cost = self.spend(*spent);
+            let cost = self.spend(*spent, None);
             self.conversation.session.spend(*spent, cost, Timestamp::now());
         }
         self.run.totals.tool_calls += 1;

@@ -126,10 +126,12 @@ impl Turn<'_> {
         }
     }
 
-    /// Counts the tokens of a request, whoever made it; returns the cost if prices are known.
-    pub(super) fn spend(&mut self, usage: Usage) -> Option<f64> {
+    /// Counts the tokens of a request, whoever made it; returns the cost if it is known.
+    ///
+    /// What the provider states as the cost counts for more than its prices.
+    pub(super) fn spend(&mut self, usage: Usage, stated_usd: Option<f64>) -> Option<f64> {
         let prices = self.agent.model.info().prices.as_ref();
-        let cost = prices.map(|prices| limits::cost_usd(&usage, prices));
+        let cost = stated_usd.or_else(|| prices.map(|prices| limits::cost_usd(&usage, prices)));
         self.meter.add(usage, cost);
         let totals = &mut self.run.totals;
         totals.usage += usage;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use crate::contract::{Delta, ModelErrorKind, ReplyEnd, ReplyStream, Request, ToolChoice, ToolDefinition};
 use crate::event::EventKind;
-use crate::message::{FinishReason, Part, Step};
+use crate::message::{FinishReason, Step};
 use crate::session::Syncing;
 
-use super::purpose::{Purpose, open};
+use super::purpose::Purpose;
 use super::schema::AnswerSchema;
 use super::turn::{Stop, Turn};
 
@@ -75,6 +75,7 @@ impl Turn<'_> {
                     next = stream.next();
                     continue;
                 }
+                Delta::Notice(message) => (false, EventKind::Warning { message }),
                 Delta::Finished(end) if self.is_empty(&end) && purpose.choice() == ToolChoice::Auto => {
                     return Err(Stop::Model(self.model_error(ModelErrorKind::Incomplete, "the reply was empty")));
                 }
@@ -93,17 +94,13 @@ impl Turn<'_> {
 
     /// Reads a reply that is not part of the conversation.
     async fn read_aside(&mut self, stream: &mut dyn ReplyStream) -> Result<Step, Stop> {
-        let mut text = String::new();
         loop {
             match stream.next().await.map_err(Stop::Model)? {
-                Delta::Text(piece) => text.push_str(&piece),
-                Delta::Reasoning(_) | Delta::CallBegun(_) => {}
+                Delta::Text(_) | Delta::Reasoning(_) | Delta::CallBegun(_) => {}
+                Delta::Notice(message) => self.run.emitter.emit(EventKind::Warning { message })?,
                 Delta::Finished(end) => {
                     self.conversation.asking = None;
-                    let cost_usd = self.spend(end.usage);
-                    let mut step = Step { usage: end.usage, cost_usd, ..Step::of_text(text, end.finish) };
-                    step.parts.extend(end.tool_calls.into_iter().map(open));
-                    return Ok(step);
+                    return Ok(self.counted(end));
                 }
             }
         }
@@ -122,28 +119,24 @@ impl Turn<'_> {
     /// asked again.
     fn is_empty(&self, end: &ReplyEnd) -> bool {
         let (text, _) = self.conversation.session.partial();
-        end.finish == FinishReason::Stop && end.tool_calls.is_empty() && text.trim().is_empty()
+        end.finish == FinishReason::Stop && end.calls().next().is_none() && text.trim().is_empty()
     }
 
-    /// Counts the reply and assembles it from the streamed pieces.
+    /// Counts the reply.
     fn whole(&mut self, end: ReplyEnd) -> Step {
         self.conversation.asking = None;
         self.meter.steps += 1;
         self.run.totals.steps += 1;
-        let cost_usd = self.spend(end.usage);
         if !end.usage.estimated {
             self.take_report(end.usage.input_tokens);
         }
-        let (text, reasoning) = self.conversation.session.partial();
-        let mut parts = Vec::with_capacity(end.tool_calls.len() + 2);
-        if !reasoning.is_empty() {
-            parts.push(Part::Reasoning { text: reasoning.to_owned(), opaque: None });
-        }
-        if !text.is_empty() {
-            parts.push(Part::Text { text: text.to_owned(), opaque: None });
-        }
-        parts.extend(end.tool_calls.into_iter().map(open));
-        Step { parts, finish_reason: end.finish, usage: end.usage, cost_usd }
+        self.counted(end)
+    }
+
+    /// A reply as a step, its tokens counted.
+    fn counted(&mut self, end: ReplyEnd) -> Step {
+        let cost_usd = self.spend(end.usage, end.cost_usd);
+        Step { parts: end.parts, finish_reason: end.finish, usage: end.usage, cost_usd }
     }
 }
 

@@ -41,7 +41,8 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
         window_source: WindowSource::Declared,
         max_output_tokens: None,
         prices: None,
-        capabilities: crate::config::Capabilities::default(),
+        calls_tools: true,
+        sees: false,
         retry: RetryConfig {
             attempts: 3,
             base_delay: std::time::Duration::ZERO,

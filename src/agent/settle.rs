@@ -56,7 +56,7 @@ impl Turn<'_> {
         let Some(input) = self.conversation.asking.take() else { return };
         let usage = self.cut_usage(input);
         if usage.output_tokens > 0 {
-            let cost = self.spend(usage);
+            let cost = self.spend(usage, None);
             self.conversation.session.spend(usage, cost, Timestamp::now());
         }
     }
@@ -66,7 +66,7 @@ impl Turn<'_> {
         let usage = self.conversation.asking.take().map(|input| self.cut_usage(input)).unwrap_or_default();
         if self.conversation.session.partial().0.trim().is_empty() {
             if usage != Usage::default() {
-                let cost = self.spend(usage);
+                let cost = self.spend(usage, None);
                 self.conversation.session.spend(usage, cost, Timestamp::now());
             }
             self.conversation.session.clear_partial();
@@ -75,7 +75,7 @@ impl Turn<'_> {
         if usage != Usage::default() {
             self.run.totals.steps += 1;
         }
-        let cost_usd = if usage == Usage::default() { None } else { self.spend(usage) };
+        let cost_usd = if usage == Usage::default() { None } else { self.spend(usage, None) };
         let (text, reasoning) = self.conversation.session.partial();
         let mut step = Step { usage, cost_usd, ..Step::of_text(text, FinishReason::Interrupted) };
         if !reasoning.is_empty() {

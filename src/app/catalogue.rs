@@ -66,6 +66,8 @@ fn configured(model: &ModelConfig, catalogue: &Catalogue) -> Listed {
         window: model.context_window.or(known.window),
         output: model.max_output_tokens.or(known.output),
         prices: model.prices.clone().or(known.prices),
+        sees: model.capabilities.vision.or(known.sees),
+        wire: model.wire.or(known.wire),
         ..known
     }
 }

@@ -119,13 +119,13 @@ fn assemble_parts(
     })?;
     let catalogue = Arc::new(catalogue);
     let jobs = Arc::new(Jobs::new(Arc::clone(&redactor)));
-    let mut toolbox = if model.info().capabilities.tools {
+    let mut toolbox = if model.info().calls_tools {
         let kit = Kit {
             child_env: config.env.for_commands(&settings.sandbox.env, workspace),
             jobs: Arc::clone(&jobs),
             sandbox,
             net: Arc::clone(&net),
-            vision: model.info().capabilities.vision,
+            vision: model.info().sees,
             fetch_allow: config.settings.fetch.allow.clone(),
             person: Some(&approver).filter(|approver| approver.present()).cloned(),
         };

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::duration;
+use super::wire::{self, Wire};
 use crate::secrets::Secret;
 
 /// One model.
@@ -16,6 +17,13 @@ use crate::secrets::Secret;
 pub struct ModelConfig {
     pub name: String,
     pub provider: Provider,
+    /// The protocol; `auto`: by the host and the model.
+    #[serde(default, with = "wire")]
+    #[schemars(with = "Option<wire::Choice>")]
+    pub wire: Option<Wire>,
+    /// The row of the dialects that says how the server differs; `auto`: by the host, `none`: the baseline.
+    #[serde(default)]
+    pub dialect: Option<String>,
     /// The server, with its version path and without a final slash: `https://api.openai.com/v1`.
     #[serde(default)]
     pub base_url: Option<String>,
@@ -32,7 +40,8 @@ pub struct ModelConfig {
     /// `null`: not sent.
     #[serde(default)]
     pub temperature: Option<f64>,
-    /// `null`: not sent.
+    /// How much the model reasons, from `none` to `max`; a level that it lacks becomes its nearest. `null`: as the
+    /// provider decides.
     #[serde(default)]
     pub reasoning_effort: Option<String>,
     /// Merged into each request.
@@ -61,6 +70,8 @@ impl ModelConfig {
         Self {
             name,
             provider: Provider::Openai,
+            wire: None,
+            dialect: None,
             base_url: Some(base_url),
             api_key: None,
             model: Some(id),
@@ -83,7 +94,7 @@ impl ModelConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Provider {
-    /// Any server of the `OpenAI` chat-completions protocol.
+    /// Any server of one of the protocols in [`Wire`].
     Openai,
     /// A script in this file.
     Scripted,
@@ -191,21 +202,25 @@ impl Default for Timeouts {
     }
 }
 
-/// The features that a server understands. Nothing is sent that is not declared here.
+/// The features that a server and its model have. What is not declared is known from the dialect and the catalogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a server")]
 pub struct Capabilities {
     pub streaming: bool,
     pub tools: bool,
+    /// `false`: one call at a time is asked for, where the server knows how.
     pub parallel_tool_calls: bool,
+    /// Tools are declared strict where their schemas allow it.
     pub strict_tools: bool,
-    pub stream_usage: bool,
-    pub structured_output: bool,
-    pub vision: bool,
-    pub prompt_cache_key: bool,
+    /// Usage is asked for (`stream_options`).
+    pub stream_usage: Option<bool>,
+    /// The server enforces a schema.
+    pub structured_output: Option<bool>,
+    /// The model sees.
+    pub vision: Option<bool>,
+    pub prompt_cache_key: Option<bool>,
     /// The server caches up to marks in the messages (`cache_control`), as Anthropic's models do, also through routers.
-    pub cache_breakpoints: bool,
+    pub cache_breakpoints: Option<bool>,
 }
 
 impl Default for Capabilities {
@@ -215,11 +230,11 @@ impl Default for Capabilities {
             tools: true,
             parallel_tool_calls: true,
             strict_tools: false,
-            stream_usage: true,
-            structured_output: true,
-            vision: false,
-            prompt_cache_key: false,
-            cache_breakpoints: false,
+            stream_usage: None,
+            structured_output: None,
+            vision: None,
+            prompt_cache_key: None,
+            cache_breakpoints: None,
         }
     }
 }

@@ -6,8 +6,8 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::config::{Capabilities, Prices, RetryConfig};
-use crate::message::{CallStatus, FinishReason, Item, ToolCall, Usage};
+use crate::config::{Prices, RetryConfig};
+use crate::message::{CallStatus, FinishReason, Item, Part, ToolCall, Usage};
 
 use super::ToolDefinition;
 
@@ -42,16 +42,31 @@ pub enum Delta {
     Reasoning(String),
     /// The model began to write a call of this tool.
     CallBegun(String),
+    /// Something about the request or the reply that a person should know.
+    Notice(String),
     Finished(ReplyEnd),
 }
 
-/// The totals of a reply, known when it has ended. Includes calls that were cut off (`finish` is `Length`), as far
-/// as they were written.
+/// The whole of a reply, known when it has ended.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReplyEnd {
-    pub tool_calls: Vec<ToolCall>,
+    /// In the order in which the model wrote them, with what the provider needs back. Includes calls that were cut
+    /// off (`finish` is `Length`), as far as they were written.
+    pub parts: Vec<Part>,
     pub finish: FinishReason,
     pub usage: Usage,
+    /// USD, where the provider says what the request cost.
+    pub cost_usd: Option<f64>,
+}
+
+impl ReplyEnd {
+    /// The calls of the reply, in order.
+    pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Call(call) => Some(&call.request),
+            Part::Text { .. } | Part::Reasoning { .. } => None,
+        })
+    }
 }
 
 /// Turns texts into vectors; texts with similar meanings get vectors that lie close together.
@@ -128,7 +143,10 @@ pub struct ModelInfo {
     pub window_source: WindowSource,
     pub max_output_tokens: Option<u64>,
     pub prices: Option<Prices>,
-    pub capabilities: Capabilities,
+    /// Whether it may be given tools.
+    pub calls_tools: bool,
+    /// Whether it sees pictures.
+    pub sees: bool,
     pub retry: RetryConfig,
     /// True when a script writes the replies.
     pub scripted: bool,

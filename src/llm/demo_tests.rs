@@ -105,14 +105,14 @@ async fn walk(model: &dyn ChatModel, task: &str, result: &dyn Fn(&str) -> Option
             match reply.next().await.expect("a delta") {
                 Delta::Text(piece) => text.push_str(&piece),
                 Delta::Finished(end) => break end,
-                Delta::Reasoning(_) | Delta::CallBegun(_) => {}
+                Delta::Reasoning(_) | Delta::CallBegun(_) | Delta::Notice(_) => {}
             }
         };
-        if end.tool_calls.is_empty() {
+        if end.calls().next().is_none() {
             return (calls, text);
         }
         let mut step = Step::of_text(text, end.finish);
-        for call in end.tool_calls {
+        for call in end.calls().cloned() {
             calls.push(format!("{} {}", call.name, call.arguments));
             let data = result(&call.name);
             let status = if data.is_some() { CallStatus::Ok } else { CallStatus::Error };

@@ -6,14 +6,14 @@ use serde_json::json;
 
 use crate::contract::{Embedded, Embedder, ModelError, ModelErrorKind};
 
-use super::openai::OpenAi;
+use super::endpoint::Endpoint;
 
 /// The texts of one request. Every server takes as many.
 const BATCH: usize = 256;
 
 /// A model behind a server that makes vectors.
 pub(super) struct Embeddings {
-    server: OpenAi,
+    server: Endpoint,
     model: String,
 }
 
@@ -37,7 +37,7 @@ struct Usage {
 }
 
 impl Embeddings {
-    pub fn new(server: OpenAi, model: String) -> Self {
+    pub fn new(server: Endpoint, model: String) -> Self {
         Self { server, model }
     }
 

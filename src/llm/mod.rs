@@ -1,26 +1,40 @@
 //! Models: the network and the script, behind one trait.
 //!
-//! Bytes become events (`sse`), events a reply (`wire`, `assemble`), words an error (`errors`), a conversation a
-//! request (`request`): all pure. Only `openai` and `reply` talk to anybody. The public modules are public for
-//! benches/inside/.
+//! A conversation becomes turns (`history`), turns a request of one of three wires (`chat`, `responses`, `anthropic`);
+//! bytes become events (`sse`), events a reply (the decoder of the wire, `assembly`), words an error (`errors`): all
+//! pure. How servers differ is data (`dialect`), and what one refuses changes the plan (`learn`). Only `server`,
+//! `endpoint` and `reply` talk to anybody. The public modules are public for benches/inside/.
 
 mod arguments;
+pub mod effort;
+mod extra;
+mod strict;
+mod surrogates;
 pub mod sse;
-mod wire;
 mod stated;
 mod errors;
 mod bounds;
-pub mod assemble;
-pub mod request;
+pub mod assembly;
+pub mod decode;
+pub mod turns;
+pub mod asked;
+pub mod history;
+pub mod chat;
+pub mod responses;
+pub mod anthropic;
+pub mod dialect;
+mod wires;
+pub mod plan;
+mod learn;
+mod endpoint;
 mod reply;
-mod openai;
 mod embeddings;
-pub mod effort;
 pub mod catalogue;
 mod script;
 mod scripted;
 mod local;
 mod unconfigured;
+mod server;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -31,6 +45,8 @@ use std::sync::Arc;
 use crate::config::{ModelConfig, Provider};
 use crate::contract::{ChatModel, Embedder, ModelInfo, WindowSource};
 use crate::net::Net;
+
+use plan::Known;
 
 pub use local::{LocalServer, probe_local};
 pub use stated::Stated;
@@ -58,6 +74,7 @@ pub struct Surroundings {
     pub net: Arc<Net>,
     /// `session.user_id` in scripts.
     pub user_id: String,
+    /// What is known of models.
     pub catalogue: Arc<catalogue::Catalogue>,
 }
 
@@ -72,11 +89,13 @@ pub fn connect(config: &ModelConfig, around: &Surroundings) -> Result<Arc<dyn Ch
             let id =
                 id.ok_or_else(|| ConnectError::wrong(&config.name, "model", "the provider's model is not named"))?;
             let net = Arc::clone(&around.net);
-            Arc::new(openai::OpenAi::new(config, info(config, id, around), net)?)
+            let (info, known) = facts(config, id, around);
+            Arc::new(server::Server::new(config, info, known, net)?)
         }
         Provider::Scripted => {
             let id = config.model.as_deref().unwrap_or(&config.name);
-            Arc::new(scripted::Scripted::new(config, info(config, id, around), around.user_id.clone())?)
+            let (info, _) = facts(config, id, around);
+            Arc::new(scripted::Scripted::new(config, info, around.user_id.clone())?)
         }
     })
 }
@@ -89,32 +108,36 @@ pub fn embedder(config: &ModelConfig, id: &str, around: &Surroundings) -> Result
     if config.provider == Provider::Scripted {
         return Err(ConnectError::wrong(&config.name, "provider", "a script makes no embeddings"));
     }
-    let server = openai::OpenAi::new(config, info(config, id, around), Arc::clone(&around.net))?;
-    Ok(Arc::new(embeddings::Embeddings::new(server, id.to_owned())))
+    let endpoint = endpoint::Endpoint::new(config, id, Arc::clone(&around.net))?;
+    Ok(Arc::new(embeddings::Embeddings::new(endpoint, id.to_owned())))
 }
 
 /// Facts about a model: those that its file declares, else those of the catalogue, else what is assumed.
-fn info(config: &ModelConfig, id: &str, around: &Surroundings) -> ModelInfo {
+fn facts(config: &ModelConfig, id: &str, around: &Surroundings) -> (ModelInfo, Known) {
     let scripted = config.provider == Provider::Scripted;
     let host = config.base_url.as_deref().map_or("openai", catalogue::providers::host_of);
-    let is_open = config.context_window.is_none() || config.prices.is_none() || config.max_output_tokens.is_none();
-    let known = if is_open && !scripted { around.catalogue.lookup(host, id) } else { None };
+    let known = if scripted { None } else { around.catalogue.lookup(host, id) };
     let (context_window, window_source) = match (config.context_window, &known) {
         (Some(window), _) => (window, WindowSource::Declared),
         (None, Some(entry)) => (entry.window, WindowSource::Catalogue),
         (None, None) => (ASSUMED_WINDOW, WindowSource::Assumed),
     };
     let output = config.max_output_tokens.or_else(|| known.as_ref()?.output);
-    ModelInfo {
+    let output = output.map(|output| output.min(context_window));
+    let sees = known.as_ref().map(|facts| facts.sees);
+    let info = ModelInfo {
         name: config.name.clone(),
         id: id.to_owned(),
         context_window,
         window_source,
-        max_output_tokens: output.map(|output| output.min(context_window)),
+        max_output_tokens: output,
         prices: config.prices.clone().or_else(|| known.as_ref()?.prices.clone()),
-        capabilities: config.capabilities,
+        calls_tools: config.capabilities.tools,
+        sees: config.capabilities.vision.or(sees).unwrap_or(false),
         retry: config.retry.clone(),
         scripted,
         configured: true,
-    }
+    };
+    let (wire, levels) = known.map_or((None, None), |facts| (facts.wire, facts.levels));
+    (info, Known { wire, sees, levels, most_output_tokens: output })
 }

@@ -15,9 +15,10 @@ use futures_util::Stream;
 use futures_util::future::BoxFuture;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::assemble::{Assembly, Broken};
+use super::assembly::Broken;
+use super::decode::Reading;
+use super::endpoint::Endpoint;
 use super::errors::{self, Said};
-use super::openai::Endpoint;
 use super::sse::{Decoder, TooLong};
 use crate::config::{Timeouts, format_duration};
 use crate::contract::{Delta, ModelError, ModelErrorKind, ReplyStream};
@@ -42,7 +43,7 @@ pub(super) struct HttpReply {
     /// `None` once the body has ended.
     body: Option<Body>,
     decoder: Decoder,
-    assembly: Assembly,
+    reading: Reading,
     failure: Option<ModelError>,
     /// The bytes before the first event, which are the whole body if no event comes.
     unread: Vec<u8>,
@@ -60,12 +61,12 @@ pub(super) struct HttpReply {
 
 impl HttpReply {
     /// Reads the reply to a request that was sent at `asked`.
-    pub fn new(body: Body, assembly: Assembly, endpoint: Arc<Endpoint>, request: Bytes, asked: Instant) -> Self {
+    pub fn new(body: Body, reading: Reading, endpoint: Arc<Endpoint>, request: Bytes, asked: Instant) -> Self {
         let patience = Patience { first_byte: asked + endpoint.timeouts.first_byte, ..Patience::default() };
         Self {
             body: Some(body),
             decoder: Decoder::default(),
-            assembly,
+            reading,
             failure: None,
             unread: Vec::new(),
             saw_event: false,
@@ -81,9 +82,9 @@ impl HttpReply {
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Delta, ModelError>> {
         loop {
-            let ready = self.assembly.ready_bytes();
+            let ready = self.reading.reply.ready_bytes();
             let Some(body) = &mut self.body else {
-                if let Some(delta) = self.assembly.take() {
+                if let Some(delta) = self.reading.reply.take() {
                     return Poll::Ready(Ok(delta));
                 }
                 // The connection goes back to the pool once its own task has run: before the next request is made.
@@ -94,7 +95,7 @@ impl HttpReply {
                 return Poll::Ready(self.conclude());
             };
             if ready.is_some_and(|bytes| bytes >= LARGEST_DELTA)
-                && let Some(delta) = self.assembly.take()
+                && let Some(delta) = self.reading.reply.take()
             {
                 return Poll::Ready(Ok(delta));
             }
@@ -114,7 +115,7 @@ impl HttpReply {
                 }
                 Poll::Pending => {
                     self.looked_again = false;
-                    if let Some(delta) = self.assembly.take() {
+                    if let Some(delta) = self.reading.reply.take() {
                         return Poll::Ready(Ok(delta));
                     }
                     if self.wait(context).is_pending() {
@@ -127,25 +128,27 @@ impl HttpReply {
 
     fn read(&mut self, bytes: &[u8]) {
         self.received += bytes.len();
-        if self.assembly.is_done() {
+        if self.reading.reply.is_done() {
             self.drained += bytes.len();
             if self.drained > DRAIN_BYTES {
                 self.body = None;
+                return;
             }
-            return;
         }
         if !self.saw_event {
             self.unread.extend_from_slice(bytes);
         }
-        let (assembly, saw_event) = (&mut self.assembly, &mut self.saw_event);
+        let (reading, saw_event) = (&mut self.reading, &mut self.saw_event);
         let mut broken = None;
         let fed = self.decoder.feed(bytes, |event| {
             *saw_event = true;
-            broken = assembly.event(event.name, event.data).err();
-            broken.is_none() && !assembly.is_done()
+            broken = reading.event(event.name, event.data).err();
+            broken.is_none()
         });
         let too_long = fed == Err(TooLong) || self.unread.len() > LARGEST_WHOLE;
-        if let Some(broken) = broken {
+        if self.reading.reply.is_done() {
+            // Nothing spoils what is complete.
+        } else if let Some(broken) = broken {
             self.fail_with(broken);
         } else if too_long {
             self.fail(ModelErrorKind::TooLarge, "the server sends a line without end");
@@ -159,15 +162,13 @@ impl HttpReply {
 
     /// Handles the end of the body, which may come before the end of the reply.
     fn ended(&mut self) {
-        let (assembly, saw_event) = (&mut self.assembly, &mut self.saw_event);
+        let (reading, saw_event) = (&mut self.reading, &mut self.saw_event);
         let mut broken = None;
-        if !assembly.is_done() {
-            self.decoder.finish(|event| {
-                *saw_event = true;
-                broken = assembly.event(event.name, event.data).err();
-                broken.is_none()
-            });
-        }
+        self.decoder.finish(|event| {
+            *saw_event = true;
+            broken = reading.event(event.name, event.data).err();
+            broken.is_none()
+        });
         self.body = None;
         match broken {
             Some(broken) => self.fail_with(broken),
@@ -179,7 +180,7 @@ impl HttpReply {
     /// Reads a body without events: a whole reply, an error, or neither.
     fn judge_whole(&mut self) {
         let body = std::mem::take(&mut self.unread);
-        match self.assembly.whole(&body) {
+        match self.reading.whole(&body) {
             Ok(true) => {}
             Err(broken) => self.fail_with(broken),
             Ok(false) => {
@@ -201,7 +202,7 @@ impl HttpReply {
     fn broke_off(&mut self, error: &reqwest::Error) {
         self.body = None;
         // Nothing is lost if the connection breaks after the reply has ended.
-        if !self.assembly.is_finished() {
+        if !self.reading.reply.is_finished() {
             let after = self.received;
             let why = net::causes(error);
             self.fail(ModelErrorKind::Incomplete, format!("the connection broke after {after} bytes: {why}"));
@@ -210,7 +211,7 @@ impl HttpReply {
 
     fn wait(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Timeouts { first_byte, idle, .. } = self.endpoint.timeouts;
-        let limit = match (self.received, self.assembly.is_done(), self.assembly.is_finished()) {
+        let limit = match (self.received, self.reading.reply.is_done(), self.reading.reply.is_finished()) {
             (0, ..) => Limit::FirstByte,
             (_, true, _) => Limit::Silence(DRAIN),
             (_, _, true) => Limit::Silence(GRACE.min(idle)),
@@ -222,7 +223,7 @@ impl HttpReply {
         self.body = None;
         if self.received == 0 {
             self.failure = Some(self.endpoint.no_first_byte(first_byte));
-        } else if !self.assembly.is_finished() {
+        } else if !self.reading.reply.is_finished() {
             let idle = format_duration(idle);
             self.fail(ModelErrorKind::Incomplete, format!("the server sent nothing for {idle} (timeouts.idle)"));
         }
@@ -233,12 +234,12 @@ impl HttpReply {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
-        if !self.assembly.is_finished() {
+        if !self.reading.reply.is_finished() {
             let words = "the stream ended before the reply did (no finish_reason, no [DONE])";
             return Err(self.endpoint.error(ModelErrorKind::Incomplete, words));
         }
         let request = std::mem::take(&mut self.request);
-        Ok(Delta::Finished(self.assembly.end(|| tokens::estimate_bytes(&request))))
+        Ok(Delta::Finished(self.reading.reply.end(|| tokens::estimate_bytes(&request))))
     }
 
     fn fail_with(&mut self, broken: Broken) {

@@ -9,17 +9,18 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use super::ConnectError;
+use super::asked::{Asked, Settings};
 use super::errors::{self, Said};
-use super::request::{self, Body};
+use super::history::{self, Ids, Pictures, Rules};
 use super::script::{Script, Words};
+use super::{ConnectError, chat};
 use crate::config::{ModelConfig, ScriptError};
 use crate::contract::{
     ChatModel, Delta, ModelError, ModelErrorKind, ModelInfo, ReplyEnd, ReplyStream, Request, ToolChoice,
 };
-use crate::message::{FinishReason, ToolCall, Usage};
+use crate::message::{Call, FinishReason, Origin, Part, ToolCall, Usage};
 use crate::tokens;
 
 const CALLS_LEFT_OUT: &str = "(script) The next reply only calls tools, and this request allows none.";
@@ -29,7 +30,7 @@ pub(super) struct Scripted {
     info: ModelInfo,
     script: Script,
     user_id: String,
-    extra: Map<String, Value>,
+    settings: Settings,
     errors: Mutex<GivenErrors>,
 }
 
@@ -48,8 +49,10 @@ impl Scripted {
             return Err(ConnectError::wrong(&config.name, "script", "a scripted model needs at least one reply"));
         }
         let script = Script::compile(&config.name, replies)?;
-        let (extra, errors) = (config.extra_body.clone(), Mutex::default());
-        Ok(Self { info, script, user_id, extra, errors })
+        let mut extra = config.extra_body.clone();
+        extra.insert("scripted".to_owned(), true.into());
+        let settings = Settings { model: info.id.clone(), extra, ..Settings::default() };
+        Ok(Self { info, script, user_id, settings, errors: Mutex::default() })
     }
 
     fn reply(&self, request: &Request<'_>) -> Result<ScriptedReply, ModelError> {
@@ -82,18 +85,17 @@ impl Scripted {
     }
 
     fn perform(&self, request: &Request<'_>, words: Words, chunk_size: usize) -> (VecDeque<Delta>, ReplyEnd) {
-        let used = request::call_ids(request.items);
+        let used = history::call_ids(request.items);
         let mut ids = (used.len() + 1..).map(|n| format!("call_{n}")).filter(|id| !used.contains(id));
         let reasoning_tokens = tokens::estimate(&words.reasoning);
         let written: u64 =
             words.calls.iter().map(|(name, arguments)| tokens::estimate(name) + tokens::estimate(arguments)).sum();
         let usage = Usage {
-            cache_write_tokens: 0,
-            input_tokens: tokens::estimate_bytes(&self.body(request).to_vec()),
+            input_tokens: tokens::estimate_bytes(&self.body(request)),
             output_tokens: reasoning_tokens + tokens::estimate(&words.text) + written,
             reasoning_tokens,
-            cached_input_tokens: 0,
             estimated: true,
+            ..Usage::default()
         };
         let mut deltas: VecDeque<Delta> = chunks(&words.reasoning, chunk_size).map(Delta::Reasoning).collect();
         deltas.extend(chunks(&words.text, chunk_size).map(Delta::Text));
@@ -102,25 +104,36 @@ impl Scripted {
             let id = ids.next().expect("the numbers do not end");
             ToolCall { id, name, arguments }
         };
-        let tool_calls: Vec<ToolCall> = words.calls.into_iter().map(&mut call).collect();
-        let finish = if tool_calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
-        (deltas, ReplyEnd { tool_calls, finish, usage })
+        let calls = words.calls.into_iter().map(&mut call);
+        let calls: Vec<Part> =
+            calls.map(|request| Part::Call(Call { request, opaque: None, answer: None })).collect();
+        let finish = if calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
+        let mut parts = Vec::new();
+        if !words.reasoning.is_empty() {
+            parts.push(Part::Reasoning { text: words.reasoning, opaque: None });
+        }
+        if !words.text.is_empty() {
+            parts.push(Part::Text { text: words.text, opaque: None });
+        }
+        parts.extend(calls);
+        (deltas, ReplyEnd { parts, finish, usage, cost_usd: None })
     }
 
-    fn body<'a>(&'a self, request: &Request<'a>) -> Body<'a> {
-        let head = [("model".to_owned(), json!(self.info.id)), ("scripted".to_owned(), json!(true))];
-        Body {
-            head: head.into_iter().collect(),
-            tools: request.tools,
-            strict: false,
+    /// The request as a server of chat completions would get it.
+    fn body(&self, request: &Request<'_>) -> Vec<u8> {
+        let origin = Origin { wire: "script".to_owned(), host: String::new(), model: self.info.id.clone() };
+        let pictures = if self.info.sees { Pictures::AfterResults } else { Pictures::Notes };
+        let rules = Rules { origin: &origin, ids: Ids::Any, pictures, user_after_results: true };
+        let asked = Asked {
+            settings: &self.settings,
             system: request.system,
-            items: request.items,
-            aside: request.aside,
-            vision: self.info.capabilities.vision,
-            breakpoints: false,
-            tail: Map::new(),
-            extra: &self.extra,
-        }
+            turns: &history::turns(request, &rules),
+            tools: request.tools,
+            tool_choice: ToolChoice::Auto,
+            schema: None,
+            session_id: request.session_id,
+        };
+        chat::encode(&asked, &chat::Flags { stream_options: false, ..chat::Flags::default() })
     }
 
     /// The error of a server that answers with this status and these words.
@@ -146,7 +159,7 @@ impl ChatModel for Scripted {
     }
 
     fn preview(&self, request: Request<'_>) -> Value {
-        serde_json::to_value(self.body(&request)).expect("a body has only string keys")
+        serde_json::from_slice(&self.body(&request)).expect("what was written is JSON")
     }
 }
 
@@ -202,8 +215,9 @@ mod tests {
                 Ok(Delta::Text(text)) => text,
                 Ok(Delta::Reasoning(text)) => format!("({text})"),
                 Ok(Delta::CallBegun(name)) => format!("{name}…"),
+                Ok(Delta::Notice(words)) => format!("[{words}]"),
                 Ok(Delta::Finished(end)) => {
-                    let ids: Vec<_> = end.tool_calls.iter().map(|call| call.id.as_str()).collect();
+                    let ids: Vec<_> = end.calls().map(|call| call.id.as_str()).collect();
                     return format!("{out}{:?} {ids:?}", end.finish);
                 }
                 Err(error) => return format!("{out}{:?} {error}", error.kind),

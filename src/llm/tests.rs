@@ -1,5 +1,5 @@
-//! The wire as servers speak it. Each file of `tests/wire_cases/` is a body as it was sent and what it reads as:
-//! adding a case is adding a file. What a body cannot show (status, silence, broken connections) is asked of a server
+//! The wires as servers speak them. Each file of `tests/wire_cases/WIRE/` is a body as it was sent and what it reads
+//! as: adding a case is adding a file. A first line may set flags of the wire (`# flags: {...}`). What a body cannot show (status, silence, broken connections) is asked of a server
 //! on this machine.
 
 use std::fmt::Write as _;
@@ -14,13 +14,15 @@ use futures_util::stream;
 use proptest::prelude::*;
 use tokio::time::Instant;
 
-use super::assemble::Assembly;
-use super::openai::OpenAi;
+use super::assembly::Assembly;
+use super::decode::Reading;
+use super::dialect::Dialect;
 use super::reply::HttpReply;
-use super::{Surroundings, connect, info};
-use crate::config::ModelConfig;
+use super::server::Server as Model;
+use super::{Surroundings, connect, facts, wires};
+use crate::config::{ModelConfig, Wire};
 use crate::contract::{ChatModel, Delta, ModelError, ReplyStream, Request, ToolChoice};
-use crate::message::{Item, Said};
+use crate::message::{Item, Opaque, Origin, Part, Said};
 use crate::yaml;
 
 const EXPECTED: &str = "\n=== reads as\n";
@@ -29,11 +31,12 @@ const EXPECTED: &str = "\n=== reads as\n";
 fn every_wire_case() {
     let cases = wire_cases();
     let mut failures = String::new();
-    for (name, body, expected) in &cases {
+    for case in &cases {
+        let body = case.body.as_bytes();
         for (how, size) in [("whole", usize::MAX), ("byte by byte", 1), ("by sevens", 7)] {
-            let read = read_body(body.as_bytes(), size.min(body.len().max(1)));
-            if read != *expected {
-                let _ = writeln!(failures, "--- {name} ({how})\n{read}");
+            let read = case.read(body, size.min(body.len().max(1)));
+            if read != case.expected {
+                let _ = writeln!(failures, "--- {} ({how})\n{read}", case.name);
             }
         }
     }
@@ -54,43 +57,93 @@ proptest! {
         again in any::<bool>(),
     ) {
         let cases = wire_cases();
-        let mut body = cases[case.index(cases.len())].1.clone().into_bytes();
+        let case = &cases[case.index(cases.len())];
+        let mut body = case.body.clone().into_bytes();
         let start = at.index(body.len() + 1);
         let end = (start + length).min(body.len());
         let part = body[start..end].to_vec();
         body.splice(start..end, if again { [&part[..], &noise, &part].concat() } else { noise });
-        let read = read_body(&body, 16);
+        let read = case.read(&body, 16);
         prop_assert!(read.contains("finished ") || read.contains("error "), "{}", read);
     }
 }
 
-/// The files of the folder: name, body, what it reads as.
-fn wire_cases() -> Vec<(String, String, String)> {
+/// A file of the folder.
+struct Case {
+    name: String,
+    wire: Wire,
+    dialect: Dialect,
+    body: String,
+    expected: String,
+}
+
+fn wire_cases() -> Vec<Case> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire_cases");
-    let read = |entry: std::io::Result<std::fs::DirEntry>| {
-        let path = entry.expect("an entry").path();
-        let case = std::fs::read_to_string(&path).expect("a readable case");
-        let (body, expected) = case.split_once(EXPECTED).expect("`=== reads as`");
-        let body = body.split_once('\n').map_or("", |(_, body)| body);
-        (path.display().to_string(), body.to_owned(), expected.to_owned())
-    };
-    let mut cases: Vec<_> = std::fs::read_dir(folder).expect("the folder").map(read).collect();
-    cases.sort();
+    let wires = [Wire::Chat, Wire::Responses, Wire::Anthropic];
+    let mut cases: Vec<Case> = Vec::new();
+    for wire in wires {
+        let Ok(files) = std::fs::read_dir(folder.join(wire.name())) else { continue };
+        cases.extend(files.map(|entry| Case::open(wire, &entry.expect("an entry").path())));
+    }
+    cases.sort_by(|one, other| one.name.cmp(&other.name));
     cases
 }
 
-/// Reads a body that is cut into pieces of `size` bytes, and shows the result.
-fn read_body(body: &[u8], size: usize) -> String {
-    let model = openai("http://127.0.0.1:1/v1");
-    let assembly = Assembly::new(["used".to_owned()].into());
-    let pieces: Vec<_> = body.chunks(size).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
-    let body = Box::pin(stream::iter(pieces));
-    let request = Bytes::from_static(b"forty bytes of a request, more or less..");
-    block_on(async {
-        let mut reply = HttpReply::new(body, assembly, model.endpoint(), request, Instant::now());
-        let (deltas, end) = read_all(&mut reply).await;
-        describe(&deltas, end)
-    })
+impl Case {
+    fn open(wire: Wire, path: &Path) -> Self {
+        let case = std::fs::read_to_string(path).expect("a readable case");
+        let (text, expected) = case.split_once(EXPECTED).expect("`=== reads as`");
+        let (mut head, mut body) = text.split_once('\n').unwrap_or((text, ""));
+        let mut flags = serde_json::Map::new();
+        while let Some(words) = head.strip_prefix('#') {
+            if let Some(yaml) = words.trim().strip_prefix("flags:") {
+                flags.insert(wire.name().to_owned(), yaml::parse(yaml).expect("flags"));
+            }
+            match body.split_once('\n') {
+                Some((next, rest)) if next.starts_with('#') => (head, body) = (next, rest),
+                _ => break,
+            }
+        }
+        Self {
+            name: path.display().to_string(),
+            wire,
+            dialect: serde_json::from_value(flags.into()).expect("flags of the wire"),
+            body: body.to_owned(),
+            expected: expected.to_owned(),
+        }
+    }
+
+    /// Reads a body that is cut into pieces of `size` bytes, and shows the result.
+    fn read(&self, body: &[u8], size: usize) -> String {
+        let model = openai("http://127.0.0.1:1/v1");
+        let origin = Origin { wire: self.wire.name().to_owned(), host: "h".to_owned(), model: "m".to_owned() };
+        let reply = Assembly::new(origin, ["used".to_owned()].into());
+        let reading = Reading::new(wires::decoder(self.wire, &self.dialect), reply);
+        let pieces: Vec<_> = body.chunks(size).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
+        let body = Box::pin(stream::iter(pieces));
+        let request = Bytes::from_static(b"forty bytes of a request, more or less..");
+        block_on(async {
+            let mut reply = HttpReply::new(body, reading, model.endpoint(), request, Instant::now());
+            let (deltas, end) = read_all(&mut reply).await;
+            describe(&deltas, end)
+        })
+    }
+}
+
+/// What a provider wants back with the parts of a reply.
+fn kept(parts: &[Part]) -> String {
+    let mut out = String::new();
+    for part in parts {
+        let (what, opaque) = match part {
+            Part::Text { opaque, .. } => ("text", opaque),
+            Part::Reasoning { opaque, .. } => ("reasoning", opaque),
+            Part::Call(call) => ("call", &call.opaque),
+        };
+        if let Some(Opaque { data, bound, .. }) = opaque {
+            let _ = writeln!(out, "keeps {what} {data}{}", if *bound { " (bound)" } else { "" });
+        }
+    }
+    out
 }
 
 fn describe(deltas: &[Delta], end: Result<Delta, ModelError>) -> String {
@@ -100,12 +153,14 @@ fn describe(deltas: &[Delta], end: Result<Delta, ModelError>) -> String {
             Delta::Text(text) => writeln!(out, "text {text:?}"),
             Delta::Reasoning(text) => writeln!(out, "reasoning {text:?}"),
             Delta::CallBegun(name) => writeln!(out, "begun {name}"),
+            Delta::Notice(words) => writeln!(out, "notice {words:?}"),
             Delta::Finished(_) => Ok(()),
         };
     }
     match end {
         Ok(Delta::Finished(end)) => {
-            for call in end.tool_calls {
+            out.push_str(&kept(&end.parts));
+            for call in end.calls() {
                 let _ = writeln!(out, "call {} {} {}", call.id, call.name, call.arguments);
             }
             let usage = end.usage;
@@ -312,7 +367,7 @@ fn what_cannot_work_is_said_before_a_request() {
     for (yaml, message) in [
         (
             "{ base_url: \"localhost:80\" }",
-            "models.m.base_url: `localhost:80/chat/completions` is not an http:// or https:// address: the scheme is `localhost`",
+            "models.m.base_url: `localhost:80` is not an http:// or https:// address: the scheme is `localhost`",
         ),
         (
             r#"{ base_url: "http://x/v1", api_key: "a\nb" }"#,
@@ -359,7 +414,7 @@ fn only_what_is_declared_is_sent() {
         ),
         (
             "{ api_key: k, max_output_tokens: 9, capabilities: { structured_output: false, stream_usage: false } }",
-            r#"{"model":"gpt-4o","stream":true,"max_completion_tokens":9,"messages":[{"role":"user","content":"hello"}]}"#,
+            r#"{"model":"gpt-4o","stream":true,"max_completion_tokens":9,"prompt_cache_key":"s","messages":[{"role":"user","content":"hello"}]}"#,
         ),
     ] {
         let model = connect(&config(yaml), &Surroundings::default()).expect(yaml);
@@ -377,19 +432,20 @@ fn config(fields: &str) -> ModelConfig {
     serde_json::from_value(config.into()).expect("a model")
 }
 
-fn openai(base: &str) -> OpenAi {
+fn openai(base: &str) -> Model {
     let timeouts = "timeouts: { first_byte: 100ms, idle: 100ms }";
     let config = config(&format!(
         "{{ base_url: '{base}', api_key: sk-secret-key, headers: {{ X-Team: blue-team-token }}, {timeouts} }}"
     ));
-    OpenAi::new(&config, info(&config, "m", &Surroundings::default()), Arc::default()).expect("a model")
+    let (info, known) = facts(&config, "m", &Surroundings::default());
+    Model::new(&config, info, known, Arc::default()).expect("a model")
 }
 
 fn request(items: &[Item]) -> Request<'_> {
     Request { tool_choice: ToolChoice::Auto, ..Request::of(items, "s") }
 }
 
-async fn ask(model: &OpenAi) -> Result<(Vec<Delta>, Result<Delta, ModelError>), ModelError> {
+async fn ask(model: &Model) -> Result<(Vec<Delta>, Result<Delta, ModelError>), ModelError> {
     let hello = [Item::Said(Said::by_person("hello"))];
     let mut reply = model.ask(request(&hello)).await?;
     Ok(read_all(reply.as_mut()).await)

@@ -101,10 +101,22 @@ impl View {
             self.ids.insert(0, id);
             self.items.insert(0, item);
         }
+        // What was before them is not as it was.
+        self.items.iter_mut().for_each(Item::void_bound);
     }
 }
 
 impl Item {
+    /// Drops what providers want back only while everything before it is as it was.
+    fn void_bound(&mut self) {
+        let Self::Step(step) = self else { return };
+        for part in &mut step.parts {
+            let (Part::Text { opaque, .. } | Part::Reasoning { opaque, .. } | Part::Call(Call { opaque, .. })) =
+                part;
+            *opaque = opaque.take().filter(|opaque| !opaque.bound);
+        }
+    }
+
     /// Applies a change; false where the item is no longer sent.
     pub fn apply(&mut self, change: &Change) -> bool {
         match (self, change) {

@@ -119,7 +119,6 @@ mod tests {
 
     #[test]
     fn what_is_too_small_is_told_with_what_would_do() {
-        use crate::config::Capabilities;
         use crate::contract::WindowSource;
         let model = |context_window| ModelInfo {
             name: "m".to_owned(),
@@ -128,7 +127,8 @@ mod tests {
             window_source: WindowSource::Declared,
             max_output_tokens: None,
             prices: None,
-            capabilities: Capabilities::default(),
+            calls_tools: true,
+            sees: false,
             retry: crate::config::RetryConfig::default(),
             scripted: true,
             configured: true,

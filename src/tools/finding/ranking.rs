@@ -116,7 +116,7 @@ async fn asked(
                 (context.spent)(end.usage);
                 break;
             }
-            Delta::Reasoning(_) | Delta::CallBegun(_) => {}
+            Delta::Reasoning(_) | Delta::CallBegun(_) | Delta::Notice(_) => {}
         }
     }
     let named = reply.split(|c: char| !(c.is_alphanumeric() || "_-.".contains(c)));

@@ -1,0 +1,95 @@
+//! The ways in which servers of the Messages API, and the models behind it, differ. The defaults suit a server of
+//! which nothing is known: they send no field that only some servers read.
+
+use serde::Deserialize;
+
+use super::super::history::Pictures;
+
+/// The behaviours of one server with one model.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a server")]
+pub struct Flags {
+    pub thinking: Thinking,
+    /// The text of thoughts comes only if it is asked for (`display: summarized`). Adaptive thinking alone.
+    pub thinking_display: bool,
+    /// `output_config.effort` may be sent.
+    pub effort_field: bool,
+    /// Thoughts are tied to what stood before them: those that no longer fit are dropped instead of refused
+    /// (`block_binding`, a beta).
+    pub binding_controls: bool,
+    /// Thinking between calls has to be asked for (a beta). Thinking by budget alone.
+    pub interleaved_beta: bool,
+    /// Thoughts without a signature go back too.
+    pub empty_signature_ok: bool,
+    pub temperature: bool,
+    /// `tool_choice: none` may be sent. Without it a closing request leaves the choice open.
+    pub choice_none: bool,
+    /// `disable_parallel_tool_use` may be sent.
+    pub parallel_switch: bool,
+    /// Tools may be declared strict.
+    pub strict: bool,
+    /// Arguments of calls may be streamed as the model writes them, unchecked (`eager_input_streaming`).
+    pub eager_stream: bool,
+    /// The answer may be held to a schema (`output_config.format`).
+    pub answer_format: bool,
+    /// The prompt is cached up to marks (`cache_control`).
+    pub cache_marks: bool,
+    /// A mark may stand on a tool.
+    pub cache_on_tools: bool,
+    pub cache_ttl: CacheTtl,
+    pub pictures: Pictures,
+    /// Results of failed calls may hold pictures.
+    pub images_in_error_ok: bool,
+}
+
+impl Default for Flags {
+    fn default() -> Self {
+        Self {
+            thinking: Thinking::default(),
+            thinking_display: false,
+            effort_field: false,
+            binding_controls: false,
+            interleaved_beta: false,
+            empty_signature_ok: false,
+            temperature: true,
+            choice_none: true,
+            parallel_switch: false,
+            strict: false,
+            eager_stream: false,
+            answer_format: false,
+            cache_marks: false,
+            cache_on_tools: false,
+            cache_ttl: CacheTtl::default(),
+            pictures: Pictures::InResults,
+            images_in_error_ok: false,
+        }
+    }
+}
+
+/// The way in which a model is asked to think.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Thinking {
+    /// It is not asked.
+    #[default]
+    Off,
+    /// By a number of tokens; without one it does not think.
+    Budget,
+    /// It decides how much; unasked it does not think.
+    Adaptive,
+    /// It decides how much, and thinks unless it is told not to.
+    Unasked,
+    /// It decides how much, and cannot be told not to.
+    Always,
+}
+
+/// The time for which a cache keeps a prompt after its last use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub enum CacheTtl {
+    #[default]
+    #[serde(rename = "5m")]
+    FiveMinutes,
+    #[serde(rename = "1h")]
+    Hour,
+}

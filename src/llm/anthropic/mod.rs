@@ -1,0 +1,5 @@
+//! The anthropic wire.
+
+mod flags;
+
+pub use flags::Flags;

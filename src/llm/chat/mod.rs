@@ -1,0 +1,19 @@
+//! The chat-completions wire: what nearly every server speaks, each a little differently.
+
+mod calls;
+mod chunk;
+mod decode;
+mod details;
+mod encode;
+mod flags;
+mod messages;
+mod schema;
+mod think;
+mod tools;
+mod usage;
+#[cfg(test)]
+pub mod valid;
+
+pub use decode::Decoder;
+pub use encode::encode;
+pub use flags::{AnswerFormat, Echo, EffortField, Flags, OutputField};

@@ -1,0 +1,119 @@
+//! The events of a stream, read by the decoder of its wire. What all wires share is settled here: empty events,
+//! `[DONE]`, halves of surrogate pairs, bounds.
+
+use super::assembly::{Assembly, Broken};
+use super::{bounds, surrogates};
+use crate::text;
+
+/// Reads the events of one wire into a reply. Pure: no I/O, no clock.
+pub trait Decode: Send {
+    /// Takes one event. `name` is the value of `event:`, empty where there is none; `data` is not empty.
+    ///
+    /// # Errors
+    /// [`Misread::NotJson`] before anything was taken; [`Misread::Broken`] when the reply cannot be completed.
+    fn event(&mut self, name: &[u8], data: &[u8], reply: &mut Assembly) -> Result<(), Misread>;
+
+    /// Takes a body that is one whole reply; `Ok(false)` if it is something else.
+    ///
+    /// # Errors
+    /// As [`Decode::event`].
+    fn whole(&mut self, body: &[u8], reply: &mut Assembly) -> Result<bool, Misread>;
+
+    /// Takes note that nothing more comes: what was held back is passed on.
+    fn conclude(&mut self, _reply: &mut Assembly) {}
+}
+
+/// Why an event was not taken.
+#[derive(Debug, PartialEq)]
+pub enum Misread {
+    NotJson,
+    Broken(Broken),
+}
+
+impl From<Broken> for Misread {
+    fn from(broken: Broken) -> Self {
+        Self::Broken(broken)
+    }
+}
+
+impl From<serde_json::Error> for Misread {
+    fn from(_: serde_json::Error) -> Self {
+        Self::NotJson
+    }
+}
+
+/// A reply being read.
+pub struct Reading {
+    decoder: Box<dyn Decode>,
+    pub reply: Assembly,
+}
+
+impl Reading {
+    pub fn new(decoder: Box<dyn Decode>, reply: Assembly) -> Self {
+        Self { decoder, reply }
+    }
+
+    /// Takes one event of a stream.
+    ///
+    /// # Errors
+    /// Why the reply cannot be completed. Nothing spoils a reply that has ended.
+    pub fn event(&mut self, name: &[u8], data: &[u8]) -> Result<(), Broken> {
+        let data = data.trim_ascii();
+        if data.is_empty() {
+            return Ok(());
+        }
+        if data == b"[DONE]" {
+            self.decoder.conclude(&mut self.reply);
+            self.reply.done();
+            return Ok(());
+        }
+        let was_done = self.reply.is_done();
+        match self.read(name, data) {
+            Err(_) if was_done => Ok(()),
+            read => read,
+        }
+    }
+
+    fn read(&mut self, name: &[u8], data: &[u8]) -> Result<(), Broken> {
+        bounds::check_values(data).map_err(Broken::TooLarge)?;
+        let mut read = self.decoder.event(name, data, &mut self.reply);
+        if read == Err(Misread::NotJson)
+            && let Some(mended) = surrogates::without_lone(data)
+        {
+            read = self.decoder.event(name, &mended, &mut self.reply);
+        }
+        match read {
+            Ok(()) => self.reply.check_size(),
+            Err(Misread::Broken(broken)) => Err(broken),
+            // Nothing that follows a finished reply can spoil it.
+            Err(Misread::NotJson) if self.reply.is_finished() => Ok(()),
+            Err(Misread::NotJson) => Err(unreadable(data)),
+        }
+    }
+
+    /// Takes a body that is one whole reply; `Ok(false)` if it is something else.
+    ///
+    /// # Errors
+    /// Why the reply cannot be completed.
+    pub fn whole(&mut self, body: &[u8]) -> Result<bool, Broken> {
+        bounds::check_values(body).map_err(Broken::TooLarge)?;
+        let body = body.trim_ascii();
+        let mut read = self.decoder.whole(body, &mut self.reply);
+        if read == Err(Misread::NotJson)
+            && let Some(mended) = surrogates::without_lone(body)
+        {
+            read = self.decoder.whole(&mended, &mut self.reply);
+        }
+        match read {
+            Ok(is_reply) => self.reply.check_size().map(|()| is_reply),
+            Err(Misread::Broken(broken)) => Err(broken),
+            Err(Misread::NotJson) => Ok(false),
+        }
+    }
+}
+
+fn unreadable(data: &[u8]) -> Broken {
+    const SHOWN: usize = 120;
+    let data = text::one_line(&String::from_utf8_lossy(data), SHOWN);
+    Broken::Unreadable(format!("the stream broke: an event is not JSON: {data}"))
+}

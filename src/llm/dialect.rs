@@ -1,0 +1,247 @@
+//! Dialects: how servers differ that speak the same protocol, as data in `dialects.yaml`.
+//!
+//! A row names hosts, or models on any host, and states what differs from the baseline, which suits a server of which
+//! nothing is known: nothing optional is sent to it. Later wins: the baseline, families of models, the host, the
+//! host's models. The rows are found by the text of their first lines, and only those that apply are parsed: parsing
+//! all of them would cost more than the rest of a start.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::extra::merge;
+use super::{anthropic, chat, responses};
+use crate::config::Wire;
+use crate::yaml;
+
+const DIALECTS: &str = include_str!("dialects.yaml");
+
+/// How one server with one model differs from the baseline.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dialect {
+    /// Empty for the baseline.
+    pub name: String,
+    hosts: Vec<String>,
+    /// The protocol that serves best, where the server speaks several.
+    pub wire: Option<Wire>,
+    pub auth: Option<Auth>,
+    /// Fields of every request, below those of the model file.
+    pub body: Map<String, Value>,
+    /// Headers of every request, below those of the model file. `{session}` stands for the id of the session.
+    pub headers: BTreeMap<String, String>,
+    pub chat: chat::Flags,
+    pub responses: responses::Flags,
+    pub anthropic: anthropic::Flags,
+}
+
+/// The header that carries the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Auth {
+    /// `Authorization: Bearer KEY`
+    Bearer,
+    /// `x-api-key: KEY`
+    XApiKey,
+    /// `api-key: KEY`
+    ApiKey,
+}
+
+/// The dialect of a server with a model. `chosen` names a row and beats the address (`host[:port]/path`).
+///
+/// # Errors
+/// A sentence, where there is no row of the chosen name.
+pub fn resolve(chosen: Option<&str>, address: &str, model: &str) -> Result<Dialect, String> {
+    let host = match chosen {
+        Some("none") => None,
+        Some(name) => Some(named(name)?),
+        None => rows().find(|row| row.hosts().any(|pattern| is_at(address, pattern))),
+    };
+    let mut whole = Map::new();
+    for row in rows().filter(|row| row.family().any(|pattern| is_model(model, pattern))) {
+        merge(&mut whole, &without(row.parse(), "family"));
+    }
+    if let Some(row) = host {
+        let mut row = row.parse();
+        let models = row.shift_remove("models");
+        merge(&mut whole, &row);
+        for model_row in models.as_ref().and_then(Value::as_array).into_iter().flatten() {
+            let Value::Object(model_row) = model_row else { continue };
+            let patterns = model_row.get("match").and_then(Value::as_str).unwrap_or_default();
+            if patterns.split('|').any(|pattern| is_model(model, pattern.trim())) {
+                merge(&mut whole, &without(model_row.clone(), "match"));
+            }
+        }
+    }
+    Ok(serde_json::from_value(whole.into()).expect("a test reads every row"))
+}
+
+/// The names of all rows of hosts, in order.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    rows().filter_map(|row| row.name())
+}
+
+fn named(name: &str) -> Result<Row, String> {
+    rows().find(|row| row.name() == Some(name)).ok_or_else(|| {
+        let known: Vec<&str> = names().collect();
+        format!("there is no dialect `{name}`. Known are auto, none, {}", known.join(", "))
+    })
+}
+
+/// The text of one row.
+#[derive(Clone, Copy)]
+struct Row(&'static str);
+
+fn rows() -> impl Iterator<Item = Row> {
+    let mut rest = DIALECTS;
+    std::iter::from_fn(move || {
+        let start = if rest.starts_with("- ") { 0 } else { rest.find("\n- ")? + 1 };
+        let row = &rest[start..];
+        let end = row[1..].find("\n- ").map_or(row.len(), |at| at + 2);
+        rest = &row[end..];
+        Some(Row(&row[..end]))
+    })
+}
+
+impl Row {
+    fn name(self) -> Option<&'static str> {
+        self.0.lines().next()?.strip_prefix("- name:").map(str::trim)
+    }
+
+    fn hosts(self) -> impl Iterator<Item = &'static str> {
+        let line = self.0.lines().nth(1).and_then(|line| line.trim().strip_prefix("hosts: ["));
+        let list = line.and_then(|line| line.split(']').next()).unwrap_or_default();
+        list.split(',').map(|host| host.trim().trim_matches('"')).filter(|host| !host.is_empty())
+    }
+
+    fn family(self) -> impl Iterator<Item = &'static str> {
+        let line = self.0.lines().next().and_then(|line| line.strip_prefix("- family:")).unwrap_or_default();
+        line.trim().trim_matches('"').split('|').map(str::trim).filter(|pattern| !pattern.is_empty())
+    }
+
+    fn parse(self) -> Map<String, Value> {
+        let mut rows: Vec<Map<String, Value>> = yaml::parse(self.0).expect("a test reads every row");
+        rows.pop().unwrap_or_default()
+    }
+}
+
+fn without(mut row: Map<String, Value>, key: &str) -> Map<String, Value> {
+    row.shift_remove(key);
+    row
+}
+
+/// Whether an address (`host[:port]/path`) lies at a pattern: a host, `*.` before it for all below it, perhaps with a
+/// port and the beginning of a path.
+fn is_at(address: &str, pattern: &str) -> bool {
+    let rest = match pattern.strip_prefix("*.") {
+        Some(suffix) => {
+            let host = address.split(['/', ':']).next().unwrap_or_default();
+            let Some(at) = address.find(suffix) else { return false };
+            let begins = at == 0 || address[..at].ends_with('.');
+            if at > host.len() || !begins {
+                return false;
+            }
+            &address[at + suffix.len()..]
+        }
+        None => match address.strip_prefix(pattern) {
+            Some(rest) => rest,
+            None => return false,
+        },
+    };
+    rest.is_empty() || rest.starts_with(['/', ':'])
+}
+
+/// Whether a model's id matches a pattern, in which `*` stands for anything. What a router puts before the last `/`
+/// does not count, unless the pattern has a `/` too.
+fn is_model(id: &str, pattern: &str) -> bool {
+    let id = id.to_ascii_lowercase();
+    let id = if pattern.contains('/') { id.as_str() } else { id.rsplit('/').next().unwrap_or_default() };
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = id.strip_prefix(first) else { return false };
+    let mut last = None;
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+        last = Some(part);
+    }
+    match last {
+        None => rest.is_empty(),
+        Some(part) => part.is_empty() || rest.is_empty() || id.ends_with(part),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_can_be_read() {
+        let all: Vec<Map<String, Value>> = yaml::parse(DIALECTS).expect("YAML");
+        assert_eq!(rows().count(), all.len());
+        for (row, whole) in rows().zip(&all) {
+            assert_eq!(&row.parse(), whole);
+            match row.name() {
+                Some(name) => {
+                    assert!(whole.get("hosts").is_some(), "{name} has hosts in its second line");
+                    let patterns = whole.get("models").and_then(Value::as_array).cloned().unwrap_or_default();
+                    for pattern in patterns.iter().filter_map(|row| row.get("match")?.as_str()) {
+                        for pattern in pattern.split('|') {
+                            resolve(Some(name), "", &pattern.trim().replace('*', "x")).expect("a known row");
+                        }
+                    }
+                    let hosts: Vec<&str> = row.hosts().collect();
+                    assert_eq!(serde_json::json!(hosts), whole["hosts"], "{name}: the hosts stand on one line");
+                    for host in hosts {
+                        let address = host.replace('*', "x");
+                        assert_eq!(resolve(None, &address, "m").expect("a row").name, name, "{host}");
+                    }
+                }
+                None => {
+                    assert!(row.family().next().is_some(), "{whole:?} has neither a name nor a family");
+                    for pattern in row.family() {
+                        resolve(None, "x.example", &pattern.replace('*', "x")).expect("the baseline");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn addresses() {
+        for (address, pattern, at) in [
+            ("api.deepseek.com/v1", "api.deepseek.com", true),
+            ("api.deepseek.com.evil.example/v1", "api.deepseek.com", false),
+            ("me.openai.azure.com/openai/v1", "*.openai.azure.com", true),
+            ("openai.azure.com/x", "*.openai.azure.com", true),
+            ("evilopenai.azure.com", "*.openai.azure.com", false),
+            ("x.example/a.openai.azure.com", "*.openai.azure.com", false),
+            ("api.z.ai/api/anthropic/v1", "api.z.ai/api/anthropic", true),
+            ("api.z.ai/api/paas/v4", "api.z.ai/api/anthropic", false),
+            ("localhost:11434/v1", "localhost:11434", true),
+            ("localhost:1143/v1", "localhost:11434", false),
+        ] {
+            assert_eq!(is_at(address, pattern), at, "{address} at {pattern}");
+        }
+    }
+
+    #[test]
+    fn models() {
+        for (id, pattern, is) in [
+            ("gpt-5.4-mini", "gpt-5.4*", true),
+            ("gpt-5", "gpt-5.4*", false),
+            ("openai/gpt-5.4", "gpt-5.4*", true),
+            ("o3", "o3", true),
+            ("o3-mini", "o3", false),
+            ("Claude-Opus-4-8", "claude-*-4-8", true),
+            ("claude-opus-4-8-x", "claude-*-4-8", false),
+            ("anthropic/claude-x", "anthropic/*", true),
+            ("claude-x", "anthropic/*", false),
+        ] {
+            assert_eq!(is_model(id, pattern), is, "{id} {pattern}");
+        }
+    }
+}

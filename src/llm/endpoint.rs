@@ -1,0 +1,244 @@
+//! The address of a server, its key, and its failures in our words. The one door to async-openai, whose configuration
+//! makes addresses and headers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_openai::config::{Config, OPENAI_API_BASE, OpenAIConfig};
+use bytes::{Bytes, BytesMut};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Response, Url};
+
+use super::dialect::Auth;
+use super::errors::{self, Said};
+use super::{ConnectError, wires};
+use crate::config::{ModelConfig, Timeouts, Wire, format_duration};
+use crate::contract::{ModelError, ModelErrorKind};
+use crate::net::{self, Net, SendError};
+use crate::secrets::{Redactor, secrets_in};
+
+/// A server, and how it is reached.
+pub(super) struct Endpoint {
+    openai: OpenAIConfig,
+    key: String,
+    query: String,
+    /// Those of the model file.
+    own_headers: HeaderMap,
+    /// The provider's name for the model.
+    pub model: String,
+    /// Knows what is never shown, even if a server repeats it.
+    redactor: Redactor,
+    pub timeouts: Timeouts,
+    net: Arc<Net>,
+    base: Url,
+}
+
+impl Endpoint {
+    /// Checks the configuration; connects to nothing.
+    pub fn new(config: &ModelConfig, model: &str, net: Arc<Net>) -> Result<Self, ConnectError> {
+        let wrong = |key: &str, why: String| ConnectError::wrong(&config.name, key, why);
+        let key = config.api_key.as_ref().map(|key| key.reveal().trim()).unwrap_or_default();
+        if HeaderValue::from_str(key).is_err() {
+            let why = "it holds a line break or another character that no header can carry".to_owned();
+            return Err(wrong("api_key", why));
+        }
+        let base =
+            config.base_url.as_deref().map(str::trim).filter(|base| !base.is_empty()).unwrap_or(OPENAI_API_BASE);
+        let (base, query) = base.split_once('?').unwrap_or((base, ""));
+        let base = base.trim_end_matches('/');
+        let paths = [Wire::Chat, Wire::Responses, Wire::Anthropic].map(wires::path);
+        let base = paths.iter().find_map(|path| base.strip_suffix(path)).unwrap_or(base);
+        // Unset fields would be filled from the variables of OpenAI, and sent to whatever host this is.
+        let openai = OpenAIConfig::new().with_api_key(key).with_org_id("").with_project_id("").with_api_base(base);
+        let mut own_headers = HeaderMap::new();
+        for (name, value) in &config.headers {
+            let bad = |why: String| wrong(&format!("headers.{name}"), why);
+            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| bad(error.to_string()))?;
+            let value = HeaderValue::from_str(value.reveal().trim()).map_err(|error| bad(error.to_string()))?;
+            own_headers.insert(name, value);
+        }
+        let base = net::parse_url(base).map_err(|error| wrong("base_url", error.to_string()))?;
+        Ok(Self {
+            openai,
+            key: key.to_owned(),
+            query: query.to_owned(),
+            own_headers,
+            model: model.to_owned(),
+            redactor: redactor(key, config),
+            timeouts: config.timeouts.clone(),
+            net,
+            base,
+        })
+    }
+
+    /// Whether requests can be made at all: `OpenAI` itself needs a key.
+    pub fn is_configured(&self) -> bool {
+        let is_openai = self.openai.api_base().starts_with(OPENAI_API_BASE);
+        !(self.key.is_empty() && is_openai && !self.own_headers.contains_key(AUTHORIZATION))
+    }
+
+    /// `host[:port]/path`, by which the dialect is found.
+    pub fn address(&self) -> String {
+        format!("{}{}", self.host(), self.base.path().trim_end_matches('/'))
+    }
+
+    /// The address of a request. Messages lie below a version, which few people write.
+    pub fn url(&self, path: &str) -> Url {
+        let mut url = net::parse_url(&self.openai.url(path)).unwrap_or_else(|_| self.base.clone());
+        if path == wires::path(Wire::Anthropic) && !self.base.path().trim_end_matches('/').ends_with("/v1") {
+            let whole = format!("{}/v1{path}", self.base.path().trim_end_matches('/'));
+            url.set_path(&whole);
+        }
+        if !self.query.is_empty() {
+            url.set_query(Some(&self.query));
+        }
+        url
+    }
+
+    /// The headers of a request: the key where `auth` wants it, `more`, and above all those of the model file.
+    pub fn headers(&self, auth: Auth, streaming: bool, more: &[(&str, String)]) -> HeaderMap {
+        let mut headers = self.openai.headers();
+        let key_header = match auth {
+            Auth::Bearer => None,
+            Auth::XApiKey => Some("x-api-key"),
+            Auth::ApiKey => Some("api-key"),
+        };
+        if self.key.is_empty() || key_header.is_some() {
+            headers.remove(AUTHORIZATION);
+        }
+        if let (Some(name), false) = (key_header, self.key.is_empty())
+            && let Ok(key) = HeaderValue::from_str(&self.key)
+        {
+            headers.insert(name, key);
+        }
+        for (name, value) in more {
+            if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value))
+            {
+                headers.insert(name, value);
+            }
+        }
+        headers.extend(self.own_headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+        for value in headers.values_mut() {
+            value.set_sensitive(true);
+        }
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let accept = if streaming { "text/event-stream" } else { "application/json" };
+        headers.entry(ACCEPT).or_insert(HeaderValue::from_static(accept));
+        headers
+    }
+
+    /// Sends a body and waits for a successful response.
+    pub async fn send(&self, url: &Url, headers: HeaderMap, body: Bytes) -> Result<Response, ModelError> {
+        let request = |client: &Client| client.post(url.clone()).headers(headers.clone()).body(body.clone());
+        let sending = self.net.send(url, self.timeouts.connect, request);
+        let first_byte = self.timeouts.first_byte;
+        let response = match tokio::time::timeout(first_byte, sending).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(SendError::Http(error))) => return Err(self.unreachable(&error)),
+            Ok(Err(SendError::Net(error))) => {
+                return Err(self.error(ModelErrorKind::BadRequest, error.to_string()));
+            }
+            Err(_) => return Err(self.no_first_byte(first_byte)),
+        };
+        if response.status().is_success() { Ok(response) } else { Err(self.refusal(response).await) }
+    }
+
+    /// Sends a body to a path of the server and reads the whole answer.
+    pub async fn post(&self, path: &str, body: Bytes) -> Result<Bytes, ModelError> {
+        const MOST: usize = 64 * 1024 * 1024;
+        let headers = self.headers(Auth::Bearer, false, &[]);
+        let mut response = self.send(&self.url(path), headers, body).await?;
+        let mut whole = BytesMut::new();
+        while let Some(piece) = response.chunk().await.map_err(|error| self.unreachable(&error))? {
+            whole.extend_from_slice(&piece);
+            if whole.len() > MOST {
+                return Err(self.error(ModelErrorKind::TooLarge, "the answer is larger than 64 MiB"));
+            }
+        }
+        Ok(whole.freeze())
+    }
+
+    /// A failure, with secrets blotted out.
+    pub fn error(&self, kind: ModelErrorKind, words: impl Into<String>) -> ModelError {
+        let message = self.redactor.redact_known(&words.into()).into_owned();
+        ModelError { kind, status: None, message, model: self.model.clone(), retry_after: None }
+    }
+
+    /// A failure in the server's words. `status` is that of the response, if it was not a success.
+    pub fn refused(&self, status: Option<u16>, said: Said) -> ModelError {
+        let kind = errors::classify(status, &said);
+        let words = if said.message.is_empty() { "the server gave no reason".to_owned() } else { said.message };
+        ModelError { status: status.or(said.status), ..self.error(kind, words) }
+    }
+
+    pub fn no_first_byte(&self, limit: Duration) -> ModelError {
+        let limit = format_duration(limit);
+        let words = format!("no answer from {} within {limit} (timeouts.first_byte)", self.host());
+        self.error(ModelErrorKind::Transient, words)
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> ModelError {
+        let (host, why) = (self.host(), net::causes(error));
+        if why.contains("invalid peer certificate") {
+            let hint = if why.contains("CaUsedAsEndEntity") {
+                "Its certificate is that of an authority, which no server may present as its own. Make one with \
+                 basicConstraints=CA:FALSE."
+            } else {
+                "Set SSL_CERT_FILE to a file with the certificates to trust."
+            };
+            let words = format!("{host} is not trusted: {why}. {hint}");
+            return self.error(ModelErrorKind::BadRequest, words);
+        }
+        let words = if error.is_connect() && error.is_timeout() {
+            let limit = format_duration(self.timeouts.connect);
+            format!("no connection to {host} within {limit} (timeouts.connect)")
+        } else if error.is_connect() {
+            format!("cannot connect to {host}: {why}")
+        } else {
+            format!("the connection to {host} broke before a response: {why}")
+        };
+        self.error(ModelErrorKind::Transient, words)
+    }
+
+    /// The error in a response that is not a success.
+    async fn refusal(&self, response: Response) -> ModelError {
+        let status = response.status();
+        let header = |name: &str| response.headers().get(name).and_then(|v| v.to_str().ok()).map(str::to_owned);
+        let retry_after = errors::retry_after(&header, jiff::Timestamp::now());
+        if let Some(target) = header("location").filter(|_| status.is_redirection()) {
+            let words = format!("the server redirects to {target}. Set base_url to that address.");
+            let error = self.error(ModelErrorKind::BadRequest, words);
+            return ModelError { status: Some(status.as_u16()), ..error };
+        }
+        let body = read_body(response, self.timeouts.idle).await;
+        let mut said = Said::read(&String::from_utf8_lossy(&body));
+        if said.message.is_empty() {
+            status.canonical_reason().unwrap_or_default().clone_into(&mut said.message);
+        }
+        ModelError { retry_after, ..self.refused(Some(status.as_u16()), said) }
+    }
+
+    fn host(&self) -> String {
+        let host = self.base.host_str().unwrap_or_default();
+        self.base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    }
+}
+
+/// The body of an error, up to a limit.
+async fn read_body(mut response: Response, patience: Duration) -> Vec<u8> {
+    const MOST: usize = 256 * 1024;
+    let mut body = Vec::new();
+    while let Ok(Ok(Some(bytes))) = tokio::time::timeout(patience, response.chunk()).await {
+        body.extend_from_slice(&bytes);
+        if body.len() > MOST {
+            break;
+        }
+    }
+    body
+}
+
+fn redactor(key: &str, config: &ModelConfig) -> Redactor {
+    let headers = config.headers.values().map(|value| value.reveal().trim().to_owned());
+    let address = config.base_url.as_deref().map(secrets_in).unwrap_or_default();
+    Redactor::of(std::iter::once(key.to_owned()).chain(headers).chain(address).collect())
+}

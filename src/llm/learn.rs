@@ -1,0 +1,265 @@
+//! What the refusals of a server teach: a part of the request that it does not know is left out, or replaced by its
+//! nearest, and the plan is so from then on. Pure: a table of words and changes.
+
+use super::chat::{AnswerFormat, Echo, EffortField, OutputField};
+use super::effort::Effort;
+use super::plan::Plan;
+use crate::config::Wire;
+use crate::contract::{ModelError, ModelErrorKind};
+
+/// A better plan.
+#[derive(Debug)]
+pub struct Lesson {
+    pub plan: Plan,
+    /// One line for a person.
+    pub notice: String,
+}
+
+/// What a refusal of a request by `plan` teaches; `None` where nothing can be left out.
+#[must_use]
+pub fn from(plan: &Plan, error: &ModelError) -> Option<Lesson> {
+    if error.kind != ModelErrorKind::BadRequest || !matches!(error.status, None | Some(400..=422)) {
+        return None;
+    }
+    let words = error.message.to_ascii_lowercase();
+    RULES.iter().filter(|rule| rule.applies(&words)).find_map(|rule| {
+        let mut plan = plan.clone();
+        let done = (rule.change)(&mut plan, &words)?;
+        let notice = format!("{} {}: {done}", error.model, rule.about);
+        Some(Lesson { plan, notice })
+    })
+}
+
+/// Words of a refusal, and the change that answers it.
+struct Rule {
+    /// All must occur; of alternatives (`|`) one.
+    words: &'static [&'static str],
+    /// Whether words that refuse a parameter must occur too.
+    names_parameter: bool,
+    /// The trouble, after the name of the model.
+    about: &'static str,
+    /// The change and what it does, in words; `None` where the plan is so already.
+    change: fn(&mut Plan, &str) -> Option<String>,
+}
+
+/// By these words servers refuse a parameter that they name.
+const REFUSING: &[&str] = &[
+    "unsupported",
+    "not supported",
+    "does not support",
+    "doesn't support",
+    "unknown name",
+    "unknown field",
+    "unknown parameter",
+    "unrecognized",
+    "not permitted",
+    "extra_forbidden",
+    "unexpected keyword",
+    "unexpected field",
+    "not allowed",
+    "invalid",
+    "only the default",
+    "deprecated",
+    "must be",
+    "cannot",
+    "should",
+];
+
+impl Rule {
+    fn applies(&self, words: &str) -> bool {
+        let all = self.words.iter().all(|word| word.split('|').any(|word| words.contains(word)));
+        all && (!self.names_parameter || REFUSING.iter().any(|word| words.contains(word)))
+    }
+}
+
+/// What replaces another field, or leaves one out.
+const fn parameter(
+    words: &'static [&'static str],
+    about: &'static str,
+    change: fn(&mut Plan, &str) -> Option<String>,
+) -> Rule {
+    Rule { words, names_parameter: true, about, change }
+}
+
+const fn trouble(
+    words: &'static [&'static str],
+    about: &'static str,
+    change: fn(&mut Plan, &str) -> Option<String>,
+) -> Rule {
+    Rule { words, names_parameter: false, about, change }
+}
+
+/// The rules, the most telling first: some refusals name a parameter besides what they are about.
+const RULES: &[Rule] = &[
+    trouble(&["bound to a different conversation"], "refuses earlier reasoning", |plan, _| strip(plan)),
+    trouble(
+        &[
+            "signature|encrypted_content|encrypted content",
+            "thinking|thought|reasoning|verif|decrypt|organization",
+        ],
+        "refuses earlier reasoning",
+        |plan, words| {
+            if words.contains("missing") && !plan.dialect.chat.stand_in_signature && plan.wire == Wire::Chat {
+                plan.dialect.chat.stand_in_signature = true;
+                return Some("calls of other models get a stand-in for a signature".to_owned());
+            }
+            strip(plan)
+        },
+    ),
+    trouble(
+        &[
+            "function tools with reasoning_effort|use /v1/responses|not a chat model|only supported in v1/responses",
+        ],
+        "calls tools over Responses",
+        |plan, _| to_responses(plan),
+    ),
+    trouble(
+        &["must be passed back|reasoning_content is missing|reasoning_content in the thinking"],
+        "wants its reasoning back",
+        |plan, _| change(&mut plan.dialect.chat.echo, Echo::Always, "it is sent with every call"),
+    ),
+    trouble(&["tool_choice|tool choice"], "does not know this tool_choice", |plan, _| {
+        let wire = plan.wire;
+        let known = match wire {
+            Wire::Chat => &mut plan.dialect.chat.choice_none,
+            Wire::Responses => &mut plan.dialect.responses.choice_none,
+            Wire::Anthropic => &mut plan.dialect.anthropic.choice_none,
+        };
+        change(known, false, "the choice is left open")
+    }),
+    trouble(
+        &["unexpected role 'user' after role 'tool'|role 'tool' must be followed|after tool"],
+        "refuses a user's words after results",
+        |plan, _| change(&mut plan.dialect.chat.user_after_results, false, "they are added to the last result"),
+    ),
+    trouble(
+        &["image|vision|multimodal", "not support|unsupported|does not accept|no endpoints|invalid"],
+        "does not see",
+        |plan, _| change(&mut plan.sees, false, "pictures become notes"),
+    ),
+    parameter(&["stream_options|stream options"], "does not know stream_options", |plan, _| {
+        change(&mut plan.dialect.chat.stream_options, false, "it is not sent")
+    }),
+    parameter(
+        &["max_tokens", "max_completion_tokens|unsupported|unrecognized|unknown|not permitted"],
+        "takes no max_tokens",
+        |plan, _| swap_output(plan, OutputField::MaxTokens, OutputField::MaxCompletionTokens),
+    ),
+    parameter(&["max_completion_tokens"], "takes no max_completion_tokens", |plan, _| {
+        swap_output(plan, OutputField::MaxCompletionTokens, OutputField::MaxTokens)
+    }),
+    parameter(&["parallel_tool_calls|parallel tool"], "does not know parallel_tool_calls", |plan, _| {
+        let had = plan.dialect.chat.parallel_field || plan.dialect.responses.parallel_field;
+        plan.dialect.chat.parallel_field = false;
+        plan.dialect.responses.parallel_field = false;
+        had.then(|| "it is not sent".to_owned())
+    }),
+    parameter(&["temperature"], "takes no temperature", |plan, _| {
+        plan.settings.temperature.take().map(|_| "the provider's own is used".to_owned())
+    }),
+    parameter(
+        &["reasoning.summary|reasoning summar|generate reasoning summaries"],
+        "gives no summaries of its reasoning",
+        |plan, _| change(&mut plan.dialect.responses.summary, false, "none are asked for"),
+    ),
+    parameter(&["reasoning.encrypted_content|include"], "does not hand out its reasoning", |plan, _| {
+        (plan.wire == Wire::Responses).then_some(())?;
+        change(&mut plan.dialect.responses.encrypted_include, false, "none is asked for")
+    }),
+    parameter(&["reasoning|effort|thinking"], "does not know this reasoning_effort", |plan, words| {
+        lower_effort(plan, words)
+    }),
+    parameter(
+        &["response_format|json_schema|output_format|output_config.format|text.format|structured output"],
+        "does not enforce this schema",
+        |plan, _| {
+            let chat = &mut plan.dialect.chat.answer_format;
+            match (plan.wire, *chat) {
+                (Wire::Chat, AnswerFormat::JsonSchema) => *chat = AnswerFormat::JsonObject,
+                (Wire::Chat, AnswerFormat::JsonObject) => *chat = AnswerFormat::Absent,
+                (Wire::Chat, AnswerFormat::Absent) => return None,
+                (Wire::Responses, _) => {
+                    return change(
+                        &mut plan.dialect.responses.answer_format,
+                        false,
+                        "the answer is checked here alone",
+                    );
+                }
+                (Wire::Anthropic, _) => {
+                    return change(
+                        &mut plan.dialect.anthropic.answer_format,
+                        false,
+                        "the answer is checked here alone",
+                    );
+                }
+            }
+            Some("the answer is checked here".to_owned())
+        },
+    ),
+    parameter(&["strict"], "knows no strict tools", |plan, _| {
+        change(&mut plan.settings.strict_tools, false, "tools are declared without it")
+    }),
+    parameter(&["prompt_cache_key"], "does not know prompt_cache_key", |plan, _| {
+        let had = plan.dialect.chat.cache_key || plan.dialect.responses.cache_key;
+        plan.dialect.chat.cache_key = false;
+        plan.dialect.responses.cache_key = false;
+        had.then(|| "it is not sent".to_owned())
+    }),
+    parameter(&["cache_control"], "knows no marks for its cache", |plan, _| {
+        let had = plan.dialect.chat.cache_marks || plan.dialect.anthropic.cache_marks;
+        plan.dialect.chat.cache_marks = false;
+        plan.dialect.anthropic.cache_marks = false;
+        had.then(|| "none are set".to_owned())
+    }),
+];
+
+fn change<T: PartialEq>(field: &mut T, to: T, done: &str) -> Option<String> {
+    (*field != to).then(|| {
+        *field = to;
+        done.to_owned()
+    })
+}
+
+fn strip(plan: &mut Plan) -> Option<String> {
+    change(&mut plan.echoes_reasoning, false, "it is not sent back any more")
+}
+
+fn to_responses(plan: &mut Plan) -> Option<String> {
+    if plan.wire == Wire::Chat && plan.dialect.wire == Some(Wire::Responses) {
+        plan.wire = Wire::Responses;
+        return Some("they are called there from now on".to_owned());
+    }
+    let can_pause = plan.levels.as_ref().is_none_or(|levels| levels.contains(&Effort::None));
+    (plan.wire == Wire::Chat && can_pause).then_some(())?;
+    change(
+        &mut plan.dialect.chat.tools_forbid_reasoning,
+        true,
+        "here they are called without reasoning; `wire: responses` in the model's file keeps both",
+    )
+}
+
+fn swap_output(plan: &mut Plan, from: OutputField, to: OutputField) -> Option<String> {
+    let field = &mut plan.dialect.chat.output_field;
+    (*field == from && plan.settings.max_output_tokens.is_some()).then(|| {
+        *field = to;
+        "the other field is used".to_owned()
+    })
+}
+
+/// Asks for the nearest level that a refusal names, else for nothing.
+fn lower_effort(plan: &mut Plan, words: &str) -> Option<String> {
+    let asked = plan.settings.effort?;
+    let named: Vec<Effort> = words
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter_map(Effort::read)
+        .filter(|level| *level != asked)
+        .collect();
+    plan.settings.effort = asked.nearest(&named);
+    if plan.settings.effort.is_none() && plan.wire == Wire::Chat {
+        plan.dialect.chat.effort = EffortField::Absent;
+    }
+    Some(match plan.settings.effort {
+        Some(level) => format!("`{}` is asked for", level.word()),
+        None => "it is not sent".to_owned(),
+    })
+}

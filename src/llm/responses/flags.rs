@@ -1,0 +1,69 @@
+//! The ways in which hosts and models of the Responses wire differ. The defaults suit a server of which nothing is
+//! known: what is optional is not sent.
+
+use serde::Deserialize;
+
+use super::super::history::Pictures;
+
+/// The behaviours of one server with one model.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a server")]
+pub struct Flags {
+    pub system_in: SystemIn,
+    /// Reasoning is asked for in encrypted form (`include`), so that it can be sent back.
+    pub encrypted_include: bool,
+    /// Summaries of the reasoning are asked for.
+    pub summary: bool,
+    /// The least `max_output_tokens` that is taken.
+    pub min_output: u64,
+    /// `prompt_cache_key` may be sent.
+    pub cache_key: bool,
+    /// `parallel_tool_calls` may be sent.
+    pub parallel_field: bool,
+    /// `tool_choice: none` may be sent. Without it a closing request leaves the choice open.
+    pub choice_none: bool,
+    /// Tools say whether they are strict. Where nothing is said, some hosts take them for strict.
+    pub strict: bool,
+    /// The schema of an answer may be sent.
+    pub answer_format: bool,
+    /// An answer's schema and tools may stand in one request.
+    pub format_with_tools: bool,
+    pub temperature: bool,
+    pub pictures: Pictures,
+    /// The random padding of events can be turned off.
+    pub padding_off: bool,
+}
+
+impl Default for Flags {
+    fn default() -> Self {
+        Self {
+            system_in: SystemIn::default(),
+            encrypted_include: true,
+            summary: false,
+            min_output: 16,
+            cache_key: false,
+            parallel_field: false,
+            choice_none: true,
+            strict: true,
+            answer_format: true,
+            format_with_tools: true,
+            temperature: true,
+            pictures: Pictures::InResults,
+            padding_off: false,
+        }
+    }
+}
+
+/// The place of the system prompt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SystemIn {
+    /// A field of its own.
+    #[default]
+    Instructions,
+    /// The first item, from the developer.
+    Developer,
+    /// The first item, from the system.
+    System,
+}

@@ -1,0 +1,5 @@
+//! The responses wire.
+
+mod flags;
+
+pub use flags::Flags;

@@ -1,0 +1,129 @@
+//! A model behind a server: the one way on which requests go out and replies come in, whatever the wire.
+//!
+//! What a server refuses that it could do without is left out and the request is sent again (`learn`), a few times at
+//! most; from then on the plan is as the server taught it, for all requests of this process.
+
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::assembly::Assembly;
+use super::decode::Reading;
+use super::endpoint::Endpoint;
+use super::plan::{Known, Plan};
+use super::reply::HttpReply;
+use super::unconfigured::no_model;
+use super::{ConnectError, history, learn, wires};
+use crate::config::ModelConfig;
+use crate::contract::{ChatModel, ModelError, ModelErrorKind, ModelInfo, ReplyStream, Request};
+use crate::net::Net;
+
+/// How often one request is changed because its server refused a part of it.
+const MOST_LESSONS: usize = 3;
+
+/// A model behind a server.
+pub(super) struct Server {
+    info: ModelInfo,
+    endpoint: Arc<Endpoint>,
+    net: Arc<Net>,
+    state: Mutex<State>,
+}
+
+/// What changes while a server is used.
+struct State {
+    plan: Arc<Plan>,
+    /// What a person should be told with the next reply.
+    notices: Vec<String>,
+}
+
+impl Server {
+    /// Checks the configuration; connects to nothing.
+    pub fn new(
+        config: &ModelConfig,
+        mut info: ModelInfo,
+        known: Known,
+        net: Arc<Net>,
+    ) -> Result<Self, ConnectError> {
+        let endpoint = Endpoint::new(config, &info.id, Arc::clone(&net))?;
+        let (plan, notices) = Plan::new(config, &info.id, &endpoint.address(), known)?;
+        info.configured = endpoint.is_configured();
+        info.sees = plan.sees;
+        info.calls_tools = plan.tools;
+        let state = Mutex::new(State { plan: Arc::new(plan), notices });
+        Ok(Self { info, endpoint: Arc::new(endpoint), net, state })
+    }
+
+    /// The server without the model: for requests that are no conversation.
+    pub fn endpoint(&self) -> Arc<Endpoint> {
+        Arc::clone(&self.endpoint)
+    }
+
+    fn plan(&self) -> Arc<Plan> {
+        Arc::clone(&self.state.lock().expect("no holder of the plan panics").plan)
+    }
+
+    /// Changes the plan by what a refusal teaches; false where it teaches nothing.
+    fn learn(&self, refused: &Plan, error: &ModelError) -> bool {
+        let mut state = self.state.lock().expect("no holder of the plan panics");
+        let Some(lesson) = learn::from(refused, error) else { return false };
+        state.plan = Arc::new(lesson.plan);
+        state.notices.push(lesson.notice);
+        true
+    }
+
+    async fn answer(&self, request: Request<'_>) -> Result<Box<dyn ReplyStream>, ModelError> {
+        if !self.info.configured {
+            return Err(no_model(&self.net, &self.info.id).await);
+        }
+        let mut lessons = 0;
+        loop {
+            let plan = self.plan();
+            if let Some(why) = plan.refuses_tools(&self.info.name).filter(|_| !request.tools.is_empty()) {
+                return Err(self.endpoint.error(ModelErrorKind::BadRequest, why));
+            }
+            match self.send(&plan, &request).await {
+                Err(error) if lessons < MOST_LESSONS && self.learn(&plan, &error) => lessons += 1,
+                sent => return sent,
+            }
+        }
+    }
+
+    async fn send(&self, plan: &Plan, request: &Request<'_>) -> Result<Box<dyn ReplyStream>, ModelError> {
+        let (body, mut headers) = plan.encode(request);
+        let session = request.session_id;
+        let of_dialect: Vec<(String, String)> = (plan.dialect.headers.iter())
+            .map(|(name, value)| (name.clone(), value.replace("{session}", session)))
+            .collect();
+        headers.extend(of_dialect.iter().map(|(name, value)| (name.as_str(), value.clone())));
+        let auth = plan.dialect.auth.unwrap_or_else(|| wires::auth(plan.wire));
+        let headers = self.endpoint.headers(auth, plan.settings.streaming, &headers);
+        let body = Bytes::from(body);
+        let asked = Instant::now();
+        let url = self.endpoint.url(wires::path(plan.wire));
+        let response = self.endpoint.send(&url, headers, body.clone()).await?;
+        let mut reply = Assembly::new(plan.origin(), history::call_ids(request.items));
+        let notices = std::mem::take(&mut self.state.lock().expect("no holder of the plan panics").notices);
+        notices.into_iter().for_each(|words| reply.notice(words));
+        let reading = Reading::new(wires::decoder(plan.wire, &plan.dialect), reply);
+        let stream = Box::pin(response.bytes_stream());
+        Ok(Box::new(HttpReply::new(stream, reading, self.endpoint(), body, asked)))
+    }
+}
+
+impl ChatModel for Server {
+    fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    fn ask<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>> {
+        Box::pin(self.answer(request))
+    }
+
+    fn preview(&self, request: Request<'_>) -> Value {
+        let (body, _) = self.plan().encode(&request);
+        serde_json::from_slice(&body).expect("what was written is JSON")
+    }
+}

@@ -1,0 +1,80 @@
+//! The three wires behind one interface: what each writes, reads and expects.
+
+use super::asked::Asked;
+use super::chat;
+use super::decode::Decode;
+use super::dialect::{Auth, Dialect};
+use super::history::{Ids, Pictures};
+use crate::config::Wire;
+
+/// The path below the base URL.
+#[must_use]
+pub fn path(wire: Wire) -> &'static str {
+    match wire {
+        Wire::Chat => "/chat/completions",
+        Wire::Responses => "/responses",
+        Wire::Anthropic => "/messages",
+    }
+}
+
+/// The header that carries the key where the dialect names none.
+#[must_use]
+pub fn auth(wire: Wire) -> Auth {
+    match wire {
+        Wire::Chat | Wire::Responses => Auth::Bearer,
+        Wire::Anthropic => Auth::XApiKey,
+    }
+}
+
+/// The ids of calls that go through.
+#[must_use]
+pub fn ids(wire: Wire, dialect: &Dialect) -> Ids {
+    match wire {
+        Wire::Chat => dialect.chat.ids,
+        Wire::Responses | Wire::Anthropic => Ids::Word64,
+    }
+}
+
+/// How pictures in results are sent to a model that sees.
+#[must_use]
+pub fn pictures(wire: Wire, dialect: &Dialect) -> Pictures {
+    match wire {
+        Wire::Chat => dialect.chat.pictures,
+        Wire::Responses | Wire::Anthropic => Pictures::InResults,
+    }
+}
+
+/// Whether the user may speak right after results.
+#[must_use]
+pub fn user_after_results(wire: Wire, dialect: &Dialect) -> bool {
+    match wire {
+        Wire::Chat => dialect.chat.user_after_results,
+        Wire::Responses | Wire::Anthropic => true,
+    }
+}
+
+/// The body of a request.
+#[must_use]
+pub fn encode(wire: Wire, asked: &Asked<'_>, dialect: &Dialect) -> Vec<u8> {
+    match wire {
+        Wire::Chat => chat::encode(asked, &dialect.chat),
+        Wire::Responses | Wire::Anthropic => chat::encode(asked, &dialect.chat),
+    }
+}
+
+/// The headers that a request needs beside the key.
+#[must_use]
+pub fn headers(wire: Wire, _asked: &Asked<'_>, _dialect: &Dialect) -> Vec<(&'static str, String)> {
+    match wire {
+        Wire::Chat | Wire::Responses | Wire::Anthropic => Vec::new(),
+    }
+}
+
+/// A decoder for one reply.
+#[must_use]
+pub fn decoder(wire: Wire, dialect: &Dialect) -> Box<dyn Decode> {
+    match wire {
+        Wire::Chat => Box::new(chat::Decoder::new(&dialect.chat)),
+        Wire::Responses | Wire::Anthropic => Box::new(chat::Decoder::new(&dialect.chat)),
+    }
+}
