@@ -5,6 +5,7 @@
 //! call and its answer cannot be separated, and an answer without a call cannot exist. A call keeps its arguments
 //! as the text that the model wrote: the code that builds a request decides which arguments to send back.
 
+mod cost;
 mod handle;
 
 use std::collections::BTreeSet;
@@ -14,6 +15,7 @@ use serde_json::Value;
 
 use crate::image::Image;
 
+pub use cost::Cost;
 pub use handle::Handle;
 
 /// One entry of a conversation. The system prompt is not an entry.
@@ -234,6 +236,9 @@ pub struct Usage {
     /// True when the provider reported nothing and the numbers are our estimate.
     #[serde(default)]
     pub estimated: bool,
+    /// True where what it cost rests on prices that only one source states.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cost_about: bool,
 }
 
 impl Usage {
@@ -257,6 +262,7 @@ impl std::ops::AddAssign for Usage {
         self.output_tokens += other.output_tokens;
         self.reasoning_tokens += other.reasoning_tokens;
         self.estimated |= other.estimated;
+        self.cost_about |= other.cost_about;
     }
 }
 
