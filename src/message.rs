@@ -7,6 +7,7 @@
 
 mod cost;
 mod handle;
+mod usage;
 
 use std::collections::BTreeSet;
 
@@ -17,6 +18,7 @@ use crate::image::Image;
 
 pub use cost::Cost;
 pub use handle::Handle;
+pub use usage::Usage;
 
 /// One entry of a conversation. The system prompt is not an entry.
 #[derive(Debug, Clone, PartialEq)]
@@ -219,51 +221,6 @@ pub enum FinishReason {
     ContentFilter,
     /// The program stopped reading: a signal, a limit, or a broken stream.
     Interrupted,
-}
-
-/// Tokens of one reply, or the sum of many.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
-    /// All tokens of the request, cached ones included.
-    pub input_tokens: u64,
-    pub cached_input_tokens: u64,
-    /// Tokens of the request that were written to the provider's cache, where that has a price of its own.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub cache_write_tokens: u64,
-    /// All tokens of the reply, reasoning included.
-    pub output_tokens: u64,
-    pub reasoning_tokens: u64,
-    /// True when the provider reported nothing and the numbers are our estimate.
-    #[serde(default)]
-    pub estimated: bool,
-    /// True where what it cost rests on prices that only one source states.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub cost_about: bool,
-}
-
-impl Usage {
-    /// Input plus output: the sum that `--max-tokens` limits.
-    #[must_use]
-    pub fn total(&self) -> u64 {
-        self.input_tokens + self.output_tokens
-    }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
-impl std::ops::AddAssign for Usage {
-    fn add_assign(&mut self, other: Self) {
-        self.input_tokens += other.input_tokens;
-        self.cached_input_tokens += other.cached_input_tokens;
-        self.cache_write_tokens += other.cache_write_tokens;
-        self.output_tokens += other.output_tokens;
-        self.reasoning_tokens += other.reasoning_tokens;
-        self.estimated |= other.estimated;
-        self.cost_about |= other.cost_about;
-    }
 }
 
 impl Said {

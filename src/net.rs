@@ -5,6 +5,7 @@
 //! a plain `http://` address never loads certificates at all (they cost more than the rest of a start).
 
 mod fetch;
+mod proxies;
 pub mod proxy;
 mod public;
 mod reuse;
@@ -17,27 +18,22 @@ use std::time::Duration;
 
 use reqwest::dns::{Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client, ClientBuilder, Url};
+use reqwest::{Certificate, Client, ClientBuilder, Proxy, Url};
 
 pub use fetch::{FetchError, FetchRules, Fetched};
+pub use proxies::Proxies;
 pub use reuse::SendError;
+
+use proxies::Through;
 
 /// The name that every request gives.
 const USER_AGENT: &str = concat!("agent/", env!("CARGO_PKG_VERSION"));
-
-/// The variables that name proxies, with whether they are for TLS alone, for plain connections alone, or for both.
-const PROXIES: [(&[&str], Option<bool>); 3] = [
-    (&["HTTPS_PROXY", "https_proxy"], Some(true)),
-    (&["HTTP_PROXY", "http_proxy"], Some(false)),
-    (&["ALL_PROXY", "all_proxy"], None),
-];
 
 /// The way out of the process.
 #[derive(Debug, Default)]
 pub struct Net {
     roots: Option<PathBuf>,
-    /// The variables that name no proxy, with the reason.
-    broken_proxies: Vec<(&'static str, String)>,
+    proxies: Proxies,
     clients: Mutex<HashMap<Kind, Client>>,
     served: reuse::Served,
 }
@@ -65,8 +61,9 @@ struct Kind {
 }
 
 impl Kind {
-    fn of(url: &Url, connect_timeout: Duration) -> Self {
-        Self { tls: url.scheme() == "https", loopback: is_loopback(url), connect_timeout }
+    /// `tls` says that the way to a plain address begins with it.
+    fn of(url: &Url, tls: bool, connect_timeout: Duration) -> Self {
+        Self { tls: tls || url.scheme() == "https", loopback: is_loopback(url), connect_timeout }
     }
 }
 
@@ -75,19 +72,19 @@ impl Net {
     /// the system's, and those of proxies are checked, as the client takes no notice of what it cannot read.
     #[must_use]
     pub fn new<'e>(variable: impl Fn(&str) -> Option<&'e str>) -> Self {
-        let broken = |name: &'static str| Some((name, mistake_in_proxy(variable(name)?)?));
-        let broken_proxies =
-            PROXIES.iter().flat_map(|(names, _)| *names).filter_map(|name| broken(name)).collect();
         let roots = variable("SSL_CERT_FILE").map(PathBuf::from);
-        Self { roots, broken_proxies, ..Self::default() }
+        Self { roots, proxies: Proxies::new(variable), ..Self::default() }
+    }
+
+    /// The proxies of this machine.
+    #[must_use]
+    pub fn proxies(&self) -> &Proxies {
+        &self.proxies
     }
 
     /// The client for requests to `url`. The same one is given for every address that can share it.
     pub fn client(&self, url: &Url, connect_timeout: Duration) -> Result<Client, NetError> {
-        let kind = Kind::of(url, connect_timeout);
-        if !kind.loopback {
-            self.check_proxies(kind.tls)?;
-        }
+        let kind = self.kind(url, connect_timeout)?;
         let mut clients = self.clients.lock().expect("no holder of the clients panics");
         if let Some(client) = clients.get(&kind) {
             return Ok(client.clone());
@@ -99,23 +96,28 @@ impl Net {
 
     /// Lets go of the client for requests to `url`, with its idle connections.
     fn renew(&self, url: &Url, connect_timeout: Duration) {
-        self.clients.lock().expect("no holder of the clients panics").remove(&Kind::of(url, connect_timeout));
+        if let Ok(kind) = self.kind(url, connect_timeout) {
+            self.clients.lock().expect("no holder of the clients panics").remove(&kind);
+        }
     }
 
-    fn check_proxies(&self, tls: bool) -> Result<(), NetError> {
-        let serves =
-            |name: &str| PROXIES.iter().any(|(names, of)| names.contains(&name) && of.is_none_or(|of| of == tls));
-        match self.broken_proxies.iter().find(|(name, _)| serves(name)) {
-            Some((variable, why)) => Err(NetError::Proxy { variable, why: why.clone() }),
-            None => Ok(()),
-        }
+    fn kind(&self, url: &Url, connect_timeout: Duration) -> Result<Kind, NetError> {
+        let through = self.proxies.to(url)?;
+        Ok(Kind::of(url, through.is_some_and(|through| through.is_tls()), connect_timeout))
     }
 
     /// A client that connects to these addresses and to nothing else, whatever the name of the host says meanwhile.
     fn pinned(&self, url: &Url, addresses: &[SocketAddr], connect_timeout: Duration) -> Result<Client, NetError> {
-        let kind = Kind { tls: url.scheme() == "https", loopback: false, connect_timeout };
+        let kind = Kind { loopback: false, ..Kind::of(url, false, connect_timeout) };
         let builder = self.builder(kind)?.no_proxy().dns_resolver(Arc::new(Pinned(addresses.to_vec())));
         builder.build().map_err(|error| NetError::Setup(causes(&error)))
+    }
+
+    /// A client that goes through a proxy, whatever the environment says meanwhile.
+    fn through(&self, url: &Url, proxy: &Through<'_>, connect_timeout: Duration) -> Result<Client, NetError> {
+        let setup = |error: reqwest::Error| NetError::Setup(causes(&error));
+        let builder = self.builder(Kind::of(url, proxy.is_tls(), connect_timeout))?;
+        builder.no_proxy().proxy(Proxy::all(proxy.address).map_err(setup)?).build().map_err(setup)
     }
 
     fn builder(&self, kind: Kind) -> Result<ClientBuilder, NetError> {
@@ -178,17 +180,6 @@ pub fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     parts.join(": ")
 }
 
-/// Why a text is not the address of a proxy. Without a scheme it is one for http.
-fn mistake_in_proxy(text: &str) -> Option<String> {
-    const SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
-    let url = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-    match Url::parse(&url) {
-        Err(error) => Some(error.to_string()),
-        Ok(url) if !SCHEMES.contains(&url.scheme()) => Some(format!("the scheme is `{}`", url.scheme())),
-        Ok(url) => (!url.has_host()).then(|| "it names no host".to_owned()),
-    }
-}
-
 fn read_roots(path: &PathBuf) -> Result<Vec<Certificate>, NetError> {
     let wrong = |why: String| NetError::Roots { path: path.clone(), why };
     let data = path.metadata().map_err(|error| wrong(error.to_string()))?;
@@ -198,6 +189,18 @@ fn read_roots(path: &PathBuf) -> Result<Vec<Certificate>, NetError> {
     let pem = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
     let roots = Certificate::from_pem_bundle(&pem).map_err(|error| wrong(causes(&error)))?;
     if roots.is_empty() { Err(wrong("it holds no certificate".to_owned())) } else { Ok(roots) }
+}
+
+/// Whether a host is this machine or in a private network, as far as its name or its address in numbers shows: nothing
+/// is looked up.
+#[must_use]
+pub fn is_private(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    match bare.parse() {
+        Ok(address) => !public::is_public(address),
+        Err(_) => proxies::is_private_name(host),
+    }
 }
 
 fn is_loopback(url: &Url) -> bool {
@@ -229,6 +232,22 @@ mod tests {
     }
 
     #[test]
+    fn what_is_private_is_seen_without_looking_it_up() {
+        for (text, private) in [
+            ("http://localhost:11434/v1", true),
+            ("http://[::1]:8080/v1", true),
+            ("http://192.168.1.7:8080/v1", true),
+            ("http://gpu-box:8000/v1", true),
+            ("http://gpu.local/v1", true),
+            ("http://host.docker.internal:1234/v1", true),
+            ("https://api.openai.com/v1", false),
+            ("http://8.8.8.8/v1", false),
+        ] {
+            assert_eq!(is_private(&parse_url(text).expect("an address")), private, "{text}");
+        }
+    }
+
+    #[test]
     fn one_client_for_what_can_share_it() {
         let net = Net::default();
         let timeout = Duration::from_secs(1);
@@ -240,18 +259,6 @@ mod tests {
 
     #[test]
     fn what_is_no_proxy_is_an_error_for_the_connections_that_it_is_meant_for() {
-        for (text, good) in [
-            ("proxy.example:3128", true),
-            ("http://user:pass@proxy.example:3128", true),
-            ("socks5h://127.0.0.1:9050", true),
-            ("http://a:b:c", false),
-            ("http://host:99999", false),
-            ("http://[::1", false),
-            ("ftp://proxy.example", false),
-            ("http://", false),
-        ] {
-            assert_eq!(mistake_in_proxy(text).is_none(), good, "{text}");
-        }
         let net = Net::new(|name| (name == "https_proxy").then_some("http://user:word@a:b:c"));
         let client = |url: &str| net.client(&parse_url(url).expect("an address"), Duration::from_secs(1));
         let error = client("https://example.com").expect_err("no proxy").to_string();

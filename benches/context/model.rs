@@ -12,7 +12,7 @@ use std::time::Instant;
 use agent::contract::{
     CallContext, ChatModel, Delta, ModelError, ModelInfo, ReplyEnd, ReplyStream, Request, Tool, ToolDefinition,
 };
-use agent::message::{Author, CallStatus, FinishReason, Item, Said, ToolCall, Usage};
+use agent::message::{Author, CallStatus, FinishReason, Item, Part, Said, ToolCall, Usage};
 use agent::output::{ToolError, ToolOutput};
 use agent::{text, tokens, window};
 use futures_util::FutureExt;
@@ -82,7 +82,10 @@ impl Play {
             output_tokens: tokens::estimate(&words),
             ..Usage::default()
         };
-        Reply { words: Some(words), end: Some(ReplyEnd { tool_calls: calls, finish, usage }) }
+        let text = Part::Text { text: words.clone(), opaque: None };
+        let call = |request| Part::Call(agent::message::Call { request, opaque: None, answer: None });
+        let parts = std::iter::once(text).chain(calls.into_iter().map(call)).collect();
+        Reply { words: Some(words), end: Some(ReplyEnd { parts, finish, usage, cost_usd: None }) }
     }
 
     fn step(&self, state: &mut State, items: &[Item]) -> (String, Vec<ToolCall>) {

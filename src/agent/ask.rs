@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use jiff::Zoned;
+
 use crate::config::format_duration;
 use crate::contract::{ModelError, ModelErrorKind, ToolChoice};
 use crate::event::EventKind;
@@ -13,6 +15,7 @@ use crate::message::{FinishReason, Item, Step, Usage};
 use crate::window::{Break, Size};
 
 use super::purpose::Purpose;
+use super::retry::Next;
 use super::turn::{Stop, Turn};
 use super::{limits, retry};
 
@@ -62,7 +65,20 @@ impl Turn<'_> {
 
     /// The delay before the next attempt; `None` where there is none.
     fn delay(&self, error: &mut ModelError, attempt: u32) -> Option<Duration> {
-        let delay = retry::delay(&self.agent.model.info().retry, error, attempt, fastrand::f64())?;
+        let config = &self.agent.model.info().retry;
+        let delay = match retry::after(config, error, attempt, fastrand::f64()) {
+            Next::Again(delay) => delay,
+            Next::Never => return None,
+            Next::Later(wait) => {
+                let when = retry::when(&Zoned::now(), wait);
+                let most = format_duration(config.max_delay);
+                error.message = match error.kind {
+                    ModelErrorKind::Quota => format!("{} (come back {when})", error.message),
+                    _ => format!("{} (come back {when}: retry.max_delay waits up to {most})", error.message),
+                };
+                return None;
+            }
+        };
         let left = self.agent.limits.max_time.map(|most| most.saturating_sub(self.clock.elapsed()));
         if left.is_some_and(|left| delay >= left) {
             // Waiting could only end in a time limit that hides the provider's words.

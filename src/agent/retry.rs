@@ -1,24 +1,57 @@
 //! When to retry a request or a call, and after what delay: exponential backoff with full jitter above half of the
-//! delay; for requests, `Retry-After` is the minimum.
+//! delay; for requests, the time that the server asks to wait is the minimum, up to the longest delay.
 
 use std::time::Duration;
 
-use crate::config::RetryConfig;
-use crate::contract::ModelError;
+use jiff::Zoned;
+
+use crate::config::{RetryConfig, format_duration};
+use crate::contract::{ModelError, ModelErrorKind};
 use crate::output::ToolErrorKind;
 
-/// The delay before attempt `next` (2 is the first retry), or `None` when the error is final.
+/// What follows a failed attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Another attempt after this delay.
+    Again(Duration),
+    /// None: the server asks to wait longer than this run does.
+    Later(Duration),
+    /// None: it would not help, or there were enough.
+    Never,
+}
+
+/// What follows an error, where attempt `next` would be made (2 is the first retry).
 ///
 /// `jitter` is uniform in 0..1; it is a parameter so that the decision stays a function.
 #[must_use]
-pub fn delay(config: &RetryConfig, error: &ModelError, next: u32, jitter: f64) -> Option<Duration> {
+pub fn after(config: &RetryConfig, error: &ModelError, next: u32, jitter: f64) -> Next {
+    let is_quota = error.kind == ModelErrorKind::Quota;
+    let asked = error.retry_after.filter(|_| is_quota || error.is_transient());
+    if let Some(wait) = asked.filter(|wait| is_quota || *wait > config.max_delay) {
+        return Next::Later(wait);
+    }
     if !error.is_transient() || next > config.attempts {
-        return None;
+        return Next::Never;
     }
     let doublings = next.saturating_sub(2).min(16);
     let backoff = config.base_delay.saturating_mul(1 << doublings).min(config.max_delay);
     let jittered = backoff.mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0);
-    Some(jittered.max(error.retry_after.unwrap_or_default()))
+    Next::Again(jittered.max(asked.unwrap_or_default()))
+}
+
+/// When to come back, as a person reads it: `in 2h, at 16:41`, with the date if that is another day.
+#[must_use]
+pub fn when(now: &Zoned, wait: Duration) -> String {
+    // Nobody comes back to the second; a little late is better than early.
+    let wait = if wait < Duration::from_mins(2) {
+        wait
+    } else {
+        Duration::from_secs(wait.as_secs().div_ceil(60).saturating_mul(60))
+    };
+    let within = format_duration(Duration::from_secs(wait.as_secs().max(1)));
+    let Ok(then) = now.checked_add(wait) else { return format!("in {within}") };
+    let form = if then.date() == now.date() { "%H:%M" } else { "%H:%M on %Y-%m-%d" };
+    format!("in {within}, at {}", then.strftime(form))
 }
 
 /// The delay before a call is retried, or `None` when a retry cannot help, could repeat an effect, or has no time:
@@ -43,7 +76,6 @@ pub fn of_call(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::ModelErrorKind;
 
     #[test]
     fn only_what_can_be_made_twice_and_may_succeed_is_made_again() {
@@ -70,22 +102,49 @@ mod tests {
     }
 
     #[test]
-    fn delays_double_up_to_the_limit_and_retry_after_is_a_floor() {
-        use ModelErrorKind::{BadRequest, RateLimit, Transient};
+    fn delays_double_up_to_the_limit_and_what_the_server_asks_is_a_floor() {
+        use ModelErrorKind::{BadRequest, Quota, RateLimit, Transient};
+        let again = |milliseconds| Next::Again(Duration::from_millis(milliseconds));
+        let later = |seconds| Next::Later(Duration::from_secs(seconds));
         let config = RetryConfig::default();
         let table = [
-            (Transient, None, 2, 1.0, Some(1000)),
-            (Transient, None, 2, 0.0, Some(500)),
-            (Transient, None, 4, 1.0, Some(4000)),
-            (Transient, None, 5, 1.0, Some(8000)),
-            (Transient, None, 6, 1.0, None),
-            (RateLimit, Some(20), 2, 1.0, Some(20_000)),
-            (RateLimit, Some(200), 3, 0.3, Some(200_000)),
-            (BadRequest, None, 2, 1.0, None),
+            (Transient, None, 2, 1.0, again(1000)),
+            (Transient, None, 2, 0.0, again(500)),
+            (Transient, None, 4, 1.0, again(4000)),
+            (Transient, None, 5, 1.0, again(8000)),
+            (Transient, None, 6, 1.0, Next::Never),
+            (RateLimit, Some(20), 2, 1.0, again(20_000)),
+            (RateLimit, Some(60), 3, 0.3, again(60_000)),
+            (RateLimit, Some(61), 2, 0.3, later(61)),
+            (RateLimit, Some(20), 6, 1.0, Next::Never),
+            (Transient, Some(200), 2, 0.3, later(200)),
+            (Quota, Some(20), 2, 1.0, later(20)),
+            (Quota, None, 2, 1.0, Next::Never),
+            (BadRequest, None, 2, 1.0, Next::Never),
+            (BadRequest, Some(200), 2, 1.0, Next::Never),
         ];
-        for (kind, after, next, jitter, expected) in table {
-            let got = delay(&config, &error(kind, after), next, jitter);
-            assert_eq!(got, expected.map(Duration::from_millis), "{kind:?} {after:?} {next} {jitter}");
+        for (kind, wait, next, jitter, expected) in table {
+            assert_eq!(
+                after(&config, &error(kind, wait), next, jitter),
+                expected,
+                "{kind:?} {wait:?} {next} {jitter}"
+            );
+        }
+    }
+
+    #[test]
+    fn when_to_come_back_is_a_span_and_a_time_of_the_clock() {
+        let now: Zoned = "2026-11-22T22:10:30+01:00[+01:00]".parse().expect("a time");
+        for (seconds, expected) in [
+            (0, "in 1s, at 22:10"),
+            (90, "in 1m 30s, at 22:12"),
+            (3590, "in 1h, at 23:10"),
+            (7200, "in 2h, at 00:10 on 2026-11-23"),
+            (41_230, "in 11h 28m, at 09:38 on 2026-11-23"),
+            (u64::MAX, "in "),
+        ] {
+            let text = when(&now, Duration::from_secs(seconds));
+            assert!(text == expected || seconds == u64::MAX && text.starts_with(expected), "{seconds}: {text}");
         }
     }
 }

@@ -24,6 +24,7 @@ pub(super) fn assemble(
     }
     let mut toolbox = Toolbox::default();
     let (child_env, sandbox, jobs) = (kit.child_env.clone(), kit.sandbox.clone(), Arc::clone(&kit.jobs));
+    let proxies = kit.net.proxies().clone();
     for tool in tools::builtin(kit) {
         register(&mut toolbox, config, tool);
     }
@@ -33,7 +34,11 @@ pub(super) fn assemble(
         register(&mut toolbox, config, Arc::new(LoadSkillReference::new(Arc::clone(catalogue), disclosure)));
     }
     for tool in commands(config) {
-        register(&mut toolbox, config, Arc::new(Command::new(tool.clone(), child_env.clone(), sandbox.clone())));
+        register(
+            &mut toolbox,
+            config,
+            Arc::new(Command::new(tool.clone(), child_env.clone(), sandbox.clone(), proxies.clone())),
+        );
     }
     let taken = taken(config, agent, &toolbox).map_err(|why| {
         let key = format!("agents.{}.tools", agent.name);

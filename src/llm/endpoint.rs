@@ -10,7 +10,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName
 use reqwest::{Client, Response, Url};
 
 use super::dialect::Auth;
-use super::errors::{self, Said};
+use super::errors::{self, Hints, Judged, Said};
 use super::{ConnectError, wires};
 use crate::config::{ModelConfig, Timeouts, Wire, format_duration};
 use crate::contract::{ModelError, ModelErrorKind};
@@ -166,9 +166,12 @@ impl Endpoint {
 
     /// A failure in the server's words. `status` is that of the response, if it was not a success.
     pub fn refused(&self, status: Option<u16>, said: Said) -> ModelError {
-        let kind = errors::classify(status, &said);
-        let words = if said.message.is_empty() { "the server gave no reason".to_owned() } else { said.message };
-        ModelError { status: status.or(said.status), ..self.error(kind, words) }
+        self.judged(status, said, Hints::default())
+    }
+
+    fn judged(&self, status: Option<u16>, said: Said, hints: Hints) -> ModelError {
+        let Judged { kind, words, status, retry_after } = errors::judge(status, said, hints, &self.model);
+        ModelError { status, retry_after, ..self.error(kind, words) }
     }
 
     pub fn no_first_byte(&self, limit: Duration) -> ModelError {
@@ -204,7 +207,7 @@ impl Endpoint {
     async fn refusal(&self, response: Response) -> ModelError {
         let status = response.status();
         let header = |name: &str| response.headers().get(name).and_then(|v| v.to_str().ok()).map(str::to_owned);
-        let retry_after = errors::retry_after(&header, jiff::Timestamp::now());
+        let hints = Hints::read(&header, jiff::Timestamp::now());
         if let Some(target) = header("location").filter(|_| status.is_redirection()) {
             let words = format!("the server redirects to {target}. Set base_url to that address.");
             let error = self.error(ModelErrorKind::BadRequest, words);
@@ -215,7 +218,7 @@ impl Endpoint {
         if said.message.is_empty() {
             status.canonical_reason().unwrap_or_default().clone_into(&mut said.message);
         }
-        ModelError { retry_after, ..self.refused(Some(status.as_u16()), said) }
+        self.judged(Some(status.as_u16()), said, hints)
     }
 
     fn host(&self) -> String {

@@ -33,10 +33,13 @@ pub mod catalogue;
 mod script;
 mod scripted;
 mod local;
+mod probe;
 mod unconfigured;
 mod server;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod case_tests;
 #[cfg(test)]
 mod demo_tests;
 
@@ -49,6 +52,7 @@ use crate::net::Net;
 use plan::Known;
 
 pub use local::{LocalServer, probe_local};
+pub use probe::{Probed, probe};
 pub use stated::Stated;
 
 /// The window of a model, in tokens, if nothing says how large it is.

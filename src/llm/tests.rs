@@ -1,134 +1,18 @@
-//! The wires as servers speak them. Each file of `tests/wire_cases/WIRE/` is a body as it was sent and what it reads
-//! as: adding a case is adding a file. A first line may set flags of the wire (`# flags: {...}`). What a body cannot show (status, silence, broken connections) is asked of a server
-//! on this machine.
+//! Models behind a server on this machine: what a body cannot show (status, silence, broken connections), and what is
+//! said before anything is sent.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use bytes::Bytes;
-use futures_util::stream;
-use proptest::prelude::*;
-use tokio::time::Instant;
-
-use super::assembly::Assembly;
-use super::decode::Reading;
-use super::dialect::Dialect;
-use super::reply::HttpReply;
 use super::server::Server as Model;
-use super::{Surroundings, connect, facts, wires};
-use crate::config::{ModelConfig, Wire};
+use super::{Surroundings, connect, facts};
+use crate::config::ModelConfig;
 use crate::contract::{ChatModel, Delta, ModelError, ReplyStream, Request, ToolChoice};
-use crate::message::{Item, Opaque, Origin, Part, Said};
+use crate::message::{Item, Opaque, Part, Said};
 use crate::yaml;
-
-const EXPECTED: &str = "\n=== reads as\n";
-
-#[test]
-fn every_wire_case() {
-    let cases = wire_cases();
-    let mut failures = String::new();
-    for case in &cases {
-        let body = case.body.as_bytes();
-        for (how, size) in [("whole", usize::MAX), ("byte by byte", 1), ("by sevens", 7)] {
-            let read = case.read(body, size.min(body.len().max(1)));
-            if read != case.expected {
-                let _ = writeln!(failures, "--- {} ({how})\n{read}", case.name);
-            }
-        }
-    }
-    assert!(failures.is_empty(), "these cases read differently:\n{failures}");
-    assert!(cases.len() > 30);
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
-    /// Whatever happens to a body on its way, it ends: as a reply or as an error, never in a panic.
-    #[test]
-    fn a_damaged_body_ends(
-        case in any::<prop::sample::Index>(),
-        at in any::<prop::sample::Index>(),
-        length in 0_usize..200,
-        noise in prop::collection::vec(any::<u8>(), 0..8),
-        again in any::<bool>(),
-    ) {
-        let cases = wire_cases();
-        let case = &cases[case.index(cases.len())];
-        let mut body = case.body.clone().into_bytes();
-        let start = at.index(body.len() + 1);
-        let end = (start + length).min(body.len());
-        let part = body[start..end].to_vec();
-        body.splice(start..end, if again { [&part[..], &noise, &part].concat() } else { noise });
-        let read = case.read(&body, 16);
-        prop_assert!(read.contains("finished ") || read.contains("error "), "{}", read);
-    }
-}
-
-/// A file of the folder.
-struct Case {
-    name: String,
-    wire: Wire,
-    dialect: Dialect,
-    body: String,
-    expected: String,
-}
-
-fn wire_cases() -> Vec<Case> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire_cases");
-    let wires = [Wire::Chat, Wire::Responses, Wire::Anthropic];
-    let mut cases: Vec<Case> = Vec::new();
-    for wire in wires {
-        let Ok(files) = std::fs::read_dir(folder.join(wire.name())) else { continue };
-        cases.extend(files.map(|entry| Case::open(wire, &entry.expect("an entry").path())));
-    }
-    cases.sort_by(|one, other| one.name.cmp(&other.name));
-    cases
-}
-
-impl Case {
-    fn open(wire: Wire, path: &Path) -> Self {
-        let case = std::fs::read_to_string(path).expect("a readable case");
-        let (text, expected) = case.split_once(EXPECTED).expect("`=== reads as`");
-        let (mut head, mut body) = text.split_once('\n').unwrap_or((text, ""));
-        let mut flags = serde_json::Map::new();
-        while let Some(words) = head.strip_prefix('#') {
-            if let Some(yaml) = words.trim().strip_prefix("flags:") {
-                flags.insert(wire.name().to_owned(), yaml::parse(yaml).expect("flags"));
-            }
-            match body.split_once('\n') {
-                Some((next, rest)) if next.starts_with('#') => (head, body) = (next, rest),
-                _ => break,
-            }
-        }
-        Self {
-            name: path.display().to_string(),
-            wire,
-            dialect: serde_json::from_value(flags.into()).expect("flags of the wire"),
-            body: body.to_owned(),
-            expected: expected.to_owned(),
-        }
-    }
-
-    /// Reads a body that is cut into pieces of `size` bytes, and shows the result.
-    fn read(&self, body: &[u8], size: usize) -> String {
-        let model = openai("http://127.0.0.1:1/v1");
-        let origin = Origin { wire: self.wire.name().to_owned(), host: "h".to_owned(), model: "m".to_owned() };
-        let reply = Assembly::new(origin, ["used".to_owned()].into());
-        let reading = Reading::new(wires::decoder(self.wire, &self.dialect), reply);
-        let pieces: Vec<_> = body.chunks(size).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
-        let body = Box::pin(stream::iter(pieces));
-        let request = Bytes::from_static(b"forty bytes of a request, more or less..");
-        block_on(async {
-            let mut reply = HttpReply::new(body, reading, model.endpoint(), request, Instant::now());
-            let (deltas, end) = read_all(&mut reply).await;
-            describe(&deltas, end)
-        })
-    }
-}
 
 /// What a provider wants back with the parts of a reply.
 fn kept(parts: &[Part]) -> String {
@@ -146,7 +30,8 @@ fn kept(parts: &[Part]) -> String {
     out
 }
 
-fn describe(deltas: &[Delta], end: Result<Delta, ModelError>) -> String {
+/// A reply in words.
+pub(super) fn describe(deltas: &[Delta], end: Result<Delta, ModelError>) -> String {
     let mut out = String::new();
     for delta in deltas {
         let _ = match delta {
@@ -182,7 +67,7 @@ fn describe(deltas: &[Delta], end: Result<Delta, ModelError>) -> String {
 }
 
 /// All deltas, neighbouring texts joined, and how it ended.
-async fn read_all(reply: &mut dyn ReplyStream) -> (Vec<Delta>, Result<Delta, ModelError>) {
+pub(super) async fn read_all(reply: &mut dyn ReplyStream) -> (Vec<Delta>, Result<Delta, ModelError>) {
     let mut deltas: Vec<Delta> = Vec::new();
     loop {
         match reply.next().await {
@@ -196,8 +81,6 @@ async fn read_all(reply: &mut dyn ReplyStream) -> (Vec<Delta>, Result<Delta, Mod
         }
     }
 }
-
-// ------------------------------------------------------------------------------------------- over a connection
 
 /// A server that answers the requests of each connection with these bytes, in order, then closes it.
 struct Server {
@@ -423,7 +306,7 @@ fn only_what_is_declared_is_sent() {
     }
 }
 
-fn config(fields: &str) -> ModelConfig {
+pub(super) fn config(fields: &str) -> ModelConfig {
     let mut config: serde_json::Map<String, serde_json::Value> =
         yaml::parse("{ name: m, provider: openai, model: gpt-4o }").expect("YAML");
     if !fields.is_empty() {
@@ -432,7 +315,7 @@ fn config(fields: &str) -> ModelConfig {
     serde_json::from_value(config.into()).expect("a model")
 }
 
-fn openai(base: &str) -> Model {
+pub(super) fn openai(base: &str) -> Model {
     let timeouts = "timeouts: { first_byte: 100ms, idle: 100ms }";
     let config = config(&format!(
         "{{ base_url: '{base}', api_key: sk-secret-key, headers: {{ X-Team: blue-team-token }}, {timeouts} }}"
@@ -451,6 +334,6 @@ async fn ask(model: &Model) -> Result<(Vec<Delta>, Result<Delta, ModelError>), M
     Ok(read_all(reply.as_mut()).await)
 }
 
-fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
 }

@@ -1,6 +1,6 @@
 //! The cost of several requests together.
 
-use super::Usage;
+use super::usage::Usage;
 
 /// A sum of costs. One request whose cost is not known makes it unknown: unknown is not 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

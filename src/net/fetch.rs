@@ -1,14 +1,16 @@
 //! Getting a page from a host that nobody configured.
 //!
 //! The name is looked up first, every address is judged, and the connection goes to what was judged: a name that
-//! answers differently a moment later gains nothing. Each redirect passes the same way. No proxy is used, as it would
-//! look the name up again; no key, cookie or login is sent.
+//! answers differently a moment later gains nothing. Each redirect passes the same way. A proxy that the environment
+//! names is used, and looks the name up again, out of our sight: what can be judged before is judged. No key, cookie
+//! or login is sent.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use reqwest::{Response, Url};
 
+use super::proxies::{Through, is_private_name};
 use super::public::is_public;
 use super::{Net, NetError, causes, parse_url};
 
@@ -45,6 +47,10 @@ pub enum FetchError {
     Login,
     #[error("{host} is {address}, an address of this machine or of a private network: it is not fetched")]
     Private { host: String, address: String },
+    #[error(
+        "{host} is by its name a host of a private network, and no address was found to judge: it is not fetched"
+    )]
+    PrivateName { host: String },
     #[error("{host} cannot be found: {why}")]
     Unknown { host: String, why: String },
     #[error("more than {most} redirects, the last one to {url}")]
@@ -71,7 +77,10 @@ impl Net {
     pub async fn fetch(&self, url: &str, accept: &str, rules: FetchRules<'_>) -> Result<Fetched, FetchError> {
         let mut url = parse_url(url)?;
         for _ in 0..=rules.most_redirects {
-            let client = self.pinned(&url, &judged(&url, rules.allow).await?, rules.connect_timeout)?;
+            let client = match self.way(&url, rules.allow).await? {
+                Way::Direct(addresses) => self.pinned(&url, &addresses, rules.connect_timeout)?,
+                Way::Proxy(proxy) => self.through(&url, &proxy, rules.connect_timeout)?,
+            };
             let host = host_of(&url);
             let failed = |error: reqwest::Error| FetchError::Failed { host: host.clone(), why: causes(&error) };
             let response = client.get(url.clone()).header("accept", accept).send().await.map_err(failed)?;
@@ -84,25 +93,52 @@ impl Net {
     }
 }
 
-/// The addresses of the host, all of which may be reached.
-async fn judged(url: &Url, allow: &[String]) -> Result<Vec<SocketAddr>, FetchError> {
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(FetchError::Login);
+/// How a host is reached.
+enum Way<'p> {
+    /// At one of these addresses, which were judged.
+    Direct(Vec<SocketAddr>),
+    Proxy(Through<'p>),
+}
+
+impl Net {
+    /// The way to the host, if it may be reached.
+    async fn way(&self, url: &Url, allow: &[String]) -> Result<Way<'_>, FetchError> {
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(FetchError::Login);
+        }
+        let (host, port) = (host_of(url), url.port_or_known_default().unwrap_or(80));
+        let with_port = format!("{host}:{port}");
+        let is_allowed =
+            allow.iter().any(|entry| entry.eq_ignore_ascii_case(&host) || entry.eq_ignore_ascii_case(&with_port));
+        let proxy = self.proxies.to(url)?;
+        match (addresses(&host, port, proxy.is_some()).await, proxy) {
+            (Ok(addresses), None) => Ok(Way::Direct(judged(&host, addresses, is_allowed)?)),
+            (Ok(addresses), Some(proxy)) => judged(&host, addresses, is_allowed).map(|_| Way::Proxy(proxy)),
+            (Err(why), None) => Err(FetchError::Unknown { host, why }),
+            (Err(_), Some(_)) if !is_allowed && is_private_name(&host) => Err(FetchError::PrivateName { host }),
+            (Err(_), Some(proxy)) => Ok(Way::Proxy(proxy)),
+        }
     }
-    let (host, port) = (host_of(url), url.port_or_known_default().unwrap_or(80));
-    let unknown = |why: String| FetchError::Unknown { host: host.clone(), why };
+}
+
+/// Looks a host up. Behind a proxy this is a check alone, which takes little time: there may be no names to be had.
+async fn addresses(host: &str, port: u16, behind_proxy: bool) -> Result<Vec<SocketAddr>, String> {
+    const LONGEST_CHECK: Duration = Duration::from_secs(2);
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let found = tokio::net::lookup_host((bare, port)).await.map_err(|error| unknown(error.to_string()))?;
-    let addresses: Vec<SocketAddr> = found.collect();
-    if addresses.is_empty() {
-        return Err(unknown("it has no address".to_owned()));
-    }
-    let with_port = format!("{host}:{port}");
-    if allow.iter().any(|entry| entry.eq_ignore_ascii_case(&host) || entry.eq_ignore_ascii_case(&with_port)) {
-        return Ok(addresses);
-    }
-    match addresses.iter().find(|address| !is_public(address.ip())) {
-        Some(address) => Err(FetchError::Private { host, address: address.ip().to_string() }),
+    let looking = tokio::net::lookup_host((bare, port));
+    let found = if behind_proxy {
+        tokio::time::timeout(LONGEST_CHECK, looking).await.map_err(|_| "no answer in time".to_owned())?
+    } else {
+        looking.await
+    };
+    let addresses: Vec<SocketAddr> = found.map_err(|error| error.to_string())?.collect();
+    if addresses.is_empty() { Err("it has no address".to_owned()) } else { Ok(addresses) }
+}
+
+/// The addresses, if all of them may be reached.
+fn judged(host: &str, addresses: Vec<SocketAddr>, is_allowed: bool) -> Result<Vec<SocketAddr>, FetchError> {
+    match addresses.iter().find(|address| !is_allowed && !is_public(address.ip())) {
+        Some(address) => Err(FetchError::Private { host: host.to_owned(), address: address.ip().to_string() }),
         None => Ok(addresses),
     }
 }
@@ -147,11 +183,16 @@ mod tests {
     use super::*;
 
     fn refused(url: &str, allow: &[&str]) -> String {
+        refused_by(&Net::default(), url, allow)
+    }
+
+    fn refused_by(net: &Net, url: &str, allow: &[&str]) -> String {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let allow: Vec<String> = allow.iter().map(|&host| host.to_owned()).collect();
         let url = parse_url(url).expect("an address");
-        match runtime.block_on(judged(&url, &allow)) {
-            Ok(addresses) => format!("{} addresses", addresses.len()),
+        match runtime.block_on(net.way(&url, &allow)) {
+            Ok(Way::Direct(addresses)) => format!("{} addresses", addresses.len()),
+            Ok(Way::Proxy(_)) => "by the proxy".to_owned(),
             Err(error) => error.to_string(),
         }
     }
@@ -175,5 +216,27 @@ mod tests {
         assert_eq!(refused("http://1.1.1.1/", &[]), "1 addresses");
         assert_eq!(refused("http://127.0.0.1:81/", &["127.0.0.1:81"]), "1 addresses");
         assert_eq!(refused("http://[::1]/", &["[::1]"]), "1 addresses");
+    }
+    #[test]
+    fn a_proxy_leads_to_no_private_address() {
+        let net = Net::new(|name| match name {
+            "ALL_PROXY" => Some("http://proxy.example:3128"),
+            "NO_PROXY" => Some("1.1.1.2"),
+            _ => None,
+        });
+        for (url, expected) in [
+            ("http://10.0.0.1/", "of a private network"),
+            ("http://0x7f.1/", "of a private network"),
+            ("http://[fd00:ec2::254]/", "of a private network"),
+            ("http://nowhere.internal/", "of a private network"),
+            ("http://10.0.0.7/", "by the proxy"),
+            ("http://nowhere.invalid/", "by the proxy"),
+            ("https://1.1.1.1/", "by the proxy"),
+            ("https://1.1.1.2/", "1 addresses"),
+            ("http://127.0.0.1:81/", "1 addresses"),
+        ] {
+            let way = refused_by(&net, url, &["10.0.0.7", "127.0.0.1:81"]);
+            assert!(way.contains(expected), "{url}: {way}");
+        }
     }
 }

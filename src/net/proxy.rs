@@ -2,28 +2,40 @@
 //!
 //! It listens where only they can connect, and connects from where this program runs. It speaks plain HTTP and
 //! `CONNECT` (RFC 9110, 9.3.6): by name, then by every address that the name has, so that a name which leads to this
-//! machine leads nowhere. It adds nothing to what it passes on.
+//! machine leads nowhere. It adds nothing to what it passes on. Where the machine itself needs a proxy, what is allowed
+//! goes on by that one, which looks the name up again.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 
+use reqwest::Url;
+
+use super::proxies::{Proxies, Through, is_private_name};
 use super::public::is_public;
 
 /// The longest head of a request.
 const MOST_HEAD: usize = 32 * 1024;
 
+/// How long a name may take to be looked up where the proxy of the machine does it anyway.
+const LONGEST_CHECK: Duration = Duration::from_secs(2);
+
 /// The hosts that may be reached: `crates.io`, `*.crates.io`, `localhost:8080`.
 #[derive(Debug, Clone)]
-pub struct Hosts(Vec<String>);
+pub struct Hosts {
+    named: Vec<String>,
+    proxies: Proxies,
+}
 
 impl Hosts {
+    /// These hosts, by way of the proxies of this machine.
     #[must_use]
-    pub fn new(hosts: &[String]) -> Self {
-        Self(hosts.iter().map(|host| host.to_ascii_lowercase()).collect())
+    pub fn new(hosts: &[String], proxies: Proxies) -> Self {
+        Self { named: hosts.iter().map(|host| host.to_ascii_lowercase()).collect(), proxies }
     }
 
     /// The entry that covers a host.
@@ -40,7 +52,7 @@ impl Hosts {
             };
             is_host && of_port.is_none_or(|only| only == port)
         };
-        self.0.iter().find(covers).map(String::as_str)
+        self.named.iter().find(covers).map(String::as_str)
     }
 
     /// Whether a host may be reached at an address. One that is not public must be named as it is.
@@ -92,8 +104,27 @@ async fn serve(listener: std::net::TcpListener, hosts: Arc<Hosts>) -> io::Result
 struct Target {
     host: String,
     port: u16,
-    /// What the host is sent first; nothing for a tunnel.
-    head: Vec<u8>,
+    /// `None` for a tunnel.
+    request: Option<PlainRequest>,
+}
+
+/// A request of plain HTTP that is passed on.
+#[derive(Debug, PartialEq, Eq)]
+struct PlainRequest {
+    method: String,
+    /// `host:port` as the client wrote it.
+    authority: String,
+    path: String,
+    version: String,
+    /// The fields that are passed on, each with its line end.
+    fields: String,
+}
+
+/// A connection towards a host.
+enum Server {
+    Direct(TcpStream),
+    /// To a proxy that takes the request itself, with the login that it wants.
+    Proxy(TcpStream, Option<String>),
 }
 
 async fn pass(mut client: TcpStream, hosts: &Hosts) -> io::Result<()> {
@@ -101,23 +132,43 @@ async fn pass(mut client: TcpStream, hosts: &Hosts) -> io::Result<()> {
     let Some(target) = target(&head) else {
         return answer(&mut client, "400 Bad Request", "this is no request for a proxy").await;
     };
-    let Target { host, port, head } = target;
-    if hosts.entry(&host, port).is_none() {
+    let (host, port) = (&target.host, target.port);
+    if hosts.entry(host, port).is_none() {
         let why = format!("{host} is not among the hosts of sandbox.network");
         return answer(&mut client, "403 Forbidden", &why).await;
     }
-    let mut server = match connect(&host, port, hosts).await {
+    let server = match connect(&target, hosts).await {
         Ok(server) => server,
         Err(error) => return answer(&mut client, "502 Bad Gateway", &format!("{host}: {error}")).await,
     };
-    if head.is_empty() {
-        client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
-    } else {
-        server.write_all(&head).await?;
-    }
+    let (mut server, head) = match (server, &target.request) {
+        (Server::Direct(server), Some(request)) => (server, request.head(None)),
+        (Server::Proxy(server, login), Some(request)) => (server, request.head(Some(login.as_deref()))),
+        (Server::Direct(server) | Server::Proxy(server, _), None) => {
+            client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
+            (server, Vec::new())
+        }
+    };
+    server.write_all(&head).await?;
     server.write_all(&rest).await?;
     copy_bidirectional(&mut client, &mut server).await?;
     Ok(())
+}
+
+impl PlainRequest {
+    /// The head of the request: for its host, or for another proxy, with the login that this one wants. It has a
+    /// connection of its own, as the next request of the client may be for another host.
+    fn head(&self, for_proxy: Option<Option<&str>>) -> Vec<u8> {
+        let Self { method, authority, path, version, fields } = self;
+        let origin = if for_proxy.is_some() { format!("http://{authority}") } else { String::new() };
+        let login =
+            for_proxy.flatten().map(|login| format!("Proxy-Authorization: {login}\r\n")).unwrap_or_default();
+        // The host of the request line holds, not what a field says.
+        format!(
+            "{method} {origin}{path} {version}\r\nConnection: close\r\nHost: {authority}\r\n{login}{fields}\r\n"
+        )
+        .into_bytes()
+    }
 }
 
 /// The head of a request, and what came after it.
@@ -135,8 +186,7 @@ async fn head(client: &mut TcpStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
     }
 }
 
-/// Reads the head: `CONNECT host:port`, or `GET http://host/path`, whose host then gets `GET /path` and a connection
-/// for this request alone, as the next one may be for another host.
+/// Reads the head: `CONNECT host:port`, or `GET http://host/path`.
 fn target(head: &[u8]) -> Option<Target> {
     let text = std::str::from_utf8(head).ok()?;
     let (line, fields) = text.split_once("\r\n")?;
@@ -144,36 +194,45 @@ fn target(head: &[u8]) -> Option<Target> {
     let (method, uri, version) = (words.next()?, words.next()?, words.next()?);
     if method == "CONNECT" {
         let (host, port) = split(uri);
-        return Some(Target { host: host.to_owned(), port: port?, head: Vec::new() });
+        return Some(Target { host: host.to_owned(), port: port?, request: None });
     }
     let rest = uri.strip_prefix("http://")?;
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let (host, port) = split(authority.rsplit_once('@').map_or(authority, |(_, host)| host));
-    let path = if path.is_empty() { "/" } else { path };
-    // The host of the request line holds, not what a field says.
-    let mut head = format!("{method} {path} {version}\r\nConnection: close\r\nHost: {authority}\r\n");
+    let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let (host, port) = split(authority);
     let own = |field: &str| {
         let name = field.split(':').next().unwrap_or_default().trim();
         ["connection", "proxy-connection", "proxy-authorization", "host"]
             .iter()
             .any(|own| name.eq_ignore_ascii_case(own))
     };
-    fields.split("\r\n").filter(|field| !field.is_empty() && !own(field)).for_each(|field| {
-        head += field;
-        head += "\r\n";
-    });
-    head += "\r\n";
-    Some(Target { host: host.to_owned(), port: port.unwrap_or(80), head: head.into_bytes() })
+    let fields = fields.split("\r\n").filter(|field| !field.is_empty() && !own(field));
+    let request = PlainRequest {
+        method: method.to_owned(),
+        authority: authority.to_owned(),
+        path: if path.is_empty() { "/" } else { path }.to_owned(),
+        version: version.to_owned(),
+        fields: fields.flat_map(|field| [field, "\r\n"]).collect(),
+    };
+    Some(Target { host: host.to_owned(), port: port.unwrap_or(80), request: Some(request) })
 }
 
-async fn connect(host: &str, port: u16, hosts: &Hosts) -> io::Result<TcpStream> {
+async fn connect(target: &Target, hosts: &Hosts) -> io::Result<Server> {
+    let Target { host, port, request } = target;
+    let (scheme, bare) = if request.is_some() { ("http", host.as_str()) } else { ("https", host.as_str()) };
+    let bare = if bare.contains(':') { format!("[{bare}]") } else { bare.to_owned() };
+    let url = Url::parse(&format!("{scheme}://{bare}:{port}/")).map_err(io::Error::other)?;
+    let proxy = hosts.proxies.to(&url).map_err(io::Error::other)?;
+    let Some(proxy) = proxy else { return directly(host, *port, hosts).await.map(Server::Direct) };
+    check(host, *port, hosts).await?;
+    by_proxy(&proxy, target).await
+}
+
+async fn directly(host: &str, port: u16, hosts: &Hosts) -> io::Result<TcpStream> {
     let mut refused = io::Error::other("no address");
     for address in tokio::net::lookup_host((host, port)).await? {
         if !hosts.allow(host, address) {
-            refused = io::Error::other(format!(
-                "{} is an address of this machine or of a private network",
-                address.ip()
-            ));
+            refused = is_private(address);
             continue;
         }
         match TcpStream::connect(address).await {
@@ -182,6 +241,31 @@ async fn connect(host: &str, port: u16, hosts: &Hosts) -> io::Result<TcpStream> 
         }
     }
     Err(refused)
+}
+
+/// Checks the addresses of a host that a proxy will look up again; by its form alone a name that cannot be looked up
+/// here.
+async fn check(host: &str, port: u16, hosts: &Hosts) -> io::Result<()> {
+    match tokio::time::timeout(LONGEST_CHECK, tokio::net::lookup_host((host, port))).await {
+        Ok(Ok(mut addresses)) => addresses
+            .find(|address| !hosts.allow(host, *address))
+            .map_or(Ok(()), |address| Err(is_private(address))),
+        _ if is_private_name(host) => Err(io::Error::other(
+            "it is by its name a host of a private network, and no address was found to judge",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn is_private(address: SocketAddr) -> io::Error {
+    io::Error::other(format!("{} is an address of this machine or of a private network", address.ip()))
+}
+
+async fn by_proxy(proxy: &Through<'_>, target: &Target) -> io::Result<Server> {
+    if target.request.is_some() && proxy.takes_requests() {
+        return Ok(Server::Proxy(proxy.connect().await?, proxy.login().map(str::to_owned)));
+    }
+    proxy.tunnel(&target.host, target.port).await.map(Server::Direct)
 }
 
 async fn answer(client: &mut TcpStream, status: &str, why: &str) -> io::Result<()> {
@@ -199,7 +283,7 @@ mod tests {
     #[test]
     fn a_host_is_allowed_by_its_name_and_its_address() {
         let named = ["crates.io", "*.Example.com", "localhost:8080", "10.0.0.7"].map(str::to_owned);
-        let hosts = Hosts::new(&named);
+        let hosts = Hosts::new(&named, Proxies::default());
         let table = [
             ("crates.io", "1.1.1.1:443", true),
             ("CRATES.io.", "1.1.1.1:443", true),
@@ -223,14 +307,20 @@ mod tests {
     #[test]
     fn a_request_is_passed_on_without_what_is_the_proxy_s() {
         let tunnel = target(b"CONNECT crates.io:443 HTTP/1.1\r\nHost: x\r\n\r\n").expect("a tunnel");
-        assert_eq!((tunnel.host.as_str(), tunnel.port, tunnel.head.len()), ("crates.io", 443, 0));
+        assert_eq!((tunnel.host.as_str(), tunnel.port, tunnel.request), ("crates.io", 443, None));
         let plain = target(
-            b"GET http://a.b:81/c?d HTTP/1.1\r\nHost: evil\r\nProxy-Authorization: x\r\nConnection: keep-alive\r\nA: b\r\n\r\n",
+            b"GET http://me:word@a.b:81/c?d HTTP/1.1\r\nHost: evil\r\nProxy-Authorization: x\r\nConnection: keep-alive\r\nA: b\r\n\r\n",
         );
         let plain = plain.expect("a request");
-        let head = "GET /c?d HTTP/1.1\r\nConnection: close\r\nHost: a.b:81\r\nA: b\r\n\r\n";
         assert_eq!((plain.host.as_str(), plain.port), ("a.b", 81));
-        assert_eq!(String::from_utf8_lossy(&plain.head), head);
+        let request = plain.request.expect("plain HTTP");
+        let head = |for_proxy| String::from_utf8(request.head(for_proxy)).expect("text");
+        let tail = "Connection: close\r\nHost: a.b:81\r\n";
+        assert_eq!(head(None), format!("GET /c?d HTTP/1.1\r\n{tail}A: b\r\n\r\n"));
+        assert_eq!(head(Some(None)), format!("GET http://a.b:81/c?d HTTP/1.1\r\n{tail}A: b\r\n\r\n"));
+        let login =
+            format!("GET http://a.b:81/c?d HTTP/1.1\r\n{tail}Proxy-Authorization: Basic x\r\nA: b\r\n\r\n");
+        assert_eq!(head(Some(Some("Basic x"))), login);
         for wrong in ["GET / HTTP/1.1\r\n\r\n", "CONNECT crates.io HTTP/1.1\r\n\r\n", "x\r\n\r\n", "\r\n\r\n"] {
             assert_eq!(target(wrong.as_bytes()), None, "{wrong}");
         }

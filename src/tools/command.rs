@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::config::{Effect, OutputFormat, Permission, ToolConfig};
 use crate::contract::{CallContext, Enclosure, Reach, ShellLine, Tool, ToolDefinition};
 use crate::knowledge::Ledger;
+use crate::net::Proxies;
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::present;
 use crate::process::Exit;
@@ -39,12 +40,18 @@ pub struct Command {
     /// The environment of commands, without what the tool adds.
     env: Vec<(String, String)>,
     sandbox: Option<Arc<Sandbox>>,
+    proxies: Proxies,
 }
 
 impl Command {
-    /// `env` is the environment of commands, `sandbox` the boundary around them.
+    /// `env` is the environment of commands, `sandbox` the boundary around them, `proxies` the machine's.
     #[must_use]
-    pub fn new(config: ToolConfig, env: Vec<(String, String)>, sandbox: Option<Arc<Sandbox>>) -> Self {
+    pub fn new(
+        config: ToolConfig,
+        env: Vec<(String, String)>,
+        sandbox: Option<Arc<Sandbox>>,
+        proxies: Proxies,
+    ) -> Self {
         let mut effects = config.effects.clone().unwrap_or_default();
         // Whatever effects it declares, a command runs a process.
         if !effects.contains(&Effect::Process) {
@@ -58,7 +65,7 @@ impl Command {
             effects,
             default: true,
         };
-        Self { definition, config, env, sandbox }
+        Self { definition, config, env, sandbox, proxies }
     }
 
     /// Its working directory. A directory that the model can influence must be inside the workspace.
@@ -74,7 +81,7 @@ impl Command {
     async fn run(&self, arguments: &Value, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
         let ready = command_line::render(&self.config, arguments)?;
         let dir = self.dir(&ready, context.reach)?;
-        let confined = Confined::new(self.env_with(&ready), self.sandbox.clone());
+        let confined = Confined::new(self.env_with(&ready), self.sandbox.clone(), self.proxies.clone());
         let line: Vec<&str> = ready.line.iter().map(String::as_str).collect();
         let (program, arguments) = line.split_first().ok_or_else(|| ToolError::parameter("no program"))?;
         let order = Order { program, arguments, dir: &dir, patience: run_command::patience(&context) };

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::contract::{CallContext, Effect, Permission, Tool, ToolDefinition};
-use crate::net::{FetchError, FetchRules, Fetched, Net, parse_url};
+use crate::net::{FetchError, FetchRules, Fetched, Net, NetError, parse_url};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::text;
 
@@ -210,7 +210,10 @@ fn refused(fetched: &Fetched, page: Option<&Page>) -> ToolError {
 fn said(error: &FetchError) -> ToolError {
     let kind = match error {
         error if error.is_transient() => ToolErrorKind::Transient,
-        FetchError::Net(_) | FetchError::Login | FetchError::Private { .. } => ToolErrorKind::Parameter,
+        FetchError::Net(NetError::Address { .. })
+        | FetchError::Login
+        | FetchError::Private { .. }
+        | FetchError::PrivateName { .. } => ToolErrorKind::Parameter,
         _ => ToolErrorKind::Permanent,
     };
     ToolError::new(kind, error.to_string())

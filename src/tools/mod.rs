@@ -117,7 +117,10 @@ pub fn builtin(kit: Kit) -> Vec<Arc<dyn Tool>> {
         Arc::new(ListDir::new()),
         Arc::new(Glob::new()),
         Arc::new(Grep::new()),
-        Arc::new(RunCommand::new(Confined::new(kit.child_env, kit.sandbox), kit.jobs.clone())),
+        Arc::new(RunCommand::new(
+            Confined::new(kit.child_env, kit.sandbox, kit.net.proxies().clone()),
+            kit.jobs.clone(),
+        )),
         Arc::new(Background::new(kit.jobs)),
         Arc::new(Recall::new()),
         Arc::new(Todo::new()),

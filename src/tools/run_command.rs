@@ -285,9 +285,13 @@ mod tests {
 
     use super::super::testing::Place;
     use super::*;
+    use crate::net::Proxies;
 
     fn tool() -> RunCommand {
-        RunCommand::new(Confined::new(vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())], None), Arc::default())
+        RunCommand::new(
+            Confined::new(vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())], None, Proxies::default()),
+            Arc::default(),
+        )
     }
 
     #[test]

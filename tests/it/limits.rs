@@ -58,7 +58,7 @@ fn a_closing_answer_that_is_empty_or_calls_again_is_replaced_by_a_summary_made_i
 
 #[test]
 fn a_closing_request_that_is_refused_is_made_once_more_without_tools_and_then_ends_the_run() {
-    let server = reads_until_stopped(Reply::error(400, "no tool_choice here"));
+    let server = reads_until_stopped(Reply::error(400, "not like this"));
     Run::task(&server, "task").args(["--max-turns", "2"]).run().exits(5);
     let requests = server.requests();
     assert_eq!(requests.len(), 4, "two steps, and the closing answer twice");

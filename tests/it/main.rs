@@ -36,6 +36,7 @@ mod skills;
 mod skill_files;
 mod file_names;
 mod more_tools;
+mod proxies;
 mod namespaces;
 mod command_time;
 mod command_tools;

@@ -78,9 +78,59 @@ fn transient_statuses_are_retried() {
 #[test]
 fn a_wait_that_max_time_forbids_ends_in_the_words_of_the_provider() {
     let server = Server::always(Reply::error(429, "slow down").header("retry-after", "7200"));
-    let output = Run::task(&server, "task").args(["--max-time", "1h"]).run();
+    let patient = "retry: { max_delay: 3h }\n";
+    let output =
+        Run::task(&server, "task").args(["--max-time", "1h"]).config("models/default.yaml", patient).run();
     output.exits(6).reason_has("slow down (a retry would wait 2h, longer than max_time allows)");
     assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn a_wait_beyond_the_longest_delay_ends_the_run_with_the_time_to_come_back() {
+    let retry_after = |status, words, seconds| Reply::error(status, words).header("retry-after", seconds);
+    for (reply, code, reason) in [
+        (retry_after(429, "slow down", "7200"), 6, "slow down (come back in 2h, at "),
+        (retry_after(503, "maintenance", "600"), 5, "(come back in 10m, at "),
+        (Reply::error(429, "Rate limit reached. Try again in 2m30s."), 6, "(come back in 3m, at "),
+        (
+            Reply::error(429, "Rate limit of 50 exceeded for UserByModelByDay. Please wait 30 seconds."),
+            6,
+            "30s, at ",
+        ),
+    ] {
+        let server = Server::always(reply);
+        let output = Run::task(&server, "task").run().exits(code).reason_has(reason);
+        assert_eq!(server.requests().len(), 1, "{}", output.shown());
+    }
+}
+
+#[test]
+fn a_short_wait_is_waited_for_and_a_request_that_fails_for_good_is_not_made_again() {
+    let in_words = Reply::error(429, "Please try again in 3ms.");
+    let server =
+        Server::start([in_words, Reply::error(500, "no").header("retry-after-ms", "2"), Reply::text("done")]);
+    Run::task(&server, "task").quick_retries().run().success();
+    for (reply, code) in [
+        (Reply::error(500, "no").header("x-should-retry", "false"), 5),
+        (Reply::error(429, "no").header("x-should-retry", "false"), 6),
+        (Reply::error(429, "Usage limit reached for 5 hour"), 6),
+    ] {
+        let server = Server::always(reply);
+        Run::task(&server, "task").quick_retries().run().exits(code);
+        assert_eq!(server.requests().len(), 1);
+    }
+}
+
+#[test]
+fn a_failure_says_what_to_do_in_its_line() {
+    for (reply, code, advice) in [
+        (Reply::error(404, "The model `x` does not exist"), 5, "`agent model list` shows the known names"),
+        (Reply::error(400, "x does not support tools"), 5, "`capabilities: { tools: false }`"),
+        (Reply::error(401, "Incorrect API key provided"), 4, "Check the key"),
+    ] {
+        let server = Server::always(reply);
+        Run::task(&server, "task").quick_retries().run().exits(code).reason_has(advice);
+    }
 }
 
 /// A change of every reply.

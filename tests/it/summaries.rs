@@ -85,7 +85,7 @@ fn a_summary_that_fails_or_lies_is_asked_once_more_and_then_made_in_code() {
         ("larger", Reply::text(&summary(&"long ".repeat(2000))), 2),
         ("calls", read(1), 2),
         // Once without tools in between.
-        ("refused", Reply::error(400, "no such tool_choice"), 3),
+        ("refused", Reply::error(400, "not like this"), 3),
         // Each of them in three attempts.
         ("broken", Reply::error(500, "out of order"), 6),
         ("too long", Reply::error(400, "prompt is too long: 9000 tokens > 8000 maximum"), 2),

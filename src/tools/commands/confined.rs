@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::contract::{CallContext, Enclosure, Hold, Refused};
 use crate::event::EventKind;
+use crate::net::Proxies;
 use crate::net::proxy::{self, Hosts};
 use crate::output::{ToolError, ToolErrorKind};
 use crate::process::{self, Ended, Exit, Launch, Patience};
@@ -21,6 +22,8 @@ pub struct Confined {
     env: Vec<(String, String)>,
     /// `None` where it was switched off.
     sandbox: Option<Arc<Sandbox>>,
+    /// What stands between this machine and the hosts of the settings.
+    proxies: Proxies,
 }
 
 /// A program to run.
@@ -49,8 +52,8 @@ pub struct Outcome {
 }
 
 impl Confined {
-    pub fn new(env: Vec<(String, String)>, sandbox: Option<Arc<Sandbox>>) -> Self {
-        Self { env, sandbox }
+    pub fn new(env: Vec<(String, String)>, sandbox: Option<Arc<Sandbox>>, proxies: Proxies) -> Self {
+        Self { env, sandbox, proxies }
     }
 
     /// What walls there are for commands.
@@ -162,7 +165,7 @@ impl Confined {
             return Ok(());
         };
         if let Some(listener) = walls.proxy_listener() {
-            let started = proxy::start(listener, Hosts::new(hosts));
+            let started = proxy::start(listener, Hosts::new(hosts, self.proxies.clone()));
             started.map_err(|error| {
                 ToolError::permanent(format!("the proxy for commands does not start: {error}"))
             })?;

@@ -388,6 +388,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::net::Proxies;
     use crate::tools::run_command::RunCommand;
     use crate::tools::testing::Place;
 
@@ -397,7 +398,8 @@ mod tests {
         let fifo = place.path("alive");
         nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).expect("a FIFO can be made");
         let read = std::thread::spawn(move || std::fs::read_to_string(fifo).expect("the FIFO can be read"));
-        let confined = Confined::new(vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())], None);
+        let confined =
+            Confined::new(vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())], None, Proxies::default());
         let tool = RunCommand::new(confined, Arc::default());
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let live = |_: &str| panic!("in the middle of the call");
@@ -414,7 +416,8 @@ mod tests {
     fn a_flood_that_nobody_reads_is_bounded() {
         let place = Place { max_tokens: 500, ..Place::new() };
         let jobs = Arc::new(Jobs::default());
-        let confined = Confined::new(vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())], None);
+        let confined =
+            Confined::new(vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())], None, Proxies::default());
         let tool = RunCommand::new(confined, Arc::clone(&jobs));
         let command = "head -c 30000000 /dev/zero | tr '\\0' x; echo; echo end";
         let output = place.call(&tool, json!({ "command": command, "background": true })).expect("it can be run");
@@ -427,7 +430,7 @@ mod tests {
     #[test]
     fn there_are_so_many_and_no_more() {
         let place = Place { timeout: Duration::from_millis(1), ..Place::new() };
-        let tool = RunCommand::new(Confined::new(Vec::new(), None), Arc::default());
+        let tool = RunCommand::new(Confined::new(Vec::new(), None, Proxies::default()), Arc::default());
         let start = || place.call(&tool, json!({ "command": "sleep 600", "background": true }));
         for number in 1..=MOST {
             assert_eq!(start().expect("there is room").result["id"], json!(format!("r{number}")));

@@ -22,7 +22,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("minijinja", &["src/template/"]),
     ("minijinja_contrib", &["src/template/"]),
     // network and model
-    ("async_openai", &["src/llm/openai.rs", "src/llm/openai/"]),
+    ("async_openai", &["src/llm/endpoint.rs"]),
     ("base64", &["src/image.rs"]),
     ("encoding_rs", &["src/tools/fetch_url.rs"]),
     ("html5gum", &["src/tools/readable.rs"]),

@@ -1,0 +1,265 @@
+//! The proxies that the environment names: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and the exceptions of `NO_PROXY`,
+//! also in small letters. Servers on this machine are never behind one.
+//!
+//! Behind a proxy, a name is looked up by the proxy. Where this machine can look it up too, its addresses are judged as
+//! ever; where it cannot, a name that by its form belongs to a private network leads nowhere.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use hyper::Uri;
+use hyper::service::Service;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::proxy::{SocksV4, SocksV5, Tunnel};
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use reqwest::Url;
+use tokio::net::TcpStream;
+
+use super::NetError;
+
+/// The variables that name a proxy for TLS, for plain connections, and for what has none of its own.
+const TLS: [&str; 2] = ["HTTPS_PROXY", "https_proxy"];
+const PLAIN: [&str; 2] = ["HTTP_PROXY", "http_proxy"];
+const ALL: [&str; 2] = ["ALL_PROXY", "all_proxy"];
+/// The variables that name the hosts without a proxy.
+const NONE: [&str; 2] = ["NO_PROXY", "no_proxy"];
+
+/// The ends of names that only a private network knows (RFC 6761, 6762, 8375, 9476), and those that such networks use.
+const PRIVATE_ENDS: [&str; 12] = [
+    "localhost",
+    "local",
+    "internal",
+    "intranet",
+    "private",
+    "corp",
+    "home",
+    "lan",
+    "home.arpa",
+    "localdomain",
+    "alt",
+    "onion",
+];
+
+/// The proxies of this machine. None by default.
+#[derive(Debug, Clone, Default)]
+pub struct Proxies(Arc<Known>);
+
+#[derive(Default)]
+struct Known {
+    tls: Option<Named>,
+    plain: Option<Named>,
+    /// Applies `NO_PROXY`.
+    matcher: Option<Matcher>,
+}
+
+/// A variable with its value.
+struct Named {
+    variable: &'static str,
+    /// With a scheme; may hold a password.
+    address: String,
+    /// Why it is not the address of a proxy.
+    mistake: Option<String>,
+}
+
+/// A proxy that stands between this machine and a host.
+pub struct Through<'p> {
+    /// The address of the proxy, which may hold a password.
+    pub address: &'p str,
+    intercept: Intercept,
+}
+
+impl Proxies {
+    /// Reads the variables.
+    #[must_use]
+    pub fn new<'e>(variable: impl Fn(&str) -> Option<&'e str>) -> Self {
+        let find = |names: [&'static str; 2]| {
+            let (variable, value) = names.iter().find_map(|name| Some((*name, variable(name)?)))?;
+            let mistake = mistake(value);
+            Some(Named { variable, address: with_scheme(value), mistake })
+        };
+        let (tls, plain) = (find(TLS).or_else(|| find(ALL)), find(PLAIN).or_else(|| find(ALL)));
+        let except = NONE.iter().find_map(|name| variable(name)).unwrap_or_default().to_owned();
+        let address =
+            |named: &Option<Named>| named.as_ref().map(|named| named.address.clone()).unwrap_or_default();
+        let matcher = Matcher::builder().https(address(&tls)).http(address(&plain)).no(except).build();
+        Self(Arc::new(Known { tls, plain, matcher: Some(matcher) }))
+    }
+
+    /// The proxy for an address; `None` where it is reached directly.
+    ///
+    /// # Errors
+    /// [`NetError::Proxy`] if the variable that names the proxy does not hold the address of one.
+    pub fn to(&self, url: &Url) -> Result<Option<Through<'_>>, NetError> {
+        let named = if url.scheme() == "https" { &self.0.tls } else { &self.0.plain };
+        let Some(named) = named.as_ref().filter(|_| !super::is_loopback(url)) else { return Ok(None) };
+        if let Some(why) = &named.mistake {
+            return Err(NetError::Proxy { variable: named.variable, why: why.clone() });
+        }
+        // The path is of no interest, and not every path is one for the matcher.
+        let origin = url.origin().ascii_serialization();
+        let intercept = origin.parse().ok().and_then(|uri: Uri| self.0.matcher.as_ref()?.intercept(&uri));
+        Ok(intercept.map(|intercept| Through { address: &named.address, intercept }))
+    }
+}
+
+impl Through<'_> {
+    /// Whether the proxy itself is spoken to over TLS.
+    #[must_use]
+    pub fn is_tls(&self) -> bool {
+        self.intercept.uri().scheme_str() == Some("https")
+    }
+
+    /// Whether the proxy passes on requests of plain HTTP that name the whole address.
+    #[must_use]
+    pub fn takes_requests(&self) -> bool {
+        self.intercept.uri().scheme_str() == Some("http")
+    }
+
+    /// The value of `Proxy-Authorization`, if the address holds a login.
+    #[must_use]
+    pub fn login(&self) -> Option<&str> {
+        self.intercept.basic_auth()?.to_str().ok()
+    }
+
+    /// Connects to the proxy itself.
+    pub async fn connect(&self) -> io::Result<TcpStream> {
+        let uri = self.intercept.uri();
+        let port = uri.port_u16().unwrap_or(if self.takes_requests() { 80 } else { 1080 });
+        let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+        TcpStream::connect((host, port)).await
+    }
+
+    /// A connection to a host by way of the proxy, as bytes.
+    pub async fn tunnel(&self, host: &str, port: u16) -> io::Result<TcpStream> {
+        let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+        let target =
+            Uri::builder().scheme("https").authority(format!("{host}:{port}")).path_and_query("/").build();
+        let target = target.map_err(io::Error::other)?;
+        let proxy = self.intercept.uri().clone();
+        let mut connector = HttpConnector::new();
+        connector.enforce_http(false);
+        let stream = match proxy.scheme_str().unwrap_or_default() {
+            "http" => {
+                let tunnel = Tunnel::new(proxy, connector);
+                let login = self.intercept.basic_auth().cloned();
+                call(login.map_or(tunnel.clone(), |login| tunnel.with_auth(login)), target).await?
+            }
+            scheme @ ("socks5" | "socks5h") => {
+                let socks = SocksV5::new(proxy.clone(), connector).local_dns(scheme == "socks5");
+                let login = self.intercept.raw_auth();
+                let login = login.map(|(user, word)| (user.to_owned(), word.to_owned()));
+                call(login.map_or(socks.clone(), |(user, word)| socks.with_auth(user, word)), target).await?
+            }
+            scheme @ ("socks4" | "socks4a") => {
+                call(SocksV4::new(proxy.clone(), connector).local_dns(scheme == "socks4"), target).await?
+            }
+            scheme => {
+                let why = format!("commands cannot use a proxy of the machine whose scheme is `{scheme}`");
+                return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+            }
+        };
+        Ok(stream.into_inner())
+    }
+}
+
+async fn call<S>(connector: S, target: Uri) -> io::Result<TokioIo<TcpStream>>
+where
+    TowerToHyperService<S>: Service<Uri, Response = TokioIo<TcpStream>, Error: fmt::Display>,
+{
+    TowerToHyperService::new(connector)
+        .call(target)
+        .await
+        .map_err(|error| io::Error::other(format!("the proxy of this machine: {error}")))
+}
+
+/// Whether a name belongs to a private network by its form: without a dot, or with an end that the internet does not
+/// know.
+#[must_use]
+pub(super) fn is_private_name(host: &str) -> bool {
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    let ends =
+        |end: &&str| host.strip_suffix(*end).is_some_and(|before| before.is_empty() || before.ends_with('.'));
+    !host.contains('.') || PRIVATE_ENDS.iter().any(|end| ends(&end))
+}
+
+fn with_scheme(text: &str) -> String {
+    if text.contains("://") { text.to_owned() } else { format!("http://{text}") }
+}
+
+/// Why a text is not the address of a proxy. Without a scheme it is one for http.
+fn mistake(text: &str) -> Option<String> {
+    const SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
+    match Url::parse(&with_scheme(text)) {
+        Err(error) => Some(error.to_string()),
+        Ok(url) if !SCHEMES.contains(&url.scheme()) => Some(format!("the scheme is `{}`", url.scheme())),
+        Ok(url) => (!url.has_host()).then(|| "it names no host".to_owned()),
+    }
+}
+
+impl fmt::Debug for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = [&self.tls, &self.plain].into_iter().flatten().map(|named| named.variable);
+        f.debug_set().entries(names).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_proxy_is_told() {
+        for (text, good) in [
+            ("proxy.example:3128", true),
+            ("http://user:pass@proxy.example:3128", true),
+            ("socks5h://127.0.0.1:9050", true),
+            ("http://a:b:c", false),
+            ("http://host:99999", false),
+            ("http://[::1", false),
+            ("ftp://proxy.example", false),
+            ("http://", false),
+        ] {
+            assert_eq!(mistake(text).is_none(), good, "{text}");
+        }
+    }
+
+    #[test]
+    fn each_address_has_the_proxy_of_its_scheme_unless_it_is_excepted() {
+        let all = [
+            ("https_proxy", "http://tls.example:1"),
+            ("ALL_PROXY", "socks5h://all.example:2"),
+            ("NO_PROXY", "excepted.example, 10.0.0.0/8"),
+        ];
+        let proxies = Proxies::new(|name| all.iter().find(|(known, _)| *known == name).map(|(_, value)| *value));
+        for (url, expected) in [
+            ("https://crates.io/a|b", Some("http://tls.example:1")),
+            ("http://crates.io/", Some("socks5h://all.example:2")),
+            ("https://excepted.example/", None),
+            ("https://api.excepted.example/", None),
+            ("http://10.1.2.3/", None),
+            ("http://localhost:80/", None),
+            ("http://[::1]/", None),
+        ] {
+            let through = proxies.to(&Url::parse(url).expect("an address")).expect("proxies");
+            assert_eq!(through.map(|through| through.address), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn names_of_private_networks_are_known_by_their_form() {
+        for (name, private) in [
+            ("intranet", true),
+            ("localhost.", true),
+            ("metadata.google.internal", true),
+            ("printer.LAN", true),
+            ("router.home.arpa", true),
+            ("crates.io", false),
+            ("plan.example.com", false),
+        ] {
+            assert_eq!(is_private_name(name), private, "{name}");
+        }
+    }
+}
