@@ -57,8 +57,8 @@ pub fn listing(config: &Config, filter: &str) -> Listing {
 /// What is declared of a model, above what the catalogue says.
 fn configured(model: &ModelConfig, catalogue: &Catalogue) -> Listed {
     let id = model.model.clone().filter(|_| model.provider != Provider::Scripted);
-    let host = model.base_url.as_deref().map_or("openai", providers::host_of);
-    let facts = id.as_deref().and_then(|id| catalogue.lookup(host, id));
+    let place = providers::place_of(model.base_url.as_deref());
+    let facts = id.as_deref().and_then(|id| catalogue.lookup(place, id));
     let known = Listed::of(model.name.clone(), facts);
     Listed {
         id,

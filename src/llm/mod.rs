@@ -119,21 +119,23 @@ pub fn embedder(config: &ModelConfig, id: &str, around: &Surroundings) -> Result
 /// Facts about a model: those that its file declares, else those of the catalogue, else what is assumed.
 fn facts(config: &ModelConfig, id: &str, around: &Surroundings) -> (ModelInfo, Known) {
     let scripted = config.provider == Provider::Scripted;
-    let host = config.base_url.as_deref().map_or("openai", catalogue::providers::host_of);
-    let known = if scripted { None } else { around.catalogue.lookup(host, id) };
+    let place = catalogue::providers::place_of(config.base_url.as_deref());
+    let known = if scripted { None } else { around.catalogue.lookup(place, id) };
     let (context_window, window_source) = match (config.context_window, &known) {
         (Some(window), _) => (window, WindowSource::Declared),
         (None, Some(entry)) => (entry.window, WindowSource::Catalogue),
         (None, None) => (ASSUMED_WINDOW, WindowSource::Assumed),
     };
-    let output = config.max_output_tokens.or_else(|| known.as_ref()?.output);
-    let output = output.map(|output| output.min(context_window));
+    let output = config.max_output_tokens.map(|most| most.min(context_window));
+    let output = output.or_else(|| Some(room_for_a_reply(known.as_ref()?.output?, context_window)));
+    let input = known.as_ref().and_then(|facts| facts.input).filter(|_| config.context_window.is_none());
     let sees = known.as_ref().map(|facts| facts.sees);
     let info = ModelInfo {
         name: config.name.clone(),
         id: id.to_owned(),
         context_window,
         window_source,
+        max_input_tokens: input,
         max_output_tokens: output,
         prices: config.prices.clone().or_else(|| known.as_ref()?.prices.clone()),
         calls_tools: config.capabilities.tools,
@@ -144,4 +146,10 @@ fn facts(config: &ModelConfig, id: &str, around: &Surroundings) -> (ModelInfo, K
     };
     let (wire, levels) = known.map_or((None, None), |facts| (facts.wire, facts.levels));
     (info, Known { wire, sees, levels, most_output_tokens: output })
+}
+
+/// The part of the window that is kept for a reply. Some models could fill all of it, and never do.
+fn room_for_a_reply(most: u64, window: u64) -> u64 {
+    const USUAL: u64 = 32_768;
+    if most <= window / 3 { most } else { USUAL.min(window / 4) }
 }

@@ -103,9 +103,14 @@ impl Provider {
     }
 }
 
-/// The host of an address, without its port.
+/// Where a model with this base URL is: a host, or the provider that serves where none is named.
 #[must_use]
-pub fn host_of(address: &str) -> &str {
+pub fn place_of(base_url: Option<&str>) -> &str {
+    base_url.map(str::trim).filter(|url| !url.is_empty()).map_or("openai", host_of)
+}
+
+/// The host of an address, without its port.
+fn host_of(address: &str) -> &str {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
@@ -171,6 +176,10 @@ mod tests {
         ] {
             assert_eq!(by_host(host_of(address)).map(|provider| provider.id), id, "{address}");
         }
+        assert_eq!(
+            (place_of(None), place_of(Some(" ")), place_of(Some("http://x:1/v1"))),
+            ("openai", "openai", "x")
+        );
     }
 
     #[test]

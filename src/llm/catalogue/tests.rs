@@ -5,8 +5,9 @@ use std::fs;
 use super::providers::{Kind, PROVIDERS};
 use super::table::{embedded, write};
 use super::{Catalogue, FILE, Facts, lookup};
-use crate::config::Prices;
+use crate::config::{ModelConfig, Prices};
 use crate::llm::effort::Effort;
+use crate::llm::{Surroundings, facts};
 
 #[test]
 fn every_row_is_sound() {
@@ -37,6 +38,20 @@ fn every_row_is_sound() {
     let written = write(table.date, table.origin, &sections);
     assert_eq!(written.lines().count(), include_str!("models.txt").lines().count(), "no row is lost");
     assert!(PROVIDERS.iter().all(|row| row.kind != Kind::Maker || table.rows(row.id).next().is_some()));
+}
+
+#[test]
+fn every_model_leaves_room_for_a_request_and_a_reply() {
+    for (provider, row) in Catalogue::default().rows() {
+        let config = ModelConfig::of_server("m".to_owned(), provider.base_url.to_owned(), row.id.clone());
+        let (info, known) = facts(&config, &row.id, &Surroundings::default());
+        let (window, reply) = (row.window, info.max_output_tokens.unwrap_or_default());
+        assert_eq!(info.context_window, window, "{}: its own row answers", row.id);
+        assert!(reply <= window / 3 && known.most_output_tokens == info.max_output_tokens, "{}: {reply}", row.id);
+        let half = ModelConfig { context_window: Some(window / 2), ..config };
+        let (info, _) = facts(&half, &row.id, &Surroundings::default());
+        assert!(info.max_output_tokens.unwrap_or_default() <= window / 6, "{}", row.id);
+    }
 }
 
 /// The id of the row that answers, and whether it knows a price.
