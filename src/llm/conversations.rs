@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::server::Server;
-use super::{ConnectError, facts};
+use super::{ConnectError, Surroundings, facts};
 use crate::config::ModelConfig;
 use crate::contract::{Permission, Request, ToolChoice, ToolDefinition};
 use crate::image::Image;
@@ -80,8 +80,9 @@ impl Script {
         config.as_object_mut().expect("an object").extend(self.model.clone());
         let config: ModelConfig = serde_json::from_value(config).expect("a model");
         let id = config.model.clone().expect("the model is named");
-        let (info, known) = facts(&config, &id);
-        Server::new(&config, info, known, Default::default())
+        let around = Surroundings::default();
+        let (info, known) = facts(&config, &id, &around);
+        Server::new(&config, info, known, &around)
     }
 
     pub fn items(&self, origin: &Origin) -> Vec<Item> {

@@ -323,8 +323,9 @@ pub(super) fn openai(base: &str) -> Model {
     let config = config(&format!(
         "{{ base_url: '{base}', api_key: sk-secret-key, headers: {{ X-Team: blue-team-token }}, {timeouts} }}"
     ));
-    let (info, known) = facts(&config, "m");
-    Model::new(&config, info, known, &Surroundings::default()).expect("a model")
+    let around = Surroundings::default();
+    let (info, known) = facts(&config, "m", &around);
+    Model::new(&config, info, known, &around).expect("a model")
 }
 
 fn request(items: &[Item]) -> Request<'_> {
