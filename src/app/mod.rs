@@ -3,24 +3,25 @@
 mod check;
 mod error;
 mod boundary;
+mod catalogue;
 mod facts;
 mod layers;
+mod models;
 mod sessions;
 mod toolbox;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::agent::{Agent, AnswerSchema, Briefing, Toolbox};
-use crate::config::{
-    AgentConfig, ApprovalMode, Config, Limits, ModelConfig, PromptRef, PromptSource, Provider, SelectBy,
-    ToolsSettings,
-};
+use crate::config::{AgentConfig, ApprovalMode, Config, Limits, PromptRef, PromptSource, SelectBy, ToolsSettings};
 use crate::contract::{Approver, ChatModel};
 use crate::ignored;
-use crate::llm::{self, Surroundings};
+use crate::llm::catalogue::Catalogue as ModelCatalogue;
+use crate::llm::{self, Surroundings, WireLog};
 use crate::net::Net;
 use crate::policy::Rules;
 use crate::prompt::Registry;
@@ -32,8 +33,10 @@ use crate::window::Budget;
 use crate::workspace::Workspace;
 
 pub use boundary::confinement;
+pub use catalogue::{Listed, Listing, listing};
 pub use check::check;
 pub use error::{SetupError, SetupErrorKind};
+use models::chosen_model;
 pub use sessions::{SessionChoice, new_run_id, open_conversation, store};
 
 /// The most warnings about the prompts of a project.
@@ -53,6 +56,8 @@ pub struct Options {
     pub max_tokens: Option<u64>,
     pub max_cost: Option<f64>,
     pub schema: Option<Value>,
+    /// The file that takes what goes over the wire.
+    pub log_wire: Option<PathBuf>,
 }
 
 /// An agent that is ready, and what a front end shows of it.
@@ -92,7 +97,8 @@ fn assemble_parts(
     let workspace = &boundary::workspace_of(config, settings, workspace, sandbox.as_ref());
     let redactor = Arc::new(config.redactor());
     let net = Arc::new(Net::new(|name| config.env.get(name)));
-    let model = model(config, settings, options, &net)?;
+    let services = surroundings(config, options, &net)?;
+    let model = model(config, settings, options, &services)?;
     let limits = limits(settings, options, model.as_ref())?;
     let registry = Registry::open(&config.prompt_dirs).map_err(|errors| {
         SetupError::configuration(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
@@ -110,8 +116,8 @@ fn assemble_parts(
     let termination = prompt("termination_summary_prompt", &settings.termination_summary_prompt)?;
     let compression = prompt("compression_prompt", &settings.compression_prompt)?;
 
-    let around = facts::surroundings(config, workspace, &options.vars);
-    let catalogue = skills(config, settings, around).map_err(|why| {
+    let variables = facts::surroundings(config, workspace, &options.vars);
+    let catalogue = skills(config, settings, variables).map_err(|why| {
         SetupError::configuration(config.mistake(&format!("agents.{}.skills", settings.name), &why))
     })?;
     let catalogue = Arc::new(catalogue);
@@ -130,7 +136,7 @@ fn assemble_parts(
     } else {
         Toolbox::default()
     };
-    let unfound = judge(config, settings, options, &model, &net).map(|judge| toolbox.find_by(judge)).err();
+    let unfound = judge(config, settings, options, &model, &services).map(|judge| toolbox.find_by(judge)).err();
     let budget = Budget::new(model.info(), &settings.context).map_err(SetupError::configuration)?;
     let schema = options
         .schema
@@ -148,6 +154,7 @@ fn assemble_parts(
         .chain(ignored::oddities(workspace.dirs_up_to_git_root()))
         .chain(catalogue.warnings())
         .chain(notes)
+        .chain(services.catalogue.notice().map(str::to_owned))
         .chain(boundary::absence(settings))
         .chain(boundary::whole_home(workspace))
         .chain(unfound.filter(|_| toolbox.in_two_stages()))
@@ -199,7 +206,7 @@ fn judge(
     agent: &AgentConfig,
     options: &Options,
     model: &Arc<dyn ChatModel>,
-    net: &Arc<Net>,
+    around: &Surroundings,
 ) -> Result<Judge, String> {
     let ToolsSettings { selection, embedding_model } = &config.settings.tools;
     Ok(match selection {
@@ -207,60 +214,39 @@ fn judge(
         SelectBy::Model => Judge::Model(Arc::clone(model)),
         SelectBy::Embedding => {
             let chosen = chosen_model(config, agent, options).map_err(|error| error.to_string())?;
-            let around = Surroundings { net: Arc::clone(net), user_id: config.env.user().to_owned() };
-            let embedder = llm::embedder(&chosen, embedding_model, &around);
+            let embedder = llm::embedder(&chosen, embedding_model, around);
             let alone = |error| format!("tools are found by their words alone (tools.selection): {error}");
             Judge::Embedding(embedder.map_err(alone)?)
         }
     })
 }
 
-/// `--model` is a configured model, else the provider's name for one at the agent's own provider.
 fn model(
     config: &Config,
     agent: &AgentConfig,
     options: &Options,
-    net: &Arc<Net>,
+    around: &Surroundings,
 ) -> Result<Arc<dyn ChatModel>, SetupError> {
     let chosen = chosen_model(config, agent, options)?;
-    let around = Surroundings { net: Arc::clone(net), user_id: config.env.user().to_owned() };
-    llm::connect(&chosen, &around).map_err(SetupError::configuration)
+    llm::connect(&chosen, around).map_err(SetupError::configuration)
 }
 
-fn chosen_model(config: &Config, agent: &AgentConfig, options: &Options) -> Result<ModelConfig, SetupError> {
-    let configured = |name: &str| config.models.get(name).cloned();
-    Ok(match &options.model {
-        None => config.model(&agent.model).cloned().map_err(SetupError::configuration)?,
-        Some(name) => match configured(name) {
-            Some(model) => model,
-            None => {
-                let base = config.model(&agent.model).map_err(SetupError::configuration)?;
-                with_id(base, name)?
-            }
-        },
+/// What all models of a run share.
+fn surroundings(config: &Config, options: &Options, net: &Arc<Net>) -> Result<Surroundings, SetupError> {
+    let opened = options.log_wire.as_ref().map(|path| {
+        let wrong = |error| SetupError::usage(format!("--log-wire {}: {error}", path.display()));
+        WireLog::open(path, config.redactor()).map(Arc::new).map_err(wrong)
+    });
+    Ok(Surroundings {
+        net: Arc::clone(net),
+        user_id: config.env.user().to_owned(),
+        wire_log: opened.transpose()?,
+        catalogue: Arc::new(ModelCatalogue::of_user(&config.dirs.data)),
     })
 }
 
 fn net(config: &Config) -> Arc<Net> {
     Arc::new(Net::new(|name| config.env.get(name)))
-}
-
-/// The same server with another of its models: what is declared of the one says nothing of the other.
-fn with_id(base: &ModelConfig, id: &str) -> Result<ModelConfig, SetupError> {
-    if base.provider == Provider::Scripted {
-        return Err(SetupError::usage(format!(
-            "there is no configured model `{id}`, and `{}` is a script, which has no other models",
-            base.name
-        )));
-    }
-    let mut model = base.clone();
-    model.model = Some(id.to_owned());
-    if base.model.as_deref() != Some(id) {
-        model.context_window = None;
-        model.max_output_tokens = None;
-        model.prices = None;
-    }
-    Ok(model)
 }
 
 fn limits(agent: &AgentConfig, options: &Options, model: &dyn ChatModel) -> Result<Limits, SetupError> {
@@ -269,11 +255,18 @@ fn limits(agent: &AgentConfig, options: &Options, model: &dyn ChatModel) -> Resu
     limits.max_time = options.max_time.or(limits.max_time);
     limits.max_tokens = options.max_tokens.or(limits.max_tokens);
     limits.max_cost = options.max_cost.or(limits.max_cost);
-    if limits.max_cost.is_some() && model.info().prices.is_none() && !model.info().scripted {
+    let info = model.info();
+    if limits.max_cost.is_some() && info.prices.is_none() && !info.scripted {
+        let (id, name) = (&info.id, &info.name);
+        // A model without a file is named by its provider and id.
+        let place = if name.contains('/') {
+            "a file models/NAME.yaml of it".to_owned()
+        } else {
+            format!("models/{name}.yaml")
+        };
         return Err(SetupError::configuration(format!(
-            "a cost limit is set, but no prices are known for the model `{}`: add `prices` to models/{}.yaml",
-            model.info().id,
-            model.info().name
+            "a cost limit is set, but no prices are known for the model `{id}`: add `prices` to {place}, or leave \
+             out --max-cost and limits.max_cost"
         )));
     }
     Ok(limits)

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::server::Server;
-use super::{ConnectError, facts};
+use super::{ConnectError, Surroundings, facts};
 use crate::config::ModelConfig;
 use crate::contract::{Permission, Request, ToolChoice, ToolDefinition};
 use crate::image::Image;
@@ -29,15 +29,32 @@ pub(super) struct Script {
     pub items: Vec<Line>,
 }
 
-/// An item.
+/// An item: `user`, `summary`, `reply` or `foreign` with its content.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(try_from = "Map<String, Value>")]
 pub(super) enum Line {
     User(String),
     Summary(String),
     Reply(Vec<Piece>),
     /// A reply of another server or model: `wire host model`.
     Foreign(String, Vec<Piece>),
+}
+
+impl TryFrom<Map<String, Value>> for Line {
+    type Error = serde_json::Error;
+
+    fn try_from(map: Map<String, Value>) -> Result<Self, Self::Error> {
+        let (key, value) = map.into_iter().next().unwrap_or_default();
+        Ok(match key.as_str() {
+            "user" => Self::User(serde_json::from_value(value)?),
+            "summary" => Self::Summary(serde_json::from_value(value)?),
+            "reply" => Self::Reply(serde_json::from_value(value)?),
+            _ => {
+                let (from, pieces) = serde_json::from_value(value)?;
+                Self::Foreign(from, pieces)
+            }
+        })
+    }
 }
 
 /// A part of a reply.
@@ -63,8 +80,9 @@ impl Script {
         config.as_object_mut().expect("an object").extend(self.model.clone());
         let config: ModelConfig = serde_json::from_value(config).expect("a model");
         let id = config.model.clone().expect("the model is named");
-        let (info, known) = facts(&config, &id);
-        Server::new(&config, info, known, Default::default())
+        let around = Surroundings::default();
+        let (info, known) = facts(&config, &id, &around);
+        Server::new(&config, info, known, &around)
     }
 
     pub fn items(&self, origin: &Origin) -> Vec<Item> {

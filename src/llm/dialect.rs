@@ -274,4 +274,29 @@ mod tests {
             assert_eq!(is_model(id, pattern), is, "{id} {pattern}");
         }
     }
+
+    #[test]
+    fn claude_by_host() {
+        use anthropic::Thinking::{Adaptive, Always, Budget, Off, Unasked};
+        let own = "api.anthropic.com/v1";
+        for (address, model, thinking, effort, binding) in [
+            (own, "claude-sonnet-4-5-20250929", Budget, false, false),
+            (own, "claude-haiku-4-5", Budget, false, false),
+            (own, "claude-opus-4-6", Adaptive, true, false),
+            (own, "claude-opus-4-8", Adaptive, true, false),
+            (own, "claude-sonnet-5", Unasked, true, false),
+            (own, "claude-haiku-5-5", Unasked, true, true),
+            (own, "claude-fable-5-20260601", Always, true, false),
+            (own, "claude-fable-5-2", Always, true, true),
+            (own, "claude-opus-5-5-20261001", Always, true, true),
+            ("openrouter.ai/api/v1", "anthropic/claude-opus-5.5", Always, true, false),
+            ("openrouter.ai/api/v1", "anthropic/claude-sonnet-4.5", Budget, false, false),
+            ("localhost:8080/v1", "qwen3", Off, false, false),
+            ("api.minimax.io/anthropic/v1", "MiniMax-M3.1", Adaptive, true, false),
+        ] {
+            let flags = resolve(None, address, model).expect("rows").anthropic;
+            let read = (flags.thinking, flags.effort_field, flags.binding_controls);
+            assert_eq!(read, (thinking, effort, binding), "{model} at {address}");
+        }
+    }
 }

@@ -172,8 +172,3 @@ fn unmark(value: &mut Value) {
         _ => {}
     }
 }
-
-/// Whether the model is to speak: after a user's words, or after results.
-fn ends_open(items: &[Item]) -> bool {
-    items.last().is_some_and(|item| item.as_step().is_none_or(|step| step.has_calls()))
-}

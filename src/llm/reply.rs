@@ -20,6 +20,7 @@ use super::decode::Reading;
 use super::endpoint::Endpoint;
 use super::errors::{self, Said};
 use super::sse::{Decoder, TooLong};
+use super::wire_log::Exchange;
 use crate::config::{Timeouts, format_duration};
 use crate::contract::{Delta, ModelError, ModelErrorKind, ReplyStream};
 use crate::{net, tokens};
@@ -55,6 +56,7 @@ pub(super) struct HttpReply {
     endpoint: Arc<Endpoint>,
     /// The request, from which its tokens are estimated if the server does not report them.
     request: Bytes,
+    exchange: Exchange,
     patience: Patience,
     /// Whether the task was woken once more to see if more is ready.
     looked_again: bool,
@@ -63,7 +65,13 @@ pub(super) struct HttpReply {
 
 impl HttpReply {
     /// Reads the reply to a request that was sent at `asked`.
-    pub fn new(body: Body, reading: Reading, endpoint: Arc<Endpoint>, request: Bytes, asked: Instant) -> Self {
+    pub fn new(
+        body: Body,
+        reading: Reading,
+        endpoint: Arc<Endpoint>,
+        (request, exchange): (Bytes, Exchange),
+        asked: Instant,
+    ) -> Self {
         let patience = Patience { first_byte: asked + endpoint.timeouts.first_byte, ..Patience::default() };
         Self {
             body: Some(body),
@@ -76,6 +84,7 @@ impl HttpReply {
             drained: 0,
             endpoint,
             request,
+            exchange,
             patience,
             looked_again: false,
             let_go: false,
@@ -130,6 +139,7 @@ impl HttpReply {
 
     fn read(&mut self, bytes: &[u8]) {
         self.received += bytes.len();
+        self.exchange.read(bytes);
         if self.reading.reply.is_done() {
             self.drained += bytes.len();
             if self.drained > DRAIN_BYTES {
@@ -208,6 +218,7 @@ impl HttpReply {
         if !self.reading.reply.is_finished() {
             let after = self.received;
             let why = net::causes(error);
+            self.exchange.failed(&why);
             self.fail(ModelErrorKind::Incomplete, format!("the connection broke after {after} bytes: {why}"));
         }
     }

@@ -19,7 +19,7 @@ use super::plan::{Known, Plan};
 use super::probe::{Probed, probe};
 use super::reply::HttpReply;
 use super::unconfigured::no_model;
-use super::{ConnectError, history, learn, wires};
+use super::{ConnectError, Surroundings, history, learn, wires};
 use crate::config::ModelConfig;
 use crate::contract::{ChatModel, Found, ModelError, ModelErrorKind, ModelInfo, ReplyStream, Request};
 use crate::net::{self, Net};
@@ -51,9 +51,10 @@ impl Server {
         config: &ModelConfig,
         mut info: ModelInfo,
         known: Known,
-        net: Arc<Net>,
+        around: &Surroundings,
     ) -> Result<Self, ConnectError> {
-        let endpoint = Endpoint::new(config, &info.id, Arc::clone(&net))?;
+        let endpoint = Endpoint::new(config, &info.id, around)?;
+        let net = Arc::clone(&around.net);
         let (plan, notices) = Plan::new(config, &info.id, &endpoint.address(), known)?;
         info.configured = endpoint.is_configured();
         info.sees = plan.sees;
@@ -124,7 +125,7 @@ impl Server {
         let asked = Instant::now();
         let url = self.endpoint.url(wires::path(plan.wire));
         let sending = self.endpoint.send(&url, headers.clone(), body.clone());
-        let response = if self.asks_server.swap(false, Ordering::Relaxed) {
+        let (response, exchange) = if self.asks_server.swap(false, Ordering::Relaxed) {
             // Beside the first request, which does not wait for it.
             tokio::join!(sending, async { self.ask_server(headers) }).0?
         } else {
@@ -132,10 +133,10 @@ impl Server {
         };
         let mut reply = Assembly::new(plan.origin(), history::call_ids(request.items));
         let notices = std::mem::take(&mut self.state.lock().expect("no holder of the plan panics").notices);
-        notices.into_iter().for_each(|words| reply.notice(words));
+        notices.into_iter().chain(self.endpoint.log_failure()).for_each(|words| reply.notice(words));
         let reading = Reading::new(wires::decoder(plan.wire, &plan.dialect), reply);
         let stream = Box::pin(response.bytes_stream());
-        Ok(Box::new(HttpReply::new(stream, reading, self.endpoint(), body, asked)))
+        Ok(Box::new(HttpReply::new(stream, reading, self.endpoint(), (body, exchange), asked)))
     }
 }
 

@@ -4,7 +4,6 @@
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use super::server::Server as Model;
@@ -178,7 +177,7 @@ fn failures_of_a_connection() {
         (
             "the key is not repeated",
             &["HTTP/1.1 401 No\r\ncontent-length: 22\r\n\r\nbad key: sk-secret-key"],
-            "error Authentication Some(401): bad key: ***",
+            "error Authentication Some(401): bad key: ***. Check the key (`api_key` in the model file, or its variable) and whether it may use this model.",
         ),
         (
             "a redirect is not followed",
@@ -324,8 +323,9 @@ pub(super) fn openai(base: &str) -> Model {
     let config = config(&format!(
         "{{ base_url: '{base}', api_key: sk-secret-key, headers: {{ X-Team: blue-team-token }}, {timeouts} }}"
     ));
-    let (info, known) = facts(&config, "m");
-    Model::new(&config, info, known, Arc::default()).expect("a model")
+    let around = Surroundings::default();
+    let (info, known) = facts(&config, "m", &around);
+    Model::new(&config, info, known, &around).expect("a model")
 }
 
 fn request(items: &[Item]) -> Request<'_> {

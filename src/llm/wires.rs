@@ -4,7 +4,7 @@ use super::asked::Asked;
 use super::decode::Decode;
 use super::dialect::{Auth, Dialect};
 use super::history::{Ids, Pictures};
-use super::{chat, responses};
+use super::{anthropic, chat, responses};
 use crate::config::Wire;
 
 /// The path below the base URL.
@@ -60,15 +60,16 @@ pub fn encode(wire: Wire, asked: &Asked<'_>, dialect: &Dialect) -> Vec<u8> {
     match wire {
         Wire::Chat => chat::encode(asked, &dialect.chat),
         Wire::Responses => responses::encode(asked, &dialect.responses),
-        Wire::Anthropic => chat::encode(asked, &dialect.chat),
+        Wire::Anthropic => anthropic::encode(asked, &dialect.anthropic),
     }
 }
 
 /// The headers that a request needs beside the key.
 #[must_use]
-pub fn headers(wire: Wire, _asked: &Asked<'_>, _dialect: &Dialect) -> Vec<(&'static str, String)> {
+pub fn headers(wire: Wire, asked: &Asked<'_>, dialect: &Dialect) -> Vec<(&'static str, String)> {
     match wire {
-        Wire::Chat | Wire::Responses | Wire::Anthropic => Vec::new(),
+        Wire::Chat | Wire::Responses => Vec::new(),
+        Wire::Anthropic => anthropic::headers(asked, &dialect.anthropic),
     }
 }
 
@@ -78,6 +79,6 @@ pub fn decoder(wire: Wire, dialect: &Dialect) -> Box<dyn Decode> {
     match wire {
         Wire::Chat => Box::new(chat::Decoder::new(&dialect.chat)),
         Wire::Responses => Box::new(responses::Decoder::default()),
-        Wire::Anthropic => Box::new(chat::Decoder::new(&dialect.chat)),
+        Wire::Anthropic => Box::new(anthropic::Decoder::new(&dialect.anthropic)),
     }
 }
