@@ -80,6 +80,11 @@ impl Endpoint {
         !(self.key.is_empty() && is_openai && !self.own_headers.contains_key(AUTHORIZATION))
     }
 
+    /// The base URL, without its query.
+    pub fn base(&self) -> &Url {
+        &self.base
+    }
+
     /// `host[:port]/path`, by which the dialect is found.
     pub fn address(&self) -> String {
         format!("{}{}", self.host(), self.base.path().trim_end_matches('/'))

@@ -42,6 +42,10 @@ mod tests;
 #[cfg(test)]
 mod case_tests;
 #[cfg(test)]
+mod conversations;
+#[cfg(test)]
+mod request_tests;
+#[cfg(test)]
 mod demo_tests;
 
 use std::sync::Arc;
@@ -53,7 +57,6 @@ use crate::net::Net;
 use plan::Known;
 
 pub use local::{LocalServer, probe_local};
-pub use probe::{Probed, probe};
 pub use stated::Stated;
 pub use wire_log::WireLog;
 

@@ -31,6 +31,8 @@ const LARGEST_DELTA: usize = 64 * 1024;
 const LARGEST_WHOLE: usize = 32 * 1024 * 1024;
 /// The most bytes of a stream, with all that stands around the text.
 const MOST_RECEIVED: usize = 1024 * 1024 * 1024;
+/// How many times as long as in silence to wait while the server only keeps the connection alive.
+const KEPT_ALIVE: u32 = 8;
 /// How long to wait for usage and `[DONE]` after `finish_reason`.
 const GRACE: Duration = Duration::from_secs(2);
 /// How long, and over how many bytes, to wait for the end of the body after `[DONE]`.
@@ -148,10 +150,11 @@ impl HttpReply {
         if !self.saw_event {
             self.unread.extend_from_slice(bytes);
         }
-        let (reading, saw_event) = (&mut self.reading, &mut self.saw_event);
+        let (reading, saw_event, patience) = (&mut self.reading, &mut self.saw_event, &mut self.patience);
         let mut broken = None;
         let fed = self.decoder.feed(bytes, |event| {
             *saw_event = true;
+            patience.progressed = Instant::now();
             broken = reading.event(event.name, event.data).err();
             broken.is_none()
         });
@@ -286,13 +289,15 @@ enum Limit {
 /// One timer for all waits of a reply. It is moved when it fires too early, not with each read.
 struct Patience {
     first_byte: Instant,
+    /// When an event last came, or the request was sent. What only keeps a connection alive is none.
+    progressed: Instant,
     waiting_since: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { first_byte: Instant::now(), waiting_since: None, timer: None }
+        Self { first_byte: Instant::now(), progressed: Instant::now(), waiting_since: None, timer: None }
     }
 }
 
@@ -307,7 +312,7 @@ impl Patience {
         let since = *self.waiting_since.get_or_insert_with(Instant::now);
         let deadline = match limit {
             Limit::FirstByte => self.first_byte,
-            Limit::Silence(longest) => since + longest,
+            Limit::Silence(longest) => (since + longest).min(self.progressed + longest * KEPT_ALIVE),
         };
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
         if timer.deadline() > deadline {

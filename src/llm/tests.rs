@@ -295,8 +295,12 @@ fn only_what_is_declared_is_sent() {
             r#"{"model":"gpt-4o","stream":false,"max_tokens":9,"temperature":0.5,"reasoning_effort":"low","prompt_cache_key":"s","messages":[{"role":"user","content":"hello"}]}"#,
         ),
         (
-            "{ api_key: k, max_output_tokens: 9, capabilities: { structured_output: false, stream_usage: false } }",
+            "{ api_key: k, wire: chat, max_output_tokens: 9, capabilities: { structured_output: false, stream_usage: false } }",
             r#"{"model":"gpt-4o","stream":true,"max_completion_tokens":9,"prompt_cache_key":"s","messages":[{"role":"user","content":"hello"}]}"#,
+        ),
+        (
+            "{ api_key: k, max_output_tokens: 9 }",
+            r#"{"model":"gpt-4o","stream":true,"stream_options":{"include_obfuscation":false},"store":false,"max_output_tokens":16,"prompt_cache_key":"s","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}],"text":{"format":{"type":"json_schema","name":"answer","schema":{"type":"object"},"strict":false}}}"#,
         ),
     ] {
         let model = connect(&config(yaml), &Surroundings::default()).expect(yaml);
