@@ -15,7 +15,7 @@ pub use crate::config::{Effect, Permission};
 use crate::event::Event;
 
 pub use model::{
-    CallRecord, ChatModel, Delta, Embedded, Embedder, ModelError, ModelErrorKind, ModelInfo, ReplyEnd,
+    CallRecord, ChatModel, Delta, Embedded, Embedder, Found, ModelError, ModelErrorKind, ModelInfo, ReplyEnd,
     ReplyStream, Request, ToolChoice, WindowSource,
 };
 pub use reach::Reach;

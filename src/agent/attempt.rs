@@ -1,12 +1,16 @@
 //! One attempt at a request: sent while the disk syncs, read to its end, logged while it streams.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use crate::config::format_duration;
 
 use crate::contract::{Delta, ModelErrorKind, ReplyEnd, ReplyStream, Request, ToolChoice, ToolDefinition};
 use crate::event::EventKind;
 use crate::message::{FinishReason, Step};
 use crate::session::Syncing;
 
+use super::Emitter;
 use super::purpose::Purpose;
 use super::schema::AnswerSchema;
 use super::turn::{Stop, Turn};
@@ -14,12 +18,18 @@ use super::turn::{Stop, Turn};
 /// The longest time that streamed text stays unlogged, even when the stream stalls.
 const LOGGED_WITHIN: Duration = Duration::from_millis(500);
 
+/// The silence before a reply after which a person is told of it.
+const SILENT_FOR: Duration = Duration::from_secs(15);
+
 impl Turn<'_> {
     pub(super) async fn attempt(&mut self, purpose: &Purpose, with_tools: bool) -> Result<Step, Stop> {
         let syncing = self.conversation.session.begin_sync().map_err(anyhow::Error::from)?;
         // The disk and the network are waited for side by side.
-        let (asked, durable) =
-            tokio::join!(self.agent.model.ask(self.request(purpose, with_tools)), wait_for(syncing));
+        let emitter = Arc::clone(&self.run.emitter);
+        let (asked, durable) = tokio::join!(
+            told_of_silence(&emitter, self.agent.model.ask(self.request(purpose, with_tools))),
+            wait_for(syncing)
+        );
         durable?;
         let mut stream = asked.map_err(Stop::Model)?;
         match purpose {
@@ -51,11 +61,17 @@ impl Turn<'_> {
     /// Reads a reply of the conversation; logs and shows it as it arrives.
     async fn read(&mut self, stream: &mut dyn ReplyStream, purpose: &Purpose) -> Result<Step, Stop> {
         let mut log_at = None;
+        let mut silent_at = Some(tokio::time::Instant::now() + SILENT_FOR);
         let mut next = stream.next();
         loop {
             let delta = tokio::select! {
                 biased;
                 delta = &mut next => delta.map_err(Stop::Model)?,
+                () = reached(silent_at) => {
+                    silent_at = None;
+                    self.run.emitter.emit(silence())?;
+                    continue;
+                }
                 () = reached(log_at) => {
                     self.conversation.session.log_partial();
                     log_at = None;
@@ -63,6 +79,7 @@ impl Turn<'_> {
                 }
             };
             drop(next);
+            silent_at = None;
             let (is_much, event) = match delta {
                 Delta::Text(text) => (self.conversation.session.stream_text(&text), EventKind::TextDelta { text }),
                 Delta::Reasoning(text) => {
@@ -139,6 +156,24 @@ impl Turn<'_> {
         let cost_usd = self.spend(&mut usage, end.cost_usd);
         Step { parts: end.parts, finish_reason: end.finish, usage, cost_usd }
     }
+}
+
+/// Waits for the beginning of a reply; says so when that takes long.
+async fn told_of_silence<T>(emitter: &Emitter, asked: impl Future<Output = T>) -> T {
+    tokio::pin!(asked);
+    tokio::select! {
+        biased;
+        answer = &mut asked => return answer,
+        () = tokio::time::sleep(SILENT_FOR) => {
+            emitter.notify(silence());
+        }
+    }
+    asked.await
+}
+
+fn silence() -> EventKind {
+    let message = format!("the model has not begun to answer for {}", format_duration(SILENT_FOR));
+    EventKind::Warning { message }
 }
 
 /// Waits until a time; forever where there is none.

@@ -65,12 +65,33 @@ impl Turn<'_> {
     /// Compresses the conversation if the next request would pass the threshold. A request that still exceeds the
     /// budget cannot be sent; where that budget is one that a refusal taught, the server is asked again.
     pub(super) async fn fit(&mut self) -> Result<Size, Stop> {
+        self.heed_server()?;
         match self.fit_into_budget().await {
             Err(Stop::ContextFull(_)) if self.conversation.learned.take().is_some() => {
                 self.fit_into_budget().await
             }
             fitted => fitted,
         }
+    }
+
+    /// Lowers the budget to the window that the server says it has, once it has said so.
+    fn heed_server(&mut self) -> Result<(), Stop> {
+        let model = &self.agent.model;
+        let Some(found) = model.found().filter(|_| !self.conversation.heeded_server) else { return Ok(()) };
+        self.conversation.heeded_server = true;
+        if found.window >= self.agent.budget.window {
+            return Ok(());
+        }
+        let info = model.info();
+        let budget = self.budget().tokens_in(found.window, info, &self.agent.context);
+        self.conversation.learned = Some((info.id.clone(), budget));
+        let (server, window, name) = (found.server, found.window, &info.name);
+        let message = format!(
+            "{server} runs {} with a window of {window} tokens: the budget is {budget} from now on. A larger window is \
+             set there; `context_window: {window}` in models/{name}.yaml says so beforehand",
+            info.id
+        );
+        Ok(self.run.emitter.emit(EventKind::Warning { message })?)
     }
 
     async fn fit_into_budget(&mut self) -> Result<Size, Stop> {

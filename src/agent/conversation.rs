@@ -31,6 +31,8 @@ pub struct Conversation {
     /// The model, and the most tokens that its server accepts, learned from refusals. Kept for this process only:
     /// the next one tries the declared budget again.
     pub(super) learned: Option<(String, u64)>,
+    /// The server's own word on its window was heeded.
+    pub(super) heeded_server: bool,
     /// The person was warned that the server cuts the conversation silently.
     pub(super) warned_of_cut: bool,
     /// The clock of its prompts.
@@ -72,6 +74,7 @@ impl Conversation {
             ruler: Ruler::default(),
             is_anchored: false,
             learned: None,
+            heeded_server: false,
             warned_of_cut: false,
             flights: Arc::default(),
             asking: None,

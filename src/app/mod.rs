@@ -10,6 +10,7 @@ mod models;
 mod sessions;
 mod toolbox;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use crate::config::{AgentConfig, ApprovalMode, Config, Limits, PromptRef, Prompt
 use crate::contract::{Approver, ChatModel};
 use crate::ignored;
 use crate::llm::catalogue::Catalogue as ModelCatalogue;
-use crate::llm::{self, Surroundings};
+use crate::llm::{self, Surroundings, WireLog};
 use crate::net::Net;
 use crate::policy::Rules;
 use crate::prompt::Registry;
@@ -55,6 +56,8 @@ pub struct Options {
     pub max_tokens: Option<u64>,
     pub max_cost: Option<f64>,
     pub schema: Option<Value>,
+    /// The file that takes what goes over the wire.
+    pub log_wire: Option<PathBuf>,
 }
 
 /// An agent that is ready, and what a front end shows of it.
@@ -94,8 +97,8 @@ fn assemble_parts(
     let workspace = &boundary::workspace_of(config, settings, workspace, sandbox.as_ref());
     let redactor = Arc::new(config.redactor());
     let net = Arc::new(Net::new(|name| config.env.get(name)));
-    let around = surroundings(config, &net);
-    let model = model(config, settings, options, &around)?;
+    let services = surroundings(config, options, &net)?;
+    let model = model(config, settings, options, &services)?;
     let limits = limits(settings, options, model.as_ref())?;
     let registry = Registry::open(&config.prompt_dirs).map_err(|errors| {
         SetupError::configuration(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
@@ -133,7 +136,7 @@ fn assemble_parts(
     } else {
         Toolbox::default()
     };
-    let unfound = judge(config, settings, options, &model, &around).map(|judge| toolbox.find_by(judge)).err();
+    let unfound = judge(config, settings, options, &model, &services).map(|judge| toolbox.find_by(judge)).err();
     let budget = Budget::new(model.info(), &settings.context).map_err(SetupError::configuration)?;
     let schema = options
         .schema
@@ -151,7 +154,7 @@ fn assemble_parts(
         .chain(ignored::oddities(workspace.dirs_up_to_git_root()))
         .chain(catalogue.warnings())
         .chain(notes)
-        .chain(around.catalogue.notice().map(str::to_owned))
+        .chain(services.catalogue.notice().map(str::to_owned))
         .chain(boundary::absence(settings))
         .chain(boundary::whole_home(workspace))
         .chain(unfound.filter(|_| toolbox.in_two_stages()))
@@ -228,13 +231,18 @@ fn model(
     llm::connect(&chosen, around).map_err(SetupError::configuration)
 }
 
-/// What every model of a run is connected with.
-fn surroundings(config: &Config, net: &Arc<Net>) -> Surroundings {
-    Surroundings {
+/// What all models of a run share.
+fn surroundings(config: &Config, options: &Options, net: &Arc<Net>) -> Result<Surroundings, SetupError> {
+    let opened = options.log_wire.as_ref().map(|path| {
+        let wrong = |error| SetupError::usage(format!("--log-wire {}: {error}", path.display()));
+        WireLog::open(path, config.redactor()).map(Arc::new).map_err(wrong)
+    });
+    Ok(Surroundings {
         net: Arc::clone(net),
         user_id: config.env.user().to_owned(),
+        wire_log: opened.transpose()?,
         catalogue: Arc::new(ModelCatalogue::of_user(&config.dirs.data)),
-    }
+    })
 }
 
 fn net(config: &Config) -> Arc<Net> {

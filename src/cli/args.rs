@@ -156,6 +156,9 @@ pub struct TurnArgs {
     /// Whether commands run in the sandbox: on, off (then with your own permissions)
     #[arg(long, value_name = "on|off", hide_possible_values = true, value_parser = ["on", "off"])]
     pub sandbox: Option<String>,
+    /// Append requests and answers to this file as they went over the wire, without keys
+    #[arg(long, value_name = "FILE")]
+    pub log_wire: Option<PathBuf>,
     /// Model requests at most
     #[arg(long, help_heading = LIMITS, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_turns: Option<u64>,

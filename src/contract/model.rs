@@ -24,6 +24,20 @@ pub trait ChatModel: Send + Sync {
 
     /// The request as it would be sent (`--dry-run`): the whole body as JSON.
     fn preview(&self, request: Request<'_>) -> Value;
+
+    /// The server's own word on the window, where it was asked and has answered.
+    fn found(&self) -> Option<Found> {
+        None
+    }
+}
+
+/// The window of a model as its server runs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// The program, `Ollama`.
+    pub server: &'static str,
+    /// Tokens.
+    pub window: u64,
 }
 
 /// A reply as it arrives. Dropping it cancels the request.

@@ -222,7 +222,8 @@ impl Assembly {
     /// cannot be taken back.
     pub fn restart(&mut self) -> bool {
         self.parts.iter_mut().for_each(|part| part.left_out = true);
-        self.deltas.retain(|delta| matches!(delta, Delta::Notice(_)));
+        // That a call began may have been seen already: it is, whatever was taken when.
+        self.deltas.retain(|delta| matches!(delta, Delta::Notice(_) | Delta::CallBegun(_)));
         !self.parts.iter().any(|part| !part.text.is_empty() && !matches!(part.kind, Kind::Call { .. }))
     }
 

@@ -14,6 +14,7 @@ use super::decode::Reading;
 use super::dialect::Dialect;
 use super::reply::HttpReply;
 use super::tests::{block_on, describe, openai, read_all};
+use super::wire_log::Exchange;
 use super::wires;
 use crate::config::Wire;
 use crate::message::Origin;
@@ -117,7 +118,8 @@ impl Case {
         let body = Box::pin(stream::iter(pieces));
         let request = Bytes::from_static(b"forty bytes of a request, more or less..");
         block_on(async {
-            let mut reply = HttpReply::new(body, reading, model.endpoint(), request, Instant::now());
+            let mut reply =
+                HttpReply::new(body, reading, model.endpoint(), (request, Exchange::default()), Instant::now());
             let (deltas, end) = read_all(&mut reply).await;
             describe(&deltas, end)
         })

@@ -21,6 +21,11 @@ pub trait Decode: Send {
 
     /// Takes note that nothing more comes: what was held back is passed on.
     fn conclude(&mut self, _reply: &mut Assembly) {}
+
+    /// Whether `[DONE]` completes a reply. Where it does not, it means nothing.
+    fn ends_with_done(&self) -> bool {
+        true
+    }
 }
 
 /// Why an event was not taken.
@@ -63,8 +68,10 @@ impl Reading {
             return Ok(());
         }
         if data == b"[DONE]" {
-            self.decoder.conclude(&mut self.reply);
-            self.reply.done();
+            if self.decoder.ends_with_done() {
+                self.decoder.conclude(&mut self.reply);
+                self.reply.done();
+            }
             return Ok(());
         }
         let was_done = self.reply.is_done();

@@ -211,6 +211,36 @@ mod tests {
     }
 
     #[test]
+    fn the_wire_by_host_and_model() {
+        for (address, model, wire) in [
+            ("api.openai.com/v1", "gpt-5.4", Some(Wire::Responses)),
+            ("api.x.ai/v1", "grok-4.5", Some(Wire::Responses)),
+            ("me.openai.azure.com/openai/v1", "my-deployment", Some(Wire::Responses)),
+            ("me.openai.azure.com/openai/deployments/mine", "gpt-4.1", None),
+            ("me.services.ai.azure.com/openai/v1", "DeepSeek-V4", Some(Wire::Chat)),
+            ("openrouter.ai/api/v1", "openai/gpt-5.4", None),
+        ] {
+            assert_eq!(resolve(None, address, model).expect("a row").wire, wire, "{address} {model}");
+        }
+    }
+
+    #[test]
+    fn what_responses_are_asked_of_a_model() {
+        let flags = |address: &str, model: &str| resolve(None, address, model).expect("a row").responses;
+        for (model, summary, encrypted, temperature, parallel) in [
+            ("gpt-6-sol", true, true, false, true),
+            ("o3", true, true, false, false),
+            ("gpt-4.1", false, false, true, true),
+            ("gpt-5-chat-latest", false, false, true, true),
+        ] {
+            let flags = flags("api.openai.com/v1", model);
+            let asked = (flags.summary, flags.encrypted_include, flags.temperature, flags.parallel_field);
+            assert_eq!(asked, (summary, encrypted, temperature, parallel), "{model}");
+        }
+        assert_eq!(flags("x.example/v1", "m"), responses::Flags::default());
+    }
+
+    #[test]
     fn addresses() {
         for (address, pattern, at) in [
             ("api.deepseek.com/v1", "api.deepseek.com", true),
@@ -242,6 +272,31 @@ mod tests {
             ("claude-x", "anthropic/*", false),
         ] {
             assert_eq!(is_model(id, pattern), is, "{id} {pattern}");
+        }
+    }
+
+    #[test]
+    fn claude_by_host() {
+        use anthropic::Thinking::{Adaptive, Always, Budget, Off, Unasked};
+        let own = "api.anthropic.com/v1";
+        for (address, model, thinking, effort, binding) in [
+            (own, "claude-sonnet-4-5-20250929", Budget, false, false),
+            (own, "claude-haiku-4-5", Budget, false, false),
+            (own, "claude-opus-4-6", Adaptive, true, false),
+            (own, "claude-opus-4-8", Adaptive, true, false),
+            (own, "claude-sonnet-5", Unasked, true, false),
+            (own, "claude-haiku-5-5", Unasked, true, true),
+            (own, "claude-fable-5-20260601", Always, true, false),
+            (own, "claude-fable-5-2", Always, true, true),
+            (own, "claude-opus-5-5-20261001", Always, true, true),
+            ("openrouter.ai/api/v1", "anthropic/claude-opus-5.5", Always, true, false),
+            ("openrouter.ai/api/v1", "anthropic/claude-sonnet-4.5", Budget, false, false),
+            ("localhost:8080/v1", "qwen3", Off, false, false),
+            ("api.minimax.io/anthropic/v1", "MiniMax-M3.1", Adaptive, true, false),
+        ] {
+            let flags = resolve(None, address, model).expect("rows").anthropic;
+            let read = (flags.thinking, flags.effort_field, flags.binding_controls);
+            assert_eq!(read, (thinking, effort, binding), "{model} at {address}");
         }
     }
 }

@@ -11,7 +11,8 @@ use reqwest::{Client, Response, Url};
 
 use super::dialect::Auth;
 use super::errors::{self, Hints, Judged, Said};
-use super::{ConnectError, wires};
+use super::wire_log::{Exchange, WireLog};
+use super::{ConnectError, Surroundings, wires};
 use crate::config::{ModelConfig, Timeouts, Wire, format_duration};
 use crate::contract::{ModelError, ModelErrorKind};
 use crate::net::{self, Net, SendError};
@@ -30,12 +31,13 @@ pub(super) struct Endpoint {
     redactor: Redactor,
     pub timeouts: Timeouts,
     net: Arc<Net>,
+    log: Option<Arc<WireLog>>,
     base: Url,
 }
 
 impl Endpoint {
     /// Checks the configuration; connects to nothing.
-    pub fn new(config: &ModelConfig, model: &str, net: Arc<Net>) -> Result<Self, ConnectError> {
+    pub fn new(config: &ModelConfig, model: &str, around: &Surroundings) -> Result<Self, ConnectError> {
         let wrong = |key: &str, why: String| ConnectError::wrong(&config.name, key, why);
         let key = config.api_key.as_ref().map(|key| key.reveal().trim()).unwrap_or_default();
         if HeaderValue::from_str(key).is_err() {
@@ -66,7 +68,8 @@ impl Endpoint {
             model: model.to_owned(),
             redactor: redactor(key, config),
             timeouts: config.timeouts.clone(),
-            net,
+            net: Arc::clone(&around.net),
+            log: around.wire_log.clone(),
             base,
         })
     }
@@ -75,6 +78,11 @@ impl Endpoint {
     pub fn is_configured(&self) -> bool {
         let is_openai = self.openai.api_base().starts_with(OPENAI_API_BASE);
         !(self.key.is_empty() && is_openai && !self.own_headers.contains_key(AUTHORIZATION))
+    }
+
+    /// The base URL, without its query.
+    pub fn base(&self) -> &Url {
+        &self.base
     }
 
     /// `host[:port]/path`, by which the dialect is found.
@@ -127,29 +135,48 @@ impl Endpoint {
         headers
     }
 
-    /// Sends a body and waits for a successful response.
-    pub async fn send(&self, url: &Url, headers: HeaderMap, body: Bytes) -> Result<Response, ModelError> {
+    /// Why the wire log ended early; told once.
+    pub fn log_failure(&self) -> Option<String> {
+        self.log.as_ref()?.take_failure()
+    }
+
+    /// Sends a body and waits for a successful response, whose bytes belong into the log of the exchange.
+    pub async fn send(
+        &self,
+        url: &Url,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<(Response, Exchange), ModelError> {
+        let mut exchange = Exchange::begin(self.log.as_ref(), url, &headers, &body);
+        let sent = self.respond(url, headers, body).await.inspect_err(|error| exchange.failed(&error.message));
+        let response = sent?;
+        exchange.answered(&response);
+        if response.status().is_success() {
+            return Ok((response, exchange));
+        }
+        Err(self.refusal(response, exchange).await)
+    }
+
+    async fn respond(&self, url: &Url, headers: HeaderMap, body: Bytes) -> Result<Response, ModelError> {
         let request = |client: &Client| client.post(url.clone()).headers(headers.clone()).body(body.clone());
         let sending = self.net.send(url, self.timeouts.connect, request);
         let first_byte = self.timeouts.first_byte;
-        let response = match tokio::time::timeout(first_byte, sending).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(SendError::Http(error))) => return Err(self.unreachable(&error)),
-            Ok(Err(SendError::Net(error))) => {
-                return Err(self.error(ModelErrorKind::BadRequest, error.to_string()));
-            }
-            Err(_) => return Err(self.no_first_byte(first_byte)),
-        };
-        if response.status().is_success() { Ok(response) } else { Err(self.refusal(response).await) }
+        match tokio::time::timeout(first_byte, sending).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(SendError::Http(error))) => Err(self.unreachable(&error)),
+            Ok(Err(SendError::Net(error))) => Err(self.error(ModelErrorKind::BadRequest, error.to_string())),
+            Err(_) => Err(self.no_first_byte(first_byte)),
+        }
     }
 
     /// Sends a body to a path of the server and reads the whole answer.
     pub async fn post(&self, path: &str, body: Bytes) -> Result<Bytes, ModelError> {
         const MOST: usize = 64 * 1024 * 1024;
         let headers = self.headers(Auth::Bearer, false, &[]);
-        let mut response = self.send(&self.url(path), headers, body).await?;
+        let (mut response, mut exchange) = self.send(&self.url(path), headers, body).await?;
         let mut whole = BytesMut::new();
         while let Some(piece) = response.chunk().await.map_err(|error| self.unreachable(&error))? {
+            exchange.read(&piece);
             whole.extend_from_slice(&piece);
             if whole.len() > MOST {
                 return Err(self.error(ModelErrorKind::TooLarge, "the answer is larger than 64 MiB"));
@@ -204,7 +231,7 @@ impl Endpoint {
     }
 
     /// The error in a response that is not a success.
-    async fn refusal(&self, response: Response) -> ModelError {
+    async fn refusal(&self, response: Response, mut exchange: Exchange) -> ModelError {
         let status = response.status();
         let header = |name: &str| response.headers().get(name).and_then(|v| v.to_str().ok()).map(str::to_owned);
         let hints = Hints::read(&header, jiff::Timestamp::now());
@@ -214,6 +241,7 @@ impl Endpoint {
             return ModelError { status: Some(status.as_u16()), ..error };
         }
         let body = read_body(response, self.timeouts.idle).await;
+        exchange.read(&body);
         let mut said = Said::read(&String::from_utf8_lossy(&body));
         if said.message.is_empty() {
             status.canonical_reason().unwrap_or_default().clone_into(&mut said.message);

@@ -166,8 +166,11 @@ fn result<'a>(call: &'a Call, rules: &Rules<'_>) -> ToolResult<'a> {
         text = NO_TEXT.into();
     }
     if rules.pictures == Pictures::Notes && !pictures.is_empty() {
-        let count = pictures.len();
-        text.to_mut().push_str(&format!("\n[{count} pictures are not shown: you do not see pictures.]"));
+        let what = match pictures.len() {
+            1 => "A picture is".to_owned(),
+            count => format!("{count} pictures are"),
+        };
+        text.to_mut().push_str(&format!("\n[{what} not shown: you do not see pictures.]"));
     }
     ToolResult {
         id: rules.ids.fit(&call.request.id),

@@ -26,6 +26,7 @@ pub mod dialect;
 mod wires;
 pub mod plan;
 mod learn;
+mod wire_log;
 mod endpoint;
 mod reply;
 mod embeddings;
@@ -41,6 +42,12 @@ mod tests;
 #[cfg(test)]
 mod case_tests;
 #[cfg(test)]
+mod conversations;
+#[cfg(test)]
+mod request_tests;
+#[cfg(test)]
+mod matrix_tests;
+#[cfg(test)]
 mod demo_tests;
 
 use std::sync::Arc;
@@ -52,8 +59,8 @@ use crate::net::Net;
 use plan::Known;
 
 pub use local::{LocalServer, probe_local};
-pub use probe::{Probed, probe};
 pub use stated::Stated;
+pub use wire_log::WireLog;
 
 /// The window of a model, in tokens, if nothing says how large it is.
 const ASSUMED_WINDOW: u64 = 128_000;
@@ -78,6 +85,8 @@ pub struct Surroundings {
     pub net: Arc<Net>,
     /// `session.user_id` in scripts.
     pub user_id: String,
+    /// Takes what goes over the wire.
+    pub wire_log: Option<Arc<WireLog>>,
     /// What is known of models.
     pub catalogue: Arc<catalogue::Catalogue>,
 }
@@ -92,9 +101,8 @@ pub fn connect(config: &ModelConfig, around: &Surroundings) -> Result<Arc<dyn Ch
             let id = config.model.as_deref().map(str::trim).filter(|id| !id.is_empty());
             let id =
                 id.ok_or_else(|| ConnectError::wrong(&config.name, "model", "the provider's model is not named"))?;
-            let net = Arc::clone(&around.net);
             let (info, known) = facts(config, id, around);
-            Arc::new(server::Server::new(config, info, known, net)?)
+            Arc::new(server::Server::new(config, info, known, around)?)
         }
         Provider::Scripted => {
             let id = config.model.as_deref().unwrap_or(&config.name);
@@ -112,7 +120,7 @@ pub fn embedder(config: &ModelConfig, id: &str, around: &Surroundings) -> Result
     if config.provider == Provider::Scripted {
         return Err(ConnectError::wrong(&config.name, "provider", "a script makes no embeddings"));
     }
-    let endpoint = endpoint::Endpoint::new(config, id, Arc::clone(&around.net))?;
+    let endpoint = endpoint::Endpoint::new(config, id, around)?;
     Ok(Arc::new(embeddings::Embeddings::new(endpoint, id.to_owned())))
 }
 

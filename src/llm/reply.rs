@@ -20,6 +20,7 @@ use super::decode::Reading;
 use super::endpoint::Endpoint;
 use super::errors::{self, Said};
 use super::sse::{Decoder, TooLong};
+use super::wire_log::Exchange;
 use crate::config::{Timeouts, format_duration};
 use crate::contract::{Delta, ModelError, ModelErrorKind, ReplyStream};
 use crate::{net, tokens};
@@ -30,6 +31,8 @@ const LARGEST_DELTA: usize = 64 * 1024;
 const LARGEST_WHOLE: usize = 32 * 1024 * 1024;
 /// The most bytes of a stream, with all that stands around the text.
 const MOST_RECEIVED: usize = 1024 * 1024 * 1024;
+/// How many times as long as in silence to wait while the server only keeps the connection alive.
+const KEPT_ALIVE: u32 = 8;
 /// How long to wait for usage and `[DONE]` after `finish_reason`.
 const GRACE: Duration = Duration::from_secs(2);
 /// How long, and over how many bytes, to wait for the end of the body after `[DONE]`.
@@ -53,6 +56,7 @@ pub(super) struct HttpReply {
     endpoint: Arc<Endpoint>,
     /// The request, from which its tokens are estimated if the server does not report them.
     request: Bytes,
+    exchange: Exchange,
     patience: Patience,
     /// Whether the task was woken once more to see if more is ready.
     looked_again: bool,
@@ -61,7 +65,13 @@ pub(super) struct HttpReply {
 
 impl HttpReply {
     /// Reads the reply to a request that was sent at `asked`.
-    pub fn new(body: Body, reading: Reading, endpoint: Arc<Endpoint>, request: Bytes, asked: Instant) -> Self {
+    pub fn new(
+        body: Body,
+        reading: Reading,
+        endpoint: Arc<Endpoint>,
+        (request, exchange): (Bytes, Exchange),
+        asked: Instant,
+    ) -> Self {
         let patience = Patience { first_byte: asked + endpoint.timeouts.first_byte, ..Patience::default() };
         Self {
             body: Some(body),
@@ -74,6 +84,7 @@ impl HttpReply {
             drained: 0,
             endpoint,
             request,
+            exchange,
             patience,
             looked_again: false,
             let_go: false,
@@ -128,6 +139,7 @@ impl HttpReply {
 
     fn read(&mut self, bytes: &[u8]) {
         self.received += bytes.len();
+        self.exchange.read(bytes);
         if self.reading.reply.is_done() {
             self.drained += bytes.len();
             if self.drained > DRAIN_BYTES {
@@ -138,10 +150,11 @@ impl HttpReply {
         if !self.saw_event {
             self.unread.extend_from_slice(bytes);
         }
-        let (reading, saw_event) = (&mut self.reading, &mut self.saw_event);
+        let (reading, saw_event, patience) = (&mut self.reading, &mut self.saw_event, &mut self.patience);
         let mut broken = None;
         let fed = self.decoder.feed(bytes, |event| {
             *saw_event = true;
+            patience.progressed = Instant::now();
             broken = reading.event(event.name, event.data).err();
             broken.is_none()
         });
@@ -205,6 +218,7 @@ impl HttpReply {
         if !self.reading.reply.is_finished() {
             let after = self.received;
             let why = net::causes(error);
+            self.exchange.failed(&why);
             self.fail(ModelErrorKind::Incomplete, format!("the connection broke after {after} bytes: {why}"));
         }
     }
@@ -275,13 +289,15 @@ enum Limit {
 /// One timer for all waits of a reply. It is moved when it fires too early, not with each read.
 struct Patience {
     first_byte: Instant,
+    /// When an event last came, or the request was sent. What only keeps a connection alive is none.
+    progressed: Instant,
     waiting_since: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { first_byte: Instant::now(), waiting_since: None, timer: None }
+        Self { first_byte: Instant::now(), progressed: Instant::now(), waiting_since: None, timer: None }
     }
 }
 
@@ -296,7 +312,7 @@ impl Patience {
         let since = *self.waiting_since.get_or_insert_with(Instant::now);
         let deadline = match limit {
             Limit::FirstByte => self.first_byte,
-            Limit::Silence(longest) => since + longest,
+            Limit::Silence(longest) => (since + longest).min(self.progressed + longest * KEPT_ALIVE),
         };
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
         if timer.deadline() > deadline {

@@ -3,10 +3,12 @@
 //! What a server refuses that it could do without is left out and the request is sent again (`learn`), a few times at
 //! most; from then on the plan is as the server taught it, for all requests of this process.
 
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use reqwest::header::HeaderMap;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -14,12 +16,13 @@ use super::assembly::Assembly;
 use super::decode::Reading;
 use super::endpoint::Endpoint;
 use super::plan::{Known, Plan};
+use super::probe::{Probed, probe};
 use super::reply::HttpReply;
 use super::unconfigured::no_model;
-use super::{ConnectError, history, learn, wires};
+use super::{ConnectError, Surroundings, history, learn, wires};
 use crate::config::ModelConfig;
-use crate::contract::{ChatModel, ModelError, ModelErrorKind, ModelInfo, ReplyStream, Request};
-use crate::net::Net;
+use crate::contract::{ChatModel, Found, ModelError, ModelErrorKind, ModelInfo, ReplyStream, Request};
+use crate::net::{self, Net};
 
 /// How often one request is changed because its server refused a part of it.
 const MOST_LESSONS: usize = 3;
@@ -30,6 +33,9 @@ pub(super) struct Server {
     endpoint: Arc<Endpoint>,
     net: Arc<Net>,
     state: Mutex<State>,
+    /// What the server says of itself; it is asked once, if nothing declares the window.
+    found: Arc<OnceLock<Option<Found>>>,
+    asks_server: AtomicBool,
 }
 
 /// What changes while a server is used.
@@ -45,15 +51,18 @@ impl Server {
         config: &ModelConfig,
         mut info: ModelInfo,
         known: Known,
-        net: Arc<Net>,
+        around: &Surroundings,
     ) -> Result<Self, ConnectError> {
-        let endpoint = Endpoint::new(config, &info.id, Arc::clone(&net))?;
+        let endpoint = Endpoint::new(config, &info.id, around)?;
+        let net = Arc::clone(&around.net);
         let (plan, notices) = Plan::new(config, &info.id, &endpoint.address(), known)?;
         info.configured = endpoint.is_configured();
         info.sees = plan.sees;
         info.calls_tools = plan.tools;
         let state = Mutex::new(State { plan: Arc::new(plan), notices });
-        Ok(Self { info, endpoint: Arc::new(endpoint), net, state })
+        let asks_server = AtomicBool::new(config.context_window.is_none() && net::is_private(endpoint.base()));
+        let found = Arc::default();
+        Ok(Self { info, endpoint: Arc::new(endpoint), net, state, found, asks_server })
     }
 
     /// The server without the model: for requests that are no conversation.
@@ -61,7 +70,8 @@ impl Server {
         Arc::clone(&self.endpoint)
     }
 
-    fn plan(&self) -> Arc<Plan> {
+    /// How requests are made as things stand.
+    pub fn plan(&self) -> Arc<Plan> {
         Arc::clone(&self.state.lock().expect("no holder of the plan panics").plan)
     }
 
@@ -91,6 +101,17 @@ impl Server {
         }
     }
 
+    /// Asks the server of one's own for its window.
+    fn ask_server(&self, headers: HeaderMap) {
+        let (net, found) = (Arc::clone(&self.net), Arc::clone(&self.found));
+        let (base, model) = (self.endpoint.base().clone(), self.info.id.clone());
+        tokio::spawn(async move {
+            let probed = probe(&net, &base, &headers, &model).await;
+            let window = |probed: Probed| Some(Found { server: probed.server, window: probed.window? });
+            let _ = found.set(probed.and_then(window));
+        });
+    }
+
     async fn send(&self, plan: &Plan, request: &Request<'_>) -> Result<Box<dyn ReplyStream>, ModelError> {
         let (body, mut headers) = plan.encode(request);
         let session = request.session_id;
@@ -103,13 +124,19 @@ impl Server {
         let body = Bytes::from(body);
         let asked = Instant::now();
         let url = self.endpoint.url(wires::path(plan.wire));
-        let response = self.endpoint.send(&url, headers, body.clone()).await?;
+        let sending = self.endpoint.send(&url, headers.clone(), body.clone());
+        let (response, exchange) = if self.asks_server.swap(false, Ordering::Relaxed) {
+            // Beside the first request, which does not wait for it.
+            tokio::join!(sending, async { self.ask_server(headers) }).0?
+        } else {
+            sending.await?
+        };
         let mut reply = Assembly::new(plan.origin(), history::call_ids(request.items));
         let notices = std::mem::take(&mut self.state.lock().expect("no holder of the plan panics").notices);
-        notices.into_iter().for_each(|words| reply.notice(words));
+        notices.into_iter().chain(self.endpoint.log_failure()).for_each(|words| reply.notice(words));
         let reading = Reading::new(wires::decoder(plan.wire, &plan.dialect), reply);
         let stream = Box::pin(response.bytes_stream());
-        Ok(Box::new(HttpReply::new(stream, reading, self.endpoint(), body, asked)))
+        Ok(Box::new(HttpReply::new(stream, reading, self.endpoint(), (body, exchange), asked)))
     }
 }
 
@@ -120,6 +147,10 @@ impl ChatModel for Server {
 
     fn ask<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>> {
         Box::pin(self.answer(request))
+    }
+
+    fn found(&self) -> Option<Found> {
+        self.found.get().copied().flatten()
     }
 
     fn preview(&self, request: Request<'_>) -> Value {

@@ -4,7 +4,6 @@
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use super::server::Server as Model;
@@ -178,7 +177,7 @@ fn failures_of_a_connection() {
         (
             "the key is not repeated",
             &["HTTP/1.1 401 No\r\ncontent-length: 22\r\n\r\nbad key: sk-secret-key"],
-            "error Authentication Some(401): bad key: ***",
+            "error Authentication Some(401): bad key: ***. Check the key (`api_key` in the model file, or its variable) and whether it may use this model.",
         ),
         (
             "a redirect is not followed",
@@ -296,8 +295,12 @@ fn only_what_is_declared_is_sent() {
             r#"{"model":"gpt-4o","stream":false,"max_tokens":9,"temperature":0.5,"reasoning_effort":"low","prompt_cache_key":"s","messages":[{"role":"user","content":"hello"}]}"#,
         ),
         (
-            "{ api_key: k, max_output_tokens: 9, capabilities: { structured_output: false, stream_usage: false } }",
+            "{ api_key: k, wire: chat, max_output_tokens: 9, capabilities: { structured_output: false, stream_usage: false } }",
             r#"{"model":"gpt-4o","stream":true,"max_completion_tokens":9,"prompt_cache_key":"s","messages":[{"role":"user","content":"hello"}]}"#,
+        ),
+        (
+            "{ api_key: k, max_output_tokens: 9 }",
+            r#"{"model":"gpt-4o","stream":true,"stream_options":{"include_obfuscation":false},"store":false,"max_output_tokens":16,"prompt_cache_key":"s","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}],"text":{"format":{"type":"json_schema","name":"answer","schema":{"type":"object"},"strict":false}}}"#,
         ),
     ] {
         let model = connect(&config(yaml), &Surroundings::default()).expect(yaml);
@@ -320,8 +323,9 @@ pub(super) fn openai(base: &str) -> Model {
     let config = config(&format!(
         "{{ base_url: '{base}', api_key: sk-secret-key, headers: {{ X-Team: blue-team-token }}, {timeouts} }}"
     ));
-    let (info, known) = facts(&config, "m", &Surroundings::default());
-    Model::new(&config, info, known, Arc::default()).expect("a model")
+    let around = Surroundings::default();
+    let (info, known) = facts(&config, "m", &around);
+    Model::new(&config, info, known, &around).expect("a model")
 }
 
 fn request(items: &[Item]) -> Request<'_> {

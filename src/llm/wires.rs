@@ -1,10 +1,10 @@
 //! The three wires behind one interface: what each writes, reads and expects.
 
 use super::asked::Asked;
-use super::chat;
 use super::decode::Decode;
 use super::dialect::{Auth, Dialect};
 use super::history::{Ids, Pictures};
+use super::{anthropic, chat, responses};
 use crate::config::Wire;
 
 /// The path below the base URL.
@@ -40,7 +40,8 @@ pub fn ids(wire: Wire, dialect: &Dialect) -> Ids {
 pub fn pictures(wire: Wire, dialect: &Dialect) -> Pictures {
     match wire {
         Wire::Chat => dialect.chat.pictures,
-        Wire::Responses | Wire::Anthropic => Pictures::InResults,
+        Wire::Responses => dialect.responses.pictures,
+        Wire::Anthropic => Pictures::InResults,
     }
 }
 
@@ -58,15 +59,17 @@ pub fn user_after_results(wire: Wire, dialect: &Dialect) -> bool {
 pub fn encode(wire: Wire, asked: &Asked<'_>, dialect: &Dialect) -> Vec<u8> {
     match wire {
         Wire::Chat => chat::encode(asked, &dialect.chat),
-        Wire::Responses | Wire::Anthropic => chat::encode(asked, &dialect.chat),
+        Wire::Responses => responses::encode(asked, &dialect.responses),
+        Wire::Anthropic => anthropic::encode(asked, &dialect.anthropic),
     }
 }
 
 /// The headers that a request needs beside the key.
 #[must_use]
-pub fn headers(wire: Wire, _asked: &Asked<'_>, _dialect: &Dialect) -> Vec<(&'static str, String)> {
+pub fn headers(wire: Wire, asked: &Asked<'_>, dialect: &Dialect) -> Vec<(&'static str, String)> {
     match wire {
-        Wire::Chat | Wire::Responses | Wire::Anthropic => Vec::new(),
+        Wire::Chat | Wire::Responses => Vec::new(),
+        Wire::Anthropic => anthropic::headers(asked, &dialect.anthropic),
     }
 }
 
@@ -75,6 +78,7 @@ pub fn headers(wire: Wire, _asked: &Asked<'_>, _dialect: &Dialect) -> Vec<(&'sta
 pub fn decoder(wire: Wire, dialect: &Dialect) -> Box<dyn Decode> {
     match wire {
         Wire::Chat => Box::new(chat::Decoder::new(&dialect.chat)),
-        Wire::Responses | Wire::Anthropic => Box::new(chat::Decoder::new(&dialect.chat)),
+        Wire::Responses => Box::new(responses::Decoder::default()),
+        Wire::Anthropic => Box::new(anthropic::Decoder::new(&dialect.anthropic)),
     }
 }

@@ -49,6 +49,12 @@ impl Budget {
         Self { tokens: tokens.map_or(self.tokens, |tokens| tokens.min(self.tokens)), ..self }
     }
 
+    /// The tokens of a request where the server's window is smaller than the declared one.
+    #[must_use]
+    pub fn tokens_in(&self, window: u64, model: &ModelInfo, settings: &ContextSettings) -> u64 {
+        divided(window, asked_reserve(model, settings).map(|reserve| reserve.min(window / 2))).1.min(self.tokens)
+    }
+
     /// The error that no conversation fits beside `fixed` tokens of prompt and tools, with a window that would do;
     /// `None` where one fits.
     #[must_use]

@@ -66,5 +66,6 @@ mod events;
 mod everyday;
 mod telemetry;
 mod wire;
+mod wire_log;
 mod built_in_skills;
 mod skill_scripts;

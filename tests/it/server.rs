@@ -23,12 +23,18 @@ pub struct Server {
     shared: Arc<Shared>,
 }
 
+/// Where servers are asked what they are.
+const QUESTIONS: [&str; 7] =
+    ["/props", "/api/ps", "/api/show", "/api/v1/models", "/api/v0/models", "/model/info", "/v1/models"];
+
 /// The reply to a request, by its number.
 type Answer = dyn Fn(&Request, usize) -> Reply + Send + Sync;
 
 struct Shared {
     answer: Box<Answer>,
     requests: Mutex<Vec<Request>>,
+    /// What it says of itself: a path, and the body of the answer.
+    about: Mutex<Option<(&'static str, String)>>,
     over: AtomicBool,
 }
 
@@ -67,6 +73,7 @@ impl Server {
         let shared = Arc::new(Shared {
             answer: Box::new(answer),
             requests: Mutex::new(Vec::new()),
+            about: Mutex::new(None),
             over: AtomicBool::new(false),
         });
         let accepting = Arc::clone(&shared);
@@ -81,6 +88,12 @@ impl Server {
             }
         });
         Self { address, shared }
+    }
+
+    /// Answers the question that is asked at `path` of what it is. Such questions count as no requests.
+    pub fn about(self, path: &'static str, body: &Value) -> Self {
+        *self.shared.about.lock().expect("no connection panics") = Some((path, body.to_string()));
+        self
     }
 
     /// The base URL, version path included.
@@ -241,6 +254,19 @@ fn serve(stream: TcpStream, connection: usize, shared: &Shared) {
     let Ok(writing) = stream.try_clone() else { return };
     let mut reading = BufReader::new(stream);
     while let Some(request) = read_request(&mut reading, connection) {
+        let path = request.path.split('?').next().unwrap_or_default();
+        if QUESTIONS.contains(&path) {
+            let about = shared.about.lock().expect("no connection panics").clone();
+            let (status, body) = match about.filter(|(known, _)| *known == path) {
+                Some((_, body)) => ("200 OK", body),
+                None => ("404 Not Found", String::new()),
+            };
+            let length = body.len();
+            let head = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
+            let mut writing = &writing;
+            let _ = writing.write_all((head + &body).as_bytes());
+            return;
+        }
         let index = {
             let mut requests = shared.requests.lock().expect("no connection panics");
             requests.push(request.clone());

@@ -3,8 +3,6 @@
 
 use serde::Deserialize;
 
-use super::super::history::Pictures;
-
 /// The behaviours of one server with one model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -38,7 +36,6 @@ pub struct Flags {
     /// A mark may stand on a tool.
     pub cache_on_tools: bool,
     pub cache_ttl: CacheTtl,
-    pub pictures: Pictures,
     /// Results of failed calls may hold pictures.
     pub images_in_error_ok: bool,
 }
@@ -61,7 +58,6 @@ impl Default for Flags {
             cache_marks: false,
             cache_on_tools: false,
             cache_ttl: CacheTtl::default(),
-            pictures: Pictures::InResults,
             images_in_error_ok: false,
         }
     }

@@ -74,7 +74,7 @@ fn by_status(status: Option<u16>) -> Class {
         Some(404) => Class::Address,
         Some(413) => Class::Overflow,
         Some(429) => Class::RateLimit,
-        Some(503 | 529) => Class::Overloaded,
+        Some(529) => Class::Overloaded,
         Some(408 | 409 | 425 | 500..) | None => Class::Server,
         Some(_) => Class::Request,
     }

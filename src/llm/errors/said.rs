@@ -75,6 +75,9 @@ impl Said {
             said.message = format!("{}: {upstream}", said.message);
         }
         said.wait = said.wait.or_else(|| hints::in_words(&said.message));
+        if let Some(name) = levels.iter().find_map(|level| parameter(level)).filter(|name| !said.message.contains(name)) {
+            said.message = format!("{}: {name}", said.message);
+        }
         said.message = text::one_line(&said.message, LONGEST);
         said.code.truncate(said.code.trim_end().len());
         Some(said)
@@ -102,6 +105,13 @@ impl Said {
     fn plain(body: &str) -> Self {
         Self { message: text::one_line(body, LONGEST), wait: hints::in_words(body), ..Self::default() }
     }
+}
+
+/// The parameter that an error is about: `param`, or the end of the way to it (`loc`).
+fn parameter(level: &Value) -> Option<String> {
+    let loc = || level.get("loc")?.as_array()?.iter().rev().find_map(Value::as_str);
+    let name = level.get("param").and_then(Value::as_str).or_else(loc)?;
+    Some(name.to_owned()).filter(|name| !matches!(name.as_str(), "" | "body"))
 }
 
 pub(in crate::llm) fn looks_like_html(body: &str) -> bool {

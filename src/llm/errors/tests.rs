@@ -256,3 +256,57 @@ fn the_wait_of_the_headers_comes_before_that_of_the_words() {
         assert_eq!(judge(Some(429), said(), hints, "m").retry_after, Some(Duration::from_secs(seconds)));
     }
 }
+
+#[test]
+fn errors_of_the_messages_api() {
+    for (status, error, kind) in [
+        (400, r#"{"type":"invalid_request_error","message":"messages.0: no"}"#, BadRequest),
+        (
+            400,
+            r#"{"type":"invalid_request_error","message":"prompt is too long: 213462 tokens > 200000 maximum"}"#,
+            ContextTooLong,
+        ),
+        (
+            400,
+            r#"{"type":"invalid_request_error","message":"input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease input length or `max_tokens` and try again"}"#,
+            ContextTooLong,
+        ),
+        (
+            400,
+            r#"{"type":"invalid_request_error","message":"messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\"."}"#,
+            BadRequest,
+        ),
+        (
+            400,
+            r#"{"type":"invalid_request_error","message":"You have reached your specified API usage limits."}"#,
+            Quota,
+        ),
+        (
+            400,
+            r#"{"type":"invalid_request_error","message":"Your credit balance is too low to access the API."}"#,
+            Quota,
+        ),
+        (401, r#"{"type":"authentication_error","message":"invalid x-api-key"}"#, Authentication),
+        (402, r#"{"type":"billing_error","message":"no money"}"#, Quota),
+        (403, r#"{"type":"permission_error","message":"no"}"#, Authentication),
+        (404, r#"{"type":"not_found_error","message":"model: claude-x"}"#, BadRequest),
+        (409, r#"{"type":"conflict_error","message":"again"}"#, Transient),
+        (413, r#"{"type":"request_too_large","message":"Request exceeds the maximum size"}"#, ContextTooLong),
+        (429, r#"{"type":"rate_limit_error","message":"slow down"}"#, RateLimit),
+        (
+            429,
+            r#"{"type":"rate_limit_error","message":"no more","details":{"error_code":"enforced_spend_limit_reached"}}"#,
+            Quota,
+        ),
+        (500, r#"{"type":"api_error","message":"oops"}"#, Transient),
+        (504, r#"{"type":"timeout_error","message":"late"}"#, Transient),
+        (529, r#"{"type":"overloaded_error","message":"Overloaded"}"#, Transient),
+    ] {
+        let said = Said::read(&format!(r#"{{"type":"error","error":{error},"request_id":"req_1"}}"#));
+        assert_eq!(classify(Some(status), &said), kind, "{status} {error}");
+        // The same after HTTP 200, where only the words tell.
+        if !matches!(status, 403 | 404) {
+            assert_eq!(classify(None, &said), kind, "{error}");
+        }
+    }
+}

@@ -49,7 +49,7 @@ impl Default for Flags {
             answer_format: true,
             format_with_tools: true,
             temperature: true,
-            pictures: Pictures::InResults,
+            pictures: Pictures::AfterResults,
             padding_off: false,
         }
     }

@@ -1,0 +1,324 @@
+//! The events of the Messages API as a reply. A reply ends with `message_stop`, and with nothing else: a stream that
+//! breaks off before is no reply, even if the model had said why it stopped.
+//!
+//! Thoughts go back to the server as they came, signature included, and so does every block that is not known here.
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::super::assembly::{Assembly, Broken, Key};
+use super::super::decode::{Decode, Misread};
+use super::super::errors::Said;
+use super::event::{self, Event, Message, Piece};
+use super::flags::Flags;
+use super::stop::Stop;
+use super::usage::Counts;
+
+/// The decoder of one reply.
+pub struct Decoder {
+    keeps_unsigned: bool,
+    /// The server's id of the reply.
+    id: Option<String>,
+    blocks: Vec<Block>,
+    counts: Counts,
+    stop: Option<Stop>,
+}
+
+/// A block of the reply. The server's index finds the latest that has it.
+struct Block {
+    index: Option<u64>,
+    key: Key,
+    kind: Kind,
+}
+
+enum Kind {
+    Text,
+    Thought {
+        signature: String,
+    },
+    /// A call. Its arguments may stand in its first event already, where those that follow replace them.
+    Call {
+        has_first: bool,
+    },
+    /// A block that only the server knows.
+    Foreign {
+        block: Value,
+        input: String,
+    },
+    /// Nothing is added to it any more.
+    Closed,
+}
+
+impl Decoder {
+    #[must_use]
+    pub fn new(flags: &Flags) -> Self {
+        let keeps_unsigned = flags.empty_signature_ok;
+        Self { keeps_unsigned, id: None, blocks: Vec::new(), counts: Counts::default(), stop: None }
+    }
+
+    /// Begins the reply. Proxies repeat the beginning, and begin anew where the server behind them failed.
+    fn start(&mut self, message: &Message<'_>, reply: &mut Assembly) -> Result<(), Broken> {
+        if self.id.as_deref() == Some(&*message.id) {
+            return Ok(());
+        }
+        if self.id.replace(message.id.to_string()).is_some() {
+            self.blocks.clear();
+            self.counts = Counts::default();
+            self.stop = None;
+            if !reply.restart() {
+                let words = "the stream broke: the server began its reply anew after a part of it had been shown";
+                return Err(Broken::Unreadable(words.to_owned()));
+            }
+        }
+        if let Some(usage) = message.usage {
+            self.counts.take(usage, reply);
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, index: Option<u64>, raw: &RawValue, reply: &mut Assembly) -> Result<(), Misread> {
+        let block: Value = serde_json::from_str(raw.get())?;
+        let field = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (key, kind) = match field("type") {
+            "text" => {
+                let key = reply.open_text();
+                reply.push(key, field("text"));
+                (key, Kind::Text)
+            }
+            "thinking" => {
+                let key = reply.open_reasoning();
+                reply.push(key, field("thinking"));
+                (key, Kind::Thought { signature: field("signature").to_owned() })
+            }
+            "redacted_thinking" => {
+                let key = reply.open_reasoning();
+                reply.keep(key, block, true);
+                (key, Kind::Closed)
+            }
+            "tool_use" => {
+                let key = reply.open_call(field("id"), field("name"));
+                let first = block.get("input").filter(|input| is_something(input)).map(arguments);
+                reply.push(key, first.as_deref().unwrap_or_default());
+                (key, Kind::Call { has_first: first.is_some() })
+            }
+            kind => {
+                if kind == "fallback" {
+                    reply.notice(fallback(&block));
+                }
+                // Nothing of it is shown: it is only there to go back.
+                (reply.open_reasoning(), Kind::Foreign { block, input: String::new() })
+            }
+        };
+        self.blocks.push(Block { index, key, kind });
+        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        index: Option<u64>,
+        piece: &Piece<'_>,
+        data: &[u8],
+        reply: &mut Assembly,
+    ) -> Result<(), Misread> {
+        let at = match index {
+            Some(_) => self.blocks.iter().rposition(|block| block.index == index),
+            None => self.blocks.len().checked_sub(1),
+        };
+        let found = at.and_then(|at| self.blocks.get_mut(at));
+        if let Some(Block { kind: Kind::Foreign { block, input }, .. }) = found {
+            extend(block, input, &event::read(data)?);
+            return Ok(());
+        }
+        match (&*piece.kind, found) {
+            ("text_delta", Some(Block { key, kind: Kind::Text, .. })) => reply.push(*key, &piece.text),
+            ("text_delta", _) => {
+                let key = reply.open_text();
+                reply.push(key, &piece.text);
+                self.blocks.push(Block { index, key, kind: Kind::Text });
+            }
+            ("thinking_delta" | "signature_delta", Some(Block { key, kind: Kind::Thought { signature }, .. })) => {
+                reply.push(*key, &piece.thinking);
+                signature.push_str(&piece.signature);
+            }
+            ("thinking_delta" | "signature_delta", _) => {
+                let key = reply.open_reasoning();
+                reply.push(key, &piece.thinking);
+                self.blocks.push(Block {
+                    index,
+                    key,
+                    kind: Kind::Thought { signature: piece.signature.to_string() },
+                });
+            }
+            ("input_json_delta", Some(Block { key, kind: Kind::Call { has_first }, .. })) => {
+                if !piece.partial_json.is_empty() && std::mem::take(has_first) {
+                    reply.set_arguments(*key, "");
+                }
+                reply.push(*key, &piece.partial_json);
+            }
+            ("input_json_delta", _) if !piece.partial_json.is_empty() => {
+                let words = "the stream broke: arguments came for a call that never began";
+                return Err(Broken::Unreadable(words.to_owned()).into());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, index: Option<u64>, reply: &mut Assembly) {
+        let closed = match index {
+            Some(_) => self.blocks.iter_mut().rfind(|block| block.index == index),
+            None => self.blocks.last_mut(),
+        };
+        if let Some(block) = closed {
+            block.close(self.keeps_unsigned, reply);
+        }
+    }
+
+    /// Takes what is known at the end of a message.
+    fn end(&mut self, reason: &str, details: Option<&RawValue>, usage: Option<&RawValue>, reply: &mut Assembly) {
+        if !reason.is_empty() {
+            self.stop = Some(Stop::read(reason, details));
+        }
+        if let Some(usage) = usage {
+            self.counts.take(usage, reply);
+        }
+    }
+
+    fn finish(&mut self, reply: &mut Assembly) {
+        self.blocks.iter_mut().for_each(|block| block.close(self.keeps_unsigned, reply));
+        if let Some(stop) = self.stop.take() {
+            if stop.voids() {
+                self.blocks.iter().for_each(|block| reply.leave_out(block.key));
+            }
+            if let Some(notice) = stop.notice {
+                reply.notice(notice);
+            }
+            reply.finish(stop.finish);
+        }
+        reply.done();
+    }
+}
+
+impl Decode for Decoder {
+    fn event(&mut self, name: &[u8], data: &[u8], reply: &mut Assembly) -> Result<(), Misread> {
+        let event: Event<'_> = match event::read(data) {
+            Ok(event) => event,
+            // An event of another kind may have other fields under these names.
+            Err(_) if is_of_unknown_kind(data) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let Event { kind, index, delta, content_block, message, usage } = event;
+        match if kind.is_empty() { name } else { kind.as_bytes() } {
+            b"message_start" => self.start(&message.unwrap_or_default(), reply)?,
+            b"content_block_start" => {
+                if let Some(block) = content_block {
+                    self.open(index, block, reply)?;
+                }
+            }
+            b"content_block_delta" => self.add(index, &delta.unwrap_or_default(), data, reply)?,
+            b"content_block_stop" => self.close(index, reply),
+            b"message_delta" => {
+                let last = delta.unwrap_or_default();
+                self.end(&last.stop_reason, last.stop_details, usage, reply);
+            }
+            b"message_stop" => self.finish(reply),
+            b"error" => return Err(Broken::Error(Said::read(&String::from_utf8_lossy(data))).into()),
+            b"" => {
+                if let Some(said) = Said::in_reply(&String::from_utf8_lossy(data)) {
+                    return Err(Broken::Error(said).into());
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn whole(&mut self, body: &[u8], reply: &mut Assembly) -> Result<bool, Misread> {
+        let message: Message<'_> = event::read(body)?;
+        let Some(content) = message.content.as_ref().filter(|_| &*message.kind == "message") else {
+            let said = Said::in_reply(&String::from_utf8_lossy(body));
+            return said.map_or(Ok(false), |said| Err(Broken::Error(said).into()));
+        };
+        for (index, block) in (0..).zip(content) {
+            self.open(Some(index), block, reply)?;
+        }
+        self.end(&message.stop_reason, message.stop_details, message.usage, reply);
+        self.finish(reply);
+        Ok(true)
+    }
+
+    fn ends_with_done(&self) -> bool {
+        false
+    }
+}
+
+impl Block {
+    /// Keeps what the server needs back with the block.
+    fn close(&mut self, keeps_unsigned: bool, reply: &mut Assembly) {
+        match std::mem::replace(&mut self.kind, Kind::Closed) {
+            Kind::Thought { signature } => {
+                let thinking = reply.text_of(self.key);
+                if !signature.is_empty() || keeps_unsigned && !thinking.is_empty() {
+                    let block = json!({"type": "thinking", "thinking": thinking, "signature": signature});
+                    reply.keep(self.key, block, true);
+                }
+            }
+            Kind::Foreign { mut block, input } => {
+                if let Ok(input) = serde_json::from_str::<Value>(&input) {
+                    block["input"] = input;
+                }
+                reply.keep(self.key, block, false);
+            }
+            // Pieces that come late are still taken.
+            open @ (Kind::Text | Kind::Call { .. }) => self.kind = open,
+            Kind::Closed => {}
+        }
+    }
+}
+
+/// Adds a piece to a block that only the server knows: texts grow, the rest is replaced.
+fn extend(block: &mut Value, input: &mut String, event: &Value) {
+    let (Some(block), Some(piece)) = (block.as_object_mut(), event.get("delta").and_then(Value::as_object)) else {
+        return;
+    };
+    for (key, value) in piece.iter().filter(|(key, _)| *key != "type") {
+        match (key.as_str(), block.get_mut(key), value) {
+            ("partial_json", _, Value::String(more)) => input.push_str(more),
+            (_, Some(Value::String(text)), Value::String(more)) => text.push_str(more),
+            _ => {
+                block.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+fn is_something(input: &Value) -> bool {
+    match input {
+        Value::Null => false,
+        Value::Object(input) => !input.is_empty(),
+        Value::String(input) => !input.is_empty(),
+        _ => true,
+    }
+}
+
+fn arguments(input: &Value) -> String {
+    input.as_str().map_or_else(|| input.to_string(), str::to_owned)
+}
+
+fn fallback(block: &Value) -> String {
+    let model = |side: &str| block[side]["model"].as_str().unwrap_or("another model").to_owned();
+    format!("{} refused: {} answers", model("from"), model("to"))
+}
+
+fn is_of_unknown_kind(data: &[u8]) -> bool {
+    const KNOWN: [&str; 6] = [
+        "message_start",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_stop",
+        "message_delta",
+        "message_stop",
+    ];
+    let event: Value = event::read(data).unwrap_or_default();
+    event.get("type").and_then(Value::as_str).is_some_and(|kind| !KNOWN.contains(&kind))
+}

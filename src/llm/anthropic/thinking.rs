@@ -1,0 +1,137 @@
+//! What a request asks of the model's thinking.
+
+use serde_json::{Value, json};
+
+use super::super::asked::Asked;
+use super::super::effort::Effort;
+use super::super::turns::Turn;
+use super::flags::{Flags, Thinking};
+use super::messages;
+
+/// The tokens of a reply where neither the model file nor the catalogue knows a limit: the API demands one.
+const ASSUMED_OUTPUT: u64 = 32_000;
+
+/// The smallest budget that the API accepts, in tokens.
+const LEAST_BUDGET: u64 = 1024;
+
+/// The request to think, or not to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asks {
+    /// Nothing is said about it.
+    Nothing,
+    Disabled,
+    /// At most so many tokens.
+    Budget(u64),
+    Adaptive,
+}
+
+impl Asks {
+    /// The request that fits the model and the conversation.
+    pub fn of(asked: &Asked<'_>, flags: &Flags) -> Self {
+        let effort = asked.settings.effort;
+        match (flags.thinking, effort) {
+            (Thinking::Off, _) | (Thinking::Budget | Thinking::Adaptive, None | Some(Effort::None)) => {
+                Self::Nothing
+            }
+            (Thinking::Unasked, Some(Effort::None)) => Self::Disabled,
+            (Thinking::Budget, Some(effort)) => match budget(effort, max_tokens(asked)) {
+                Some(budget) if !is_inside_unthought_calls(asked.turns, flags) => Self::Budget(budget),
+                _ => Self::Nothing,
+            },
+            (Thinking::Adaptive | Thinking::Unasked | Thinking::Always, _) => Self::Adaptive,
+        }
+    }
+
+    /// The field `thinking`.
+    pub fn field(self, flags: &Flags) -> Option<Value> {
+        match self {
+            Self::Nothing => None,
+            Self::Disabled => Some(json!({"type": "disabled"})),
+            Self::Budget(tokens) => Some(json!({"type": "enabled", "budget_tokens": tokens})),
+            Self::Adaptive => {
+                let mut field = json!({"type": "adaptive"});
+                if flags.thinking_display {
+                    field["display"] = "summarized".into();
+                }
+                if flags.binding_controls {
+                    field["block_binding"] = json!({"prefix_mismatch_behavior": "drop_block"});
+                }
+                Some(field)
+            }
+        }
+    }
+
+    /// Whether the model thinks for sure.
+    pub fn is_on(self) -> bool {
+        matches!(self, Self::Budget(_) | Self::Adaptive)
+    }
+}
+
+/// The limit of the reply, thoughts included.
+pub(super) fn max_tokens(asked: &Asked<'_>) -> u64 {
+    let settings = asked.settings;
+    let replaced = settings.extra.get("max_tokens").and_then(Value::as_u64);
+    let limit = replaced.or(settings.max_output_tokens).or(settings.most_output_tokens);
+    limit.unwrap_or(ASSUMED_OUTPUT)
+}
+
+/// The tokens of thought for a level; a quarter of the reply stays for its text. `None` where too few are left.
+fn budget(effort: Effort, max_tokens: u64) -> Option<u64> {
+    let wanted = match effort {
+        Effort::None => return None,
+        Effort::Minimal => LEAST_BUDGET,
+        Effort::Low => 4096,
+        Effort::Medium => 8192,
+        Effort::High => 16_384,
+        Effort::Xhigh => 32_768,
+        Effort::Max => u64::MAX,
+    };
+    Some(wanted.min(max_tokens - max_tokens / 4)).filter(|budget| *budget >= LEAST_BUDGET && *budget < max_tokens)
+}
+
+/// The level as `output_config.effort` spells it: it has neither `none` nor `minimal`.
+pub(super) fn level(effort: Effort) -> Option<&'static str> {
+    match effort {
+        Effort::None => None,
+        Effort::Minimal => Some(Effort::Low.word()),
+        level => Some(level.word()),
+    }
+}
+
+/// Whether the conversation ends in results of calls that began without a thought: another model made them, or a
+/// compression took it. The API refuses to think by budget in the midst of those.
+fn is_inside_unthought_calls(turns: &[Turn<'_>], flags: &Flags) -> bool {
+    let mut first = None;
+    let mut rest = turns;
+    loop {
+        match rest {
+            [before @ .., Turn::Results(_), Turn::User(_)] => rest = &rest[..=before.len()],
+            [before @ .., Turn::Model(parts), Turn::Results(_)] => {
+                first = parts.iter().find_map(|part| messages::replied(part, flags));
+                rest = before;
+            }
+            _ => return first.is_some_and(|block| !block.is_thought()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_leaves_room_for_the_answer() {
+        for (effort, max_tokens, tokens) in [
+            (Effort::None, 64_000, None),
+            (Effort::Minimal, 64_000, Some(1024)),
+            (Effort::High, 64_000, Some(16_384)),
+            (Effort::Max, 64_000, Some(48_000)),
+            (Effort::High, 8000, Some(6000)),
+            (Effort::Low, 1400, Some(1050)),
+            (Effort::Low, 1200, None),
+            (Effort::Low, 0, None),
+        ] {
+            assert_eq!(budget(effort, max_tokens), tokens, "{effort:?} of {max_tokens}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Sessions that go on with another model: whatever wire a reply came by, the next request is valid on every other.
+
+use serde_json::Value;
+
+use super::conversations::{Line, Script, tool};
+use super::{anthropic, chat, responses};
+use crate::config::Wire;
+use crate::contract::{Request, ToolChoice};
+use crate::message::{Item, Opaque, Part};
+use crate::yaml;
+
+/// A model of every wire and of every host with rules of its own.
+const MODELS: [&str; 9] = [
+    "{ model: gpt-6-sol, api_key: k }",
+    "{ model: gpt-5-mini, api_key: k, wire: chat }",
+    "{ model: claude-opus-5-5, base_url: https://api.anthropic.com/v1, wire: anthropic, capabilities: { vision: true } }",
+    "{ model: claude-haiku-4-5, base_url: https://api.anthropic.com/v1, wire: anthropic, reasoning_effort: high }",
+    "{ model: deepseek-v4-pro, base_url: https://api.deepseek.com/v1 }",
+    "{ model: mistral-large-4, base_url: https://api.mistral.ai/v1 }",
+    "{ model: gemini-4-argon, base_url: https://generativelanguage.googleapis.com/v1beta/openai, capabilities: { vision: true } }",
+    "{ model: anthropic/claude-sonnet-5-5, base_url: https://openrouter.ai/api/v1 }",
+    "{ model: qwen3, base_url: http://127.0.0.1:9/v1 }",
+];
+
+/// Six turns as a wire brings them: words, thoughts, calls side by side, a picture, a failure, a call that was cut off.
+const SESSION: &str = r"
+- user: one
+- reply: [ { reasoning: hm, keeps: THINKS }, { text: Let me look., keeps: SAYS }, { call: read_file, id: IDa, keeps: CALLS, answer: A }, { call: read_file, id: IDb, answer: B, pictures: 1 } ]
+- reply: [ { reasoning: '', keeps: THINKS }, { call: read_file, id: IDc, keeps: CALLS, answer: no, fails: true, pictures: 1 } ]
+- reply: [ { text: 'Done.' } ]
+- user: two
+- reply: [ { reasoning: only thoughts, keeps: THINKS } ]
+- user: three
+- reply: [ { call: 'odd name!', id: 'IDd|x:0', arguments: '{', keeps: CALLS } ]
+- user: four
+- reply: [ { text: 'Fin.' } ]
+- reply: [ { reasoning: late, keeps: THINKS }, { text: '  ' }, { call: read_file, id: IDe, answer: '' } ]
+";
+
+fn script(model: &str) -> Script {
+    let mut script: Script = yaml::parse("items: []").expect("a script");
+    script.model = yaml::parse(model).expect("a model");
+    script
+}
+
+/// The session as a model of this wire left it.
+fn session(wire: Wire, at: usize) -> String {
+    let (thinks, says, calls, id) = match wire {
+        Wire::Chat => (
+            r#"{ reasoning_details: [ { type: reasoning.text, text: hm, index: 0 } ], field: reasoning_content }"#.to_owned(),
+            "null".to_owned(),
+            r#"{ extra_content: { google: { thought_signature: c2ln } } }"#.to_owned(),
+            "call_".to_owned(),
+        ),
+        Wire::Responses => (
+            format!(r#"{{ type: reasoning, id: rs_{at}, summary: [], encrypted_content: gAAA }}"#),
+            r#"{ id: msg_1, phase: commentary }"#.to_owned(),
+            r#"{ id: fc_1 }"#.to_owned(),
+            "call_|".to_owned(),
+        ),
+        Wire::Anthropic => (
+            r#"{ type: thinking, thinking: hm, signature: AbC }"#.to_owned(),
+            "null".to_owned(),
+            "null".to_owned(),
+            "toolu_".to_owned(),
+        ),
+    };
+    SESSION.replace("THINKS", &thinks).replace("SAYS", &says).replace("CALLS", &calls).replace("ID", &id)
+}
+
+fn check(wire: Wire, body: &Value) -> Result<(), String> {
+    match wire {
+        Wire::Chat => chat::valid::check(body),
+        Wire::Responses => responses::valid::check(body),
+        Wire::Anthropic => anthropic::valid::check(body),
+    }
+}
+
+/// The items as a compression leaves them: the first ones summarised, and nothing kept that held only before.
+fn compressed(items: &[Item]) -> Vec<Item> {
+    let summary: Vec<Line> = yaml::parse("- summary: '## Goal'").expect("a summary");
+    let origin = crate::message::Origin { wire: String::new(), host: String::new(), model: String::new() };
+    let mut rest: Vec<Item> = summary.iter().map(|line| line.item(&origin)).collect();
+    rest.extend(items[2..].iter().cloned());
+    for item in &mut rest {
+        let Item::Step(step) = item else { continue };
+        for part in &mut step.parts {
+            if let Part::Reasoning { opaque, .. } = part {
+                *opaque = opaque.take().filter(|opaque: &Opaque| !opaque.bound);
+            }
+        }
+    }
+    rest
+}
+
+#[test]
+fn a_session_goes_on_with_every_other_model() {
+    let tools = [tool("read_file")];
+    for (from_at, from) in MODELS.iter().enumerate() {
+        let source = script(from).model().expect("a model").plan();
+        let lines: Vec<Line> = yaml::parse(&session(source.wire, from_at)).expect("a session");
+        let items: Vec<Item> = lines.iter().map(|line| line.item(&source.origin())).collect();
+        for to in MODELS {
+            let target = script(to).model().expect("a model").plan();
+            let same = source.origin() == target.origin();
+            for (how, items) in [("whole", items.clone()), ("compressed", compressed(&items))] {
+                for length in 1..=items.len() {
+                    let items = &items[..length];
+                    let whole = Request { system: "s", tools: &tools, tool_choice: ToolChoice::Auto, ..Request::of(items, "s") };
+                    let closing = Request { tool_choice: ToolChoice::None, aside: Some("Sum up."), ..whole };
+                    for request in [whole, closing] {
+                        // Nobody asks a model that has just spoken.
+                        if request.aside.is_none() && !ends_open(items) {
+                            continue;
+                        }
+                        let (body, _) = target.encode(&request);
+                        let body: Value = serde_json::from_slice(&body).expect("JSON");
+                        let said = format!("{from}\n-> {to} ({how}, {length} items)");
+                        check(target.wire, &body).unwrap_or_else(|why| panic!("{said}\n{why}\n{body:#}"));
+                        if !same {
+                            let text = body.to_string();
+                            for foreign in ["gAAA", "AbC", "c2ln", "only thoughts"] {
+                                assert!(!text.contains(foreign), "{said}\n{foreign} is foreign\n{body:#}");
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether the model is to speak: after a user's words, or after results.
+fn ends_open(items: &[Item]) -> bool {
+    items.last().is_some_and(|item| item.as_step().is_none_or(|step| step.has_calls()))
+}
+
+#[test]
+fn every_request_extends_the_one_before_it() {
+    let tools = [tool("read_file")];
+    for model in MODELS {
+        let plan = script(model).model().expect("a model").plan();
+        let lines: Vec<Line> = yaml::parse(&session(plan.wire, 0)).expect("a session");
+        let items: Vec<Item> = lines.iter().map(|line| line.item(&plan.origin())).collect();
+        let mut before: Option<(Vec<Value>, Value)> = None;
+        for length in (1..=items.len()).filter(|length| ends_open(&items[..*length])) {
+            let request =
+                Request { system: "s", tools: &tools, tool_choice: ToolChoice::Auto, ..Request::of(&items[..length], "s") };
+            let (body, _) = plan.encode(&request);
+            let mut body: Value = serde_json::from_slice(&body).expect("JSON");
+            unmark(&mut body);
+            let field = if body.get("input").is_some() { "input" } else { "messages" };
+            let Value::Array(messages) = body[field].take() else { panic!("{model}: {body}") };
+            if let Some((earlier, rest)) = before.replace((messages.clone(), body.clone())) {
+                assert_eq!(rest, body, "{model}: {length} items");
+                // A user's words may go on in the last message.
+                let kept = earlier.len() - 1;
+                assert_eq!(earlier[..kept], messages[..kept], "{model}: {length} items");
+            }
+        }
+    }
+}
+
+/// Takes out the marks of caches, which move.
+fn unmark(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            object.shift_remove("cache_control");
+            object.values_mut().for_each(unmark);
+        }
+        Value::Array(list) => list.iter_mut().for_each(unmark),
+        _ => {}
+    }
+}

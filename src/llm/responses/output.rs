@@ -1,0 +1,114 @@
+//! The items of a response while they come, and how they are told apart.
+
+use serde_json::Value;
+
+use super::super::assembly::Key;
+
+/// The kind of an item, as far as it means something to us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Reasoning,
+    Call,
+}
+
+impl Kind {
+    /// `None` for searches, compactions, and whatever comes next year.
+    pub fn of(item: &Value) -> Option<Self> {
+        match string(item, "type") {
+            "message" => Some(Self::Text),
+            "reasoning" => Some(Self::Reasoning),
+            "function_call" | "custom_tool_call" => Some(Self::Call),
+            "" => item.get("role").map(|_| Self::Text),
+            _ => None,
+        }
+    }
+}
+
+/// An item of the response.
+#[derive(Debug)]
+pub(super) struct Item {
+    pub kind: Kind,
+    /// Its place in the output.
+    pub index: Option<u64>,
+    id: String,
+    /// Of a call.
+    call_id: String,
+    /// Its part of the reply.
+    pub key: Key,
+    /// Its last form has come, and is not marked as cut.
+    pub done: bool,
+    /// The paragraph break, in bytes, that sets its text off from that of an earlier item.
+    pub lead: usize,
+    /// Of reasoning: the section that came last.
+    pub section: Option<u64>,
+    /// Of reasoning: another section has begun.
+    pub new_section: bool,
+    /// Of reasoning: it came in encrypted form.
+    pub encrypted: bool,
+}
+
+/// The ids of an item; empty where there are none.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ids<'a> {
+    pub id: &'a str,
+    /// Of a call.
+    pub call_id: &'a str,
+}
+
+impl<'a> Ids<'a> {
+    pub fn of(item: &'a Value) -> Self {
+        Self { id: string(item, "id"), call_id: string(item, "call_id") }
+    }
+}
+
+impl Item {
+    pub fn new(kind: Kind, index: Option<u64>, ids: Ids<'_>, key: Key) -> Self {
+        Self {
+            kind,
+            index,
+            id: ids.id.to_owned(),
+            call_id: ids.call_id.to_owned(),
+            key,
+            done: false,
+            lead: 0,
+            section: None,
+            new_section: false,
+            encrypted: false,
+        }
+    }
+
+    /// Whether the ids say that this is the item.
+    pub fn is(&self, ids: Ids<'_>) -> bool {
+        let same = |own: &str, other: &str| !own.is_empty() && own == other;
+        same(&self.call_id, ids.call_id) || (self.may_become(ids) && same(&self.id, ids.id))
+    }
+
+    /// Whether the ids leave it open.
+    pub fn may_be(&self, ids: Ids<'_>) -> bool {
+        let is_call = !self.call_id.is_empty() && !ids.call_id.is_empty();
+        self.may_become(ids) && (is_call || self.id.is_empty() || ids.id.is_empty() || self.id == ids.id)
+    }
+
+    /// Whether the ids leave it open, if that of an item may change, but not that of a call.
+    pub fn may_become(&self, ids: Ids<'_>) -> bool {
+        self.call_id.is_empty() || ids.call_id.is_empty() || self.call_id == ids.call_id
+    }
+}
+
+/// Whether an id is within the limits of an item's.
+pub(super) fn is_id(id: &str) -> bool {
+    const LONGEST: usize = 64;
+    let is_good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    !id.is_empty() && id.len() <= LONGEST && id.chars().all(is_good)
+}
+
+/// Whether an id is one that servers take back as that of a call's item.
+pub(super) fn is_call_id(id: &str) -> bool {
+    is_id(id) && id.starts_with("fc_")
+}
+
+/// A field that is a text; empty where it is missing or something else.
+pub(super) fn string<'v>(value: &'v Value, field: &str) -> &'v str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
