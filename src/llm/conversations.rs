@@ -146,8 +146,11 @@ fn step(pieces: &[Piece], origin: &Origin) -> Item {
 
 impl Piece {
     fn part(&self, origin: &Origin) -> Part {
-        let opaque =
-            self.keeps.clone().map(|data| Opaque { origin: origin.clone(), data, bound: origin.wire == "anthropic" });
+        let opaque = self.keeps.clone().map(|data| Opaque {
+            origin: origin.clone(),
+            data,
+            bound: origin.wire == "anthropic",
+        });
         let Self { text, reasoning, call, id, arguments, answer, fails, pictures, .. } = self.clone();
         if let Some(name) = call {
             let arguments = if arguments.is_empty() { r#"{"path":"a"}"#.to_owned() } else { arguments };

@@ -41,7 +41,9 @@ mod tests {
             (&[(Usage::default(), None), (some, Some(0.5))], Some(0.5)),
         ] {
             let mut cost = Cost::default();
-            parts.iter().for_each(|(usage, usd)| cost.add(usage, *usd));
+            for (usage, usd) in parts {
+                cost.add(usage, *usd);
+            }
             assert_eq!(cost.usd(), sum, "{parts:?}");
         }
     }

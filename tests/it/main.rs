@@ -57,6 +57,7 @@ mod oversize;
 mod hostile_server;
 mod llama;
 mod models;
+mod servers;
 mod streams;
 mod backpressure;
 mod leftovers;

@@ -189,8 +189,7 @@ fn place_of(digit: char) -> Option<usize> {
 }
 
 fn place(level: Effort) -> char {
-    let place = Effort::ALL.iter().position(|known| *known == level).unwrap_or_default();
-    char::from_digit(place as u32, 10).unwrap_or('0')
+    char::from(b'0' + level as u8)
 }
 
 fn tier(above: u64, text: &str) -> Option<PriceTier> {

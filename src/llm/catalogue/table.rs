@@ -160,6 +160,6 @@ mod tests {
         assert_eq!(window("xai", "m-2"), None);
         assert_eq!(window("groq", "m"), None);
         let sections = [("openai", table.rows("openai").collect()), ("xai", table.rows("xai").collect())];
-        assert_eq!(write(table.date, table.origin, &sections), text.replacen("@", "\n@", 1));
+        assert_eq!(write(table.date, table.origin, &sections), text.replacen('@', "\n@", 1));
     }
 }
