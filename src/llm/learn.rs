@@ -132,13 +132,18 @@ const RULES: &[Rule] = &[
         (flags.interleaved_beta, flags.binding_controls) = (false, false);
         had.then(|| "none is asked for".to_owned())
     }),
-    trouble(&["max_tokens: ", "maximum allowed number of output tokens"], "writes no reply as long", |plan, words| {
-        let most = words.split_once('>')?.1.split(|c: char| !c.is_ascii_digit()).find(|word| !word.is_empty())?;
-        let most: u64 = most.parse().ok()?;
-        let settings = &mut plan.settings;
-        settings.max_output_tokens = settings.max_output_tokens.map(|asked| asked.min(most));
-        change(&mut settings.most_output_tokens, Some(most), &format!("{most} tokens at most are asked for"))
-    }),
+    trouble(
+        &["max_tokens: ", "maximum allowed number of output tokens"],
+        "writes no reply as long",
+        |plan, words| {
+            let most =
+                words.split_once('>')?.1.split(|c: char| !c.is_ascii_digit()).find(|word| !word.is_empty())?;
+            let most: u64 = most.parse().ok()?;
+            let settings = &mut plan.settings;
+            settings.max_output_tokens = settings.max_output_tokens.map(|asked| asked.min(most));
+            change(&mut settings.most_output_tokens, Some(most), &format!("{most} tokens at most are asked for"))
+        },
+    ),
     trouble(&["thinking.type|thinking type", "enabled"], "thinks in another way", |plan, words| {
         let thinking = &mut plan.dialect.anthropic.thinking;
         (plan.wire == Wire::Anthropic).then_some(())?;
