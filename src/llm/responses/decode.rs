@@ -184,7 +184,7 @@ impl Decoder {
         let cut = status == "incomplete";
         self.compare(output, cut, reply)?;
         if cut {
-            // What is missing of a call may be what makes it harmless.
+            // A call that was cut is left out: half of its arguments may mean something else than the whole.
             let open = self.items.iter().filter(|item| item.kind == Kind::Call && !item.done);
             open.for_each(|item| reply.leave_out(item.key));
         }
