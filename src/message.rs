@@ -5,6 +5,7 @@
 //! call and its answer cannot be separated, and an answer without a call cannot exist. A call keeps its arguments
 //! as the text that the model wrote: the code that builds a request decides which arguments to send back.
 
+mod cost;
 mod handle;
 mod usage;
 
@@ -15,6 +16,7 @@ use serde_json::Value;
 
 use crate::image::Image;
 
+pub use cost::Cost;
 pub use handle::Handle;
 pub use usage::Usage;
 

@@ -147,8 +147,9 @@ impl Turn<'_> {
     fn account(&mut self, finished: &Finished<'_>, answer: &Answer) -> Result<CallTelemetry, Stop> {
         let Finished { call, status, output, measured, spent, .. } = finished;
         if *spent != Usage::default() {
-            let cost = self.spend(*spent, None);
-            self.conversation.session.spend(*spent, cost, Timestamp::now());
+            let mut spent = *spent;
+            let cost = self.spend(&mut spent, None);
+            self.conversation.session.spend(spent, cost, Timestamp::now());
         }
         self.run.totals.tool_calls += 1;
         self.run.totals.denied += u64::from(*status == CallStatus::Denied);

@@ -133,9 +133,9 @@ impl Turn<'_> {
         }
         let input =
             Usage { input_tokens: size.at_least(), cached_input_tokens: size.at_least(), ..Usage::default() };
-        let prices = self.agent.model.info().prices;
+        let prices = self.agent.model.info().prices.as_ref();
         let mut meter = self.meter;
-        meter.add(input, prices.map(|prices| limits::cost_usd(&input, &prices)));
+        meter.add(input, prices.map(|prices| limits::cost_usd(&input, prices)));
         match meter.exceeded(&self.agent.limits) {
             Some(limit) => Err(Stop::Limit(limit)),
             None => Ok(()),
@@ -144,16 +144,16 @@ impl Turn<'_> {
 
     /// Counts the tokens of a request, whoever made it; returns the cost if it is known.
     ///
-    /// What the provider states as the cost counts for more than its prices.
-    pub(super) fn spend(&mut self, usage: Usage, stated_usd: Option<f64>) -> Option<f64> {
-        let prices = self.agent.model.info().prices;
-        let cost = stated_usd.or_else(|| prices.map(|prices| limits::cost_usd(&usage, &prices)));
-        self.meter.add(usage, cost);
+    /// What the provider states as the cost counts for more than its prices. Notes in `usage` whether the prices are
+    /// sure.
+    pub(super) fn spend(&mut self, usage: &mut Usage, stated_usd: Option<f64>) -> Option<f64> {
+        let prices = self.agent.model.info().prices.as_ref();
+        usage.cost_about = stated_usd.is_none() && prices.is_some_and(|prices| prices.about);
+        let cost = stated_usd.or_else(|| prices.map(|prices| limits::cost_usd(usage, prices)));
+        self.meter.add(*usage, cost);
         let totals = &mut self.run.totals;
-        totals.usage += usage;
-        if let Some(cost) = cost {
-            totals.cost_usd = Some(totals.cost_usd.unwrap_or(0.0) + cost);
-        }
+        totals.usage += *usage;
+        totals.cost.add(usage, cost);
         cost
     }
 }

@@ -152,8 +152,9 @@ impl Turn<'_> {
 
     /// A reply as a step, its tokens counted.
     fn counted(&mut self, end: ReplyEnd) -> Step {
-        let cost_usd = self.spend(end.usage, end.cost_usd);
-        Step { parts: end.parts, finish_reason: end.finish, usage: end.usage, cost_usd }
+        let mut usage = end.usage;
+        let cost_usd = self.spend(&mut usage, end.cost_usd);
+        Step { parts: end.parts, finish_reason: end.finish, usage, cost_usd }
     }
 }
 

@@ -39,6 +39,7 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
         id: "puppet".to_owned(),
         context_window: window,
         window_source: WindowSource::Declared,
+        max_input_tokens: None,
         max_output_tokens: None,
         prices: None,
         calls_tools: true,

@@ -103,30 +103,65 @@ impl fmt::Display for Limit {
     }
 }
 
-/// USD for `usage` at `prices`, which are per million tokens.
+/// USD for the usage of one request. The whole request has the prices of its size: of the tier that its input is in.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
 pub fn cost_usd(usage: &Usage, prices: &Prices) -> f64 {
+    let tier = prices.at(usage.input_tokens);
     let cached = usage.cached_input_tokens.min(usage.input_tokens);
-    let fresh = usage.input_tokens - cached;
-    let cached_price = prices.cached_input.unwrap_or(prices.input);
-    (fresh as f64 * prices.input + cached as f64 * cached_price + usage.output_tokens as f64 * prices.output)
-        / 1_000_000.0
+    let written = usage.cache_write_tokens.min(usage.input_tokens - cached);
+    let fresh = usage.input_tokens - cached - written;
+    let million = fresh as f64 * tier.input
+        + cached as f64 * tier.cached_input.unwrap_or(tier.input)
+        + written as f64 * tier.cache_write.unwrap_or(tier.input)
+        + usage.output_tokens as f64 * tier.output;
+    million / 1_000_000.0
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::PriceTier;
+
+    /// Input, cached, written and output tokens in thousands.
+    fn usage((input, cached, written, output): (u64, u64, u64, u64)) -> Usage {
+        Usage {
+            input_tokens: input * 1000,
+            cached_input_tokens: cached * 1000,
+            cache_write_tokens: written * 1000,
+            output_tokens: output * 1000,
+            ..Usage::default()
+        }
+    }
 
     #[test]
-    fn cached_input_is_charged_at_its_own_price() {
-        let usage = Usage {
-            input_tokens: 1_000_000,
-            cached_input_tokens: 400_000,
-            output_tokens: 500_000,
-            ..Usage::default()
+    fn a_request_costs_what_the_tier_of_its_input_says() {
+        let tier = |above, input| PriceTier {
+            above,
+            input,
+            cached_input: Some(input / 10.0),
+            cache_write: Some(input * 1.25),
+            output: input * 5.0,
         };
-        let prices = Prices { input: 1.0, cached_input: Some(0.1), output: 4.0 };
-        assert!((cost_usd(&usage, &prices) - (0.6 + 0.04 + 2.0)).abs() < 1e-9);
+        let tiered = Prices::of(tier(0, 4.0), vec![tier(500_000, 16.0), tier(200_000, 8.0)], false);
+        let plain = Prices::of(PriceTier { cached_input: None, cache_write: None, ..tier(0, 4.0) }, vec![], false);
+        for (prices, counts, usd) in [
+            (&plain, (0, 0, 0, 0), 0.0),
+            (&plain, (1000, 0, 0, 0), 4.0),
+            // Without prices of their own, cached and written tokens cost what others do.
+            (&plain, (1000, 600, 300, 500), 4.0 + 10.0),
+            (&tiered, (100, 0, 0, 10), 0.4 + 0.2),
+            (&tiered, (100, 60, 30, 10), 0.04 + 0.024 + 0.15 + 0.2),
+            // Exactly the bound is not above it; one more, and the whole request costs more.
+            (&tiered, (200, 0, 0, 0), 0.8),
+            (&tiered, (201, 0, 0, 0), 1.608),
+            (&tiered, (201, 201, 0, 100), 0.1608 + 4.0),
+            (&tiered, (501, 0, 501, 1), 10.02 + 0.08),
+            // A server that counts more cached tokens than there are.
+            (&tiered, (100, 150, 150, 0), 0.04),
+        ] {
+            let cost = cost_usd(&usage(counts), prices);
+            assert!((cost - usd).abs() < 1e-9, "{counts:?}: {cost} instead of {usd}");
+        }
     }
 }

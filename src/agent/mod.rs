@@ -46,7 +46,7 @@ use std::time::Instant;
 
 use crate::config::{ApprovalMode, ContextSettings, Limits, ToolOutputSettings};
 use crate::contract::{Approver, ChatModel};
-use crate::message::Usage;
+use crate::message::{Cost, Usage};
 use crate::policy::Rules;
 use crate::secrets::Redactor;
 use crate::tokens::BYTES_PER_TOKEN;
@@ -120,8 +120,7 @@ pub struct Run {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Totals {
     pub usage: Usage,
-    /// USD; `None` while no price is known.
-    pub cost_usd: Option<f64>,
+    pub cost: Cost,
     pub turns: u64,
     pub steps: u64,
     pub tool_calls: u64,

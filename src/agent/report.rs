@@ -39,7 +39,7 @@ pub fn completed(agent: &Agent, run: &Run, ending: &Ending, end: &TurnEnd) -> Ev
         reason: ending.reason.clone(),
         result,
         usage: totals.usage,
-        cost_usd: totals.cost_usd,
+        cost_usd: totals.cost.usd(),
         turns: totals.turns,
         steps: totals.steps,
         tool_calls: totals.tool_calls,

@@ -54,19 +54,19 @@ impl Turn<'_> {
     /// Counts a failed attempt if the server had begun to answer.
     pub(super) fn settle_attempt(&mut self) {
         let Some(input) = self.conversation.asking.take() else { return };
-        let usage = self.cut_usage(input);
+        let mut usage = self.cut_usage(input);
         if usage.output_tokens > 0 {
-            let cost = self.spend(usage, None);
+            let cost = self.spend(&mut usage, None);
             self.conversation.session.spend(usage, cost, Timestamp::now());
         }
     }
 
     /// Keeps streamed text as an interrupted reply after an interruption, and counts the running request.
     pub(super) fn settle_reply(&mut self) -> Result<(), Stop> {
-        let usage = self.conversation.asking.take().map(|input| self.cut_usage(input)).unwrap_or_default();
+        let mut usage = self.conversation.asking.take().map(|input| self.cut_usage(input)).unwrap_or_default();
         if self.conversation.session.partial().0.trim().is_empty() {
             if usage != Usage::default() {
-                let cost = self.spend(usage, None);
+                let cost = self.spend(&mut usage, None);
                 self.conversation.session.spend(usage, cost, Timestamp::now());
             }
             self.conversation.session.clear_partial();
@@ -75,7 +75,7 @@ impl Turn<'_> {
         if usage != Usage::default() {
             self.run.totals.steps += 1;
         }
-        let cost_usd = if usage == Usage::default() { None } else { self.spend(usage, None) };
+        let cost_usd = if usage == Usage::default() { None } else { self.spend(&mut usage, None) };
         let (text, reasoning) = self.conversation.session.partial();
         let mut step = Step { usage, cost_usd, ..Step::of_text(text, FinishReason::Interrupted) };
         if !reasoning.is_empty() {

@@ -18,6 +18,8 @@ pub enum SetupErrorKind {
     Usage,
     /// Whoever wrote the configuration.
     Configuration,
+    /// Whoever has the key.
+    Authentication,
     /// A session that cannot be opened, a disk that cannot be written.
     Failed,
 }
@@ -29,6 +31,10 @@ impl SetupError {
 
     pub(super) fn configuration(message: impl ToString) -> Self {
         Self { kind: SetupErrorKind::Configuration, message: message.to_string() }
+    }
+
+    pub(super) fn authentication(message: impl ToString) -> Self {
+        Self { kind: SetupErrorKind::Authentication, message: message.to_string() }
     }
 
     pub(super) fn mistakes(mistakes: &[Mistake]) -> Self {

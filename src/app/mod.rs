@@ -3,8 +3,10 @@
 mod check;
 mod error;
 mod boundary;
+mod catalogue;
 mod facts;
 mod layers;
+mod models;
 mod sessions;
 mod toolbox;
 
@@ -15,12 +17,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::agent::{Agent, AnswerSchema, Briefing, Toolbox};
-use crate::config::{
-    AgentConfig, ApprovalMode, Config, Limits, ModelConfig, PromptRef, PromptSource, Provider, SelectBy,
-    ToolsSettings,
-};
+use crate::config::{AgentConfig, ApprovalMode, Config, Limits, PromptRef, PromptSource, SelectBy, ToolsSettings};
 use crate::contract::{Approver, ChatModel};
 use crate::ignored;
+use crate::llm::catalogue::Catalogue as ModelCatalogue;
 use crate::llm::{self, Surroundings, WireLog};
 use crate::net::Net;
 use crate::policy::Rules;
@@ -33,8 +33,10 @@ use crate::window::Budget;
 use crate::workspace::Workspace;
 
 pub use boundary::confinement;
+pub use catalogue::{Listed, Listing, listing};
 pub use check::check;
 pub use error::{SetupError, SetupErrorKind};
+use models::chosen_model;
 pub use sessions::{SessionChoice, new_run_id, open_conversation, store};
 
 /// The most warnings about the prompts of a project.
@@ -114,8 +116,8 @@ fn assemble_parts(
     let termination = prompt("termination_summary_prompt", &settings.termination_summary_prompt)?;
     let compression = prompt("compression_prompt", &settings.compression_prompt)?;
 
-    let around = facts::surroundings(config, workspace, &options.vars);
-    let catalogue = skills(config, settings, around).map_err(|why| {
+    let variables = facts::surroundings(config, workspace, &options.vars);
+    let catalogue = skills(config, settings, variables).map_err(|why| {
         SetupError::configuration(config.mistake(&format!("agents.{}.skills", settings.name), &why))
     })?;
     let catalogue = Arc::new(catalogue);
@@ -152,6 +154,7 @@ fn assemble_parts(
         .chain(ignored::oddities(workspace.dirs_up_to_git_root()))
         .chain(catalogue.warnings())
         .chain(notes)
+        .chain(services.catalogue.notice().map(str::to_owned))
         .chain(boundary::absence(settings))
         .chain(boundary::whole_home(workspace))
         .chain(unfound.filter(|_| toolbox.in_two_stages()))
@@ -218,7 +221,6 @@ fn judge(
     })
 }
 
-/// `--model` is a configured model, else the provider's name for one at the agent's own provider.
 fn model(
     config: &Config,
     agent: &AgentConfig,
@@ -235,43 +237,16 @@ fn surroundings(config: &Config, options: &Options, net: &Arc<Net>) -> Result<Su
         let wrong = |error| SetupError::usage(format!("--log-wire {}: {error}", path.display()));
         WireLog::open(path, config.redactor()).map(Arc::new).map_err(wrong)
     });
-    Ok(Surroundings { net: Arc::clone(net), user_id: config.env.user().to_owned(), wire_log: opened.transpose()? })
-}
-
-fn chosen_model(config: &Config, agent: &AgentConfig, options: &Options) -> Result<ModelConfig, SetupError> {
-    let configured = |name: &str| config.models.get(name).cloned();
-    Ok(match &options.model {
-        None => config.model(&agent.model).cloned().map_err(SetupError::configuration)?,
-        Some(name) => match configured(name) {
-            Some(model) => model,
-            None => {
-                let base = config.model(&agent.model).map_err(SetupError::configuration)?;
-                with_id(base, name)?
-            }
-        },
+    Ok(Surroundings {
+        net: Arc::clone(net),
+        user_id: config.env.user().to_owned(),
+        wire_log: opened.transpose()?,
+        catalogue: Arc::new(ModelCatalogue::of_user(&config.dirs.data)),
     })
 }
 
 fn net(config: &Config) -> Arc<Net> {
     Arc::new(Net::new(|name| config.env.get(name)))
-}
-
-/// The same server with another of its models: what is declared of the one says nothing of the other.
-fn with_id(base: &ModelConfig, id: &str) -> Result<ModelConfig, SetupError> {
-    if base.provider == Provider::Scripted {
-        return Err(SetupError::usage(format!(
-            "there is no configured model `{id}`, and `{}` is a script, which has no other models",
-            base.name
-        )));
-    }
-    let mut model = base.clone();
-    model.model = Some(id.to_owned());
-    if base.model.as_deref() != Some(id) {
-        model.context_window = None;
-        model.max_output_tokens = None;
-        model.prices = None;
-    }
-    Ok(model)
 }
 
 fn limits(agent: &AgentConfig, options: &Options, model: &dyn ChatModel) -> Result<Limits, SetupError> {
@@ -280,11 +255,18 @@ fn limits(agent: &AgentConfig, options: &Options, model: &dyn ChatModel) -> Resu
     limits.max_time = options.max_time.or(limits.max_time);
     limits.max_tokens = options.max_tokens.or(limits.max_tokens);
     limits.max_cost = options.max_cost.or(limits.max_cost);
-    if limits.max_cost.is_some() && model.info().prices.is_none() && !model.info().scripted {
+    let info = model.info();
+    if limits.max_cost.is_some() && info.prices.is_none() && !info.scripted {
+        let (id, name) = (&info.id, &info.name);
+        // A model without a file is named by its provider and id.
+        let place = if name.contains('/') {
+            "a file models/NAME.yaml of it".to_owned()
+        } else {
+            format!("models/{name}.yaml")
+        };
         return Err(SetupError::configuration(format!(
-            "a cost limit is set, but no prices are known for the model `{}`: add `prices` to models/{}.yaml",
-            model.info().id,
-            model.info().name
+            "a cost limit is set, but no prices are known for the model `{id}`: add `prices` to {place}, or leave \
+             out --max-cost and limits.max_cost"
         )));
     }
     Ok(limits)

@@ -2,6 +2,7 @@
 //! this; nothing of clap leaves this file but what [`parse`], [`completions`] and [`manual`] return.
 
 mod files;
+mod model;
 mod skill;
 mod tool;
 
@@ -16,6 +17,7 @@ use crate::config::{ApprovalMode, parse_duration};
 
 pub use clap_complete::Shell;
 pub use files::{ConfigCommand, PromptCommand};
+pub use model::ModelCommand;
 pub use skill::SkillCommand;
 pub use tool::{CallArgs, ToolCommand};
 
@@ -95,6 +97,9 @@ pub enum Command {
     /// Look at the skills, or check some
     #[command(subcommand)]
     Skill(SkillCommand),
+    /// Look at the models, or take newer facts about them
+    #[command(subcommand)]
+    Model(ModelCommand),
     /// Look at the tools, or call one by hand
     #[command(subcommand)]
     Tool(ToolCommand),
@@ -129,7 +134,7 @@ pub struct TurnArgs {
     /// The agent to use
     #[arg(short, long, value_name = "NAME")]
     pub agent: Option<String>,
-    /// A configured model, else a provider's model id
+    /// A configured model, PROVIDER/ID (agent model list), or another id at the agent's own provider
     #[arg(short, long, value_name = "NAME")]
     pub model: Option<String>,
     /// Attach a file; - is stdin (repeatable)

@@ -8,6 +8,7 @@ mod completions;
 mod config;
 mod doctor;
 mod init;
+mod model;
 mod prompt;
 mod run;
 mod session;
@@ -61,6 +62,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Command::Config(command) => config::run(&setup, command),
         Command::Prompt(command) => prompt::run(&setup, command),
         Command::Skill(command) => skill::run(&setup, command),
+        Command::Model(command) => model::run(&setup, command),
         Command::Tool(command) => tool::run(&setup, command),
         Command::Session(command) => session::run(&setup, command),
         Command::Stats { session, output } => stats::run(&setup, session.as_deref(), output),

@@ -156,8 +156,11 @@ fn transcript(session: &Session) -> Result<String, SessionError> {
     let counts = counts.map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
     let (input, output) = (usage.input_tokens, usage.output_tokens);
     let _ = write!(out, "\n{}, {input} tokens in, {output} out{estimated}", counts.join(", "));
-    if let Some(cost) = session.cost_usd() {
-        let _ = write!(out, ", ${cost:.4}");
+    let about = if usage.cost_about { "~" } else { "" };
+    match session.cost_usd() {
+        Some(cost) => drop(write!(out, ", {about}${cost:.4}")),
+        None if usage.total() > 0 => out.push_str(", cost unknown"),
+        None => {}
     }
     out.push('\n');
     Ok(out)

@@ -115,6 +115,7 @@ impl Failure {
         let code = match error.kind {
             SetupErrorKind::Usage => exit::USAGE,
             SetupErrorKind::Configuration => exit::CONFIGURATION,
+            SetupErrorKind::Authentication => exit::AUTHENTICATION,
             SetupErrorKind::Failed => exit::FAILED,
         };
         Self::new(code, error)

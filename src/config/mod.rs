@@ -50,7 +50,7 @@ pub use loaded::{Config, UnknownName};
 pub use manifest::Manifest;
 pub use mistake::{ConfigError, Mistake};
 pub use model::{
-    Capabilities, ModelConfig, Prices, Provider, RetryConfig, ScriptCall, ScriptCondition, ScriptError,
+    Capabilities, ModelConfig, PriceTier, Prices, Provider, RetryConfig, ScriptCall, ScriptCondition, ScriptError,
     ScriptReply, Timeouts,
 };
 pub use narrowed::Narrowed;

@@ -63,6 +63,33 @@ pub struct ModelConfig {
     pub script: Option<Vec<ScriptReply>>,
 }
 
+impl ModelConfig {
+    /// A model of a server, of which nothing else is declared.
+    #[must_use]
+    pub fn of_server(name: String, base_url: String, id: String) -> Self {
+        Self {
+            name,
+            provider: Provider::Openai,
+            wire: None,
+            dialect: None,
+            base_url: Some(base_url),
+            api_key: None,
+            model: Some(id),
+            context_window: None,
+            max_output_tokens: None,
+            temperature: None,
+            reasoning_effort: None,
+            extra_body: Map::new(),
+            headers: BTreeMap::new(),
+            prices: None,
+            retry: RetryConfig::default(),
+            timeouts: Timeouts::default(),
+            capabilities: Capabilities::default(),
+            script: None,
+        }
+    }
+}
+
 /// Who answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -74,14 +101,62 @@ pub enum Provider {
 }
 
 /// USD per million tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prices {
     pub input: f64,
     /// Where it is not given, cached input costs what other input does.
     #[serde(default)]
     pub cached_input: Option<f64>,
+    /// Input that the server writes to its cache; where it is not given, it costs what other input does.
+    #[serde(default)]
+    pub cache_write: Option<f64>,
     pub output: f64,
+    /// The prices of larger requests, smallest first. A whole request has the prices of the last tier that its input
+    /// exceeds.
+    #[serde(default)]
+    pub tiers: Vec<PriceTier>,
+    /// True where only one source states the prices: costs are then shown with `~`.
+    #[serde(skip)]
+    pub about: bool,
+}
+
+/// USD per million tokens of a request with more input than `above`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PriceTier {
+    /// Tokens of input.
+    pub above: u64,
+    pub input: f64,
+    #[serde(default)]
+    pub cached_input: Option<f64>,
+    #[serde(default)]
+    pub cache_write: Option<f64>,
+    pub output: f64,
+}
+
+impl Prices {
+    /// The prices of requests of any size, and those of larger ones in any order.
+    #[must_use]
+    pub fn of(base: PriceTier, mut tiers: Vec<PriceTier>, about: bool) -> Self {
+        let PriceTier { above: _, input, cached_input, cache_write, output } = base;
+        tiers.sort_by_key(|tier| tier.above);
+        Self { input, cached_input, cache_write, output, tiers, about }
+    }
+
+    /// The prices of a request that exceeds no tier.
+    #[must_use]
+    pub fn base(&self) -> PriceTier {
+        let Self { input, cached_input, cache_write, output, .. } = *self;
+        PriceTier { above: 0, input, cached_input, cache_write, output }
+    }
+
+    /// The prices of a request with `input_tokens` in all, those from the cache included.
+    #[must_use]
+    pub fn at(&self, input_tokens: u64) -> PriceTier {
+        let reached = self.tiers.iter().filter(|tier| input_tokens > tier.above);
+        reached.max_by_key(|tier| tier.above).copied().unwrap_or_else(|| self.base())
+    }
 }
 
 /// How transient failures are retried. `Retry-After` is a floor under every delay.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::children::is_pattern;
 use super::merge::Merged;
-use super::model::{ModelConfig, Provider};
+use super::model::{ModelConfig, PriceTier, Provider};
 use super::permissions::PermissionSettings;
 use super::settings::{
     AgentConfig, ContextSettings, Limits, Named, SandboxSettings, Settings, SkillSettings, TelemetrySettings,
@@ -217,6 +217,7 @@ fn is_http(url: &str) -> bool {
     url.is_empty() || url.starts_with("http://") || url.starts_with("https://")
 }
 
+const PRICE: &str = "a price must not be below 0";
 const UNSENDABLE: &str = "the header has characters that no request can carry";
 
 fn unsendable(headers: &BTreeMap<String, Secret>) -> impl Iterator<Item = &str> {
@@ -260,13 +261,19 @@ fn model(model: &ModelConfig, is_absent: &dyn Fn(&str) -> bool, report: &mut dyn
         report(&["headers", name], UNSENDABLE);
     }
     let prices = model.prices.as_ref();
-    let rules: [(&[&str], bool, &str); 6] = [
+    let no_price_is_below_0 = |of: fn(&PriceTier) -> Option<f64>| {
+        let rows = prices.into_iter().flat_map(|prices| prices.tiers.iter().copied().chain([prices.base()]));
+        rows.filter_map(|row| of(&row)).all(|price| price >= 0.0)
+    };
+    let rules: [(&[&str], bool, &str); 8] = [
         (&["retry", "attempts"], model.retry.attempts >= 1, "`attempts` counts the first one: at least 1"),
         (&["context_window"], model.context_window != Some(0), "`context_window` must be at least 1"),
         (&["max_output_tokens"], model.max_output_tokens != Some(0), "`max_output_tokens` must be at least 1"),
         (&["temperature"], model.temperature.is_none_or(|t| t >= 0.0), "`temperature` must not be below 0"),
-        (&["prices", "input"], prices.is_none_or(|p| p.input >= 0.0), "a price must not be below 0"),
-        (&["prices", "output"], prices.is_none_or(|p| p.output >= 0.0), "a price must not be below 0"),
+        (&["prices", "input"], no_price_is_below_0(|p| Some(p.input)), PRICE),
+        (&["prices", "cached_input"], no_price_is_below_0(|p| p.cached_input), PRICE),
+        (&["prices", "cache_write"], no_price_is_below_0(|p| p.cache_write), PRICE),
+        (&["prices", "output"], no_price_is_below_0(|p| Some(p.output)), PRICE),
     ];
     for (path, _, message) in rules.iter().filter(|(_, holds, _)| !holds) {
         report(path, message);

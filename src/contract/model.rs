@@ -155,6 +155,9 @@ pub struct ModelInfo {
     pub id: String,
     pub context_window: u64,
     pub window_source: WindowSource,
+    /// The most tokens of a request, where that is less than the window and known.
+    pub max_input_tokens: Option<u64>,
+    /// Tokens of the window that are kept for a reply, where something is known of it.
     pub max_output_tokens: Option<u64>,
     pub prices: Option<Prices>,
     /// Whether it may be given tools.

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::server::Server;
-use super::{ConnectError, facts};
+use super::{ConnectError, Surroundings, facts};
 use crate::config::ModelConfig;
 use crate::contract::{Permission, Request, ToolChoice, ToolDefinition};
 use crate::image::Image;
@@ -80,8 +80,9 @@ impl Script {
         config.as_object_mut().expect("an object").extend(self.model.clone());
         let config: ModelConfig = serde_json::from_value(config).expect("a model");
         let id = config.model.clone().expect("the model is named");
-        let (info, known) = facts(&config, &id);
-        Server::new(&config, info, known, Default::default())
+        let around = Surroundings::default();
+        let (info, known) = facts(&config, &id, &around);
+        Server::new(&config, info, known, &around)
     }
 
     pub fn items(&self, origin: &Origin) -> Vec<Item> {
@@ -145,8 +146,11 @@ fn step(pieces: &[Piece], origin: &Origin) -> Item {
 
 impl Piece {
     fn part(&self, origin: &Origin) -> Part {
-        let opaque =
-            self.keeps.clone().map(|data| Opaque { origin: origin.clone(), data, bound: origin.wire == "anthropic" });
+        let opaque = self.keeps.clone().map(|data| Opaque {
+            origin: origin.clone(),
+            data,
+            bound: origin.wire == "anthropic",
+        });
         let Self { text, reasoning, call, id, arguments, answer, fails, pictures, .. } = self.clone();
         if let Some(name) = call {
             let arguments = if arguments.is_empty() { r#"{"path":"a"}"#.to_owned() } else { arguments };

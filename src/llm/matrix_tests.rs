@@ -44,28 +44,27 @@ fn script(model: &str) -> Script {
 }
 
 /// The session as a model of this wire left it.
-fn session(wire: Wire, at: usize) -> String {
+fn session(wire: Wire) -> String {
     let (thinks, says, calls, id) = match wire {
         Wire::Chat => (
-            r#"{ reasoning_details: [ { type: reasoning.text, text: hm, index: 0 } ], field: reasoning_content }"#.to_owned(),
-            "null".to_owned(),
-            r#"{ extra_content: { google: { thought_signature: c2ln } } }"#.to_owned(),
-            "call_".to_owned(),
+            r#"{ reasoning_details: [ { type: reasoning.text, text: hm, index: 0 } ], field: reasoning_content }"#,
+            "null",
+            r#"{ extra_content: { google: { thought_signature: c2ln } } }"#,
+            "call_",
         ),
         Wire::Responses => (
-            format!(r#"{{ type: reasoning, id: rs_{at}, summary: [], encrypted_content: gAAA }}"#),
-            r#"{ id: msg_1, phase: commentary }"#.to_owned(),
-            r#"{ id: fc_1 }"#.to_owned(),
-            "call_|".to_owned(),
+            r#"{ type: reasoning, id: rs_N, summary: [], encrypted_content: gAAA }"#,
+            r#"{ id: msg_N, phase: commentary }"#,
+            r#"{ id: fc_N }"#,
+            "call_|",
         ),
-        Wire::Anthropic => (
-            r#"{ type: thinking, thinking: hm, signature: AbC }"#.to_owned(),
-            "null".to_owned(),
-            "null".to_owned(),
-            "toolu_".to_owned(),
-        ),
+        Wire::Anthropic => (r#"{ type: thinking, thinking: hm, signature: AbC }"#, "null", "null", "toolu_"),
     };
-    SESSION.replace("THINKS", &thinks).replace("SAYS", &says).replace("CALLS", &calls).replace("ID", &id)
+    let session = SESSION.replace("THINKS", thinks).replace("SAYS", says).replace("CALLS", calls);
+    // No id comes twice.
+    let mut parts = session.split("_N").enumerate();
+    let first = parts.next().map_or("", |(_, part)| part).to_owned();
+    parts.fold(first, |whole, (at, part)| format!("{whole}_{at}{part}")).replace("ID", id)
 }
 
 fn check(wire: Wire, body: &Value) -> Result<(), String> {
@@ -96,9 +95,9 @@ fn compressed(items: &[Item]) -> Vec<Item> {
 #[test]
 fn a_session_goes_on_with_every_other_model() {
     let tools = [tool("read_file")];
-    for (from_at, from) in MODELS.iter().enumerate() {
+    for from in MODELS {
         let source = script(from).model().expect("a model").plan();
-        let lines: Vec<Line> = yaml::parse(&session(source.wire, from_at)).expect("a session");
+        let lines: Vec<Line> = yaml::parse(&session(source.wire)).expect("a session");
         let items: Vec<Item> = lines.iter().map(|line| line.item(&source.origin())).collect();
         for to in MODELS {
             let target = script(to).model().expect("a model").plan();
@@ -106,7 +105,12 @@ fn a_session_goes_on_with_every_other_model() {
             for (how, items) in [("whole", items.clone()), ("compressed", compressed(&items))] {
                 for length in 1..=items.len() {
                     let items = &items[..length];
-                    let whole = Request { system: "s", tools: &tools, tool_choice: ToolChoice::Auto, ..Request::of(items, "s") };
+                    let whole = Request {
+                        system: "s",
+                        tools: &tools,
+                        tool_choice: ToolChoice::Auto,
+                        ..Request::of(items, "s")
+                    };
                     let closing = Request { tool_choice: ToolChoice::None, aside: Some("Sum up."), ..whole };
                     for request in [whole, closing] {
                         // Nobody asks a model that has just spoken.
@@ -140,15 +144,21 @@ fn every_request_extends_the_one_before_it() {
     let tools = [tool("read_file")];
     for model in MODELS {
         let plan = script(model).model().expect("a model").plan();
-        let lines: Vec<Line> = yaml::parse(&session(plan.wire, 0)).expect("a session");
+        let lines: Vec<Line> = yaml::parse(&session(plan.wire)).expect("a session");
         let items: Vec<Item> = lines.iter().map(|line| line.item(&plan.origin())).collect();
         let mut before: Option<(Vec<Value>, Value)> = None;
         for length in (1..=items.len()).filter(|length| ends_open(&items[..*length])) {
-            let request =
-                Request { system: "s", tools: &tools, tool_choice: ToolChoice::Auto, ..Request::of(&items[..length], "s") };
+            let request = Request {
+                system: "s",
+                tools: &tools,
+                tool_choice: ToolChoice::Auto,
+                ..Request::of(&items[..length], "s")
+            };
             let (body, _) = plan.encode(&request);
             let mut body: Value = serde_json::from_slice(&body).expect("JSON");
             unmark(&mut body);
+            // It is not asked of a turn that another model began.
+            body["thinking"].take();
             let field = if body.get("input").is_some() { "input" } else { "messages" };
             let Value::Array(messages) = body[field].take() else { panic!("{model}: {body}") };
             if let Some((earlier, rest)) = before.replace((messages.clone(), body.clone())) {
@@ -171,9 +181,4 @@ fn unmark(value: &mut Value) {
         Value::Array(list) => list.iter_mut().for_each(unmark),
         _ => {}
     }
-}
-
-/// Whether the model is to speak: after a user's words, or after results.
-fn ends_open(items: &[Item]) -> bool {
-    items.last().is_some_and(|item| item.as_step().is_none_or(|step| step.has_calls()))
 }

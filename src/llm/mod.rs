@@ -46,6 +46,8 @@ mod conversations;
 #[cfg(test)]
 mod request_tests;
 #[cfg(test)]
+mod matrix_tests;
+#[cfg(test)]
 mod demo_tests;
 
 use std::sync::Arc;
@@ -85,6 +87,8 @@ pub struct Surroundings {
     pub user_id: String,
     /// Takes what goes over the wire.
     pub wire_log: Option<Arc<WireLog>>,
+    /// What is known of models.
+    pub catalogue: Arc<catalogue::Catalogue>,
 }
 
 /// Prepares a configured model for requests. Sends nothing.
@@ -97,12 +101,12 @@ pub fn connect(config: &ModelConfig, around: &Surroundings) -> Result<Arc<dyn Ch
             let id = config.model.as_deref().map(str::trim).filter(|id| !id.is_empty());
             let id =
                 id.ok_or_else(|| ConnectError::wrong(&config.name, "model", "the provider's model is not named"))?;
-            let (info, known) = facts(config, id);
+            let (info, known) = facts(config, id, around);
             Arc::new(server::Server::new(config, info, known, around)?)
         }
         Provider::Scripted => {
             let id = config.model.as_deref().unwrap_or(&config.name);
-            let (info, _) = facts(config, id);
+            let (info, _) = facts(config, id, around);
             Arc::new(scripted::Scripted::new(config, info, around.user_id.clone())?)
         }
     })
@@ -121,28 +125,39 @@ pub fn embedder(config: &ModelConfig, id: &str, around: &Surroundings) -> Result
 }
 
 /// Facts about a model: those that its file declares, else those of the catalogue, else what is assumed.
-fn facts(config: &ModelConfig, id: &str) -> (ModelInfo, Known) {
+fn facts(config: &ModelConfig, id: &str, around: &Surroundings) -> (ModelInfo, Known) {
     let scripted = config.provider == Provider::Scripted;
-    let known = if scripted { None } else { catalogue::lookup(id) };
+    let place = catalogue::providers::place_of(config.base_url.as_deref());
+    let known = if scripted { None } else { around.catalogue.lookup(place, id) };
     let (context_window, window_source) = match (config.context_window, &known) {
         (Some(window), _) => (window, WindowSource::Declared),
         (None, Some(entry)) => (entry.window, WindowSource::Catalogue),
         (None, None) => (ASSUMED_WINDOW, WindowSource::Assumed),
     };
-    let output = config.max_output_tokens.or_else(|| known.as_ref()?.output);
-    let output = output.map(|output| output.min(context_window));
+    let output = config.max_output_tokens.map(|most| most.min(context_window));
+    let output = output.or_else(|| Some(room_for_a_reply(known.as_ref()?.output?, context_window)));
+    let input = known.as_ref().and_then(|facts| facts.input).filter(|_| config.context_window.is_none());
+    let sees = known.as_ref().map(|facts| facts.sees);
     let info = ModelInfo {
         name: config.name.clone(),
         id: id.to_owned(),
         context_window,
         window_source,
+        max_input_tokens: input,
         max_output_tokens: output,
-        prices: config.prices.or_else(|| known.as_ref()?.prices),
+        prices: config.prices.clone().or_else(|| known.as_ref()?.prices.clone()),
         calls_tools: config.capabilities.tools,
-        sees: config.capabilities.vision.unwrap_or(false),
+        sees: config.capabilities.vision.or(sees).unwrap_or(false),
         retry: config.retry.clone(),
         scripted,
         configured: true,
     };
-    (info, Known { most_output_tokens: output, ..Known::default() })
+    let (wire, levels) = known.map_or((None, None), |facts| (facts.wire, facts.levels));
+    (info, Known { wire, sees, levels, most_output_tokens: output })
+}
+
+/// The part of the window that is kept for a reply. Some models could fill all of it, and never do.
+fn room_for_a_reply(most: u64, window: u64) -> u64 {
+    const USUAL: u64 = 32_768;
+    if most <= window / 3 { most } else { USUAL.min(window / 4) }
 }

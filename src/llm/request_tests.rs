@@ -12,7 +12,8 @@ const EXPECTED: &str = "\n=== sends\n";
 #[test]
 fn every_request_case() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/request_cases");
-    let mut files: Vec<_> = std::fs::read_dir(folder).expect("the folder").map(|file| file.expect("a file").path()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).expect("the folder").map(|file| file.expect("a file").path()).collect();
     files.sort();
     let mut failures = String::new();
     for path in &files {

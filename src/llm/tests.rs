@@ -292,7 +292,7 @@ fn only_what_is_declared_is_sent() {
         ),
         (
             r#"{ base_url: "http://x/v1", max_output_tokens: 9, temperature: 0.5, reasoning_effort: low, capabilities: { streaming: false, structured_output: false, prompt_cache_key: true } }"#,
-            r#"{"model":"gpt-4o","stream":false,"max_tokens":9,"temperature":0.5,"reasoning_effort":"low","prompt_cache_key":"s","messages":[{"role":"user","content":"hello"}]}"#,
+            r#"{"model":"gpt-4o","stream":false,"max_tokens":9,"temperature":0.5,"prompt_cache_key":"s","messages":[{"role":"user","content":"hello"}]}"#,
         ),
         (
             "{ api_key: k, wire: chat, max_output_tokens: 9, capabilities: { structured_output: false, stream_usage: false } }",
@@ -323,8 +323,9 @@ pub(super) fn openai(base: &str) -> Model {
     let config = config(&format!(
         "{{ base_url: '{base}', api_key: sk-secret-key, headers: {{ X-Team: blue-team-token }}, {timeouts} }}"
     ));
-    let (info, known) = facts(&config, "m");
-    Model::new(&config, info, known, &Surroundings::default()).expect("a model")
+    let around = Surroundings::default();
+    let (info, known) = facts(&config, "m", &around);
+    Model::new(&config, info, known, &around).expect("a model")
 }
 
 fn request(items: &[Item]) -> Request<'_> {

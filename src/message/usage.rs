@@ -17,6 +17,9 @@ pub struct Usage {
     /// True when the provider reported nothing and the numbers are our estimate.
     #[serde(default)]
     pub estimated: bool,
+    /// True where what it cost rests on prices that only one source states.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cost_about: bool,
 }
 
 impl Usage {
@@ -40,5 +43,6 @@ impl std::ops::AddAssign for Usage {
         self.output_tokens += other.output_tokens;
         self.reasoning_tokens += other.reasoning_tokens;
         self.estimated |= other.estimated;
+        self.cost_about |= other.cost_about;
     }
 }

@@ -83,7 +83,7 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
         for why in chat.attach_mentioned(&message) {
             tell(outlets, &format!("warning: {why}"));
         }
-        let end = match turn(chat, message, interrupts).await {
+        let end = match Box::pin(turn(chat, message, interrupts)).await {
             Some(Ended::Unseen) => return code,
             Some(Ended::With(end)) => end,
             None => return interrupted,

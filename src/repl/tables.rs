@@ -64,7 +64,9 @@ pub fn models(config: &Config, current: &ModelInfo) -> String {
         })
         .collect();
     let table = columns(&rows, terminal::width());
-    format!("{table}/model NAME uses another: one of these,\nor any other model of the same provider.\n")
+    format!(
+        "{table}/model NAME uses another: one of these, PROVIDER/ID\n(agent model list), or any other model of the same provider.\n"
+    )
 }
 
 /// Lists tools.

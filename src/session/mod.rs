@@ -236,10 +236,10 @@ impl Session {
         self.transcript.usage
     }
 
-    /// The sum of the known costs; `None` when no price is known.
+    /// The cost of all requests in USD; `None` where that of a part is not known.
     #[must_use]
     pub fn cost_usd(&self) -> Option<f64> {
-        self.transcript.cost_usd
+        self.transcript.cost.usd()
     }
 
     /// Counts a request that left no reply. Written to disk with the next item.

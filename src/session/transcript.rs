@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::event::{CallTelemetry, Compressed};
-use crate::message::{Answer, Item, Said, Step, Summary, Usage};
+use crate::message::{Answer, Cost, Item, Said, Step, Summary, Usage};
 
 use super::entry::SystemPrompt;
 use super::state::State;
@@ -27,7 +27,7 @@ pub(super) struct Transcript {
     /// A person undid the compressions and wants none until they ask for one.
     pub held: bool,
     pub usage: Usage,
-    pub cost_usd: Option<f64>,
+    pub cost: Cost,
     pub turns: u64,
     pub steps: u64,
     pub calls: u64,
@@ -113,9 +113,7 @@ impl Transcript {
 
     pub fn spend(&mut self, usage: Usage, cost_usd: Option<f64>) {
         self.usage += usage;
-        if let Some(cost) = cost_usd {
-            *self.cost_usd.get_or_insert(0.0) += cost;
-        }
+        self.cost.add(&usage, cost_usd);
     }
 
     /// The number of the newest step, and its calls without an answer.

@@ -118,7 +118,7 @@ pub fn failure(run: &RunCompleted) -> String {
 }
 
 /// The cost of a run: `1.2k in (1.0k cached) · 420 out · $0.0031 · 4.2s`.
-pub fn footer(run: &RunCompleted, room: usize) -> String {
+pub fn footer(run: &RunCompleted, is_scripted: bool, room: usize) -> String {
     let usage = &run.usage;
     let about = if usage.estimated { "~" } else { "" };
     let cached = match usage.cached_input_tokens {
@@ -134,7 +134,12 @@ pub fn footer(run: &RunCompleted, room: usize) -> String {
             tokens(usage.output_tokens)
         ),
     };
-    let cost = run.cost_usd.map_or(String::new(), |cost| format!("{about}${cost:.4} · "));
+    let about = if usage.estimated || usage.cost_about { "~" } else { "" };
+    let cost = match run.cost_usd {
+        Some(cost) => format!("{about}${cost:.4} · "),
+        None if usage.total() > 0 && !is_scripted => "cost unknown · ".to_owned(),
+        None => String::new(),
+    };
     text::one_line(&format!("{used}{cost}{}", seconds(run.duration_ms)), room)
 }
 
@@ -205,7 +210,7 @@ mod tests {
 
     #[test]
     fn what_a_run_cost_is_one_line_and_a_reason_keeps_its_lines() {
-        let run = RunCompleted {
+        let mut run = RunCompleted {
             status: RunStatus::Limit,
             exit_code: 8,
             reason: "50 steps\nwere taken".to_owned(),
@@ -219,7 +224,16 @@ mod tests {
             duration_ms: 4210,
         };
         assert_eq!(failure(&run), "stopped: 50 steps\nwere taken");
-        assert_eq!(footer(&run, 80), "1.2k in (1.0k cached) · 420 out · $0.0031 · 4.2s");
+        let mut shown = |change: fn(&mut RunCompleted), is_scripted| {
+            change(&mut run);
+            footer(&run, is_scripted, 80)
+        };
+        assert_eq!(shown(|_| {}, false), "1.2k in (1.0k cached) · 420 out · $0.0031 · 4.2s");
+        let about = shown(|run| run.usage.cost_about = true, false);
+        assert_eq!(about, "1.2k in (1.0k cached) · 420 out · ~$0.0031 · 4.2s");
+        let unknown = shown(|run| run.cost_usd = None, false);
+        assert_eq!(unknown, "1.2k in (1.0k cached) · 420 out · cost unknown · 4.2s");
+        assert_eq!(shown(|_| {}, true), "1.2k in (1.0k cached) · 420 out · 4.2s");
         assert_eq!(retry(2, 5, 1200, "HTTP 429", 80), "retry 2/5 in 1.2s: HTTP 429");
     }
 }

@@ -31,7 +31,8 @@ pub struct Screen<A, P> {
     /// The last byte written to this stream was not a line feed.
     answer_open: bool,
     progress_open: bool,
-    said_scripted: bool,
+    /// A script writes the replies, which cost nothing.
+    is_scripted: bool,
     /// The lines shown last below the line of a call.
     below: String,
 }
@@ -66,14 +67,13 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
             shown: String::new(),
             answer_open: false,
             progress_open: false,
-            said_scripted: false,
+            is_scripted: false,
             below: String::new(),
         }
     }
 
     fn on_run_started(&mut self, run: &RunStarted) -> io::Result<()> {
-        if run.scripted && !self.said_scripted {
-            self.said_scripted = true;
+        if !std::mem::replace(&mut self.is_scripted, run.scripted) && run.scripted {
             let model = text::one_line(&run.model, 60);
             self.say(Ink::Dim, &format!("replies are scripted (model {model})"))?;
         }
@@ -242,7 +242,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         self.shown.clear();
         self.asking = None;
         if self.look.footer && run.steps > 0 {
-            let footer = line::footer(run, self.room());
+            let footer = line::footer(run, self.is_scripted, self.room());
             self.say(Ink::Dim, &footer)?;
         }
         if run.exit_code != 0 {

@@ -83,6 +83,7 @@ impl Report {
                 "gen_ai.usage.output_tokens": usage.output_tokens,
                 "tokens_estimated": usage.estimated,
                 "cost_usd": cost_usd,
+                "cost_about": usage.cost_about,
             },
             "total": self.total.json(),
             "tools": tools,

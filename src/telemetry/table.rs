@@ -38,7 +38,12 @@ fn steps(model: &str, steps: &Steps) -> Vec<String> {
         format!("{} tokens in, {cached} cached", grouped(usage.input_tokens)),
         format!("{} tokens out{estimated}", grouped(usage.output_tokens)),
     ];
-    lines.extend(cost_usd.map(|cost| format!("${cost:.4}")));
+    let about = if usage.cost_about { "~" } else { "" };
+    match cost_usd {
+        Some(cost) => lines.push(format!("{about}${cost:.4}")),
+        None if usage.total() > 0 => lines.push("cost unknown".to_owned()),
+        None => {}
+    }
     lines
 }
 

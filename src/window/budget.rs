@@ -19,6 +19,9 @@ pub struct Budget {
 /// The smallest window that is supported.
 const SMALLEST_WINDOW: u64 = 4096;
 
+/// Two per cent for the provider's own framing of messages and tools.
+const MARGIN_SHARE: u64 = 50;
+
 /// The least room for a conversation beside the prompt and the tool definitions.
 const LEAST_ROOM: u64 = 512;
 
@@ -28,6 +31,8 @@ impl Budget {
     pub fn new(model: &ModelInfo, settings: &ContextSettings) -> Result<Self, String> {
         let window = model.context_window;
         let (reserve, room) = divided(window, asked_reserve(model, settings));
+        let most = model.max_input_tokens.map_or(window, |most| most - most / MARGIN_SHARE);
+        let room = room.min(most);
         let tokens = settings.budget.unwrap_or(room).min(window);
         if tokens == 0 {
             return Err(format!(
@@ -80,8 +85,6 @@ fn asked_reserve(model: &ModelInfo, settings: &ContextSettings) -> Option<u64> {
 
 /// Divides a window into the reserve for the reply and the tokens for a request.
 fn divided(window: u64, reserve: Option<u64>) -> (u64, u64) {
-    /// Two per cent for the provider's own framing of messages and tools.
-    const MARGIN_SHARE: u64 = 50;
     /// The reserve where neither the model nor the settings declare one.
     const RESERVE: u64 = 8192;
     let reserve = reserve.unwrap_or(RESERVE.min(window / 4)).min(window);
@@ -112,6 +115,24 @@ pub fn result_cap(budget: &Budget, fixed: u64, setting: usize, calls: usize) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::WindowSource;
+
+    fn model(context_window: u64) -> ModelInfo {
+        ModelInfo {
+            name: "m".to_owned(),
+            id: "m".to_owned(),
+            context_window,
+            window_source: WindowSource::Declared,
+            max_input_tokens: None,
+            max_output_tokens: None,
+            prices: None,
+            calls_tools: true,
+            sees: false,
+            retry: crate::config::RetryConfig::default(),
+            scripted: true,
+            configured: true,
+        }
+    }
 
     #[test]
     fn a_step_s_results_never_take_more_than_half_of_what_is_free() {
@@ -124,21 +145,16 @@ mod tests {
     }
 
     #[test]
+    fn a_request_holds_no_more_than_the_model_takes() {
+        let model = |most| ModelInfo { max_input_tokens: most, ..model(400_000) };
+        let settings = super::super::desk::settings();
+        let tokens = |most| Budget::new(&model(most), &settings).expect("a budget").tokens;
+        assert_eq!(tokens(Some(272_000)), 272_000 - 5440);
+        assert_eq!(tokens(Some(399_999)), tokens(None));
+    }
+
+    #[test]
     fn what_is_too_small_is_told_with_what_would_do() {
-        use crate::contract::WindowSource;
-        let model = |context_window| ModelInfo {
-            name: "m".to_owned(),
-            id: "m".to_owned(),
-            context_window,
-            window_source: WindowSource::Declared,
-            max_output_tokens: None,
-            prices: None,
-            calls_tools: true,
-            sees: false,
-            retry: crate::config::RetryConfig::default(),
-            scripted: true,
-            configured: true,
-        };
         let settings = super::super::desk::settings();
         let too_small = |window, fixed, settings: &ContextSettings| {
             let budget = Budget::new(&model(window), settings).expect("a budget");

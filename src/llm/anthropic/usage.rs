@@ -40,6 +40,7 @@ impl Counts {
             output_tokens: self.output,
             reasoning_tokens: self.thinking.min(self.output),
             estimated: false,
+            cost_about: false,
         };
         if usage.input_tokens > 0 {
             reply.report(usage);
@@ -86,6 +87,7 @@ mod tests {
             output_tokens: 41,
             reasoning_tokens: 30,
             estimated: false,
+            cost_about: false,
         };
         assert_eq!((end.usage, end.cost_usd), (usage, Some(0.25)));
     }

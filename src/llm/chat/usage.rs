@@ -62,6 +62,7 @@ pub(super) fn read(raw: &RawValue, reasoning_in_total: bool) -> Option<Reported>
         .unwrap_or(0),
         reasoning_tokens: reasoning_tokens.max(if reasoning_in_total { beyond } else { 0 }),
         estimated: false,
+        ..Usage::default()
     };
     // Some servers report zeros when they did not count.
     (tokens.total() > 0).then(|| Reported { usage: tokens, cost_usd: cost(&usage) })

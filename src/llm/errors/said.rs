@@ -75,7 +75,9 @@ impl Said {
             said.message = format!("{}: {upstream}", said.message);
         }
         said.wait = said.wait.or_else(|| hints::in_words(&said.message));
-        if let Some(name) = levels.iter().find_map(|level| parameter(level)).filter(|name| !said.message.contains(name)) {
+        if let Some(name) =
+            levels.iter().find_map(|level| parameter(level)).filter(|name| !said.message.contains(name))
+        {
             said.message = format!("{}: {name}", said.message);
         }
         said.message = text::one_line(&said.message, LONGEST);

@@ -139,6 +139,7 @@ pub(super) const ROWS: &[Row] = &[
             "credit balance is too low",
             "arrearage",
             "spend limit",
+            "api usage limits",
             "usage limit reached",
             "usage limit has been reached",
             "usage_limit_reached",

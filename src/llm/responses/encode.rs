@@ -221,7 +221,7 @@ mod tests {
         ModelPart::Text { text: text.into(), opaque }
     }
 
-    fn call<'a>(opaque: Option<&'a Value>) -> ModelPart<'a> {
+    fn call(opaque: Option<&Value>) -> ModelPart<'_> {
         ModelPart::Call(WireCall {
             id: "call_1".into(),
             name: "read".into(),

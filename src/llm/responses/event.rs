@@ -157,6 +157,7 @@ pub(super) fn usage(usage: &Value) -> Option<Usage> {
         output_tokens: output.unwrap_or_else(|| rest(input)),
         reasoning_tokens: at(&["output_tokens_details", "reasoning_tokens"]).unwrap_or(0),
         estimated: false,
+        cost_about: false,
     };
     // Some servers report zeros when they did not count.
     ((input.is_some() || output.is_some()) && usage.total() > 0).then_some(usage)

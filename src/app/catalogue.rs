@@ -1,0 +1,93 @@
+//! The models that one can name after `-m`: the configured ones with what is declared of them, then those of the
+//! catalogue.
+
+use jiff::civil::Date;
+
+use crate::config::{Config, ModelConfig, Prices, Provider, Wire};
+use crate::llm::catalogue::{Catalogue, Facts, Off, providers};
+use crate::llm::effort::Effort;
+
+/// The models, and where the facts about them come from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listing {
+    pub models: Vec<Listed>,
+    /// The day of the catalogue.
+    pub date: Date,
+    pub origin: String,
+    /// A sentence about a catalogue that is not used.
+    pub notice: Option<String>,
+}
+
+/// One model. What is `None` is not known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listed {
+    /// As one writes it after `-m`.
+    pub name: String,
+    /// The provider's name for it; `None` for a script.
+    pub id: Option<String>,
+    pub is_configured: bool,
+    pub window: Option<u64>,
+    pub input: Option<u64>,
+    pub output: Option<u64>,
+    pub prices: Option<Prices>,
+    pub sees: Option<bool>,
+    pub levels: Option<Vec<Effort>>,
+    pub off: Option<Off>,
+    pub wire: Option<Wire>,
+    pub ends: Option<Date>,
+}
+
+/// Lists the models whose name or id contains `filter`, in any case.
+#[must_use]
+pub fn listing(config: &Config, filter: &str) -> Listing {
+    let catalogue = Catalogue::of_user(&config.dirs.data);
+    let configured = config.models.values().map(|model| configured(model, &catalogue));
+    let known = catalogue
+        .rows()
+        .into_iter()
+        .map(|(provider, facts)| Listed::of(format!("{}/{}", provider.id, facts.id), Some(facts)));
+    let filter = filter.to_lowercase();
+    let holds = |text: &str| text.to_lowercase().contains(&filter);
+    let is_asked = |model: &Listed| holds(&model.name) || model.id.as_deref().is_some_and(holds);
+    let models = configured.chain(known).filter(is_asked).collect();
+    let (date, origin) = catalogue.source();
+    Listing { models, date, origin, notice: catalogue.notice().map(str::to_owned) }
+}
+
+/// What is declared of a model, above what the catalogue says.
+fn configured(model: &ModelConfig, catalogue: &Catalogue) -> Listed {
+    let id = model.model.clone().filter(|_| model.provider != Provider::Scripted);
+    let place = providers::place_of(model.base_url.as_deref());
+    let facts = id.as_deref().and_then(|id| catalogue.lookup(place, id));
+    let known = Listed::of(model.name.clone(), facts);
+    Listed {
+        id,
+        is_configured: true,
+        window: model.context_window.or(known.window),
+        output: model.max_output_tokens.or(known.output),
+        prices: model.prices.clone().or(known.prices),
+        sees: model.capabilities.vision.or(known.sees),
+        wire: model.wire.or(known.wire),
+        ..known
+    }
+}
+
+impl Listed {
+    fn of(name: String, facts: Option<Facts>) -> Self {
+        let facts = facts.as_ref();
+        Self {
+            name,
+            id: facts.map(|facts| facts.id.clone()),
+            is_configured: false,
+            window: facts.map(|facts| facts.window),
+            input: facts.and_then(|facts| facts.input),
+            output: facts.and_then(|facts| facts.output),
+            prices: facts.and_then(|facts| facts.prices.clone()),
+            sees: facts.map(|facts| facts.sees),
+            levels: facts.and_then(|facts| facts.levels.clone()),
+            off: facts.and_then(|facts| facts.off),
+            wire: facts.and_then(|facts| facts.wire),
+            ends: facts.and_then(|facts| facts.ends),
+        }
+    }
+}
