@@ -28,6 +28,11 @@ pub struct Decoder {
 }
 
 impl Decode for Decoder {
+    /// Only an event of its own ends a reply; some hosts send `[DONE]` besides.
+    fn ends_with_done(&self) -> bool {
+        false
+    }
+
     fn event(&mut self, name: &[u8], data: &[u8], reply: &mut Assembly) -> Result<(), Misread> {
         if reply.is_done() {
             return Ok(());
