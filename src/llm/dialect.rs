@@ -79,7 +79,7 @@ pub fn resolve(chosen: Option<&str>, address: &str, model: &str) -> Result<Diale
 
 /// The names of all rows of hosts, in order.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    rows().filter_map(|row| row.name())
+    rows().filter_map(Row::name)
 }
 
 fn named(name: &str) -> Result<Row, String> {

@@ -16,6 +16,7 @@ use crate::message::Origin;
 
 /// How requests are made.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a server")]
 pub struct Plan {
     pub wire: Wire,
     /// The model file names the wire.

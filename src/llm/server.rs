@@ -35,7 +35,7 @@ pub(super) struct Server {
     state: Mutex<State>,
     /// What the server says of itself; it is asked once, if nothing declares the window.
     found: Arc<OnceLock<Option<Found>>>,
-    asks_server: AtomicBool,
+    asks_first: AtomicBool,
 }
 
 /// What changes while a server is used.
@@ -60,9 +60,9 @@ impl Server {
         info.sees = plan.sees;
         info.calls_tools = plan.tools;
         let state = Mutex::new(State { plan: Arc::new(plan), notices });
-        let asks_server = AtomicBool::new(config.context_window.is_none() && net::is_private(endpoint.base()));
+        let asks_first = AtomicBool::new(config.context_window.is_none() && net::is_private(endpoint.base()));
         let found = Arc::default();
-        Ok(Self { info, endpoint: Arc::new(endpoint), net, state, found, asks_server })
+        Ok(Self { info, endpoint: Arc::new(endpoint), net, state, found, asks_first })
     }
 
     /// The server without the model: for requests that are no conversation.
@@ -125,7 +125,7 @@ impl Server {
         let asked = Instant::now();
         let url = self.endpoint.url(wires::path(plan.wire));
         let sending = self.endpoint.send(&url, headers.clone(), body.clone());
-        let (response, exchange) = if self.asks_server.swap(false, Ordering::Relaxed) {
+        let (response, exchange) = if self.asks_first.swap(false, Ordering::Relaxed) {
             // Beside the first request, which does not wait for it.
             tokio::join!(sending, async { self.ask_server(headers) }).0?
         } else {
