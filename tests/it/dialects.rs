@@ -141,12 +141,14 @@ fn a_server_that_calls_tools_only_over_responses_is_asked_there() {
 #[test]
 fn a_server_of_ones_own_says_its_window() {
     let props = json!({"default_generation_settings": {"n_ctx": 16384}, "total_slots": 1});
+    // Long enough for its answer to come between two steps.
     let server = Server::answering(|request, _| match request.tool_results().len() {
-        0 => Reply::call("read_file", &json!({"path": "a.txt"})),
-        _ => Reply::text("done"),
+        12 => Reply::text("done"),
+        read => Reply::call("read_file", &json!({"path": "a.txt", "offset": read + 1})),
     })
     .about("/props", &props);
-    let run = Run::task(&server, "task").file("a.txt", "a").args(["-o", "jsonl"]);
+    let lines = "line\n".repeat(20);
+    let run = Run::task(&server, "task").file("a.txt", &lines).args(["-o", "jsonl"]);
     let output = run.env("AGENT_MODEL", "my-model").run().success();
     let told = |output: &Output| {
         output.events().of("warning").iter().any(|event| event["message"].to_string().contains("16384"))
