@@ -20,7 +20,7 @@ use crate::agent::{Agent, AnswerSchema, Briefing, Toolbox};
 use crate::config::{AgentConfig, ApprovalMode, Config, Limits, PromptRef, PromptSource, SelectBy, ToolsSettings};
 use crate::contract::{Approver, ChatModel};
 use crate::ignored;
-use crate::llm::catalogue::Catalogue as ModelCatalogue;
+use crate::llm::catalogue::{Catalogue as ModelCatalogue, providers};
 use crate::llm::{self, Surroundings, WireLog};
 use crate::net::Net;
 use crate::policy::Rules;
@@ -242,6 +242,7 @@ fn surroundings(config: &Config, options: &Options, net: &Arc<Net>) -> Result<Su
         user_id: config.env.user().to_owned(),
         wire_log: opened.transpose()?,
         catalogue: Arc::new(ModelCatalogue::of_user(&config.dirs.data)),
+        keys_set: providers::keys().filter(|variable| config.env.get(variable).is_some()).collect(),
     })
 }
 
