@@ -7,6 +7,7 @@ mod catalogue;
 mod facts;
 mod layers;
 mod models;
+mod model_check;
 mod sessions;
 mod toolbox;
 
@@ -36,6 +37,7 @@ pub use boundary::confinement;
 pub use catalogue::{Listed, Listing, listing};
 pub use check::check;
 pub use error::{SetupError, SetupErrorKind};
+pub use model_check::{Checked, Finding, ModelCheck, yaml as model_file};
 use models::chosen_model;
 pub use sessions::{SessionChoice, new_run_id, open_conversation, store};
 

@@ -56,6 +56,7 @@ mod recall;
 mod oversize;
 mod hostile_server;
 mod llama;
+mod model_check;
 mod models;
 mod servers;
 mod streams;
