@@ -58,6 +58,8 @@ pub struct Options {
     pub max_tokens: Option<u64>,
     pub max_cost: Option<f64>,
     pub schema: Option<Value>,
+    /// How much the model reasons, instead of what its file says.
+    pub effort: Option<String>,
     /// The file that takes what goes over the wire.
     pub log_wire: Option<PathBuf>,
 }

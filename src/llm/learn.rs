@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::anthropic::Thinking;
 use super::chat::{AnswerFormat, Echo, EffortField, OutputField};
 use super::effort::Effort;
 use super::plan::Plan;
@@ -118,8 +119,55 @@ const RULES: &[Rule] = &[
     trouble(
         &["must be passed back|reasoning_content is missing|reasoning_content in the thinking"],
         "wants its reasoning back",
-        |plan, _| change(&mut plan.dialect.chat.echo, Echo::Always, "it is sent with every call"),
+        |plan, _| match plan.wire {
+            Wire::Anthropic => {
+                change(&mut plan.dialect.anthropic.empty_signature_ok, true, "it is sent back unsigned too")
+            }
+            Wire::Chat | Wire::Responses => {
+                change(&mut plan.dialect.chat.echo, Echo::Always, "it is sent with every call")
+            }
+        },
     ),
+    trouble(&["anthropic-beta"], "does not know a beta", |plan, _| {
+        let flags = &mut plan.dialect.anthropic;
+        let had = flags.interleaved_beta || flags.binding_controls;
+        (flags.interleaved_beta, flags.binding_controls) = (false, false);
+        had.then(|| "none is asked for".to_owned())
+    }),
+    trouble(
+        &["max_tokens: ", "maximum allowed number of output tokens"],
+        "writes no reply as long",
+        |plan, words| {
+            let most =
+                words.split_once('>')?.1.split(|c: char| !c.is_ascii_digit()).find(|word| !word.is_empty())?;
+            let most: u64 = most.parse().ok()?;
+            let settings = &mut plan.settings;
+            settings.max_output_tokens = settings.max_output_tokens.map(|asked| asked.min(most));
+            change(&mut settings.most_output_tokens, Some(most), &format!("{most} tokens at most are asked for"))
+        },
+    ),
+    trouble(&["thinking.type|thinking type", "enabled"], "thinks in another way", |plan, words| {
+        let thinking = &mut plan.dialect.anthropic.thinking;
+        (plan.wire == Wire::Anthropic).then_some(())?;
+        let to = match *thinking {
+            Thinking::Budget => Thinking::Adaptive,
+            _ if words.contains("adaptive") && words.contains("support") => Thinking::Budget,
+            _ => Thinking::Off,
+        };
+        change(thinking, to, "it is asked for so")
+    }),
+    parameter(&["output_config.effort|output_config: effort"], "knows no levels of effort", |plan, _| {
+        change(&mut plan.dialect.anthropic.effort_field, false, "none is sent")
+    }),
+    parameter(&["eager_input_streaming"], "does not stream arguments early", |plan, _| {
+        change(&mut plan.dialect.anthropic.eager_stream, false, "it is not asked to")
+    }),
+    parameter(&["thinking.display|display:"], "does not know thinking.display", |plan, _| {
+        change(&mut plan.dialect.anthropic.thinking_display, false, "it is not sent")
+    }),
+    parameter(&["disable_parallel_tool_use"], "does not know disable_parallel_tool_use", |plan, _| {
+        change(&mut plan.dialect.anthropic.parallel_switch, false, "it is not sent")
+    }),
     trouble(&["tool_choice|tool choice"], "does not know this tool_choice", |plan, _| {
         let wire = plan.wire;
         let known = match wire {

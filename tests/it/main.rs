@@ -64,6 +64,7 @@ mod backpressure;
 mod leftovers;
 mod stdin;
 mod summaries;
+mod dialects;
 mod events;
 mod everyday;
 mod telemetry;

@@ -8,6 +8,7 @@ use std::thread;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
+use crate::repl::said;
 use crate::reply::Reply;
 use crate::run::{GUARD, KEY, Place, Run};
 use crate::server::Server;
@@ -118,6 +119,22 @@ fn a_request_costs_what_its_size_does() {
         .args(["config", "check"])
         .config("models/default.yaml", "prices: { input: 1, output: 2, cache_write: -1 }\n");
     wrong.run().exits(3).stderr_has("below 0");
+}
+
+#[test]
+fn a_chat_switches_to_a_provider_and_stays_where_it_is_without_its_key() {
+    let (own, ollama) = (Server::always(Reply::text("own")), Server::always(Reply::text("local")));
+    let typed = "/model groq/openai/gpt-oss-20b\none\n/model ollama/qwen3\ntwo\n/model default\nthree\n";
+    let output = Run::new()
+        .server(&own)
+        .env("OLLAMA_HOST", ollama.url().trim_end_matches("/v1"))
+        .arg("chat")
+        .stdin(typed)
+        .run()
+        .stderr_has("set GROQ_API_KEY")
+        .stderr_has("The model is now qwen3.");
+    assert_eq!((said(&own), said(&ollama)), (vec!["one".to_owned(), "three".to_owned()], vec!["two".to_owned()]));
+    assert!(output.stdout.contains("local"), "{}", output.shown());
 }
 
 /// What `agent model list -o json` says of models with `filter` in their names.
