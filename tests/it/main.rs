@@ -57,6 +57,7 @@ mod oversize;
 mod hostile_server;
 mod llama;
 mod model_check;
+mod model_docs;
 mod models;
 mod servers;
 mod streams;
