@@ -130,7 +130,13 @@ impl Endpoint {
                 headers.insert(name, value);
             }
         }
-        headers.extend(self.own_headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+        for (name, value) in &self.own_headers {
+            // Betas of one's own come to those that the request needs.
+            let both = headers.get(name).filter(|_| name == "anthropic-beta").and_then(|needed| {
+                HeaderValue::from_bytes(&[needed.as_bytes(), b",", value.as_bytes()].concat()).ok()
+            });
+            headers.insert(name.clone(), both.unwrap_or_else(|| value.clone()));
+        }
         for value in headers.values_mut() {
             value.set_sensitive(true);
         }

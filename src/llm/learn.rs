@@ -7,6 +7,7 @@ use super::anthropic::Thinking;
 use super::chat::{AnswerFormat, Echo, EffortField, OutputField};
 use super::effort::Effort;
 use super::plan::Plan;
+use super::responses::SystemIn;
 use crate::config::Wire;
 use crate::contract::{ModelError, ModelErrorKind};
 
@@ -25,6 +26,11 @@ pub fn from(plan: &Plan, error: &ModelError) -> Option<Lesson> {
         return None;
     }
     let words = error.message.to_ascii_lowercase();
+    let is_no_path = matches!(error.status, Some(404 | 405)) && !words.contains("has no model `");
+    if is_no_path && plan.wire == Wire::Responses && !plan.wire_is_declared {
+        let notice = format!("{} is not served over Responses: chat completions are used", error.model);
+        return Some(Lesson { plan: Plan { wire: Wire::Chat, ..plan.clone() }, notice });
+    }
     RULES.iter().filter(|rule| rule.applies(&words)).find_map(|rule| {
         let mut plan = plan.clone();
         let done = (rule.change)(&mut plan, &words)?;
@@ -102,6 +108,10 @@ const RULES: &[Rule] = &[
         ],
         "refuses earlier reasoning",
         |plan, words| {
+            if words.contains("not supported") && plan.wire == Wire::Responses {
+                let include = &mut plan.dialect.responses.encrypted_include;
+                return change(include, false, "none is asked for");
+            }
             if words.contains("missing") && !plan.dialect.chat.stand_in_signature && plan.wire == Wire::Chat {
                 plan.dialect.chat.stand_in_signature = true;
                 return Some("calls of other models get a stand-in for a signature".to_owned());
@@ -109,6 +119,20 @@ const RULES: &[Rule] = &[
             strip(plan)
         },
     ),
+    trouble(
+        &["without its required following item|items are not persisted|duplicate item found"],
+        "refuses earlier reasoning",
+        |plan, _| strip(plan),
+    ),
+    parameter(&["instructions"], "takes no instructions", |plan, _| {
+        let place = &mut plan.dialect.responses.system_in;
+        (plan.wire == Wire::Responses).then_some(())?;
+        let next = match *place {
+            SystemIn::Instructions => SystemIn::Developer,
+            SystemIn::Developer | SystemIn::System => SystemIn::System,
+        };
+        change(place, next, "the prompt is sent as a message")
+    }),
     trouble(
         &[
             "function tools with reasoning_effort|use /v1/responses|not a chat model|only supported in v1/responses",
@@ -188,7 +212,10 @@ const RULES: &[Rule] = &[
         |plan, _| change(&mut plan.sees, false, "pictures become notes"),
     ),
     parameter(&["stream_options|stream options"], "does not know stream_options", |plan, _| {
-        change(&mut plan.dialect.chat.stream_options, false, "it is not sent")
+        let had = plan.dialect.chat.stream_options || plan.dialect.responses.padding_off;
+        plan.dialect.chat.stream_options = false;
+        plan.dialect.responses.padding_off = false;
+        had.then(|| "it is not sent".to_owned())
     }),
     parameter(
         &["max_tokens", "max_completion_tokens|unsupported|unrecognized|unknown|not permitted"],
@@ -247,7 +274,10 @@ const RULES: &[Rule] = &[
         },
     ),
     parameter(&["strict"], "knows no strict tools", |plan, _| {
-        change(&mut plan.settings.strict_tools, false, "tools are declared without it")
+        let responses = &mut plan.dialect.responses.strict;
+        let had = plan.settings.strict_tools || (plan.wire == Wire::Responses && *responses);
+        (plan.settings.strict_tools, *responses) = (false, false);
+        had.then(|| "tools are declared without it".to_owned())
     }),
     parameter(&["prompt_cache_key"], "does not know prompt_cache_key", |plan, _| {
         let had = plan.dialect.chat.cache_key || plan.dialect.responses.cache_key;

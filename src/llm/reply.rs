@@ -249,7 +249,7 @@ impl HttpReply {
             return Err(failure);
         }
         if !self.reading.reply.is_finished() {
-            let words = "the stream ended before the reply did (no finish_reason, no [DONE])";
+            let words = "the stream ended before the reply did";
             return Err(self.endpoint.error(ModelErrorKind::Incomplete, words));
         }
         let request = std::mem::take(&mut self.request);

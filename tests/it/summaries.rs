@@ -106,7 +106,7 @@ fn a_summary_that_fails_or_lies_is_asked_once_more_and_then_made_in_code() {
         );
         assert!(tokens(last) <= BUDGET, "{fault}");
         assert_answered_once(last);
-        assert!(output.events().text("warning").is_empty());
+        assert!(output.events().of("warning").is_empty(), "{fault}\n{}", output.shown());
         assert!(output.stdout.contains("the model gave no usable summary ("), "{fault}\n{}", output.shown());
     }
 }

@@ -297,8 +297,22 @@ pub(super) const ROWS: &[Row] = &[
         statuses: &[400],
         ..row(
             Class::Request,
-            &[],
-            &["invalid_request", "bad_request", "badrequest", "invalid_argument", "not_found_error"],
+            // Responses, about pictures and accounts
+            &["data_residency_mismatch", "image_parse_error", "empty_image_file", "failed_to_download_image"],
+            &[
+                "invalid_request",
+                "bad_request",
+                "badrequest",
+                "invalid_argument",
+                // xAI
+                "invalid argument",
+                "not_found_error",
+                "invalid_image",
+                "invalid_base64_image",
+                "unsupported_image",
+                "image_too_",
+                "image_file_",
+            ],
         )
     },
 ];
