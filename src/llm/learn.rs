@@ -22,7 +22,7 @@ pub struct Lesson {
 /// What a refusal of a request by `plan` teaches; `None` where nothing can be left out.
 #[must_use]
 pub fn from(plan: &Plan, error: &ModelError) -> Option<Lesson> {
-    if error.kind != ModelErrorKind::BadRequest || !matches!(error.status, None | Some(400..=422)) {
+    if error.kind != ModelErrorKind::BadRequest || !matches!(error.status, None | Some(400..=422 | 500)) {
         return None;
     }
     let words = error.message.to_ascii_lowercase();

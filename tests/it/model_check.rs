@@ -110,6 +110,26 @@ fn what_a_server_refuses_stands_in_the_table_in_its_own_words() {
 }
 
 #[test]
+fn a_failure_of_the_server_says_nothing_of_a_feature_and_ends_nothing() {
+    let server = Server::answering(|request, _| match request.user() {
+        words if words.starts_with("How is") => Reply::error(500, "out of order"),
+        _ if request.raw.contains("data:image/png;base64,") => {
+            Reply::error(500, "image input is not supported - hint: you may need to provide the mmproj")
+        }
+        "" => Reply::text("There is none."),
+        _ => able(request),
+    });
+    let output = check(&server, &["-o", "json"]).run().success();
+    let findings = findings(&output);
+    assert_eq!(findings["parallel_calls"].0, "unknown", "{findings:?}");
+    assert!(findings["parallel_calls"].1.contains("out of order"), "{findings:?}");
+    assert_eq!(findings["vision"].0, "does_not", "{findings:?}");
+    assert!(findings["vision"].1.contains("image input is not supported"), "{findings:?}");
+    assert_eq!((findings["schema"].0.as_str(), findings["caching"].0.as_str()), ("works", "works"));
+    assert_eq!(output.json()["file_is_needed"], false, "it would not be taken to see: {}", output.shown());
+}
+
+#[test]
 fn what_is_not_seen_is_not_claimed() {
     let server = Server::answering(|request, _| match request.user() {
         words if words.starts_with("Look") => Reply::text("I see a picture."),

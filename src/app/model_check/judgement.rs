@@ -92,8 +92,10 @@ impl Heard {
     #[must_use]
     pub fn ends_all(&self) -> bool {
         use ModelErrorKind::{Authentication, Quota, RateLimit, Transient};
-        let kind = self.reply.as_ref().err().map(|error| error.kind);
-        matches!(kind, Some(Authentication | Quota | RateLimit | Transient))
+        let Err(error) = &self.reply else { return false };
+        // Some servers answer with 500 what they cannot do.
+        let is_unreachable = error.kind == Transient && error.status.is_none();
+        is_unreachable || matches!(error.kind, Authentication | Quota | RateLimit)
     }
 
     /// The finding where there is no reply: a refusal says that the feature does not work, other trouble nothing.
