@@ -1,4 +1,6 @@
-//! `agent model list / update`: the models that one can name, and the facts about them.
+//! `agent model list / check / update`: the models that one can name, and the facts about them.
+
+mod check;
 
 use std::fmt::Write;
 
@@ -23,6 +25,7 @@ const OLD: i32 = 120;
 pub(super) fn run(setup: &Setup, command: ModelCommand) -> Outcome {
     match command {
         ModelCommand::List { filter, output } => list(setup, &filter, output),
+        ModelCommand::Check { name, log_wire, output } => check::run(setup, name, log_wire, output),
         ModelCommand::Update { source } => update(setup, &source),
     }
 }

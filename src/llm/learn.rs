@@ -1,6 +1,8 @@
 //! What the refusals of a server teach: a part of the request that it does not know is left out, or replaced by its
 //! nearest, and the plan is so from then on. Pure: a table of words and changes.
 
+use serde_json::{Map, Value, json};
+
 use super::anthropic::Thinking;
 use super::chat::{AnswerFormat, Echo, EffortField, OutputField};
 use super::effort::Effort;
@@ -20,7 +22,7 @@ pub struct Lesson {
 /// What a refusal of a request by `plan` teaches; `None` where nothing can be left out.
 #[must_use]
 pub fn from(plan: &Plan, error: &ModelError) -> Option<Lesson> {
-    if error.kind != ModelErrorKind::BadRequest || !matches!(error.status, None | Some(400..=422)) {
+    if error.kind != ModelErrorKind::BadRequest || !matches!(error.status, None | Some(400..=422 | 500)) {
         return None;
     }
     let words = error.message.to_ascii_lowercase();
@@ -290,6 +292,45 @@ const RULES: &[Rule] = &[
         had.then(|| "none are set".to_owned())
     }),
 ];
+
+/// The keys of a model file that make the first plan as the later one is, as far as there are such keys.
+#[must_use]
+pub fn keys(first: &Plan, now: &Plan) -> Map<String, Value> {
+    let mut keys = Map::new();
+    let mut capabilities = Map::new();
+    if first.wire != now.wire {
+        keys.insert("wire".to_owned(), now.wire.name().into());
+    }
+    if first.settings.temperature != now.settings.temperature {
+        keys.insert("temperature".to_owned(), json!(now.settings.temperature));
+    }
+    if first.settings.effort != now.settings.effort {
+        keys.insert("reasoning_effort".to_owned(), json!(now.settings.effort.map(Effort::word)));
+    }
+    let enforces = |plan: &Plan| match plan.wire {
+        Wire::Chat => plan.dialect.chat.answer_format != AnswerFormat::Absent,
+        Wire::Responses => plan.dialect.responses.answer_format,
+        Wire::Anthropic => plan.dialect.anthropic.answer_format,
+    };
+    let has_cache_key = |plan: &Plan| plan.dialect.chat.cache_key || plan.dialect.responses.cache_key;
+    let has_cache_marks = |plan: &Plan| plan.dialect.chat.cache_marks || plan.dialect.anthropic.cache_marks;
+    for (name, had, has) in [
+        ("stream_usage", first.dialect.chat.stream_options, now.dialect.chat.stream_options),
+        ("structured_output", enforces(first), enforces(now)),
+        ("strict_tools", first.settings.strict_tools, now.settings.strict_tools),
+        ("vision", first.sees, now.sees),
+        ("prompt_cache_key", has_cache_key(first), has_cache_key(now)),
+        ("cache_breakpoints", has_cache_marks(first), has_cache_marks(now)),
+    ] {
+        if had != has {
+            capabilities.insert(name.to_owned(), has.into());
+        }
+    }
+    if !capabilities.is_empty() {
+        keys.insert("capabilities".to_owned(), capabilities.into());
+    }
+    keys
+}
 
 fn change<T: PartialEq>(field: &mut T, to: T, done: &str) -> Option<String> {
     (*field != to).then(|| {

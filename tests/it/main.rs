@@ -56,6 +56,8 @@ mod recall;
 mod oversize;
 mod hostile_server;
 mod llama;
+mod model_check;
+mod model_docs;
 mod models;
 mod servers;
 mod streams;

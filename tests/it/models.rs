@@ -241,3 +241,10 @@ fn a_catalogue_of_the_user_that_cannot_be_used_is_named() {
     let output = Run::at(&place).args(["run", "task"]).server(&server).run().success();
     assert!(output.stderr.contains("older"), "{}", output.shown());
 }
+
+#[test]
+fn a_key_of_another_provider_is_a_command_to_try() {
+    let run = Run::new().args(["run", "task"]).env("ANTHROPIC_API_KEY", "sk-ant-secret").run().exits(4);
+    let command = "ANTHROPIC_API_KEY is set: agent run -m anthropic/claude-sonnet-5-5";
+    assert!(run.stderr.contains(command) && !run.shown().contains("ant-secret"), "{}", run.shown());
+}

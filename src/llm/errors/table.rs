@@ -268,6 +268,8 @@ pub(super) const ROWS: &[Row] = &[
         &["usage policy", "usage policies"],
     ),
     row(Class::Call, &["tool_use_failed"], &[]),
+    // llama.cpp says so with a 500, which no retry mends.
+    row(Class::Request, &[], &["image input is not supported"]),
     // OpenRouter knows the address and the model, but nobody who serves what was asked.
     row(Class::Request, &[], &["no endpoints found"]),
     row(

@@ -29,6 +29,7 @@ fn kinds_by_status_and_code() {
         (Some(408), "", Transient),
         (Some(409), "", Transient),
         (Some(500), "", Transient),
+        (Some(500), "image input is not supported - hint: you may need to provide the mmproj", BadRequest),
         (Some(529), r#"{"error":{"type":"overloaded_error","message":"Overloaded"}}"#, Transient),
         (Some(400), r#"{"error":{"message":"max_tokens is too large: 99999"}}"#, BadRequest),
         (Some(404), "no such model", BadRequest),
