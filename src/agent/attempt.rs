@@ -127,7 +127,12 @@ impl Turn<'_> {
     /// cut.
     fn take_report(&mut self, input_tokens: u64) {
         let report = self.conversation.ruler.report(input_tokens);
-        let Some(message) = report.warning().filter(|_| !self.conversation.warned_of_cut) else { return };
+        let Some(message) = report
+            .warning(self.agent.model.found().map(|found| found.server))
+            .filter(|_| !self.conversation.warned_of_cut)
+        else {
+            return;
+        };
         self.conversation.warned_of_cut = true;
         self.run.emitter.notify(EventKind::Warning { message });
     }

@@ -238,8 +238,16 @@ impl HttpReply {
         if self.received == 0 {
             self.failure = Some(self.endpoint.no_first_byte(first_byte));
         } else if !self.reading.reply.is_finished() {
-            let idle = format_duration(idle);
-            self.fail(ModelErrorKind::Incomplete, format!("the server sent nothing for {idle} (timeouts.idle)"));
+            let kept_alive = idle * KEPT_ALIVE;
+            let words = if self.patience.progressed + kept_alive <= Instant::now() {
+                let (kept, idle) = (format_duration(kept_alive), format_duration(idle));
+                format!(
+                    "the server only kept the connection alive for {kept} ({KEPT_ALIVE} times timeouts.idle, {idle})"
+                )
+            } else {
+                format!("the server sent nothing for {} (timeouts.idle)", format_duration(idle))
+            };
+            self.fail(ModelErrorKind::Incomplete, words);
         }
         Poll::Ready(())
     }

@@ -1,16 +1,26 @@
 //! Models behind a server on this machine: what a body cannot show (status, silence, broken connections), and what is
 //! said before anything is sent.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use tokio::time::Instant;
+
+use super::assembly::Assembly;
+use super::decode::Reading;
+use super::reply::HttpReply;
 use super::server::Server as Model;
-use super::{Surroundings, connect, facts};
+use super::wire_log::Exchange;
+use super::{Surroundings, chat, connect, facts};
 use crate::config::ModelConfig;
 use crate::contract::{ChatModel, Delta, ModelError, ReplyStream, Request, ToolChoice};
-use crate::message::{Item, Opaque, Part, Said};
+use crate::message::{Item, Opaque, Origin, Part, Said};
 use crate::yaml;
 
 /// What a provider wants back with the parts of a reply.
@@ -232,6 +242,30 @@ fn failures_of_a_connection() {
         let host = server.base.trim_start_matches("http://").trim_end_matches("/v1");
         assert_eq!(read.trim_end().replace(host, "HOST"), description, "{name}");
     }
+}
+
+#[test]
+fn what_only_keeps_a_connection_alive_hides_no_stall() {
+    let model = openai("http://127.0.0.1:1/v1");
+    let origin = Origin { wire: "chat".to_owned(), host: "h".to_owned(), model: "m".to_owned() };
+    let reply = Assembly::new(origin, HashSet::new());
+    let reading = Reading::new(Box::new(chat::Decoder::new(&chat::Flags::default())), reply);
+    let begun = Bytes::from_static(b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n");
+    let read = block_on(async {
+        // A comment each twentieth of the longest silence.
+        let beat = tokio::time::interval(Duration::from_millis(5));
+        let comments = stream::unfold(beat, |mut beat| async {
+            beat.tick().await;
+            Some((Ok(Bytes::from_static(b": ping\n\n")), beat))
+        });
+        let body = Box::pin(stream::iter([Ok(begun)]).chain(comments));
+        let sent = (Bytes::new(), Exchange::default());
+        let mut reply = HttpReply::new(body, reading, model.endpoint(), sent, Instant::now());
+        let (deltas, end) = read_all(&mut reply).await;
+        describe(&deltas, end)
+    });
+    let why = "the server only kept the connection alive for 800ms (8 times timeouts.idle, 100ms)";
+    assert_eq!(read, format!("text \"a\"\nerror Incomplete None: {why}\n"));
 }
 
 #[test]

@@ -68,10 +68,19 @@ pub fn judge(tokens: u64, sent: Sent, earlier: Option<Earlier>) -> Report {
     }
 }
 
+/// How the window of a server is raised.
+const REMEDIES: [(&str, &str); 5] = [
+    ("Ollama", "num_ctx or OLLAMA_CONTEXT_LENGTH"),
+    ("llama.cpp", "--ctx-size"),
+    ("vLLM", "--max-model-len"),
+    ("SGLang", "--context-length"),
+    ("LM Studio", "context length"),
+];
+
 impl Report {
-    /// The warning about a silent cut, with its remedy.
+    /// The warning about a silent cut, with the remedy of the server, where it said which program it is.
     #[must_use]
-    pub fn warning(&self) -> Option<String> {
+    pub fn warning(&self, server: Option<&str>) -> Option<String> {
         let seen = match self {
             Self::TooSmall { tokens, bytes } => {
                 format!("the server counted {tokens} tokens in a conversation of {bytes} bytes")
@@ -81,10 +90,15 @@ impl Report {
             }
             Self::Plausible | Self::Absent | Self::TooLarge { .. } => return None,
         };
+        let known = server.filter(|server| REMEDIES.iter().any(|(name, _)| name == server));
+        let remedies: Vec<String> = (REMEDIES.iter())
+            .filter(|(name, _)| known.is_none_or(|known| known == *name))
+            .map(|(name, how)| format!("{name}: {how}"))
+            .collect();
         Some(format!(
-            "{seen}: it seems to cut the conversation to its own window without saying so. Raise that window (Ollama: \
-             num_ctx or OLLAMA_CONTEXT_LENGTH; llama.cpp: --ctx-size; vLLM: --max-model-len; LM Studio: context \
-             length), or set context_window of the model to what the server holds."
+            "{seen}: it seems to cut the conversation to its own window without saying so. Raise that window ({}), or \
+             set context_window of the model to what the server holds.",
+            remedies.join("; ")
         ))
     }
 }
@@ -139,14 +153,16 @@ mod tests {
     #[test]
     fn only_a_cut_is_warned_of() {
         for report in [Report::Plausible, Report::Absent, Report::TooLarge { tokens: 2, bytes: 1 }] {
-            assert_eq!(report.warning(), None, "{report:?}");
+            assert_eq!(report.warning(None), None, "{report:?}");
         }
-        let small = Report::TooSmall { tokens: 100, bytes: 9000 }.warning().unwrap_or_default();
+        let small = Report::TooSmall { tokens: 100, bytes: 9000 }.warning(None).unwrap_or_default();
         assert!(
             small.contains("100 tokens in a conversation of 9000 bytes") && small.contains("num_ctx"),
             "{small}"
         );
-        let stuck = Report::Stuck { tokens: 4096, added: 9000 }.warning().unwrap_or_default();
+        let of_ollama = Report::TooSmall { tokens: 100, bytes: 9000 }.warning(Some("Ollama")).unwrap_or_default();
+        assert!(of_ollama.contains("(Ollama: num_ctx or OLLAMA_CONTEXT_LENGTH)"), "{of_ollama}");
+        let stuck = Report::Stuck { tokens: 4096, added: 9000 }.warning(None).unwrap_or_default();
         assert!(stuck.contains("4096 tokens, no more than before") && stuck.contains("--ctx-size"), "{stuck}");
     }
 }
