@@ -148,7 +148,7 @@ fn stream_of_arguments(bencher: Bencher<'_, '_>, (wire, pieces): (Wire, usize)) 
 fn reading(wire: Wire) -> Reading {
     let Plan { dialect, .. } = &plan(wire);
     let decoder: Box<dyn Decode> = match wire {
-        Wire::Chat => Box::new(chat::Decoder::new(&dialect.chat)),
+        Wire::Chat => Box::new(chat::Decoder::new(&dialect.chat, &[])),
         Wire::Responses => Box::new(responses::Decoder::default()),
         Wire::Anthropic => Box::new(anthropic::Decoder::new(&dialect.anthropic)),
     };

@@ -113,7 +113,7 @@ impl Case {
         let model = openai("http://127.0.0.1:1/v1");
         let origin = Origin { wire: self.wire.name().to_owned(), host: "h".to_owned(), model: "m".to_owned() };
         let reply = Assembly::new(origin, ["used".to_owned()].into());
-        let reading = Reading::new(wires::decoder(self.wire, &self.dialect), reply);
+        let reading = Reading::new(wires::decoder(self.wire, &self.dialect, &[]), reply);
         let pieces: Vec<_> = body.chunks(size).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
         let body = Box::pin(stream::iter(pieces));
         let request = Bytes::from_static(b"forty bytes of a request, more or less..");
