@@ -15,8 +15,8 @@ pub use crate::config::{Effect, Permission};
 use crate::event::Event;
 
 pub use model::{
-    CallRecord, ChatModel, Delta, Embedded, Embedder, Found, ModelError, ModelErrorKind, ModelInfo, ReplyEnd,
-    ReplyStream, Request, ToolChoice, WindowSource,
+    CallRecord, ChatModel, Delta, Embedded, Embedder, Found, Learnt, ModelError, ModelErrorKind, ModelInfo,
+    ReplyEnd, ReplyStream, Request, ToolChoice, WindowSource,
 };
 pub use reach::Reach;
 pub use tool::{Archive, CallContext, Clocks, Enclosure, Hold, Keep, Refused, ShellLine, Tool, ToolDefinition};

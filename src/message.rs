@@ -335,7 +335,7 @@ impl Item {
     }
 
     /// Every text of the item that a request holds: the user's text, the reply, the names and arguments of its
-    /// calls, their answers. Reasoning is excluded.
+    /// calls, their answers, and reasoning that its provider wants back.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         let (said, summary, parts) = match self {
             Self::Said(said) => (Some(said), None, &[][..]),
@@ -356,7 +356,8 @@ impl Part {
     fn texts(&self) -> impl Iterator<Item = &str> {
         let texts = match self {
             Self::Text { text, .. } => [Some(text.as_str()), None, None],
-            Self::Reasoning { .. } => [None; 3],
+            // Reasoning is sent only where its provider wants it back.
+            Self::Reasoning { text, opaque } => [opaque.as_ref().map(|_| text.as_str()), None, None],
             Self::Call(Call { request, answer, .. }) => [
                 Some(request.name.as_str()),
                 Some(request.arguments.as_str()),

@@ -85,7 +85,7 @@ impl Play {
         let text = Part::Text { text: words.clone(), opaque: None };
         let call = |request| Part::Call(agent::message::Call { request, opaque: None, answer: None });
         let parts = std::iter::once(text).chain(calls.into_iter().map(call)).collect();
-        Reply { words: Some(words), end: Some(ReplyEnd { parts, finish, usage, cost_usd: None }) }
+        Reply { words: Some(words), end: Some(ReplyEnd { parts, finish, usage, cost_usd: None, streamed: true }) }
     }
 
     fn step(&self, state: &mut State, items: &[Item]) -> (String, Vec<ToolCall>) {

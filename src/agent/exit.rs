@@ -103,21 +103,24 @@ pub fn ending(stop: &Stop, unasked: u64, signal: Option<Signal>) -> Ending {
             (SCHEMA, RunStatus::Error, format!("the answer does not match the schema: {why}"))
         }
         (Stop::Unavailable(why), None) => (UNAVAILABLE, RunStatus::Error, why.clone()),
-        (Stop::Model(error), None) => {
-            let code = match error.kind {
-                ModelErrorKind::Authentication => AUTHENTICATION,
-                ModelErrorKind::RateLimit | ModelErrorKind::Quota => RATE_LIMIT,
-                ModelErrorKind::ContextTooLong => CONTEXT,
-                ModelErrorKind::Transient
-                | ModelErrorKind::BadRequest
-                | ModelErrorKind::Incomplete
-                | ModelErrorKind::TooLarge => PROVIDER,
-            };
-            (code, RunStatus::Error, error.to_string())
-        }
+        (Stop::Model(error), None) => (of_model(error.kind), RunStatus::Error, error.to_string()),
         (Stop::Failed(error), None) => (FAILED, RunStatus::Error, told(error)),
     };
     Ending { code, status, reason }
+}
+
+/// The code for a failure of the model or its server.
+#[must_use]
+pub fn of_model(kind: ModelErrorKind) -> u8 {
+    match kind {
+        ModelErrorKind::Authentication => AUTHENTICATION,
+        ModelErrorKind::RateLimit | ModelErrorKind::Quota => RATE_LIMIT,
+        ModelErrorKind::ContextTooLong => CONTEXT,
+        ModelErrorKind::Transient
+        | ModelErrorKind::BadRequest
+        | ModelErrorKind::Incomplete
+        | ModelErrorKind::TooLarge => PROVIDER,
+    }
 }
 
 /// Returns the ending of a run that was stopped by a signal or by `--max-time` while its output was not read.

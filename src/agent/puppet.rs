@@ -112,7 +112,7 @@ impl Puppet {
     fn end(calls: Vec<ToolCall>, finish: FinishReason, input_tokens: u64) -> Delta {
         let usage = Usage { input_tokens, output_tokens: 20, ..Usage::default() };
         let parts = calls.into_iter().map(super::purpose::open).collect();
-        Delta::Finished(ReplyEnd { parts, finish, usage, cost_usd: None })
+        Delta::Finished(ReplyEnd { parts, finish, usage, cost_usd: None, streamed: true })
     }
 
     fn play(&self, act: Act, input: u64) -> Result<Vec<Result<Delta, ModelError>>, ModelError> {

@@ -61,7 +61,10 @@ impl From<anyhow::Error> for Stop {
 impl From<ModelError> for Stop {
     fn from(error: ModelError) -> Self {
         if error.kind == ModelErrorKind::ContextTooLong {
-            return Self::ContextFull(format!("the request does not fit the model's context: {error}"));
+            return Self::ContextFull(format!(
+                "the request does not fit the model's context: {error} (start a new session, attach less, or use a \
+                 model with a larger window: -m)"
+            ));
         }
         Self::Model(error)
     }
@@ -142,7 +145,8 @@ impl<'a> Turn<'a> {
             return match step.finish_reason {
                 FinishReason::Length => Err(Stop::Limit(self.cut_by(&step))),
                 FinishReason::ContentFilter => {
-                    let what = "the provider's content filter ended the reply";
+                    let what = "the provider's content filter ended the reply: put the request in other words, or \
+                                use another model (-m)";
                     Err(Stop::Model(self.model_error(ModelErrorKind::BadRequest, what)))
                 }
                 _ => self.answer(step.text()).await,

@@ -7,6 +7,7 @@ mod catalogue;
 mod facts;
 mod layers;
 mod models;
+mod model_check;
 mod sessions;
 mod toolbox;
 
@@ -20,7 +21,7 @@ use crate::agent::{Agent, AnswerSchema, Briefing, Toolbox};
 use crate::config::{AgentConfig, ApprovalMode, Config, Limits, PromptRef, PromptSource, SelectBy, ToolsSettings};
 use crate::contract::{Approver, ChatModel};
 use crate::ignored;
-use crate::llm::catalogue::Catalogue as ModelCatalogue;
+use crate::llm::catalogue::{Catalogue as ModelCatalogue, providers};
 use crate::llm::{self, Surroundings, WireLog};
 use crate::net::Net;
 use crate::policy::Rules;
@@ -36,6 +37,7 @@ pub use boundary::confinement;
 pub use catalogue::{Listed, Listing, listing};
 pub use check::check;
 pub use error::{SetupError, SetupErrorKind};
+pub use model_check::{Checked, Finding, ModelCheck, yaml as model_file};
 use models::chosen_model;
 pub use sessions::{SessionChoice, new_run_id, open_conversation, store};
 
@@ -56,6 +58,8 @@ pub struct Options {
     pub max_tokens: Option<u64>,
     pub max_cost: Option<f64>,
     pub schema: Option<Value>,
+    /// How much the model reasons, instead of what its file says.
+    pub effort: Option<String>,
     /// The file that takes what goes over the wire.
     pub log_wire: Option<PathBuf>,
 }
@@ -242,6 +246,7 @@ fn surroundings(config: &Config, options: &Options, net: &Arc<Net>) -> Result<Su
         user_id: config.env.user().to_owned(),
         wire_log: opened.transpose()?,
         catalogue: Arc::new(ModelCatalogue::of_user(&config.dirs.data)),
+        keys_set: providers::keys().filter(|variable| config.env.get(variable).is_some()).collect(),
     })
 }
 

@@ -14,14 +14,16 @@ pub(super) fn chosen_model(
     options: &Options,
 ) -> Result<ModelConfig, SetupError> {
     let own = || config.model(&agent.model).map_err(SetupError::configuration);
-    let Some(name) = &options.model else { return own().cloned() };
-    if let Some(configured) = config.models.get(name) {
-        return Ok(configured.clone());
-    }
-    match providers::split(name) {
-        Some((provider, id)) => at_provider(provider, id, &config.env),
-        None => with_id(own()?, name),
-    }
+    let mut model = match &options.model {
+        None => own()?.clone(),
+        Some(name) => match (config.models.get(name), providers::split(name)) {
+            (Some(configured), _) => configured.clone(),
+            (None, Some((provider, id))) => at_provider(provider, id, &config.env)?,
+            (None, None) => with_id(own()?, name)?,
+        },
+    };
+    model.reasoning_effort = options.effort.clone().or(model.reasoning_effort);
+    Ok(model)
 }
 
 /// A model of a known provider: its own address and key, whatever is configured for other models.

@@ -3,6 +3,7 @@
 
 mod files;
 mod model;
+mod session;
 mod skill;
 mod tool;
 
@@ -18,6 +19,7 @@ use crate::config::{ApprovalMode, parse_duration};
 pub use clap_complete::Shell;
 pub use files::{ConfigCommand, PromptCommand};
 pub use model::ModelCommand;
+pub use session::SessionCommand;
 pub use skill::SkillCommand;
 pub use tool::{CallArgs, ToolCommand};
 
@@ -238,35 +240,6 @@ pub enum StdinMode {
     Auto,
     None,
     Require,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum SessionCommand {
-    /// List the sessions of this workspace, newest first
-    List {
-        /// Of all workspaces
-        #[arg(long)]
-        all: bool,
-    },
-    /// Print a session
-    Show {
-        /// Its id, or the beginning of it
-        id: String,
-        /// What fills the window, instead of what was said
-        #[arg(long)]
-        context: bool,
-    },
-    /// Make room in a session's context, as /compact does
-    Compact {
-        /// Its id, or the beginning of it
-        id: String,
-        /// What a summary is to keep above all
-        #[arg(long, value_name = "TEXT", default_value = "")]
-        focus: String,
-        /// Print what would go, and change nothing
-        #[arg(long)]
-        dry_run: bool,
-    },
 }
 
 /// What cannot be parsed, or a request for help: text, where it belongs, and whether it is an error.

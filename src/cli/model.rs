@@ -1,4 +1,6 @@
-//! `agent model list / update`: the models that one can name, and the facts about them.
+//! `agent model list / check / update`: the models that one can name, and the facts about them.
+
+mod check;
 
 use std::fmt::Write;
 
@@ -23,6 +25,7 @@ const OLD: i32 = 120;
 pub(super) fn run(setup: &Setup, command: ModelCommand) -> Outcome {
     match command {
         ModelCommand::List { filter, output } => list(setup, &filter, output),
+        ModelCommand::Check { name, log_wire, output } => check::run(setup, name, log_wire, output),
         ModelCommand::Update { source } => update(setup, &source),
     }
 }
@@ -66,12 +69,13 @@ fn table(models: &[Listed], edge: Option<usize>) -> String {
     if models.is_empty() {
         return "No such model.\n".to_owned();
     }
-    let cells: Vec<[String; 6]> = models.iter().map(cells).collect();
-    let widths: [usize; 6] = std::array::from_fn(|column| {
+    let cells: Vec<[String; 7]> = models.iter().map(cells).collect();
+    let widths: [usize; 7] = std::array::from_fn(|column| {
         cells.iter().map(|row| text::columns(&row[column])).max().unwrap_or_default()
     });
     let room = edge.map_or(usize::MAX, |edge| edge.saturating_sub(1));
-    let whole: usize = widths.iter().map(|width| width + 2).sum::<usize>() - 2;
+    // The few rows that end with a day do without it rather than break the lines of all.
+    let whole: usize = widths[..6].iter().map(|width| width + 2).sum::<usize>() - 2;
     let is_wide = whole <= room;
     let mut out = String::new();
     for row in &cells {
@@ -81,7 +85,7 @@ fn table(models: &[Listed], edge: Option<usize>) -> String {
         } else {
             let _ = write!(out, "{}\n{:INDENT$}", text::cut(name, room), "");
         }
-        let room = if is_wide { usize::MAX } else { room.saturating_sub(INDENT) };
+        let room = room.saturating_sub(if is_wide { widths[0] + 2 } else { INDENT });
         let mut line = String::new();
         for (cell, width) in facts.iter().zip(&widths[1..]) {
             // What finds no room is left out whole: half a price would be another one.
@@ -97,21 +101,18 @@ fn table(models: &[Listed], edge: Option<usize>) -> String {
     out
 }
 
-/// Name, window, price, what it sees and how it thinks, wire, source.
-fn cells(model: &Listed) -> [String; 6] {
+/// Name, window, price, what it sees and how it thinks, wire, source, end.
+fn cells(model: &Listed) -> [String; 7] {
     let unknown = || "?".to_owned();
     let senses = [(model.sees == Some(true)).then(|| "sees".to_owned()), thinks(model.levels.as_deref())];
-    let mut source = if model.is_configured { "config" } else { "catalogue" }.to_owned();
-    if let Some(day) = model.ends {
-        let _ = write!(source, ", ends {day}");
-    }
     [
         text::visible(&model.name).into_owned(),
         model.window.map_or_else(unknown, tokens),
         model.prices.as_ref().map_or_else(unknown, price),
         senses.into_iter().flatten().collect::<Vec<_>>().join(" "),
         model.wire.map_or_else(String::new, |wire| wire.name().to_owned()),
-        source,
+        if model.is_configured { "config" } else { "catalogue" }.to_owned(),
+        model.ends.map_or_else(String::new, |day| format!("ends {day}")),
     ]
 }
 

@@ -121,6 +121,7 @@ pub(super) fn options(args: &TurnArgs, schema: Option<Value>) -> Options {
         max_tokens: args.max_tokens,
         max_cost: args.max_cost,
         schema,
+        effort: None,
         log_wire: args.log_wire.clone(),
     }
 }

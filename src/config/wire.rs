@@ -37,6 +37,7 @@ pub(super) enum Choice {
     Anthropic,
 }
 
+#[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
 pub(super) fn serialize<S: Serializer>(wire: &Option<Wire>, serializer: S) -> Result<S::Ok, S::Error> {
     match wire {
         None => Choice::Auto,

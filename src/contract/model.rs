@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::config::{Prices, RetryConfig};
 use crate::message::{CallStatus, FinishReason, Item, Part, ToolCall, Usage};
@@ -29,6 +29,20 @@ pub trait ChatModel: Send + Sync {
     fn found(&self) -> Option<Found> {
         None
     }
+
+    /// What the refusals of the server have taught so far.
+    fn learnt(&self) -> Learnt {
+        Learnt::default()
+    }
+}
+
+/// What a server refused, though it answers without it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Learnt {
+    /// Its words, oldest first.
+    pub refusals: Vec<String>,
+    /// The keys of a model file by which nothing of that is sent.
+    pub keys: Map<String, Value>,
 }
 
 /// The window of a model as its server runs it.
@@ -71,6 +85,8 @@ pub struct ReplyEnd {
     pub usage: Usage,
     /// USD, where the provider says what the request cost.
     pub cost_usd: Option<f64>,
+    /// Whether it came as a stream, not as one body.
+    pub streamed: bool,
 }
 
 impl ReplyEnd {
@@ -148,6 +164,7 @@ pub enum ToolChoice {
 
 /// Facts about a model.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a model")]
 pub struct ModelInfo {
     /// The configured name, `default`.
     pub name: String,

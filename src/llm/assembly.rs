@@ -312,7 +312,7 @@ impl Assembly {
             estimated: true,
             ..Usage::default()
         });
-        ReplyEnd { parts, finish, usage, cost_usd: self.cost_usd }
+        ReplyEnd { parts, finish, usage, cost_usd: self.cost_usd, streamed: false }
     }
 
     /// The parts, each call with an id that the whole conversation has only once.

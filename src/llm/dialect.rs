@@ -27,7 +27,7 @@ pub struct Dialect {
     /// The protocol that serves best, where the server speaks several.
     pub wire: Option<Wire>,
     pub auth: Option<Auth>,
-    /// Fields of every request, below those of the model file.
+    /// Fields of every request of chat completions, below those of the model file.
     pub body: Map<String, Value>,
     /// Headers of every request, below those of the model file. `{session}` stands for the id of the session.
     pub headers: BTreeMap<String, String>,
@@ -79,7 +79,7 @@ pub fn resolve(chosen: Option<&str>, address: &str, model: &str) -> Result<Diale
 
 /// The names of all rows of hosts, in order.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    rows().filter_map(|row| row.name())
+    rows().filter_map(Row::name)
 }
 
 fn named(name: &str) -> Result<Row, String> {

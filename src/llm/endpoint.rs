@@ -18,6 +18,11 @@ use crate::contract::{ModelError, ModelErrorKind};
 use crate::net::{self, Net, SendError};
 use crate::secrets::{Redactor, secrets_in};
 
+/// How many times as long to wait for an answer that comes whole as for the beginning of one.
+const WHOLE: u32 = 5;
+
+const EVENT_STREAM: &str = "text/event-stream";
+
 /// A server, and how it is reached.
 pub(super) struct Endpoint {
     openai: OpenAIConfig,
@@ -125,12 +130,18 @@ impl Endpoint {
                 headers.insert(name, value);
             }
         }
-        headers.extend(self.own_headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+        for (name, value) in &self.own_headers {
+            // Betas of one's own come to those that the request needs.
+            let both = headers.get(name).filter(|_| name == "anthropic-beta").and_then(|needed| {
+                HeaderValue::from_bytes(&[needed.as_bytes(), b",", value.as_bytes()].concat()).ok()
+            });
+            headers.insert(name.clone(), both.unwrap_or_else(|| value.clone()));
+        }
         for value in headers.values_mut() {
             value.set_sensitive(true);
         }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let accept = if streaming { "text/event-stream" } else { "application/json" };
+        let accept = if streaming { EVENT_STREAM } else { "application/json" };
         headers.entry(ACCEPT).or_insert(HeaderValue::from_static(accept));
         headers
     }
@@ -160,12 +171,14 @@ impl Endpoint {
     async fn respond(&self, url: &Url, headers: HeaderMap, body: Bytes) -> Result<Response, ModelError> {
         let request = |client: &Client| client.post(url.clone()).headers(headers.clone()).body(body.clone());
         let sending = self.net.send(url, self.timeouts.connect, request);
-        let first_byte = self.timeouts.first_byte;
-        match tokio::time::timeout(first_byte, sending).await {
+        let streams = headers.get(ACCEPT).is_some_and(|kind| kind == EVENT_STREAM);
+        let patience = self.timeouts.first_byte * if streams { 1 } else { WHOLE };
+        match tokio::time::timeout(patience, sending).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(SendError::Http(error))) => Err(self.unreachable(&error)),
             Ok(Err(SendError::Net(error))) => Err(self.error(ModelErrorKind::BadRequest, error.to_string())),
-            Err(_) => Err(self.no_first_byte(first_byte)),
+            Err(_) if streams => Err(self.no_first_byte(patience)),
+            Err(_) => Err(self.no_whole_answer(patience)),
         }
     }
 
@@ -199,6 +212,16 @@ impl Endpoint {
     fn judged(&self, status: Option<u16>, said: Said, hints: Hints) -> ModelError {
         let Judged { kind, words, status, retry_after } = errors::judge(status, said, hints, &self.model);
         ModelError { status, retry_after, ..self.error(kind, words) }
+    }
+
+    /// The server may still be at work: what it accepted is not sent again.
+    fn no_whole_answer(&self, limit: Duration) -> ModelError {
+        let (host, limit) = (self.host(), format_duration(limit));
+        let words = format!(
+            "no answer from {host} within {limit}, {WHOLE} times timeouts.first_byte, as answers come whole here \
+             (capabilities.streaming: false). It may still be at work, so the request is not sent again"
+        );
+        self.error(ModelErrorKind::BadRequest, words)
     }
 
     pub fn no_first_byte(&self, limit: Duration) -> ModelError {

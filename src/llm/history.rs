@@ -10,6 +10,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::fmt::Write;
 
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -170,7 +171,7 @@ fn result<'a>(call: &'a Call, rules: &Rules<'_>) -> ToolResult<'a> {
             1 => "A picture is".to_owned(),
             count => format!("{count} pictures are"),
         };
-        text.to_mut().push_str(&format!("\n[{what} not shown: you do not see pictures.]"));
+        let _ = write!(text.to_mut(), "\n[{what} not shown: you do not see pictures.]");
     }
     ToolResult {
         id: rules.ids.fit(&call.request.id),

@@ -1,9 +1,13 @@
 //! What the refusals of a server teach: a part of the request that it does not know is left out, or replaced by its
 //! nearest, and the plan is so from then on. Pure: a table of words and changes.
 
+use serde_json::{Map, Value, json};
+
+use super::anthropic::Thinking;
 use super::chat::{AnswerFormat, Echo, EffortField, OutputField};
 use super::effort::Effort;
 use super::plan::Plan;
+use super::responses::SystemIn;
 use crate::config::Wire;
 use crate::contract::{ModelError, ModelErrorKind};
 
@@ -18,10 +22,15 @@ pub struct Lesson {
 /// What a refusal of a request by `plan` teaches; `None` where nothing can be left out.
 #[must_use]
 pub fn from(plan: &Plan, error: &ModelError) -> Option<Lesson> {
-    if error.kind != ModelErrorKind::BadRequest || !matches!(error.status, None | Some(400..=422)) {
+    if error.kind != ModelErrorKind::BadRequest || !matches!(error.status, None | Some(400..=422 | 500)) {
         return None;
     }
     let words = error.message.to_ascii_lowercase();
+    let is_no_path = matches!(error.status, Some(404 | 405)) && !words.contains("has no model `");
+    if is_no_path && plan.wire == Wire::Responses && !plan.wire_is_declared {
+        let notice = format!("{} is not served over Responses: chat completions are used", error.model);
+        return Some(Lesson { plan: Plan { wire: Wire::Chat, ..plan.clone() }, notice });
+    }
     RULES.iter().filter(|rule| rule.applies(&words)).find_map(|rule| {
         let mut plan = plan.clone();
         let done = (rule.change)(&mut plan, &words)?;
@@ -99,6 +108,10 @@ const RULES: &[Rule] = &[
         ],
         "refuses earlier reasoning",
         |plan, words| {
+            if words.contains("not supported") && plan.wire == Wire::Responses {
+                let include = &mut plan.dialect.responses.encrypted_include;
+                return change(include, false, "none is asked for");
+            }
             if words.contains("missing") && !plan.dialect.chat.stand_in_signature && plan.wire == Wire::Chat {
                 plan.dialect.chat.stand_in_signature = true;
                 return Some("calls of other models get a stand-in for a signature".to_owned());
@@ -106,6 +119,20 @@ const RULES: &[Rule] = &[
             strip(plan)
         },
     ),
+    trouble(
+        &["without its required following item|items are not persisted|duplicate item found"],
+        "refuses earlier reasoning",
+        |plan, _| strip(plan),
+    ),
+    parameter(&["instructions"], "takes no instructions", |plan, _| {
+        let place = &mut plan.dialect.responses.system_in;
+        (plan.wire == Wire::Responses).then_some(())?;
+        let next = match *place {
+            SystemIn::Instructions => SystemIn::Developer,
+            SystemIn::Developer | SystemIn::System => SystemIn::System,
+        };
+        change(place, next, "the prompt is sent as a message")
+    }),
     trouble(
         &[
             "function tools with reasoning_effort|use /v1/responses|not a chat model|only supported in v1/responses",
@@ -116,8 +143,55 @@ const RULES: &[Rule] = &[
     trouble(
         &["must be passed back|reasoning_content is missing|reasoning_content in the thinking"],
         "wants its reasoning back",
-        |plan, _| change(&mut plan.dialect.chat.echo, Echo::Always, "it is sent with every call"),
+        |plan, _| match plan.wire {
+            Wire::Anthropic => {
+                change(&mut plan.dialect.anthropic.empty_signature_ok, true, "it is sent back unsigned too")
+            }
+            Wire::Chat | Wire::Responses => {
+                change(&mut plan.dialect.chat.echo, Echo::Always, "it is sent with every call")
+            }
+        },
     ),
+    trouble(&["anthropic-beta"], "does not know a beta", |plan, _| {
+        let flags = &mut plan.dialect.anthropic;
+        let had = flags.interleaved_beta || flags.binding_controls;
+        (flags.interleaved_beta, flags.binding_controls) = (false, false);
+        had.then(|| "none is asked for".to_owned())
+    }),
+    trouble(
+        &["max_tokens: ", "maximum allowed number of output tokens"],
+        "writes no reply as long",
+        |plan, words| {
+            let most =
+                words.split_once('>')?.1.split(|c: char| !c.is_ascii_digit()).find(|word| !word.is_empty())?;
+            let most: u64 = most.parse().ok()?;
+            let settings = &mut plan.settings;
+            settings.max_output_tokens = settings.max_output_tokens.map(|asked| asked.min(most));
+            change(&mut settings.most_output_tokens, Some(most), &format!("{most} tokens at most are asked for"))
+        },
+    ),
+    trouble(&["thinking.type|thinking type", "enabled"], "thinks in another way", |plan, words| {
+        let thinking = &mut plan.dialect.anthropic.thinking;
+        (plan.wire == Wire::Anthropic).then_some(())?;
+        let to = match *thinking {
+            Thinking::Budget => Thinking::Adaptive,
+            _ if words.contains("adaptive") && words.contains("support") => Thinking::Budget,
+            _ => Thinking::Off,
+        };
+        change(thinking, to, "it is asked for so")
+    }),
+    parameter(&["output_config.effort|output_config: effort"], "knows no levels of effort", |plan, _| {
+        change(&mut plan.dialect.anthropic.effort_field, false, "none is sent")
+    }),
+    parameter(&["eager_input_streaming"], "does not stream arguments early", |plan, _| {
+        change(&mut plan.dialect.anthropic.eager_stream, false, "it is not asked to")
+    }),
+    parameter(&["thinking.display|display:"], "does not know thinking.display", |plan, _| {
+        change(&mut plan.dialect.anthropic.thinking_display, false, "it is not sent")
+    }),
+    parameter(&["disable_parallel_tool_use"], "does not know disable_parallel_tool_use", |plan, _| {
+        change(&mut plan.dialect.anthropic.parallel_switch, false, "it is not sent")
+    }),
     trouble(&["tool_choice|tool choice"], "does not know this tool_choice", |plan, _| {
         let wire = plan.wire;
         let known = match wire {
@@ -138,7 +212,10 @@ const RULES: &[Rule] = &[
         |plan, _| change(&mut plan.sees, false, "pictures become notes"),
     ),
     parameter(&["stream_options|stream options"], "does not know stream_options", |plan, _| {
-        change(&mut plan.dialect.chat.stream_options, false, "it is not sent")
+        let had = plan.dialect.chat.stream_options || plan.dialect.responses.padding_off;
+        plan.dialect.chat.stream_options = false;
+        plan.dialect.responses.padding_off = false;
+        had.then(|| "it is not sent".to_owned())
     }),
     parameter(
         &["max_tokens", "max_completion_tokens|unsupported|unrecognized|unknown|not permitted"],
@@ -197,7 +274,10 @@ const RULES: &[Rule] = &[
         },
     ),
     parameter(&["strict"], "knows no strict tools", |plan, _| {
-        change(&mut plan.settings.strict_tools, false, "tools are declared without it")
+        let responses = &mut plan.dialect.responses.strict;
+        let had = plan.settings.strict_tools || (plan.wire == Wire::Responses && *responses);
+        (plan.settings.strict_tools, *responses) = (false, false);
+        had.then(|| "tools are declared without it".to_owned())
     }),
     parameter(&["prompt_cache_key"], "does not know prompt_cache_key", |plan, _| {
         let had = plan.dialect.chat.cache_key || plan.dialect.responses.cache_key;
@@ -212,6 +292,45 @@ const RULES: &[Rule] = &[
         had.then(|| "none are set".to_owned())
     }),
 ];
+
+/// The keys of a model file that make the first plan as the later one is, as far as there are such keys.
+#[must_use]
+pub fn keys(first: &Plan, now: &Plan) -> Map<String, Value> {
+    let mut keys = Map::new();
+    let mut capabilities = Map::new();
+    if first.wire != now.wire {
+        keys.insert("wire".to_owned(), now.wire.name().into());
+    }
+    if first.settings.temperature != now.settings.temperature {
+        keys.insert("temperature".to_owned(), json!(now.settings.temperature));
+    }
+    if first.settings.effort != now.settings.effort {
+        keys.insert("reasoning_effort".to_owned(), json!(now.settings.effort.map(Effort::word)));
+    }
+    let enforces = |plan: &Plan| match plan.wire {
+        Wire::Chat => plan.dialect.chat.answer_format != AnswerFormat::Absent,
+        Wire::Responses => plan.dialect.responses.answer_format,
+        Wire::Anthropic => plan.dialect.anthropic.answer_format,
+    };
+    let has_cache_key = |plan: &Plan| plan.dialect.chat.cache_key || plan.dialect.responses.cache_key;
+    let has_cache_marks = |plan: &Plan| plan.dialect.chat.cache_marks || plan.dialect.anthropic.cache_marks;
+    for (name, had, has) in [
+        ("stream_usage", first.dialect.chat.stream_options, now.dialect.chat.stream_options),
+        ("structured_output", enforces(first), enforces(now)),
+        ("strict_tools", first.settings.strict_tools, now.settings.strict_tools),
+        ("vision", first.sees, now.sees),
+        ("prompt_cache_key", has_cache_key(first), has_cache_key(now)),
+        ("cache_breakpoints", has_cache_marks(first), has_cache_marks(now)),
+    ] {
+        if had != has {
+            capabilities.insert(name.to_owned(), has.into());
+        }
+    }
+    if !capabilities.is_empty() {
+        keys.insert("capabilities".to_owned(), capabilities.into());
+    }
+    keys
+}
 
 fn change<T: PartialEq>(field: &mut T, to: T, done: &str) -> Option<String> {
     (*field != to).then(|| {

@@ -6,7 +6,7 @@ use super::conversations::{Line, Script, tool};
 use super::{anthropic, chat, responses};
 use crate::config::Wire;
 use crate::contract::{Request, ToolChoice};
-use crate::message::{Item, Opaque, Part};
+use crate::message::{Item, Opaque, Part, Step};
 use crate::yaml;
 
 /// A model of every wire and of every host with rules of its own.
@@ -47,18 +47,18 @@ fn script(model: &str) -> Script {
 fn session(wire: Wire) -> String {
     let (thinks, says, calls, id) = match wire {
         Wire::Chat => (
-            r#"{ reasoning_details: [ { type: reasoning.text, text: hm, index: 0 } ], field: reasoning_content }"#,
+            "{ reasoning_details: [ { type: reasoning.text, text: hm, index: 0 } ], field: reasoning_content }",
             "null",
-            r#"{ extra_content: { google: { thought_signature: c2ln } } }"#,
+            "{ extra_content: { google: { thought_signature: c2ln } } }",
             "call_",
         ),
         Wire::Responses => (
-            r#"{ type: reasoning, id: rs_N, summary: [], encrypted_content: gAAA }"#,
-            r#"{ id: msg_N, phase: commentary }"#,
-            r#"{ id: fc_N }"#,
+            "{ type: reasoning, id: rs_N, summary: [], encrypted_content: gAAA }",
+            "{ id: msg_N, phase: commentary }",
+            "{ id: fc_N }",
             "call_|",
         ),
-        Wire::Anthropic => (r#"{ type: thinking, thinking: hm, signature: AbC }"#, "null", "null", "toolu_"),
+        Wire::Anthropic => ("{ type: thinking, thinking: hm, signature: AbC }", "null", "null", "toolu_"),
     };
     let session = SESSION.replace("THINKS", thinks).replace("SAYS", says).replace("CALLS", calls);
     // No id comes twice.
@@ -136,7 +136,7 @@ fn a_session_goes_on_with_every_other_model() {
 
 /// Whether the model is to speak: after a user's words, or after results.
 fn ends_open(items: &[Item]) -> bool {
-    items.last().is_some_and(|item| item.as_step().is_none_or(|step| step.has_calls()))
+    items.last().is_some_and(|item| item.as_step().is_none_or(Step::has_calls))
 }
 
 #[test]

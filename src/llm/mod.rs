@@ -59,6 +59,7 @@ use crate::net::Net;
 use plan::Known;
 
 pub use local::{LocalServer, probe_local};
+pub use probe::Probed;
 pub use stated::Stated;
 pub use wire_log::WireLog;
 
@@ -89,6 +90,8 @@ pub struct Surroundings {
     pub wire_log: Option<Arc<WireLog>>,
     /// What is known of models.
     pub catalogue: Arc<catalogue::Catalogue>,
+    /// The variables with keys of providers that are set: what to advise somebody who has configured no model.
+    pub keys_set: Vec<&'static str>,
 }
 
 /// Prepares a configured model for requests. Sends nothing.
@@ -110,6 +113,16 @@ pub fn connect(config: &ModelConfig, around: &Surroundings) -> Result<Arc<dyn Ch
             Arc::new(scripted::Scripted::new(config, info, around.user_id.clone())?)
         }
     })
+}
+
+/// Asks a server on this machine or in a private network what it is, and what window the model has there. Takes two
+/// seconds at most; public hosts are never asked.
+///
+/// # Errors
+/// A mistake in the model's configuration.
+pub async fn probe_server(config: &ModelConfig, around: &Surroundings) -> Result<Option<Probed>, ConnectError> {
+    let (info, known) = facts(config, config.model.as_deref().unwrap_or_default(), around);
+    Ok(server::Server::new(config, info, known, around)?.probed().await)
 }
 
 /// Prepares `id`, another model of the same server, to turn texts into vectors. Sends nothing.

@@ -8,14 +8,19 @@ use super::extra::merge;
 use super::history::{self, Pictures, Rules};
 use super::turns::{ModelPart, Turn};
 use super::{ConnectError, chat, wires};
+use serde_json::Map;
+
 use crate::config::{Capabilities, ModelConfig, Wire};
 use crate::contract::Request;
 use crate::message::Origin;
 
 /// How requests are made.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a server")]
 pub struct Plan {
     pub wire: Wire,
+    /// The model file names the wire.
+    pub wire_is_declared: bool,
     pub dialect: Dialect,
     pub settings: Settings,
     /// Whether the model sees pictures.
@@ -57,7 +62,7 @@ impl Plan {
         declare(&mut dialect, config.capabilities);
         let mut notices = Vec::new();
         let effort = effort(config, known.levels.as_deref(), wire, &dialect, &mut notices)?;
-        let mut extra = dialect.body.clone();
+        let mut extra = if wire == Wire::Chat { dialect.body.clone() } else { Map::new() };
         merge(&mut extra, &config.extra_body);
         let can = config.capabilities;
         let settings = Settings {
@@ -75,6 +80,7 @@ impl Plan {
         let sees = can.vision.or(known.sees).unwrap_or(false);
         let plan = Self {
             wire,
+            wire_is_declared: config.wire.is_some(),
             dialect,
             settings,
             sees,

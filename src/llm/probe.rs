@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use reqwest::header::HeaderMap;
+use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use reqwest::{RequestBuilder, Url};
 use serde_json::{Value, json};
 
@@ -33,14 +33,15 @@ const OLLAMA_DEFAULT: u64 = 4096;
 
 /// A question to a server, and what its answer shows.
 struct Question {
-    /// Below the root of the server, or below `base_url`.
     at: Place,
     path: &'static str,
     read: fn(&Answer, &str) -> Option<Probed>,
 }
 
 enum Place {
+    /// Below the root of the server.
     Root,
+    /// Below `base_url`.
     Base,
     /// Below the root, by `POST` with the name of the model.
     RootByPost,
@@ -71,6 +72,8 @@ pub async fn probe(net: &Net, base_url: &Url, headers: &HeaderMap, model: &str) 
         return None;
     }
     let client = net.client(base_url, PATIENCE).ok()?;
+    let mut headers = headers.clone();
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
     let asked = QUESTIONS.iter().map(async |question| {
         let url = question.url(base_url, model)?;
         let request = match question.at {
@@ -89,7 +92,13 @@ impl Question {
     fn url(&self, base_url: &Url, model: &str) -> Option<Url> {
         let base = base_url.as_str().trim_end_matches('/');
         let root = base.strip_suffix("/v1").unwrap_or(base);
-        let before = if matches!(self.at, Place::Base) { base } else { root };
+        let is_bare = base_url.path().trim_matches('/').is_empty();
+        let before = match self.at {
+            // Where no version is written, the requests of one wire lie below it all the same.
+            Place::Base if is_bare => &format!("{root}/v1"),
+            Place::Base => base,
+            Place::Root | Place::RootByPost => root,
+        };
         let mut url = Url::parse(&format!("{before}{}", self.path)).ok()?;
         if self.path.ends_with('=') {
             url.query_pairs_mut().clear().append_pair("autoload", "false").append_pair("model", model);
@@ -297,5 +306,12 @@ mod tests {
         assert_eq!(urls[0], "http://127.0.0.1:8080/below/props?autoload=false&model=a%2Fb+c");
         assert_eq!(urls[1], "http://127.0.0.1:8080/below/api/ps");
         assert_eq!(urls[6], "http://127.0.0.1:8080/below/v1/models");
+        for (base, list) in [
+            ("http://127.0.0.1:8080", "http://127.0.0.1:8080/v1/models"),
+            ("http://127.0.0.1:8080/api", "http://127.0.0.1:8080/api/models"),
+        ] {
+            let url = QUESTIONS[6].url(&Url::parse(base).expect("an address"), "m").expect("an address");
+            assert_eq!(url.as_str(), list);
+        }
     }
 }

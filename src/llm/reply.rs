@@ -22,7 +22,7 @@ use super::errors::{self, Said};
 use super::sse::{Decoder, TooLong};
 use super::wire_log::Exchange;
 use crate::config::{Timeouts, format_duration};
-use crate::contract::{Delta, ModelError, ModelErrorKind, ReplyStream};
+use crate::contract::{Delta, ModelError, ModelErrorKind, ReplyEnd, ReplyStream};
 use crate::{net, tokens};
 
 /// Text of this size is passed on even if more is ready.
@@ -249,11 +249,12 @@ impl HttpReply {
             return Err(failure);
         }
         if !self.reading.reply.is_finished() {
-            let words = "the stream ended before the reply did (no finish_reason, no [DONE])";
+            let words = "the stream ended before the reply did";
             return Err(self.endpoint.error(ModelErrorKind::Incomplete, words));
         }
         let request = std::mem::take(&mut self.request);
-        Ok(Delta::Finished(self.reading.reply.end(|| tokens::estimate_bytes(&request))))
+        let end = self.reading.reply.end(|| tokens::estimate_bytes(&request));
+        Ok(Delta::Finished(ReplyEnd { streamed: self.saw_event, ..end }))
     }
 
     fn fail_with(&mut self, broken: Broken) {

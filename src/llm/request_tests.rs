@@ -38,6 +38,9 @@ fn sent(script: &Script) -> String {
         return format!("refused: {why}");
     }
     let (body, headers) = plan.encode(&script.request(&items, &tools));
-    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
-    headers + &String::from_utf8(body).expect("JSON is UTF-8")
+    let mut sent = String::new();
+    for (name, value) in &headers {
+        let _ = writeln!(sent, "{name}: {value}");
+    }
+    sent + &String::from_utf8(body).expect("JSON is UTF-8")
 }

@@ -116,7 +116,7 @@ impl Scripted {
             parts.push(Part::Text { text: words.text, opaque: None });
         }
         parts.extend(calls);
-        (deltas, ReplyEnd { parts, finish, usage, cost_usd: None })
+        (deltas, ReplyEnd { parts, finish, usage, cost_usd: None, streamed: true })
     }
 
     /// The request as a server of chat completions would get it.

@@ -21,7 +21,7 @@ use super::reply::HttpReply;
 use super::unconfigured::no_model;
 use super::{ConnectError, Surroundings, history, learn, wires};
 use crate::config::ModelConfig;
-use crate::contract::{ChatModel, Found, ModelError, ModelErrorKind, ModelInfo, ReplyStream, Request};
+use crate::contract::{ChatModel, Found, Learnt, ModelError, ModelErrorKind, ModelInfo, ReplyStream, Request};
 use crate::net::{self, Net};
 
 /// How often one request is changed because its server refused a part of it.
@@ -32,15 +32,21 @@ pub(super) struct Server {
     info: ModelInfo,
     endpoint: Arc<Endpoint>,
     net: Arc<Net>,
+    /// The plan before anything was refused.
+    first_plan: Arc<Plan>,
     state: Mutex<State>,
     /// What the server says of itself; it is asked once, if nothing declares the window.
     found: Arc<OnceLock<Option<Found>>>,
-    asks_server: AtomicBool,
+    asks_first: AtomicBool,
+    /// For the advice where nothing is configured.
+    keys_set: Vec<&'static str>,
 }
 
 /// What changes while a server is used.
 struct State {
     plan: Arc<Plan>,
+    /// The words of the server by which the plan was changed.
+    refusals: Vec<String>,
     /// What a person should be told with the next reply.
     notices: Vec<String>,
 }
@@ -59,10 +65,13 @@ impl Server {
         info.configured = endpoint.is_configured();
         info.sees = plan.sees;
         info.calls_tools = plan.tools;
-        let state = Mutex::new(State { plan: Arc::new(plan), notices });
-        let asks_server = AtomicBool::new(config.context_window.is_none() && net::is_private(endpoint.base()));
+        let first_plan = Arc::new(plan);
+        let state = Mutex::new(State { plan: Arc::clone(&first_plan), refusals: Vec::new(), notices });
+        let asks_first = AtomicBool::new(config.context_window.is_none() && net::is_private(endpoint.base()));
         let found = Arc::default();
-        Ok(Self { info, endpoint: Arc::new(endpoint), net, state, found, asks_server })
+        let keys_set = around.keys_set.clone();
+        let endpoint = Arc::new(endpoint);
+        Ok(Self { info, endpoint, net, first_plan, state, found, asks_first, keys_set })
     }
 
     /// The server without the model: for requests that are no conversation.
@@ -81,12 +90,13 @@ impl Server {
         let Some(lesson) = learn::from(refused, error) else { return false };
         state.plan = Arc::new(lesson.plan);
         state.notices.push(lesson.notice);
+        state.refusals.push(error.message.clone());
         true
     }
 
     async fn answer(&self, request: Request<'_>) -> Result<Box<dyn ReplyStream>, ModelError> {
         if !self.info.configured {
-            return Err(no_model(&self.net, &self.info.id).await);
+            return Err(no_model(&self.net, &self.info.id, &self.keys_set).await);
         }
         let mut lessons = 0;
         loop {
@@ -99,6 +109,13 @@ impl Server {
                 sent => return sent,
             }
         }
+    }
+
+    /// Asks the server of one's own what it is, and waits for the answer.
+    pub async fn probed(&self) -> Option<Probed> {
+        let plan = self.plan();
+        let auth = plan.dialect.auth.unwrap_or_else(|| wires::auth(plan.wire));
+        probe(&self.net, self.endpoint.base(), &self.endpoint.headers(auth, false, &[]), &self.info.id).await
     }
 
     /// Asks the server of one's own for its window.
@@ -125,7 +142,7 @@ impl Server {
         let asked = Instant::now();
         let url = self.endpoint.url(wires::path(plan.wire));
         let sending = self.endpoint.send(&url, headers.clone(), body.clone());
-        let (response, exchange) = if self.asks_server.swap(false, Ordering::Relaxed) {
+        let (response, exchange) = if self.asks_first.swap(false, Ordering::Relaxed) {
             // Beside the first request, which does not wait for it.
             tokio::join!(sending, async { self.ask_server(headers) }).0?
         } else {
@@ -151,6 +168,11 @@ impl ChatModel for Server {
 
     fn found(&self) -> Option<Found> {
         self.found.get().copied().flatten()
+    }
+
+    fn learnt(&self) -> Learnt {
+        let state = self.state.lock().expect("no holder of the plan panics");
+        Learnt { refusals: state.refusals.clone(), keys: learn::keys(&self.first_plan, &state.plan) }
     }
 
     fn preview(&self, request: Request<'_>) -> Value {

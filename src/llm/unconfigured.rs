@@ -1,22 +1,33 @@
-//! The error for somebody who has configured no model: the next step, and the servers that answer on this machine.
+//! The error for somebody who has configured no model: the next step, by the keys that are set and the servers that
+//! answer on this machine.
 
+use super::catalogue::providers::PROVIDERS;
 use super::local::{LocalServer, probe_local};
 use crate::contract::{ModelError, ModelErrorKind};
 use crate::net::Net;
 
+/// The most keys that are named.
+const MOST_KEYS: usize = 3;
+
 /// The error of a model that has neither a key nor a server that works without one.
-pub(super) async fn no_model(net: &Net, id: &str) -> ModelError {
+/// `keys_set` are the variables with keys of providers that are set.
+pub(super) async fn no_model(net: &Net, id: &str, keys_set: &[&str]) -> ModelError {
     ModelError {
         kind: ModelErrorKind::Authentication,
         status: None,
-        message: advice(&probe_local(net).await),
+        message: advice(&probe_local(net).await, keys_set),
         model: id.to_owned(),
         retry_after: None,
     }
 }
 
-/// The next step, in three lines.
-fn advice(servers: &[LocalServer]) -> String {
+/// The next step: a line for each key that is set, and three for the rest.
+fn advice(servers: &[LocalServer], keys_set: &[&str]) -> String {
+    let by_key = PROVIDERS.iter().filter_map(|provider| {
+        let key = provider.keys.iter().find(|key| keys_set.contains(key))?;
+        Some(format!("{key} is set: agent run -m {}/{} \"Show me around\"\n", provider.id, provider.usual?))
+    });
+    let by_key: String = by_key.take(MOST_KEYS).collect();
     let local = match servers {
         [] => {
             "set OPENAI_BASE_URL to its address (no server answers on the usual ports of this machine)".to_owned()
@@ -33,7 +44,7 @@ fn advice(servers: &[LocalServer]) -> String {
         }
     };
     format!(
-        "no model is configured. For OpenAI: set OPENAI_API_KEY (AGENT_MODEL names another model than gpt-5-mini)\n\
+        "no model is configured. {by_key}For OpenAI: set OPENAI_API_KEY (AGENT_MODEL names another model than gpt-5-mini)\n\
          For a server of your own: {local}\n\
          To try it without either: agent run -m demo \"Show me around\""
     )
@@ -51,10 +62,26 @@ mod tests {
             models: vec!["qwen3:8b".to_owned()],
         };
         for servers in [vec![], vec![server]] {
-            let text = advice(&servers);
+            let text = advice(&servers, &["HF_TOKEN"]);
             assert_eq!(text.lines().count(), 3, "{text}");
             assert!(text.contains("-m demo"), "{text}");
             assert_eq!(text.contains("AGENT_MODEL=qwen3:8b"), !servers.is_empty(), "{text}");
         }
+    }
+
+    #[test]
+    fn every_key_that_is_set_is_a_command_to_try() {
+        let text = advice(&[], &["GOOGLE_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines[..2],
+            [
+                "no model is configured. ANTHROPIC_API_KEY is set: agent run -m anthropic/claude-sonnet-5-5 \"Show me around\"",
+                "GEMINI_API_KEY is set: agent run -m google/gemini-3.8-flash \"Show me around\"",
+            ]
+        );
+        assert_eq!(lines.len(), 5, "{text}");
+        let all: Vec<&str> = crate::llm::catalogue::providers::keys().collect();
+        assert_eq!(advice(&[], &all).lines().count(), 6);
     }
 }

@@ -6,6 +6,7 @@
 //! has ended, in one piece, so that exchanges side by side stay whole. Headers that hold keys or names of accounts are
 //! left out.
 
+use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
@@ -148,5 +149,8 @@ impl Drop for Logged {
 /// The headers that may be shown, a line each.
 fn shown_headers(headers: &HeaderMap) -> String {
     let shown = headers.iter().filter(|(name, _)| !HIDDEN.iter().any(|part| name.as_str().contains(part)));
-    shown.map(|(name, value)| format!("{name}: {}\n", String::from_utf8_lossy(value.as_bytes()))).collect()
+    shown.fold(String::new(), |mut lines, (name, value)| {
+        let _ = writeln!(lines, "{name}: {}", String::from_utf8_lossy(value.as_bytes()));
+        lines
+    })
 }

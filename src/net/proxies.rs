@@ -182,7 +182,7 @@ pub(super) fn is_private_name(host: &str) -> bool {
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     let ends =
         |end: &&str| host.strip_suffix(*end).is_some_and(|before| before.is_empty() || before.ends_with('.'));
-    !host.contains('.') || PRIVATE_ENDS.iter().any(|end| ends(&end))
+    !host.contains('.') || PRIVATE_ENDS.iter().any(ends)
 }
 
 fn with_scheme(text: &str) -> String {

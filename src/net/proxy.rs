@@ -120,6 +120,14 @@ struct PlainRequest {
     fields: String,
 }
 
+/// Who is given a request.
+#[derive(Clone, Copy)]
+enum To<'l> {
+    Host,
+    /// Another proxy, with the login that it wants.
+    Proxy(Option<&'l str>),
+}
+
 /// A connection towards a host.
 enum Server {
     Direct(TcpStream),
@@ -142,8 +150,8 @@ async fn pass(mut client: TcpStream, hosts: &Hosts) -> io::Result<()> {
         Err(error) => return answer(&mut client, "502 Bad Gateway", &format!("{host}: {error}")).await,
     };
     let (mut server, head) = match (server, &target.request) {
-        (Server::Direct(server), Some(request)) => (server, request.head(None)),
-        (Server::Proxy(server, login), Some(request)) => (server, request.head(Some(login.as_deref()))),
+        (Server::Direct(server), Some(request)) => (server, request.head(To::Host)),
+        (Server::Proxy(server, login), Some(request)) => (server, request.head(To::Proxy(login.as_deref()))),
         (Server::Direct(server) | Server::Proxy(server, _), None) => {
             client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
             (server, Vec::new())
@@ -156,13 +164,14 @@ async fn pass(mut client: TcpStream, hosts: &Hosts) -> io::Result<()> {
 }
 
 impl PlainRequest {
-    /// The head of the request: for its host, or for another proxy, with the login that this one wants. It has a
-    /// connection of its own, as the next request of the client may be for another host.
-    fn head(&self, for_proxy: Option<Option<&str>>) -> Vec<u8> {
+    /// The head of the request, for a connection of its own: the next one of the client may be for another host.
+    fn head(&self, to: To<'_>) -> Vec<u8> {
         let Self { method, authority, path, version, fields } = self;
-        let origin = if for_proxy.is_some() { format!("http://{authority}") } else { String::new() };
-        let login =
-            for_proxy.flatten().map(|login| format!("Proxy-Authorization: {login}\r\n")).unwrap_or_default();
+        let (origin, login) = match to {
+            To::Host => (String::new(), None),
+            To::Proxy(login) => (format!("http://{authority}"), login),
+        };
+        let login = login.map(|login| format!("Proxy-Authorization: {login}\r\n")).unwrap_or_default();
         // The host of the request line holds, not what a field says.
         format!(
             "{method} {origin}{path} {version}\r\nConnection: close\r\nHost: {authority}\r\n{login}{fields}\r\n"
@@ -314,13 +323,13 @@ mod tests {
         let plain = plain.expect("a request");
         assert_eq!((plain.host.as_str(), plain.port), ("a.b", 81));
         let request = plain.request.expect("plain HTTP");
-        let head = |for_proxy| String::from_utf8(request.head(for_proxy)).expect("text");
+        let head = |to| String::from_utf8(request.head(to)).expect("text");
         let tail = "Connection: close\r\nHost: a.b:81\r\n";
-        assert_eq!(head(None), format!("GET /c?d HTTP/1.1\r\n{tail}A: b\r\n\r\n"));
-        assert_eq!(head(Some(None)), format!("GET http://a.b:81/c?d HTTP/1.1\r\n{tail}A: b\r\n\r\n"));
+        assert_eq!(head(To::Host), format!("GET /c?d HTTP/1.1\r\n{tail}A: b\r\n\r\n"));
+        assert_eq!(head(To::Proxy(None)), format!("GET http://a.b:81/c?d HTTP/1.1\r\n{tail}A: b\r\n\r\n"));
         let login =
             format!("GET http://a.b:81/c?d HTTP/1.1\r\n{tail}Proxy-Authorization: Basic x\r\nA: b\r\n\r\n");
-        assert_eq!(head(Some(Some("Basic x"))), login);
+        assert_eq!(head(To::Proxy(Some("Basic x"))), login);
         for wrong in ["GET / HTTP/1.1\r\n\r\n", "CONNECT crates.io HTTP/1.1\r\n\r\n", "x\r\n\r\n", "\r\n\r\n"] {
             assert_eq!(target(wrong.as_bytes()), None, "{wrong}");
         }

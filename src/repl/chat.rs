@@ -16,6 +16,7 @@ use crate::app::{self, Options, Services, SessionChoice, SetupError};
 use crate::attachment::{Attachment, attach};
 use crate::config::Config;
 use crate::contract::{Approver, EventSink};
+use crate::llm::effort::Effort;
 use crate::message::Said;
 use crate::sink::Outlets;
 use crate::skills::Catalogue;
@@ -213,9 +214,14 @@ impl Chat {
         Ok(table(agent, &mut self.conversation, &mut self.run))
     }
 
-    /// Replaces the agent by one with another model. The conversation goes on.
-    pub(super) fn switch_model(&mut self, name: &str) -> Result<(), SetupError> {
-        let options = Options { model: Some(name.to_owned()), ..self.options.clone() };
+    /// Replaces the agent by one with another model, or by one whose model reasons more or less. The conversation goes
+    /// on.
+    pub(super) fn switch_model(&mut self, name: Option<&str>, effort: Option<Effort>) -> Result<(), SetupError> {
+        let mut options = self.options.clone();
+        if let Some(name) = name {
+            (options.model, options.effort) = (Some(name.to_owned()), None);
+        }
+        options.effort = effort.map(|level| level.word().to_owned()).or(options.effort);
         let services = app::assemble(&self.config, &self.workspace, &options, Arc::clone(&self.approver))?;
         self.end_background();
         self.options = options;

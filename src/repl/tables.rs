@@ -65,7 +65,7 @@ pub fn models(config: &Config, current: &ModelInfo) -> String {
         .collect();
     let table = columns(&rows, terminal::width());
     format!(
-        "{table}/model NAME uses another: one of these, PROVIDER/ID\n(agent model list), or any other model of the same provider.\n"
+        "{table}/model NAME [LEVEL] uses another: one of these, PROVIDER/ID\n(agent model list), or any other model of the same provider.\nLEVEL says how much it reasons: none to max.\n"
     )
 }
 

@@ -8,6 +8,7 @@ use std::thread;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
+use crate::repl::said;
 use crate::reply::Reply;
 use crate::run::{GUARD, KEY, Place, Run};
 use crate::server::Server;
@@ -120,6 +121,22 @@ fn a_request_costs_what_its_size_does() {
     wrong.run().exits(3).stderr_has("below 0");
 }
 
+#[test]
+fn a_chat_switches_to_a_provider_and_stays_where_it_is_without_its_key() {
+    let (own, ollama) = (Server::always(Reply::text("own")), Server::always(Reply::text("local")));
+    let typed = "/model groq/openai/gpt-oss-20b\none\n/model ollama/qwen3\ntwo\n/model default\nthree\n";
+    let output = Run::new()
+        .server(&own)
+        .env("OLLAMA_HOST", ollama.url().trim_end_matches("/v1"))
+        .arg("chat")
+        .stdin(typed)
+        .run()
+        .stderr_has("set GROQ_API_KEY")
+        .stderr_has("The model is now qwen3.");
+    assert_eq!((said(&own), said(&ollama)), (vec!["one".to_owned(), "three".to_owned()], vec!["two".to_owned()]));
+    assert!(output.stdout.contains("local"), "{}", output.shown());
+}
+
 /// What `agent model list -o json` says of models with `filter` in their names.
 fn list(place: &std::sync::Arc<Place>, filter: &str) -> Vec<Value> {
     let output = Run::at(place).args(["model", "list", filter, "-o", "json"]).run().success();
@@ -223,4 +240,11 @@ fn a_catalogue_of_the_user_that_cannot_be_used_is_named() {
     let server = Server::always(Reply::text("ok"));
     let output = Run::at(&place).args(["run", "task"]).server(&server).run().success();
     assert!(output.stderr.contains("older"), "{}", output.shown());
+}
+
+#[test]
+fn a_key_of_another_provider_is_a_command_to_try() {
+    let run = Run::new().args(["run", "task"]).env("ANTHROPIC_API_KEY", "sk-ant-secret").run().exits(4);
+    let command = "ANTHROPIC_API_KEY is set: agent run -m anthropic/claude-sonnet-5-5";
+    assert!(run.stderr.contains(command) && !run.shown().contains("ant-secret"), "{}", run.shown());
 }

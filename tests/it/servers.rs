@@ -112,9 +112,6 @@ fn llama_cpp_answers_on_every_wire() {
         let output = way.run(&["-o", "jsonl", "--set", "models.default.max_output_tokens=64", "hello"]);
         let told = way.told("a message", &output);
         assert!([0, 7, 8].contains(&output.code), "{told}");
-        assert!(
-            !output.events().of("request.finished").is_empty() || output.stdout.contains("text.delta"),
-            "{told}"
-        );
+        assert!(output.events().of("message").len() > 1, "{told}");
     }
 }

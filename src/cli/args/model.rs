@@ -1,5 +1,7 @@
 //! What may follow `agent model`.
 
+use std::path::PathBuf;
+
 use clap::Subcommand;
 
 use super::ReportFormat;
@@ -14,6 +16,20 @@ pub enum ModelCommand {
         /// Only those with this in their name
         #[arg(default_value = "", hide_default_value = true)]
         filter: String,
+        /// What to print: text (a table), json
+        #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text, value_name = "FORMAT")]
+        output: ReportFormat,
+    },
+    /// Ask a model's server what it can do: tools, schemas, pictures, its cache. Sends seven small requests
+    #[command(
+        after_help = "Examples:\n  agent model check anthropic/claude-sonnet-5-5\n  agent model check local -o json | jq .file\n\nExit codes: 0 when it answers at all, else that of the failure (4: key, 5: server, 6: rate limit)."
+    )]
+    Check {
+        /// As after -m; without it, the model of the default agent
+        name: Option<String>,
+        /// Append requests and answers to this file as they went over the wire, without keys
+        #[arg(long, value_name = "FILE")]
+        log_wire: Option<PathBuf>,
         /// What to print: text (a table), json
         #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text, value_name = "FORMAT")]
         output: ReportFormat,

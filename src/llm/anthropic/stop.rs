@@ -32,9 +32,7 @@ impl Stop {
                 (FinishReason::Stop, Some(words.to_owned()))
             }
             "refusal" => (FinishReason::ContentFilter, Some(refusal(details))),
-            "sensitive" | "content_filter" => {
-                (FinishReason::ContentFilter, Some("the provider's content filter ended the reply".to_owned()))
-            }
+            "sensitive" | "content_filter" => (FinishReason::ContentFilter, None),
             other => {
                 let other = text::one_line(other, LONGEST);
                 (
@@ -83,7 +81,7 @@ mod tests {
             ("model_context_window_exceeded", Length, true),
             ("pause_turn", Ended, true),
             ("refusal", ContentFilter, true),
-            ("sensitive", ContentFilter, true),
+            ("sensitive", ContentFilter, false),
             ("compaction", Ended, true),
         ] {
             let stop = Stop::read(reason, None);

@@ -356,6 +356,8 @@ def notice(pi_author, litellm_words):
 
 ## {PI[0]} {PI[1]}
 
+The package has no file with a licence; it names the licence and the author.
+
 MIT License
 
 Copyright (c) {pi_author}

@@ -21,6 +21,8 @@ pub struct Provider {
     pub kind: Kind,
     /// The variable that names another address of a local server, as its own programs read it.
     pub address: Option<&'static str>,
+    /// A current model that does everyday work well, for somebody who has named none.
+    pub usual: Option<&'static str>,
 }
 
 /// The part that a provider has in its models.
@@ -36,38 +38,48 @@ pub enum Kind {
 
 /// All providers. Makers come first: of two that have an id the first one counts.
 pub const PROVIDERS: &[Provider] = &[
-    maker("openai", "OpenAI", "https://api.openai.com/v1", &["OPENAI_API_KEY"], Responses),
-    maker("anthropic", "Anthropic", "https://api.anthropic.com/v1", &["ANTHROPIC_API_KEY"], Anthropic),
+    maker("openai", "OpenAI", "https://api.openai.com/v1", &["OPENAI_API_KEY"], Responses).usually("gpt-6-sol"),
+    maker("anthropic", "Anthropic", "https://api.anthropic.com/v1", &["ANTHROPIC_API_KEY"], Anthropic)
+        .usually("claude-sonnet-5-5"),
     maker(
         "google",
         "Google Gemini",
         "https://generativelanguage.googleapis.com/v1beta/openai",
         &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
         Chat,
-    ),
-    maker("xai", "xAI", "https://api.x.ai/v1", &["XAI_API_KEY"], Responses),
-    maker("deepseek", "DeepSeek", "https://api.deepseek.com", &["DEEPSEEK_API_KEY"], Chat),
-    maker("moonshotai", "Moonshot AI", "https://api.moonshot.ai/v1", &["MOONSHOT_API_KEY"], Chat),
-    maker("zai", "Z.ai", "https://api.z.ai/api/paas/v4", &["ZAI_API_KEY"], Chat),
-    maker("minimax", "MiniMax", "https://api.minimax.io/v1", &["MINIMAX_API_KEY"], Chat),
-    maker("mistral", "Mistral", "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"], Chat),
+    )
+    .usually("gemini-3.8-flash"),
+    maker("xai", "xAI", "https://api.x.ai/v1", &["XAI_API_KEY"], Responses).usually("grok-4.7"),
+    maker("deepseek", "DeepSeek", "https://api.deepseek.com", &["DEEPSEEK_API_KEY"], Chat)
+        .usually("deepseek-flash"),
+    maker("moonshotai", "Moonshot AI", "https://api.moonshot.ai/v1", &["MOONSHOT_API_KEY"], Chat)
+        .usually("kimi-k3.1-pro"),
+    maker("zai", "Z.ai", "https://api.z.ai/api/paas/v4", &["ZAI_API_KEY"], Chat).usually("glm-5.3"),
+    maker("minimax", "MiniMax", "https://api.minimax.io/v1", &["MINIMAX_API_KEY"], Chat).usually("MiniMax-M3"),
+    maker("mistral", "Mistral", "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"], Chat)
+        .usually("mistral-medium-2604"),
     maker(
         "dashscope",
         "Alibaba DashScope",
         "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
         &["DASHSCOPE_API_KEY"],
         Chat,
-    ),
-    maker("meta", "Meta", "https://api.meta.ai/v1", &["META_API_KEY"], Responses),
-    maker("xiaomi", "Xiaomi MiMo", "https://api.xiaomimimo.com/v1", &["XIAOMI_API_KEY"], Chat),
-    gateway("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"]),
-    gateway("groq", "Groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"]),
-    gateway("cerebras", "Cerebras", "https://api.cerebras.ai/v1", &["CEREBRAS_API_KEY"]),
+    )
+    .usually("qwen3.8-max"),
+    maker("meta", "Meta", "https://api.meta.ai/v1", &["META_API_KEY"], Responses).usually("muse-spark-1.3"),
+    maker("xiaomi", "Xiaomi MiMo", "https://api.xiaomimimo.com/v1", &["XIAOMI_API_KEY"], Chat)
+        .usually("mimo-v2.6-pro"),
+    gateway("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"])
+        .usually("anthropic/claude-sonnet-5.5"),
+    gateway("groq", "Groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"]).usually("openai/gpt-oss-120b"),
+    gateway("cerebras", "Cerebras", "https://api.cerebras.ai/v1", &["CEREBRAS_API_KEY"]).usually("gpt-oss-120b"),
     Provider {
         hosts: &["api.together.xyz"],
         ..gateway("together", "Together AI", "https://api.together.ai/v1", &["TOGETHER_API_KEY"])
+            .usually("zai-org/GLM-5.3")
     },
-    gateway("fireworks", "Fireworks AI", "https://api.fireworks.ai/inference/v1", &["FIREWORKS_API_KEY"]),
+    gateway("fireworks", "Fireworks AI", "https://api.fireworks.ai/inference/v1", &["FIREWORKS_API_KEY"])
+        .usually("accounts/fireworks/models/glm-5p3"),
     gateway("huggingface", "Hugging Face", "https://router.huggingface.co/v1", &["HF_TOKEN"]),
     gateway("nvidia", "NVIDIA NIM", "https://integrate.api.nvidia.com/v1", &["NVIDIA_API_KEY"]),
     Provider { address: Some("OLLAMA_HOST"), ..local("ollama", "Ollama", "http://localhost:11434/v1") },
@@ -80,6 +92,11 @@ pub const PROVIDERS: &[Provider] = &[
 #[must_use]
 pub fn by_id(id: &str) -> Option<&'static Provider> {
     PROVIDERS.iter().find(|provider| provider.id == id)
+}
+
+/// The variables that may hold keys, of all providers.
+pub fn keys() -> impl Iterator<Item = &'static str> {
+    PROVIDERS.iter().flat_map(|provider| provider.keys).copied()
 }
 
 /// The provider behind a host, without its port. None is behind a host of this machine: what listens there is not
@@ -97,6 +114,10 @@ pub fn split(name: &str) -> Option<(&'static Provider, &str)> {
 }
 
 impl Provider {
+    const fn usually(self, model: &'static str) -> Self {
+        Self { usual: Some(model), ..self }
+    }
+
     fn is_at(&self, host: &str) -> bool {
         let own = host_of(self.base_url);
         std::iter::once(own).chain(self.hosts.iter().copied()).any(|known| known.eq_ignore_ascii_case(host))
@@ -127,7 +148,7 @@ const fn maker(
     keys: &'static [&'static str],
     wire: Wire,
 ) -> Provider {
-    Provider { id, name, base_url, hosts: &[], keys, wire, kind: Kind::Maker, address: None }
+    Provider { id, name, base_url, hosts: &[], keys, wire, kind: Kind::Maker, address: None, usual: None }
 }
 
 const fn gateway(
@@ -136,11 +157,21 @@ const fn gateway(
     base_url: &'static str,
     keys: &'static [&'static str],
 ) -> Provider {
-    Provider { id, name, base_url, hosts: &[], keys, wire: Chat, kind: Kind::Gateway, address: None }
+    Provider { id, name, base_url, hosts: &[], keys, wire: Chat, kind: Kind::Gateway, address: None, usual: None }
 }
 
 const fn local(id: &'static str, name: &'static str, base_url: &'static str) -> Provider {
-    Provider { id, name, base_url, hosts: &[], keys: &[], wire: Chat, kind: Kind::Local, address: None }
+    Provider {
+        id,
+        name,
+        base_url,
+        hosts: &[],
+        keys: &[],
+        wire: Chat,
+        kind: Kind::Local,
+        address: None,
+        usual: None,
+    }
 }
 
 #[cfg(test)]

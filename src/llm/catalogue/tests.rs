@@ -151,3 +151,12 @@ fn a_catalogue_that_is_old_or_broken_is_named_and_left_out() {
     let (_dir, catalogue) = of_user("2999-01-01", "@openai\ngpt-5 w=none\n");
     assert_eq!(catalogue.lookup("openai", "gpt-5"), lookup("openai", "gpt-5"));
 }
+
+#[test]
+fn the_usual_model_of_a_provider_is_known_there_and_stays() {
+    for provider in PROVIDERS {
+        let Some(id) = provider.usual else { continue };
+        let facts = embedded().find(provider.id, id).unwrap_or_else(|| panic!("{}: {id}", provider.id));
+        assert_eq!(facts.ends, None, "{}: {id}", provider.id);
+    }
+}

@@ -42,7 +42,10 @@ impl Serialize for Body<'_> {
         }
         if !asked.tools.is_empty() && !is_replaced("tools") {
             let strict = asked.settings.strict_tools && flags.strict;
-            body.serialize_entry("tools", &Tools { tools: asked.tools, strict, plain: flags.plain_schemas })?;
+            body.serialize_entry(
+                "tools",
+                &Tools { definitions: asked.tools, strict, plain: flags.plain_schemas },
+            )?;
         }
         if !is_replaced("messages") {
             body.serialize_entry("messages", &Messages { asked, flags })?;

@@ -147,7 +147,7 @@ fn assistant<S: Serializer>(
             )?;
         }
         ("", None) if thoughts.in_text.is_empty() && flags.empty_content => {
-            message.serialize_entry("content", "")?
+            message.serialize_entry("content", "")?;
         }
         ("", None) if thoughts.in_text.is_empty() => message.serialize_entry("content", &Value::Null)?,
         (_, None) if thoughts.in_text.is_empty() => message.serialize_entry("content", &Content(&text, form))?,
@@ -197,7 +197,6 @@ impl Thoughts {
             }
             let field = opaque.get("field").and_then(Value::as_str);
             match (echo, field) {
-                (Echo::Never, _) => {}
                 (Echo::Always, _) => thoughts.add("reasoning_content", text),
                 (Echo::Field, Some(field)) => thoughts.add(field, text),
                 (Echo::Text, _) => {
@@ -208,7 +207,7 @@ impl Thoughts {
                     thoughts.in_content =
                         Some(json!({"type": "thinking", "thinking": [{"type": "text", "text": text}]}));
                 }
-                (Echo::Field, None) => {}
+                (Echo::Never, _) | (Echo::Field, None) => {}
             }
         }
         thoughts
@@ -268,18 +267,19 @@ impl Serialize for Said<'_> {
             return Content(&texts.join("\n\n"), form).serialize(serializer);
         }
         let last = parts.len() - 1;
-        let mut list = serializer.serialize_seq(Some(parts.len()))?;
+        let mut content = serializer.serialize_seq(Some(parts.len()))?;
         for (at, part) in parts.iter().enumerate() {
             match part {
                 UserPart::Text(text) => {
-                    list.serialize_element(&TextPart(text, form == Form::Breakpoint && at == last))?;
+                    content.serialize_element(&TextPart(text, form == Form::Breakpoint && at == last))?;
                 }
                 UserPart::Picture(picture) => {
-                    list.serialize_element(&json!({"type": "image_url", "image_url": {"url": picture.url()}}))?;
+                    content
+                        .serialize_element(&json!({"type": "image_url", "image_url": {"url": picture.url()}}))?;
                 }
             }
         }
-        list.end()
+        content.end()
     }
 }
 

@@ -9,7 +9,7 @@ use super::schema;
 use crate::contract::ToolDefinition;
 
 pub(super) struct Tools<'a> {
-    pub tools: &'a [ToolDefinition],
+    pub definitions: &'a [ToolDefinition],
     /// Whether those are declared strict whose schemas allow it.
     pub strict: bool,
     /// Whether schemas hold only what Gemini reads.
@@ -18,8 +18,8 @@ pub(super) struct Tools<'a> {
 
 impl Serialize for Tools<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut tools = serializer.serialize_seq(Some(self.tools.len()))?;
-        for tool in self.tools {
+        let mut tools = serializer.serialize_seq(Some(self.definitions.len()))?;
+        for tool in self.definitions {
             let strict = self.strict && allows_strict(&tool.parameters);
             tools.serialize_element(&Tool(Definition { tool, strict, plain: self.plain }))?;
         }

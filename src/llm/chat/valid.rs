@@ -18,10 +18,9 @@ pub fn check(body: &Value) -> Result<(), String> {
         }
         match role {
             "system" if at > 0 => return wrong("is a system prompt that is not the first"),
-            "system" => {}
             "user" if last_role == "user" => return wrong("is the user's, like the one before"),
             "user" if is_blank(&message["content"]) => return wrong("is empty"),
-            "user" => {}
+            "system" | "user" => {}
             "assistant" => {
                 if matches!(last_role, "" | "system") {
                     return wrong("comes before the user");

@@ -268,6 +268,8 @@ pub(super) const ROWS: &[Row] = &[
         &["usage policy", "usage policies"],
     ),
     row(Class::Call, &["tool_use_failed"], &[]),
+    // llama.cpp says so with a 500, which no retry mends.
+    row(Class::Request, &[], &["image input is not supported"]),
     // OpenRouter knows the address and the model, but nobody who serves what was asked.
     row(Class::Request, &[], &["no endpoints found"]),
     row(
@@ -297,8 +299,22 @@ pub(super) const ROWS: &[Row] = &[
         statuses: &[400],
         ..row(
             Class::Request,
-            &[],
-            &["invalid_request", "bad_request", "badrequest", "invalid_argument", "not_found_error"],
+            // Responses, about pictures and accounts
+            &["data_residency_mismatch", "image_parse_error", "empty_image_file", "failed_to_download_image"],
+            &[
+                "invalid_request",
+                "bad_request",
+                "badrequest",
+                "invalid_argument",
+                // xAI
+                "invalid argument",
+                "not_found_error",
+                "invalid_image",
+                "invalid_base64_image",
+                "unsupported_image",
+                "image_too_",
+                "image_file_",
+            ],
         )
     },
 ];

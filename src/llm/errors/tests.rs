@@ -29,6 +29,7 @@ fn kinds_by_status_and_code() {
         (Some(408), "", Transient),
         (Some(409), "", Transient),
         (Some(500), "", Transient),
+        (Some(500), "image input is not supported - hint: you may need to provide the mmproj", BadRequest),
         (Some(529), r#"{"error":{"type":"overloaded_error","message":"Overloaded"}}"#, Transient),
         (Some(400), r#"{"error":{"message":"max_tokens is too large: 99999"}}"#, BadRequest),
         (Some(404), "no such model", BadRequest),
@@ -238,6 +239,33 @@ fn each_failure_says_what_to_do() {
         assert!(words.contains(expected), "{body}: {words}");
         assert!(!words.contains('\n'), "{words}");
     }
+}
+
+#[test]
+fn codes_of_responses_in_mid_stream() {
+    for (code, kind) in [
+        ("server_error", Transient),
+        ("rate_limit_exceeded", RateLimit),
+        ("insufficient_quota", Quota),
+        ("usage_not_included", Quota),
+        ("subscription_sharing_usage_limit_exceeded", Quota),
+        ("context_length_exceeded", ContextTooLong),
+        ("model_not_found", BadRequest),
+        ("invalid_prompt", BadRequest),
+        ("bio_policy", BadRequest),
+        ("data_residency_mismatch", BadRequest),
+        ("invalid_image_format", BadRequest),
+        ("image_too_large", BadRequest),
+        ("image_content_policy_violation", BadRequest),
+        ("image_file_not_found", BadRequest),
+    ] {
+        let event =
+            format!(r#"{{"type":"error","code":"{code}","message":"no","param":null,"sequence_number":3}}"#);
+        assert_eq!(classify(None, &Said::read(&event)), kind, "{code}");
+    }
+    // xAI, as the body of a success
+    let body = r#"{"code":"Client specified an invalid argument","error":"Invalid request content"}"#;
+    assert_eq!(classify(Some(200), &Said::read(body)), BadRequest);
 }
 
 #[test]

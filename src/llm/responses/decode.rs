@@ -28,6 +28,11 @@ pub struct Decoder {
 }
 
 impl Decode for Decoder {
+    /// Only an event of its own ends a reply; some hosts send `[DONE]` besides.
+    fn ends_with_done(&self) -> bool {
+        false
+    }
+
     fn event(&mut self, name: &[u8], data: &[u8], reply: &mut Assembly) -> Result<(), Misread> {
         if reply.is_done() {
             return Ok(());
@@ -184,7 +189,7 @@ impl Decoder {
         let cut = status == "incomplete";
         self.compare(output, cut, reply)?;
         if cut {
-            // What is missing of a call may be what makes it harmless.
+            // A call that was cut is left out: half of its arguments may mean something else than the whole.
             let open = self.items.iter().filter(|item| item.kind == Kind::Call && !item.done);
             open.for_each(|item| reply.leave_out(item.key));
         }

@@ -15,4 +15,4 @@ pub mod valid;
 
 pub use decode::Decoder;
 pub use encode::encode;
-pub use flags::Flags;
+pub use flags::{Flags, SystemIn};

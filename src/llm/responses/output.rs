@@ -13,7 +13,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// `None` for searches, compactions, and whatever comes next year.
+    /// `None` for all others: searches, compactions, kinds that are not known yet.
     pub fn of(item: &Value) -> Option<Self> {
         match string(item, "type") {
             "message" => Some(Self::Text),
