@@ -11,23 +11,17 @@
 
 mod calls;
 mod lines;
+mod llm;
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use agent::agent::{Conversation, Observed, RepeatDetector, Repetition};
 use agent::app::{self, Options, Services};
 use agent::config::{self, Config, Env, LoadOptions, SkillDir, SkillScope};
-use agent::contract::{Delta, ReplyEnd, ToolChoice, ToolDefinition};
+use agent::contract::ToolDefinition;
 use agent::event::CallTelemetry;
-use agent::llm::asked::{Asked, Settings};
-use agent::llm::assembly::Assembly;
-use agent::llm::chat;
-use agent::llm::decode::Reading;
-use agent::llm::history::{self, Ids, Pictures, Rules};
-use agent::llm::sse::Decoder;
-use agent::message::{Answer, Call, CallStatus, Item, Origin, Part, Said, Step, ToolCall};
+use agent::message::{Answer, Call, CallStatus, Item, Part, Said, Step, ToolCall};
 use agent::process::{self, Launch, Patience, SHELL};
 use agent::sandbox::{Boundary, Network, Profile, Protection, Sandbox, Walls};
 use agent::session::{About, ItemId, Session, Store};
@@ -51,82 +45,6 @@ fn main() {
 }
 
 const NOON: Timestamp = Timestamp::constant(1_800_000_000, 0);
-
-// ------------------------------------------------------------------------------------------------ a stream
-
-/// The most bytes of one read from the network.
-const READ: usize = 16 * 1024;
-
-#[divan::bench(args = [5_000, 50_000, 500_000])]
-fn stream_decode(bencher: Bencher<'_, '_>, events: usize) {
-    let stream = stream(events);
-    bencher.counter(BytesCount::of_slice(&stream)).bench(|| {
-        let (mut decoder, mut data) = (Decoder::default(), 0);
-        for read in stream.chunks(READ) {
-            decoder.feed(read, |event| data_len(&mut data, event.data.len())).expect("short events");
-        }
-        data
-    });
-}
-
-#[divan::bench(args = [5_000, 50_000, 500_000])]
-fn stream_to_reply(bencher: Bencher<'_, '_>, events: usize) {
-    let stream = stream(events);
-    bencher.counter(BytesCount::of_slice(&stream)).bench(|| {
-        let (mut decoder, mut reading) = (Decoder::default(), reading());
-        let mut text = String::new();
-        for read in stream.chunks(READ) {
-            decoder.feed(read, |event| reading.event(event.name, event.data).is_ok()).expect("short events");
-            while let Some(delta) = reading.reply.take() {
-                if let Delta::Text(piece) = delta {
-                    text.push_str(&piece);
-                }
-            }
-        }
-        (text, reading.reply.end(|| 0))
-    });
-}
-
-/// One call whose arguments come in pieces: a file that is written.
-#[divan::bench(args = [1_000, 10_000, 100_000])]
-fn stream_of_arguments(bencher: Bencher<'_, '_>, pieces: usize) {
-    let first = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"write_file","arguments":"{\"text\":\""}}]}}]}"#;
-    let piece = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"fn f"}}]}}]}"#;
-    let last = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"}"}}]}}]}"#;
-    bencher.bench(|| -> ReplyEnd {
-        let mut reading = reading();
-        for event in [first].into_iter().chain(std::iter::repeat_n(piece, pieces)).chain([last]) {
-            reading.event(b"", event.as_bytes()).expect("a chunk");
-        }
-        reading.reply.end(|| 0)
-    });
-}
-
-fn origin() -> Origin {
-    Origin { wire: "chat".to_owned(), host: "h".to_owned(), model: "m".to_owned() }
-}
-
-fn reading() -> Reading {
-    let reply = Assembly::new(origin(), HashSet::new());
-    Reading::new(Box::new(chat::Decoder::new(&chat::Flags::default())), reply)
-}
-
-fn data_len(sum: &mut usize, len: usize) -> bool {
-    *sum += len;
-    true
-}
-
-/// A reply as servers stream it, one token an event.
-fn stream(events: usize) -> Vec<u8> {
-    let event = |n: usize| {
-        format!(
-            "data: {{\"id\":\"reply\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":\
-             [{{\"index\":0,\"delta\":{{\"content\":\"{:03} \"}},\"finish_reason\":null}}]}}\n\n",
-            n % 1000
-        )
-    };
-    (0..events).flat_map(|n| event(n).into_bytes()).chain(*b"data: [DONE]\n\n").collect()
-}
 
 // ------------------------------------------------------------------------------------------------ a start
 
@@ -191,33 +109,6 @@ fn about(workspace: &Path) -> About<'_> {
 
 /// Thousands of tokens in the conversation.
 const CONVERSATIONS: [usize; 3] = [2, 20, 200];
-
-#[divan::bench(args = CONVERSATIONS)]
-fn request_body(bencher: Bencher<'_, '_>, thousands: usize) {
-    let (items, tools) = (conversation(thousands * 1000), definitions());
-    let settings = Settings { model: "m".to_owned(), ..Settings::default() };
-    let (flags, origin) = (chat::Flags::default(), origin());
-    let rules =
-        Rules { origin: &origin, ids: Ids::default(), pictures: Pictures::Notes, user_after_results: true };
-    let body = || {
-        let turns = history::turns(&asked(&items), &rules);
-        let asked = Asked {
-            settings: &settings,
-            system: "",
-            turns: &turns,
-            tools: &tools,
-            tool_choice: ToolChoice::Auto,
-            schema: None,
-            session_id: "s",
-        };
-        chat::encode(&asked, &flags)
-    };
-    bencher.counter(BytesCount::new(body().len())).bench(body);
-}
-
-fn asked(items: &[Item]) -> agent::contract::Request<'_> {
-    agent::contract::Request::of(items, "s")
-}
 
 #[divan::bench(args = CONVERSATIONS)]
 fn request_measured_anew(bencher: Bencher<'_, '_>, thousands: usize) {

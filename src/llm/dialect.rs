@@ -211,6 +211,12 @@ mod tests {
     }
 
     #[test]
+    fn calls_are_looked_for_in_text_only_where_that_is_chosen() {
+        let looks = |name: &&str| resolve(Some(*name), "", "m").expect("a row").chat.calls_in_text;
+        assert_eq!(names().filter(looks).collect::<Vec<_>>(), ["calls-in-text"]);
+    }
+
+    #[test]
     fn the_wire_by_host_and_model() {
         for (address, model, wire) in [
             ("api.openai.com/v1", "gpt-5.4", Some(Wire::Responses)),

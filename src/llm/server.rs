@@ -151,7 +151,7 @@ impl Server {
         let mut reply = Assembly::new(plan.origin(), history::call_ids(request.items));
         let notices = std::mem::take(&mut self.state.lock().expect("no holder of the plan panics").notices);
         notices.into_iter().chain(self.endpoint.log_failure()).for_each(|words| reply.notice(words));
-        let reading = Reading::new(wires::decoder(plan.wire, &plan.dialect), reply);
+        let reading = Reading::new(wires::decoder(plan.wire, &plan.dialect, request.tools), reply);
         let stream = Box::pin(response.bytes_stream());
         Ok(Box::new(HttpReply::new(stream, reading, self.endpoint(), (body, exchange), asked)))
     }

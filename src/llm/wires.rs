@@ -6,6 +6,7 @@ use super::dialect::{Auth, Dialect};
 use super::history::{Ids, Pictures};
 use super::{anthropic, chat, responses};
 use crate::config::Wire;
+use crate::contract::ToolDefinition;
 
 /// The path below the base URL.
 #[must_use]
@@ -73,11 +74,11 @@ pub fn headers(wire: Wire, asked: &Asked<'_>, dialect: &Dialect) -> Vec<(&'stati
     }
 }
 
-/// A decoder for one reply.
+/// A decoder for one reply to a request with these tools.
 #[must_use]
-pub fn decoder(wire: Wire, dialect: &Dialect) -> Box<dyn Decode> {
+pub fn decoder(wire: Wire, dialect: &Dialect, tools: &[ToolDefinition]) -> Box<dyn Decode> {
     match wire {
-        Wire::Chat => Box::new(chat::Decoder::new(&dialect.chat)),
+        Wire::Chat => Box::new(chat::Decoder::new(&dialect.chat, tools)),
         Wire::Responses => Box::new(responses::Decoder::default()),
         Wire::Anthropic => Box::new(anthropic::Decoder::new(&dialect.anthropic)),
     }

@@ -57,7 +57,9 @@ impl Counts {
     reason = "a float cast saturates, which is meant"
 )]
 fn number(value: &Value) -> Option<u64> {
-    value.as_u64().or_else(|| value.as_f64().map(|float| float as u64))
+    // Whatever a server writes, sums of counts stay far from overflowing.
+    const MOST: u64 = 1 << 48;
+    value.as_u64().or_else(|| value.as_f64().map(|float| float as u64)).map(|number| number.min(MOST))
 }
 
 #[cfg(test)]

@@ -222,9 +222,12 @@ pub(super) fn content_parts(content: &Value) -> (String, String) {
     reason = "a float cast saturates, which is meant"
 )]
 pub(super) fn number(value: &Value) -> Option<u64> {
-    match value {
+    // Whatever a server writes, sums of counts stay far from overflowing.
+    const MOST: u64 = 1 << 48;
+    let number = match value {
         Value::Number(number) => number.as_u64().or_else(|| number.as_f64().map(|float| float as u64)),
         Value::String(text) => text.trim().parse().ok(),
         _ => None,
-    }
+    };
+    number.map(|number: u64| number.min(MOST))
 }

@@ -10,8 +10,10 @@ use super::calls::Calls;
 use super::chunk::{self, CallPiece, Choice, Chunk, Piece, Text};
 use super::details::Details;
 use super::flags::{Echo, Flags};
+use super::text_calls::{TextCalls, Told};
 use super::think::{self, Think};
 use super::usage;
+use crate::contract::ToolDefinition;
 use crate::message::FinishReason;
 
 /// The decoder of one reply.
@@ -24,13 +26,16 @@ pub struct Decoder {
     /// The field in which reasoning came.
     field: &'static str,
     think: Think,
+    /// Where the model's own notation of calls stands in the text.
+    text_calls: Option<TextCalls>,
     details: Details,
     blocks: Details,
 }
 
 impl Decoder {
+    /// Begins a reply to a request with these tools.
     #[must_use]
-    pub fn new(flags: &Flags) -> Self {
+    pub fn new(flags: &Flags, tools: &[ToolDefinition]) -> Self {
         Self {
             echo: flags.echo,
             reasoning_in_total: flags.reasoning_in_total,
@@ -39,6 +44,7 @@ impl Decoder {
             reasoning: None,
             field: "",
             think: Think::new(flags.prefilled_think),
+            text_calls: flags.calls_in_text.then(|| TextCalls::new(tools)),
             details: Details::default(),
             blocks: Details::default(),
         }
@@ -116,7 +122,7 @@ impl Decoder {
             Text::Data(parts) => {
                 let (text, reasoning) = chunk::content_parts(parts);
                 self.reason(&reasoning, "content", reply);
-                self.say(&text, reply);
+                self.write(&text, reply);
             }
             content => {
                 for piece in self.think.feed(content.as_str()) {
@@ -136,8 +142,31 @@ impl Decoder {
 
     fn told_apart(&mut self, piece: think::Piece, reply: &mut Assembly) {
         match piece {
-            think::Piece::Text(text) => self.say(&text, reply),
+            think::Piece::Text(text) => self.write(&text, reply),
             think::Piece::Reasoning(text) => self.reason(&text, "", reply),
+        }
+    }
+
+    /// Takes content that is no reasoning: text, and perhaps calls.
+    fn write(&mut self, content: &str, reply: &mut Assembly) {
+        match &mut self.text_calls {
+            None => self.say(content, reply),
+            Some(text_calls) => {
+                let told = text_calls.feed(content);
+                self.take(told, reply);
+            }
+        }
+    }
+
+    fn take(&mut self, told: Vec<Told>, reply: &mut Assembly) {
+        for piece in told {
+            match piece {
+                Told::Text(text) => self.say(&text, reply),
+                Told::Call(call) => {
+                    let key = reply.open_call("", &call.name);
+                    reply.push(key, &call.arguments);
+                }
+            }
         }
     }
 
@@ -156,10 +185,17 @@ impl Decoder {
         }
     }
 
-    fn finish(&mut self, reason: FinishReason, reply: &mut Assembly) {
+    /// Passes on what was held back, as no more content comes.
+    fn let_go(&mut self, reply: &mut Assembly) {
         for piece in self.think.finish() {
             self.told_apart(piece, reply);
         }
+        let told = self.text_calls.as_mut().map(TextCalls::finish);
+        self.take(told.unwrap_or_default(), reply);
+    }
+
+    fn finish(&mut self, reason: FinishReason, reply: &mut Assembly) {
+        self.let_go(reply);
         reply.finish(reason);
         self.keep_reasoning(reply);
     }
@@ -208,9 +244,7 @@ impl Decode for Decoder {
     }
 
     fn conclude(&mut self, reply: &mut Assembly) {
-        for piece in self.think.finish() {
-            self.told_apart(piece, reply);
-        }
+        self.let_go(reply);
         self.keep_reasoning(reply);
     }
 }

@@ -371,49 +371,14 @@ fn said(event: &[u8]) -> Said {
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
-    use std::path::Path;
 
     use super::super::super::decode::Reading;
-    use super::super::super::sse;
     use super::*;
-    use crate::contract::ReplyEnd;
     use crate::message::Origin;
 
     fn reading() -> Reading {
         let origin = Origin { wire: "responses".to_owned(), host: "h".to_owned(), model: "m".to_owned() };
         Reading::new(Box::new(Decoder::default()), Assembly::new(origin, HashSet::new()))
-    }
-
-    /// The reply that a stream holds; `None` if it holds no whole one.
-    fn read(stream: &[u8]) -> Option<ReplyEnd> {
-        let (mut reading, mut broken) = (reading(), false);
-        let mut take = |event: sse::Event<'_>| {
-            broken |= reading.event(event.name, event.data).is_err();
-            !broken
-        };
-        let mut decoder = sse::Decoder::default();
-        decoder.feed(stream, &mut take).expect("short enough");
-        decoder.finish(&mut take);
-        (!broken && reading.reply.is_finished()).then(|| reading.reply.end(|| 0))
-    }
-
-    #[test]
-    fn a_stream_that_is_cut_anywhere_is_whole_or_no_reply() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire_cases/responses");
-        let mut checked = 0;
-        for entry in std::fs::read_dir(folder).expect("the folder") {
-            let case = std::fs::read_to_string(entry.expect("an entry").path()).expect("a case");
-            let body = case.split_once("\n=== reads as").expect("`=== reads as`").0;
-            let stream = body.split_once('\n').expect("a comment").1.as_bytes();
-            let Some(whole) = read(stream) else { continue };
-            for end in 0..stream.len() {
-                if let Some(cut) = read(&stream[..end]) {
-                    assert_eq!(cut, whole, "{}", String::from_utf8_lossy(&stream[..end]));
-                }
-            }
-            checked += 1;
-        }
-        assert!(checked > 20, "{checked} streams");
     }
 
     #[test]

@@ -1,0 +1,201 @@
+//! The three wires: what it costs to write a request and to read a stream, with the whole way of each: normalising a
+//! conversation, encoding it; splitting bytes into events, decoding and assembling them.
+//!
+//! Bars: a request of 200,000 tokens takes less than 5 ms on each wire; a stream of 50,000 events takes at most 1.3
+//! times as long as on chat completions.
+
+use std::collections::HashSet;
+
+use agent::config::{ModelConfig, Wire};
+use agent::contract::{Delta, ReplyEnd, Request};
+use agent::llm::assembly::Assembly;
+use agent::llm::decode::{Decode, Reading};
+use agent::llm::plan::{Known, Plan};
+use agent::llm::sse::Decoder;
+use agent::llm::{anthropic, chat, responses};
+use agent::message::{Item, Opaque, Part};
+use divan::Bencher;
+use divan::counter::BytesCount;
+use serde_json::{Value, json};
+
+use super::{CONVERSATIONS, conversation, definitions};
+
+const WIRES: [Wire; 3] = [Wire::Chat, Wire::Responses, Wire::Anthropic];
+
+/// The most bytes of one read from the network.
+const READ: usize = 16 * 1024;
+
+// ------------------------------------------------------------------------------------------------ a request
+
+/// A wire, and thousands of tokens in the conversation.
+fn requests() -> impl Iterator<Item = (Wire, usize)> {
+    WIRES.into_iter().flat_map(|wire| CONVERSATIONS.map(|thousands| (wire, thousands)))
+}
+
+#[divan::bench(args = requests())]
+fn request_body(bencher: Bencher<'_, '_>, (wire, thousands): (Wire, usize)) {
+    let plan = plan(wire);
+    let (items, tools) = (thinking(&plan, thousands * 1000), definitions());
+    let request = Request { tools: &tools, system: "You mend programs.", ..Request::of(&items, "session") };
+    let body = || plan.encode(&request).0;
+    bencher.counter(BytesCount::new(body().len())).bench(body);
+}
+
+/// A plan for requests to a server of one's own.
+fn plan(wire: Wire) -> Plan {
+    let config = json!({"name": "m", "provider": "openai", "model": "m", "wire": wire.name()});
+    let config: ModelConfig = serde_json::from_value(config).expect("a model");
+    Plan::new(&config, "m", "models.example/v1", Known::default()).expect("a plan").0
+}
+
+/// A conversation whose every reply holds reasoning that goes back to its server.
+fn thinking(plan: &Plan, tokens: usize) -> Vec<Item> {
+    let mut items = conversation(tokens);
+    for item in &mut items {
+        if let Item::Step(step) = item {
+            let opaque = Some(Opaque { origin: plan.origin(), data: kept(plan.wire), bound: false });
+            step.parts.insert(0, Part::Reasoning { text: "Look at the file first.".to_owned(), opaque });
+        }
+    }
+    items
+}
+
+/// What a server wants back with its reasoning.
+fn kept(wire: Wire) -> Value {
+    let sealed = "c2VhbGVk".repeat(64);
+    match wire {
+        Wire::Chat => json!({"field": "reasoning_content"}),
+        Wire::Responses => json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": sealed}),
+        Wire::Anthropic => {
+            json!({"type": "thinking", "thinking": "Look at the file first.", "signature": sealed})
+        }
+    }
+}
+
+// ------------------------------------------------------------------------------------------------ a stream
+
+#[divan::bench(args = [5_000, 50_000, 500_000])]
+fn stream_split(bencher: Bencher<'_, '_>, events: usize) {
+    let stream = stream(Wire::Chat, events);
+    bencher.counter(BytesCount::of_slice(&stream)).bench(|| {
+        let (mut decoder, mut data) = (Decoder::default(), 0);
+        for read in stream.chunks(READ) {
+            let add = |event: agent::llm::sse::Event<'_>| {
+                data += event.data.len();
+                true
+            };
+            decoder.feed(read, add).expect("short events");
+        }
+        data
+    });
+}
+
+/// A wire, and events of a stream.
+fn streams() -> impl Iterator<Item = (Wire, usize)> {
+    WIRES.into_iter().flat_map(|wire| [5_000, 50_000, 500_000].map(|events| (wire, events)))
+}
+
+#[divan::bench(args = streams())]
+fn stream_to_reply(bencher: Bencher<'_, '_>, (wire, events): (Wire, usize)) {
+    let stream = stream(wire, events);
+    bencher.counter(BytesCount::of_slice(&stream)).bench(|| {
+        let (mut decoder, mut reading) = (Decoder::default(), reading(wire));
+        let mut text = String::new();
+        for read in stream.chunks(READ) {
+            decoder.feed(read, |event| reading.event(event.name, event.data).is_ok()).expect("short events");
+            while let Some(delta) = reading.reply.take() {
+                if let Delta::Text(piece) = delta {
+                    text.push_str(&piece);
+                }
+            }
+        }
+        assert!(reading.reply.is_done() && text.len() == events * 4, "the stream is read to its end");
+        (text, reading.reply.end(|| 0))
+    });
+}
+
+/// A wire, and pieces of a call's arguments.
+fn calls() -> impl Iterator<Item = (Wire, usize)> {
+    WIRES.into_iter().flat_map(|wire| [1_000, 10_000, 100_000].map(|pieces| (wire, pieces)))
+}
+
+/// One call whose arguments come in pieces: a file that is written.
+#[divan::bench(args = calls())]
+fn stream_of_arguments(bencher: Bencher<'_, '_>, (wire, pieces): (Wire, usize)) {
+    let (first, piece) = match wire {
+        Wire::Chat => (
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"write_file","arguments":""}}]}}]}"#,
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"fn f"}}]}}]}"#,
+        ),
+        Wire::Responses => (
+            r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","id":"fc_1","call_id":"a","name":"write_file","arguments":""}}"#,
+            r#"{"type":"response.function_call_arguments.delta","output_index":0,"item_id":"fc_1","delta":"fn f"}"#,
+        ),
+        Wire::Anthropic => (
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"write_file","input":{}}}"#,
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"fn f"}}"#,
+        ),
+    };
+    bencher.bench(|| -> ReplyEnd {
+        let mut reading = reading(wire);
+        for event in [first].into_iter().chain(std::iter::repeat_n(piece, pieces)) {
+            reading.event(b"", event.as_bytes()).expect("an event");
+        }
+        reading.reply.end(|| 0)
+    });
+}
+
+fn reading(wire: Wire) -> Reading {
+    let Plan { dialect, .. } = &plan(wire);
+    let decoder: Box<dyn Decode> = match wire {
+        Wire::Chat => Box::new(chat::Decoder::new(&dialect.chat, &[])),
+        Wire::Responses => Box::new(responses::Decoder::default()),
+        Wire::Anthropic => Box::new(anthropic::Decoder::new(&dialect.anthropic)),
+    };
+    Reading::new(decoder, Assembly::new(plan(wire).origin(), HashSet::new()))
+}
+
+/// A reply as servers stream it, one token an event. Beside the text stand the fields that servers send around it.
+fn stream(wire: Wire, events: usize) -> Vec<u8> {
+    let (start, end) = around(wire);
+    let delta = |n: usize| {
+        let text = format!("{:03} ", n % 1000);
+        match wire {
+            Wire::Chat => format!(
+                "data: {{\"id\":\"reply\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\
+                 \"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}},\"finish_reason\":null}}]}}\n\n"
+            ),
+            Wire::Responses => format!(
+                "event: response.output_text.delta\ndata: {{\"type\":\"response.output_text.delta\",\
+                 \"item_id\":\"msg_1\",\"output_index\":0,\"content_index\":0,\"delta\":\"{text}\",\"logprobs\":[],\
+                 \"sequence_number\":{n}}}\n\n"
+            ),
+            Wire::Anthropic => format!(
+                "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\
+                 \"delta\":{{\"type\":\"text_delta\",\"text\":\"{text}\"}}}}\n\n"
+            ),
+        }
+    };
+    [start]
+        .into_iter()
+        .map(str::to_owned)
+        .chain((0..events).map(delta))
+        .chain([end.to_owned()])
+        .collect::<String>()
+        .into()
+}
+
+/// What comes before the text and after it.
+fn around(wire: Wire) -> (&'static str, &'static str) {
+    match wire {
+        Wire::Chat => ("", "data: [DONE]\n\n"),
+        Wire::Responses => (
+            "data: {\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{\"type\":\"message\",\"id\":\"msg_1\"}}\n\n",
+            "data: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"output\":[]}}\n\n",
+        ),
+        Wire::Anthropic => (
+            "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
+            "data: {\"type\":\"message_stop\"}\n\n",
+        ),
+    }
+}
