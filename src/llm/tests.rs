@@ -249,7 +249,7 @@ fn what_only_keeps_a_connection_alive_hides_no_stall() {
     let model = openai("http://127.0.0.1:1/v1");
     let origin = Origin { wire: "chat".to_owned(), host: "h".to_owned(), model: "m".to_owned() };
     let reply = Assembly::new(origin, HashSet::new());
-    let reading = Reading::new(Box::new(chat::Decoder::new(&chat::Flags::default())), reply);
+    let reading = Reading::new(Box::new(chat::Decoder::new(&chat::Flags::default(), &[])), reply);
     let begun = Bytes::from_static(b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n");
     let read = block_on(async {
         // A comment each twentieth of the longest silence.
