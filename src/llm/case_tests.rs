@@ -130,13 +130,15 @@ impl<'a> Cuts<'a> {
     /// The reply that the first `end` bytes hold; `None` where they hold no whole one. `end` may only grow, by one.
     fn reply_of(&mut self, end: usize) -> Option<ReplyEnd> {
         let body = self.case.body.as_bytes();
+        let ends_line = body[..end].ends_with(b"\n") || body[..end].ends_with(b"\r");
         let mut has_event = false;
-        let mut see = |_: sse::Event<'_>| {
-            has_event = true;
-            true
-        };
-        let mut decoder = sse::Decoder::default();
-        decoder.feed(&body[self.complete..end], &mut see).expect("short enough");
+        if ends_line {
+            let see = |_: sse::Event<'_>| {
+                has_event = true;
+                true
+            };
+            sse::Decoder::default().feed(&body[self.complete..end], see).expect("short enough");
+        }
         if has_event {
             (self.complete, self.kept) = (end, None);
         }
