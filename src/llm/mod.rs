@@ -42,6 +42,8 @@ mod tests;
 #[cfg(test)]
 mod case_tests;
 #[cfg(test)]
+mod mutation_tests;
+#[cfg(test)]
 mod conversations;
 #[cfg(test)]
 mod request_tests;
