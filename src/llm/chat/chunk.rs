@@ -56,12 +56,12 @@ pub(super) struct Piece<'a> {
     pub reasoning: Text<'a>,
     #[serde(borrow, default)]
     pub reasoning_text: Text<'a>,
-    /// The parts of reasoning that a router wants back.
+    /// The parts of reasoning that a router wants back. Rare, and boxed like what follows.
     #[serde(default)]
-    pub reasoning_details: Option<Value>,
+    pub reasoning_details: Option<Box<Value>>,
     /// Anthropic's blocks of thinking behind a translator.
     #[serde(default)]
-    pub thinking_blocks: Option<Value>,
+    pub thinking_blocks: Option<Box<Value>>,
     #[serde(borrow, default)]
     pub refusal: Text<'a>,
     #[serde(borrow, default)]

@@ -1,7 +1,7 @@
 //! The chunks of chat completions as a reply. A reply ends with a `finish_reason` or `[DONE]`, and with nothing else.
 //! The usage that is reported last counts.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::assembly::{Assembly, Broken, Key};
 use super::super::decode::{Decode, Misread};
@@ -98,8 +98,6 @@ impl Decoder {
     }
 
     fn piece(&mut self, piece: Piece<'_>, reply: &mut Assembly) {
-        let details = piece.reasoning_details.unwrap_or_default();
-        let blocks = piece.thinking_blocks.unwrap_or_default();
         // Several fields can hold the same words.
         let fields = [
             ("reasoning_content", &piece.reasoning_content),
@@ -109,14 +107,17 @@ impl Decoder {
         match fields.into_iter().find(|(_, text)| !text.as_str().is_empty()) {
             Some((field, text)) => self.reason(text.as_str(), field, reply),
             None => {
-                let words = Details::text(&details);
-                self.reason(&words, "reasoning_details", reply);
+                if let Some(details) = &piece.reasoning_details {
+                    self.reason(&Details::text(details), "reasoning_details", reply);
+                }
             }
         }
-        self.details.add(details);
-        self.blocks.add(blocks);
-        if !(self.details.is_empty() && self.blocks.is_empty()) && self.reasoning.is_none() {
-            self.reasoning = Some(reply.open_reasoning());
+        if piece.reasoning_details.is_some() || piece.thinking_blocks.is_some() {
+            self.details.add(piece.reasoning_details.map_or(Value::Null, |parts| *parts));
+            self.blocks.add(piece.thinking_blocks.map_or(Value::Null, |parts| *parts));
+            if !(self.details.is_empty() && self.blocks.is_empty()) && self.reasoning.is_none() {
+                self.reasoning = Some(reply.open_reasoning());
+            }
         }
         match &piece.content {
             Text::Data(parts) => {
@@ -124,6 +125,8 @@ impl Decoder {
                 self.reason(&reasoning, "content", reply);
                 self.write(&text, reply);
             }
+            // The usual piece, many thousand times a reply.
+            content if self.think.is_past() => self.write(content.as_str(), reply),
             content => {
                 for piece in self.think.feed(content.as_str()) {
                     self.told_apart(piece, reply);

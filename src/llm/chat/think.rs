@@ -50,9 +50,14 @@ impl Think {
         &self.raw
     }
 
+    /// Whether the rest of the content is text.
+    pub fn is_past(&self) -> bool {
+        self.state == State::Past
+    }
+
     /// Takes content.
     pub fn feed(&mut self, content: &str) -> Vec<Piece> {
-        if self.state == State::Past {
+        if self.is_past() {
             return if content.is_empty() { Vec::new() } else { vec![Piece::Text(content.to_owned())] };
         }
         self.held.push_str(content);
