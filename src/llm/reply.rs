@@ -150,14 +150,18 @@ impl HttpReply {
         if !self.saw_event {
             self.unread.extend_from_slice(bytes);
         }
-        let (reading, saw_event, patience) = (&mut self.reading, &mut self.saw_event, &mut self.patience);
+        let (reading, saw_event) = (&mut self.reading, &mut self.saw_event);
+        let mut progressed = false;
         let mut broken = None;
         let fed = self.decoder.feed(bytes, |event| {
             *saw_event = true;
-            patience.progressed = Instant::now();
+            progressed = true;
             broken = reading.event(event.name, event.data).err();
             broken.is_none()
         });
+        if progressed {
+            self.patience.progressed = Instant::now();
+        }
         let too_long = fed == Err(TooLong) || self.unread.len() > LARGEST_WHOLE;
         if self.reading.reply.is_done() {
             // Nothing spoils what is complete.
