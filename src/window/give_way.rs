@@ -18,6 +18,8 @@ pub fn give_way(mut draft: Draft<'_>) -> Draft<'_> {
             break;
         }
         draft = stage(draft);
+        // The summary names what gave way, so it may have grown.
+        draft.stand();
     }
     draft
 }

@@ -78,6 +78,22 @@ fn digests(desk: &Desk) -> Vec<String> {
     answers.filter(|answer| answer.digested).map(|answer| answer.content.clone()).collect()
 }
 
+/// A summary that grows when skills of the last step are unloaded is counted before the request is taken to fit.
+#[test]
+fn a_summary_that_grows_while_items_give_way_is_counted() {
+    let steps = vec![
+        (138, vec![(0, 0, 396, true), (0, 0, 168, false)]),
+        (516, vec![(4, 0, 746, false), (0, 1, 228, false), (4, 0, 16, true)]),
+    ];
+    let turn = Turn { said: 696, skill: Some(230), steps, pins: BTreeSet::new() };
+    let mut desk = Desk::new(Way::Staged, budget(4096), 300);
+    take(&mut desk, &turn);
+    desk.measure();
+    let goal = desk.goal();
+    let plan = desk.plan(goal).expect("it is too much");
+    assert!(plan.tokens <= goal.most, "{} of {}", plan.tokens, goal.most);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
 
