@@ -141,13 +141,12 @@ impl Server {
         let body = Bytes::from(body);
         let asked = Instant::now();
         let url = self.endpoint.url(wires::path(plan.wire));
-        let sending = self.endpoint.send(&url, headers.clone(), body.clone());
-        let (response, exchange) = if self.asks_first.swap(false, Ordering::Relaxed) {
-            // Beside the first request, which does not wait for it.
-            tokio::join!(sending, async { self.ask_server(headers) }).0?
-        } else {
-            sending.await?
-        };
+        let sent = self.endpoint.send(&url, headers.clone(), body.clone()).await;
+        if self.asks_first.swap(false, Ordering::Relaxed) {
+            // While the first reply is read: seven questions at once would hold up the request itself.
+            self.ask_server(headers);
+        }
+        let (response, exchange) = sent?;
         let mut reply = Assembly::new(plan.origin(), history::call_ids(request.items));
         let notices = std::mem::take(&mut self.state.lock().expect("no holder of the plan panics").notices);
         notices.into_iter().chain(self.endpoint.log_failure()).for_each(|words| reply.notice(words));
