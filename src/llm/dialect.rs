@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::extra::merge;
 use super::{anthropic, chat, responses};
 use crate::config::Wire;
-use crate::yaml;
+use crate::{text, yaml};
 
 const DIALECTS: &str = include_str!("dialects.yaml");
 
@@ -84,8 +84,14 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 fn named(name: &str) -> Result<Row, String> {
     rows().find(|row| row.name() == Some(name)).ok_or_else(|| {
-        let known: Vec<&str> = names().collect();
-        format!("there is no dialect `{name}`. Known are auto, none, {}", known.join(", "))
+        let near: Vec<String> =
+            text::nearest(name, names()).into_iter().map(|known| format!("`{known}`")).collect();
+        let advice = if near.is_empty() {
+            "`auto` goes by the host, `none` sends nothing optional, docs/models.md lists the others".to_owned()
+        } else {
+            format!("Did you mean {}?", near.join(" or "))
+        };
+        format!("there is no dialect `{name}`. {advice}")
     })
 }
 
@@ -244,6 +250,14 @@ mod tests {
             assert_eq!(asked, (summary, encrypted, temperature, parallel), "{model}");
         }
         assert_eq!(flags("x.example/v1", "m"), responses::Flags::default());
+    }
+
+    #[test]
+    fn a_name_that_is_no_dialect_is_told_with_the_nearest() {
+        for (name, advice) in [("deepsek", "`deepseek`"), ("qqq", "docs/models.md")] {
+            let error = resolve(Some(name), "", "m").expect_err("no dialect");
+            assert!(error.contains(&format!("`{name}`")) && error.contains(advice), "{error}");
+        }
     }
 
     #[test]
