@@ -10,7 +10,7 @@ use super::source::{below, few, none, package, relative, rust};
 /// Lines of a file, inline tests not counted.
 const LONGEST_FILE: usize = 400;
 
-const ALL: &[&str] = &["src", "tests", "benches"];
+const ALL: &[&str] = &["src", "build", "tests", "benches"];
 
 /// Names that say nothing about what is inside.
 const EMPTY_NAMES: &[&str] = &["util", "utils", "helper", "helpers", "common", "misc", "manager", "managers"];
@@ -217,7 +217,7 @@ fn tracked() -> Vec<String> {
                 .map(str::to_owned)
                 .collect()
         }
-        _ => ["src", "tests", "benches", "configs", "prompts", "skills", ".ci"]
+        _ => ["src", "build", "tests", "benches", "configs", "prompts", "skills", ".ci"]
             .iter()
             .flat_map(|dir| below(&package().join(dir)))
             .map(|path| relative(&path))

@@ -1,0 +1,6 @@
+//! Makes at build time what would cost every start: one file a matter, each written to `OUT_DIR`, where the module that
+//! uses it includes it.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build");
+}
