@@ -1,6 +1,8 @@
 //! Makes at build time what would cost every start: one file a matter, each written to `OUT_DIR`, where the module that
 //! uses it includes it.
 
+#![expect(clippy::print_stdout, reason = "how a build script speaks to cargo")]
+
 fn main() {
     println!("cargo::rerun-if-changed=build");
 }

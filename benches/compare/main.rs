@@ -1,7 +1,8 @@
 //! Whole processes against a server of our own: start, memory, a long stream, a tool loop; and the bars.
 //!
 //! Rounds are interleaved (every program once, then again), the first is not counted, and every ratio is of medians
-//! in this one run, so that a busy machine slows all alike. `benches/compare.sh [ROUNDS]` builds and runs it.
+//! in this one run, so that a busy machine slows all alike. `benches/compare.sh [ROUNDS]` builds the program and runs
+//! this with it.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "what a benchmark prints is what it is for")]
 
@@ -9,14 +10,21 @@ mod measure;
 mod server;
 mod floor;
 mod programs;
+mod prompt;
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use measure::{Cost, cost};
 use programs::Place;
 use serde_json::Value;
 use server::{Phase, Seen, Server};
+
+const ROUNDS: usize = 7;
 
 /// The measurements of one program in one round.
 #[derive(Clone, Default)]
@@ -42,44 +50,62 @@ fn main() -> ExitCode {
     match args.first().map(String::as_str) {
         Some("measure") => measure::parent(&args[1..]),
         Some("floor") => floor::main(&args[1..]),
-        rounds => {
-            compare(rounds.and_then(|rounds| rounds.parse().ok()).unwrap_or(7));
+        program => {
+            let program = program.map_or_else(|| env!("CARGO_BIN_EXE_agent").into(), PathBuf::from);
+            let rounds = args.get(1).map(|rounds| rounds.parse());
+            let (Ok(program), None | Some(Ok(_))) = (program.canonicalize(), &rounds) else {
+                eprintln!("usage: [PROGRAM [ROUNDS]]");
+                return ExitCode::from(2);
+            };
+            compare(&program, rounds.and_then(Result::ok).unwrap_or(ROUNDS));
             ExitCode::SUCCESS
         }
     }
 }
 
-fn compare(rounds: usize) {
+fn compare(program: &Path, rounds: usize) {
     let server = Server::start();
     let place = Place::new(&server.address);
-    let phases =
-        [(Phase::OneShot, "one-shot"), (Phase::Stream, "50,000 tokens"), (Phase::Loop, "loop of 20 calls")];
-    let [one, stream, steps] = phases.map(|(phase, title)| {
+    let phases = [
+        (Phase::OneShot, "one-shot"),
+        (Phase::Stream, "50,000 tokens"),
+        (Phase::Loop, "loop of 20 calls"),
+        (Phase::BusyLoop, "the same while each core is busy"),
+    ];
+    let [one, stream, steps, busy] = phases.map(|(phase, title)| {
         println!("\n{title}: medians of {rounds} rounds");
-        let rows = measured(phase, rounds, &server, &place);
+        let load = (phase == Phase::BusyLoop).then(Load::start);
+        let rows = measured(program, phase, rounds, &server, &place);
+        drop(load);
         for row in &rows {
             println!(
-                "  {:<7} first request {} ms   wall {} ms   cpu {} ms   memory {} MB   step {} ms",
+                "  {:<7} first request {} ms   wall {} ms   cpu {} ms   memory {} MB   faults {}   step {} ms   connections {}",
                 row.name,
                 shown(row.median(|round| round.first_ms)),
                 shown(row.median(|round| round.cost.wall_ms)),
                 shown(row.median(|round| round.cost.cpu_ms)),
                 shown(row.median(|round| round.cost.rss_mb)),
+                shown(row.median(|round| round.cost.faults)),
                 shown(row.step()),
+                row.rounds.last().map_or(0, |round| round.connections),
             );
         }
         rows
     });
+    let chats = chats(program, rounds, &server, &place);
     println!("\nbars");
     let first = |row: &Row| row.median(|round| round.first_ms);
     let wall = |row: &Row| row.median(|round| round.cost.wall_ms);
-    ratio("first request / aichat", &one, "aichat", 0.5, first);
-    ratio("one-shot wall / aichat", &one, "aichat", 0.5, wall);
-    bar("one-shot memory, MB", agent(&one).median(|round| round.cost.rss_mb), 10.0);
-    ratio("stream wall / curl", &stream, "curl", 2.0, wall);
-    ratio("stream CPU / floor", &stream, "floor", 3.0, |row| row.median(|round| round.cost.cpu_ms));
+    ratio("first request / aichat", &one, "aichat", 0.45, first);
+    ratio("one-shot wall / aichat", &one, "aichat", 0.45, wall);
+    bar("one-shot memory, MB", agent(&one).median(|round| round.cost.rss_mb), 8.0);
     ratio("loop step / floor", &steps, "floor", 1.5, Row::step);
-    ratio("loop step / aichat", &steps, "aichat", 0.5, Row::step);
+    ratio("loop step, busy cores / aichat", &busy, "aichat", 0.6, Row::step);
+    bar("first command beyond later ones, ms", agent(&steps).first_command(), 3.0);
+    ratio("stream wall / curl", &stream, "curl", 1.5, wall);
+    ratio("stream CPU / floor", &stream, "floor", 2.5, |row| row.median(|round| round.cost.cpu_ms));
+    bar("size of the binary, MB", programs::size_mb(program), 18.0);
+    ratio("chat to its prompt / aichat", &chats, "aichat", 0.6, wall);
     #[expect(clippy::cast_precision_loss, reason = "a handful of connections, some thousand tokens")]
     {
         bar("connections of a loop", agent(&steps).median(|round| round.connections as f64), 1.0);
@@ -87,11 +113,36 @@ fn compare(rounds: usize) {
     }
     let rewritten = agent(&steps).rounds.iter().map(|round| 100.0 - 100.0 * round.kept).fold(0.0, f64::max);
     bar("prefix rewritten, %", rewritten, 0.0);
-    bar("size of the binary, MB", programs::size_mb(), 25.0);
 }
 
-fn measured(phase: Phase, rounds: usize, server: &Server, place: &Place) -> Vec<Row> {
-    let programs = place.programs(phase, &server.address);
+/// Another process at full load on each core, as far as the scheduler can tell; it ends with this value.
+struct Load {
+    over: Arc<AtomicBool>,
+}
+
+impl Load {
+    fn start() -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            let over = Arc::clone(&over);
+            thread::spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        Self { over }
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+}
+
+fn measured(program: &Path, phase: Phase, rounds: usize, server: &Server, place: &Place) -> Vec<Row> {
+    let programs = place.programs(program, phase, &server.address);
     let mut rows: Vec<Row> = programs.iter().map(|(name, _)| Row { name, rounds: Vec::new() }).collect();
     for round in 0..=rounds {
         for (row, (_, command)) in rows.iter_mut().zip(&programs) {
@@ -101,6 +152,24 @@ fn measured(phase: Phase, rounds: usize, server: &Server, place: &Place) -> Vec<
                 row.rounds.push(read(cost, &server.seen()));
             }
         }
+    }
+    rows
+}
+
+fn chats(program: &Path, rounds: usize, server: &Server, place: &Place) -> Vec<Row> {
+    println!("\nchat to its prompt: medians of {rounds} rounds");
+    let programs = place.chats(program, &server.address);
+    let mut rows: Vec<Row> = programs.iter().map(|(name, _)| Row { name, rounds: Vec::new() }).collect();
+    for round in 0..=rounds {
+        for (row, (_, command)) in rows.iter_mut().zip(&programs) {
+            let wall_ms = prompt::milliseconds(command);
+            if round > 0 {
+                row.rounds.push(Round { cost: Cost { wall_ms, ..Cost::default() }, ..Round::default() });
+            }
+        }
+    }
+    for row in &rows {
+        println!("  {:<7} {} ms", row.name, shown(row.median(|round| round.cost.wall_ms)));
     }
     rows
 }
@@ -144,6 +213,11 @@ impl Row {
 
     fn step(&self) -> f64 {
         median(self.rounds.iter().flat_map(|round| round.steps_ms.iter().copied()).collect())
+    }
+
+    /// What the first step of a loop takes beyond the later ones.
+    fn first_command(&self) -> f64 {
+        median(self.rounds.iter().filter_map(|round| round.steps_ms.first().copied()).collect()) - self.step()
     }
 }
 

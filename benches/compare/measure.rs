@@ -6,10 +6,11 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
+
+use super::server::now;
 
 /// The cost of one run of a program.
 #[derive(Clone, Copy, Default)]
@@ -20,12 +21,9 @@ pub struct Cost {
     /// User and system time of the program and its children.
     pub cpu_ms: f64,
     pub rss_mb: f64,
+    /// Page faults that no disk was read for.
+    pub faults: f64,
     pub failed: bool,
-}
-
-/// The system's clock, which parent, child and server share.
-pub fn now() -> u128 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_nanos()
 }
 
 /// The small parent: `OUT COMMAND ARGS…`.
@@ -37,7 +35,7 @@ pub fn parent(args: &[String]) -> ExitCode {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else { return ExitCode::FAILURE };
     let cpu = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
     let failed = i32::from(!status.is_ok_and(|status| status.success()));
-    let line = format!("{started} {wall} {cpu} {} {failed}", usage.max_rss());
+    let line = format!("{started} {wall} {cpu} {} {} {failed}", usage.max_rss(), usage.minor_page_faults());
     fs::write(out, line).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }
 
@@ -56,7 +54,7 @@ pub fn cost(command: &Command, dir: &Path) -> Cost {
     assert!(status.success(), "the measuring parent failed");
     let line = fs::read_to_string(out).expect("the parent wrote its line");
     let figures: Vec<f64> = line.split(' ').filter_map(|figure| figure.parse().ok()).collect();
-    let [_, wall, cpu, rss, failed] = figures[..] else { panic!("the parent wrote `{line}`") };
+    let [_, wall, cpu, rss, faults, failed] = figures[..] else { panic!("the parent wrote `{line}`") };
     // Kilobytes on Linux, bytes on macOS.
     let rss_mb = if cfg!(target_os = "macos") { rss / 1024.0 / 1024.0 } else { rss / 1024.0 };
     let cost = Cost {
@@ -64,6 +62,7 @@ pub fn cost(command: &Command, dir: &Path) -> Cost {
         wall_ms: wall / 1e6,
         cpu_ms: cpu / 1e3,
         rss_mb,
+        faults,
         failed: failed > 0.0,
     };
     if cost.failed {

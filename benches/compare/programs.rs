@@ -1,21 +1,31 @@
 //! The programs that are compared, each called the way a person would.
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::server::{LOOP_STEPS, Phase};
 
 pub const TASK: &str = "say hello";
 
-/// A home and a workspace for all of them.
+/// A home and a workspace for all of them, removed with this value.
 pub struct Place {
-    root: tempfile::TempDir,
+    root: PathBuf,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.root);
+    }
 }
 
 impl Place {
     pub fn new(server: &str) -> Self {
-        let place = Self { root: tempfile::tempdir().expect("the temporary directory is writable") };
+        static PLACES: AtomicUsize = AtomicUsize::new(0);
+        let number = PLACES.fetch_add(1, Ordering::Relaxed);
+        let place = Self { root: env::temp_dir().join(format!("agent-bench-{}-{number}", std::process::id())) };
         let text = "some text to read back, line after line\n".repeat(20);
         for step in 0..LOOP_STEPS {
             write(&place.work().join(format!("f{step}.txt")), &format!("file {step}\n{text}"));
@@ -26,23 +36,23 @@ impl Place {
     }
 
     pub fn root(&self) -> &Path {
-        self.root.path()
+        &self.root
     }
 
     fn work(&self) -> PathBuf {
-        self.root.path().join("work")
+        self.root.join("work")
     }
 
     fn home(&self) -> PathBuf {
-        self.root.path().join("home")
+        self.root.join("home")
     }
 
     /// The programs that take part in `phase`, by name; only installed ones.
-    pub fn programs(&self, phase: Phase, server: &str) -> Vec<(&'static str, Command)> {
+    pub fn programs(&self, agent: &Path, phase: Phase, server: &str) -> Vec<(&'static str, Command)> {
         let mut programs = Vec::new();
-        let floor = std::env::current_exe().expect("this program has a path");
+        let floor = env::current_exe().expect("this program has a path");
         programs.push(("floor", self.command(floor, &["floor", server, TASK])));
-        if let Some(curl) = installed("curl").filter(|_| phase != Phase::Loop) {
+        if let Some(curl) = installed("curl").filter(|_| !phase.calls_tools()) {
             let url = format!("http://{server}/s/curl/v1/chat/completions");
             let body = format!(
                 "{{\"model\":\"scripted\",\"stream\":true,\"messages\":[{{\"role\":\"user\",\"content\":\"{TASK}\"}}]}}"
@@ -53,17 +63,42 @@ impl Place {
             ));
         }
         if let Some(aichat) = installed("aichat") {
-            let functions: &[&str] = if phase == Phase::Loop { &["-r", "%functions%"] } else { &[] };
+            let functions: &[&str] = if phase.calls_tools() { &["-r", "%functions%"] } else { &[] };
             let args = [&["-m", "bench:scripted"], functions, &[TASK]].concat();
             programs.push(("aichat", self.command(aichat, &args)));
         }
-        let approve: &[&str] = if phase == Phase::Loop { &["--approve", "all"] } else { &[] };
+        if let Some(codex) = installed("codex") {
+            let provider = format!(
+                "model_providers.bench={{name=\"bench\",base_url=\"http://{server}/s/codex/v1\",env_key=\"BENCH\",\
+                 wire_api=\"responses\"}}"
+            );
+            let args = ["exec", "-m", "scripted", "-c", "model_provider=\"bench\"", "-c", &provider, TASK];
+            let mut codex = self.command(codex, &args);
+            codex.env("BENCH", "bench").env("CODEX_HOME", self.home());
+            programs.push(("codex", codex));
+        }
+        programs.push(("agent", self.agent(agent, phase, server)));
+        programs
+    }
+
+    /// The programs whose chat is compared.
+    pub fn chats(&self, agent: &Path, server: &str) -> Vec<(&'static str, Command)> {
+        let aichat = installed("aichat").map(|aichat| ("aichat", self.command(aichat, &["-m", "bench:scripted"])));
+        let agent = ("agent", Self::with_model(self.command(agent.to_owned(), &[]), server));
+        aichat.into_iter().chain([agent]).collect()
+    }
+
+    /// `program` as the agent of `phase`.
+    pub fn agent(&self, program: &Path, phase: Phase, server: &str) -> Command {
+        let approve: &[&str] = if phase.calls_tools() { &["--approve", "all"] } else { &[] };
         let args = [&["run", "--ephemeral"], approve, &[TASK]].concat();
-        let mut agent = self.command(PathBuf::from(env!("CARGO_BIN_EXE_agent")), &args);
+        Self::with_model(self.command(program.to_owned(), &args), server)
+    }
+
+    fn with_model(mut agent: Command, server: &str) -> Command {
         agent.env("OPENAI_BASE_URL", format!("http://{server}/s/agent/v1"));
         agent.env("OPENAI_API_KEY", "bench").env("AGENT_MODEL", "scripted");
-        programs.push(("agent", agent));
-        programs
+        agent
     }
 
     fn command(&self, program: PathBuf, args: &[&str]) -> Command {
@@ -75,17 +110,17 @@ impl Place {
     }
 }
 
-/// The size of the program that people install.
-pub fn size_mb() -> f64 {
-    let bytes = fs::metadata(env!("CARGO_BIN_EXE_agent")).map_or(0, |file| file.len());
+/// The size of a program.
+pub fn size_mb(program: &Path) -> f64 {
+    let bytes = fs::metadata(program).map_or(0, |file| file.len());
     #[expect(clippy::cast_precision_loss, reason = "some millions")]
     let bytes = bytes as f64;
     bytes / 1024.0 / 1024.0
 }
 
 fn installed(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
 }
 
 /// The same tool for aichat: a shell.

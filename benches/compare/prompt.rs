@@ -1,0 +1,62 @@
+//! How long a chat takes to its prompt, in a terminal.
+
+use std::io::{Read, Write};
+use std::process::Command;
+use std::time::Instant;
+
+use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+
+/// Milliseconds from the start of `command` until a line that ends with `> ` waits for input. The chat is killed then.
+pub fn milliseconds(command: &Command) -> f64 {
+    let pair = native_pty_system().openpty(PtySize::default()).expect("the system has a free terminal");
+    let mut builder = CommandBuilder::new(command.get_program());
+    builder.args(command.get_args());
+    builder.env_clear();
+    for (name, value) in command.get_envs() {
+        builder.env(name, value.unwrap_or_default());
+    }
+    builder.cwd(command.get_current_dir().expect("each program has its place"));
+    let mut reading = pair.master.try_clone_reader().expect("the terminal can be read");
+    let mut keys = pair.master.take_writer().expect("the terminal can be written");
+    let started = Instant::now();
+    let mut child = pair.slave.spawn_command(builder).expect("the program starts");
+    drop(pair.slave);
+    let (mut shown, mut piece, mut answered) = (Vec::new(), [0; 4096], 0);
+    let elapsed = loop {
+        let read = reading.read(&mut piece).unwrap_or_default();
+        assert!(read > 0, "a chat ended before its prompt: {}", String::from_utf8_lossy(&shown));
+        shown.extend_from_slice(&piece[..read]);
+        let text = without_escapes(&shown);
+        if text.ends_with("> ") {
+            break started.elapsed();
+        }
+        // Some editors ask where the cursor is, and wait for the answer.
+        let asked = shown.windows(4).filter(|bytes| bytes == b"\x1b[6n").count();
+        for _ in answered..asked {
+            keys.write_all(b"\x1b[1;1R").expect("the terminal takes keys");
+        }
+        answered = asked;
+    };
+    child.kill().expect("the program is ours");
+    let _ = child.wait();
+    elapsed.as_secs_f64() * 1e3
+}
+
+/// `bytes` without the sequences that colour text and move the cursor (ECMA-48: CSI and OSC).
+fn without_escapes(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut chars = text.chars();
+    let mut plain = String::new();
+    while let Some(char) = chars.next() {
+        if char != '\x1b' {
+            plain.push(char);
+            continue;
+        }
+        match chars.next() {
+            Some('[') => drop(chars.find(|char| ('@'..='~').contains(char))),
+            Some(']') => drop(chars.find(|char| *char == '\x07')),
+            _ => {}
+        }
+    }
+    plain
+}
