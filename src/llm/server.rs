@@ -26,6 +26,8 @@ use crate::net::{self, Net};
 
 /// How often one request is changed because its server refused a part of it.
 const MOST_LESSONS: usize = 3;
+/// Bytes of a request that fits into any window worth its name: 4,096 tokens, the least that servers come with.
+const SMALL_REQUEST: usize = 12 * 1024;
 
 /// A model behind a server.
 pub(super) struct Server {
@@ -35,9 +37,10 @@ pub(super) struct Server {
     /// The plan before anything was refused.
     first_plan: Arc<Plan>,
     state: Mutex<State>,
-    /// What the server says of itself; it is asked once, if nothing declares the window.
+    /// What the server says of itself. It is asked once, if nothing declares the window, beside the first request that
+    /// the window matters for: one with a history, or a long one.
     found: Arc<OnceLock<Option<Found>>>,
-    asks_first: AtomicBool,
+    asks_window: AtomicBool,
     /// For the advice where nothing is configured.
     keys_set: Vec<&'static str>,
 }
@@ -67,11 +70,11 @@ impl Server {
         info.calls_tools = plan.tools;
         let first_plan = Arc::new(plan);
         let state = Mutex::new(State { plan: Arc::clone(&first_plan), refusals: Vec::new(), notices });
-        let asks_first = AtomicBool::new(config.context_window.is_none() && net::is_private(endpoint.base()));
+        let asks_window = AtomicBool::new(config.context_window.is_none() && net::is_private(endpoint.base()));
         let found = Arc::default();
         let keys_set = around.keys_set.clone();
         let endpoint = Arc::new(endpoint);
-        Ok(Self { info, endpoint, net, first_plan, state, found, asks_first, keys_set })
+        Ok(Self { info, endpoint, net, first_plan, state, found, asks_window, keys_set })
     }
 
     /// The server without the model: for requests that are no conversation.
@@ -139,11 +142,12 @@ impl Server {
         let auth = plan.dialect.auth.unwrap_or_else(|| wires::auth(plan.wire));
         let headers = self.endpoint.headers(auth, plan.settings.streaming, &headers);
         let body = Bytes::from(body);
+        let window_matters = request.items.len() > 1 || body.len() > SMALL_REQUEST;
         let asked = Instant::now();
         let url = self.endpoint.url(wires::path(plan.wire));
         let sent = self.endpoint.send(&url, headers.clone(), body.clone()).await;
-        if self.asks_first.swap(false, Ordering::Relaxed) {
-            // While the first reply is read: seven questions at once would hold up the request itself.
+        if window_matters && self.asks_window.swap(false, Ordering::Relaxed) {
+            // While the reply is read: seven questions at once would hold up the request itself.
             self.ask_server(headers);
         }
         let (response, exchange) = sent?;
