@@ -11,6 +11,7 @@ mod extra;
 mod strict;
 mod surrogates;
 pub mod sse;
+mod frame;
 mod stated;
 mod errors;
 mod bounds;

@@ -110,6 +110,31 @@ impl<'a> Chunk<'a> {
             Err(_) => serde_json::from_slice(json),
         }
     }
+
+    /// The content of a chunk that means nothing else; empty content is none.
+    pub fn nothing_but_content(&self) -> Option<&str> {
+        let Self { choices: Some(choices), usage: None, error: None, x_groq: None } = self else { return None };
+        let [Choice { index, delta: Some(piece), message: None, finish_reason, usage: None }] = &choices[..] else {
+            return None;
+        };
+        let Piece {
+            content: Text::Plain(content),
+            reasoning_content,
+            reasoning,
+            reasoning_text,
+            reasoning_details: None,
+            thinking_blocks: None,
+            refusal,
+            tool_calls: None,
+            function_call: None,
+        } = piece
+        else {
+            return None;
+        };
+        let others = [reasoning_content, reasoning, reasoning_text, refusal, finish_reason];
+        let is_alone = index.0.unwrap_or(0) == 0 && others.iter().all(|text| matches!(text, Text::Absent));
+        is_alone.then_some(&**content).filter(|content| !content.is_empty())
+    }
 }
 
 impl Text<'_> {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::super::assembly::{Assembly, Broken, Key};
 use super::super::decode::{Decode, Misread};
 use super::super::errors::Said;
+use super::super::frame::Frame;
 use super::calls::Calls;
 use super::chunk::{self, CallPiece, Choice, Chunk, Piece, Text};
 use super::details::Details;
@@ -30,6 +31,8 @@ pub struct Decoder {
     text_calls: Option<TextCalls>,
     details: Details,
     blocks: Details,
+    /// What stands around content in most chunks of this reply.
+    frame: Frame,
 }
 
 impl Decoder {
@@ -47,6 +50,7 @@ impl Decoder {
             text_calls: flags.calls_in_text.then(|| TextCalls::new(tools)),
             details: Details::default(),
             blocks: Details::default(),
+            frame: Frame::default(),
         }
     }
 
@@ -125,13 +129,7 @@ impl Decoder {
                 self.reason(&reasoning, "content", reply);
                 self.write(&text, reply);
             }
-            // The usual piece, many thousand times a reply.
-            content if self.think.is_past() => self.write(content.as_str(), reply),
-            content => {
-                for piece in self.think.feed(content.as_str()) {
-                    self.told_apart(piece, reply);
-                }
-            }
+            content => self.content(content.as_str(), reply),
         }
         self.say(piece.refusal.as_str(), reply);
         for call in piece.tool_calls.into_iter().flatten() {
@@ -140,6 +138,17 @@ impl Decoder {
         if let Some(function) = piece.function_call {
             let index = chunk::Number(Some(0));
             self.calls.take(CallPiece { index, function: Some(*function), ..CallPiece::default() }, reply);
+        }
+    }
+
+    /// Takes content, in which reasoning may stand as well.
+    fn content(&mut self, content: &str, reply: &mut Assembly) {
+        // The usual piece, many thousand times a reply.
+        if self.think.is_past() {
+            return self.write(content, reply);
+        }
+        for piece in self.think.feed(content) {
+            self.told_apart(piece, reply);
         }
     }
 
@@ -231,7 +240,14 @@ impl Decode for Decoder {
         if name == b"error" {
             return Err(Broken::Error(Said::read(&String::from_utf8_lossy(data))).into());
         }
+        if let Some(content) = self.frame.text(data) {
+            self.content(content, reply);
+            return Ok(());
+        }
         let chunk = Chunk::read(data)?;
+        if let Some(content) = chunk.nothing_but_content() {
+            self.frame.learn(data, content);
+        }
         Ok(self.chunk(chunk, data, reply)?)
     }
 
