@@ -39,6 +39,13 @@ struct Round {
     prompt: String,
 }
 
+impl Round {
+    #[expect(clippy::cast_precision_loss, reason = "a handful")]
+    fn connections(&self) -> f64 {
+        self.connections as f64
+    }
+}
+
 /// All rounds of one program in one phase.
 struct Row {
     name: &'static str,
@@ -67,33 +74,21 @@ fn compare(program: &Path, rounds: usize) {
     let server = Server::start();
     let place = Place::new(&server.address);
     let phases = [
-        (Phase::OneShot, "one-shot"),
-        (Phase::Stream, "50,000 tokens"),
-        (Phase::Loop, "loop of 20 calls"),
-        (Phase::BusyLoop, "the same while each core is busy"),
+        (Phase::OneShot, "A one-shot"),
+        (Phase::Stream, "A reply of 50,000 tokens"),
+        (Phase::Loop, "A loop of 20 commands"),
+        (Phase::BusyLoop, "The same while each core is busy"),
     ];
+    println!("Medians of {rounds} rounds.");
     let [one, stream, steps, busy] = phases.map(|(phase, title)| {
-        println!("\n{title}: medians of {rounds} rounds");
         let load = (phase == Phase::BusyLoop).then(Load::start);
         let rows = measured(program, phase, rounds, &server, &place);
         drop(load);
-        for row in &rows {
-            println!(
-                "  {:<7} first request {} ms   wall {} ms   cpu {} ms   memory {} MB   faults {}   step {} ms   connections {}",
-                row.name,
-                shown(row.median(|round| round.first_ms)),
-                shown(row.median(|round| round.cost.wall_ms)),
-                shown(row.median(|round| round.cost.cpu_ms)),
-                shown(row.median(|round| round.cost.rss_mb)),
-                shown(row.median(|round| round.cost.faults)),
-                shown(row.step()),
-                row.rounds.last().map_or(0, |round| round.connections),
-            );
-        }
+        print(title, &rows);
         rows
     });
     let chats = chats(program, rounds, &server, &place);
-    println!("\nbars");
+    println!("\n## Bars\n\n| | figure | bar | |\n|---|--:|--:|---|");
     let first = |row: &Row| row.median(|round| round.first_ms);
     let wall = |row: &Row| row.median(|round| round.cost.wall_ms);
     ratio("first request / aichat", &one, "aichat", 0.45, first);
@@ -106,16 +101,33 @@ fn compare(program: &Path, rounds: usize) {
     ratio("stream CPU / floor", &stream, "floor", 2.5, |row| row.median(|round| round.cost.cpu_ms));
     bar("size of the binary, MB", programs::size_mb(program), 18.0);
     ratio("chat to its prompt / aichat", &chats, "aichat", 0.6, wall);
-    #[expect(clippy::cast_precision_loss, reason = "a handful of connections, some thousand tokens")]
-    {
-        bar("connections of a loop", agent(&steps).median(|round| round.connections as f64), 1.0);
-        bar("system prompt and tools, tokens", tokens(&agent(&one).rounds[0].prompt) as f64, 2000.0);
-    }
+    bar("connections of a loop", agent(&steps).median(Round::connections), 1.0);
+    bar("system prompt and tools, tokens", tokens(&agent(&one).rounds[0].prompt), 2000.0);
     let rewritten = agent(&steps).rounds.iter().map(|round| 100.0 - 100.0 * round.kept).fold(0.0, f64::max);
     bar("prefix rewritten, %", rewritten, 0.0);
 }
 
-/// Another process at full load on each core, as far as the scheduler can tell; it ends with this value.
+/// Prints the medians of one phase as a table in Markdown.
+fn print(title: &str, rows: &[Row]) {
+    println!(
+        "\n## {title}\n\n| | first request, ms | wall, ms | CPU, ms | memory, MB | page faults | step, ms | connections |"
+    );
+    println!("|---|--:|--:|--:|--:|--:|--:|--:|");
+    for row in rows {
+        let figures = [
+            row.median(|round| round.first_ms),
+            row.median(|round| round.cost.wall_ms),
+            row.median(|round| round.cost.cpu_ms),
+            row.median(|round| round.cost.rss_mb),
+            row.median(|round| round.cost.faults),
+            row.step(),
+            row.median(Round::connections),
+        ];
+        println!("| {} | {} |", row.name, figures.map(shown).join(" | "));
+    }
+}
+
+/// Another thread at full load on each core, as far as the scheduler can tell; it ends with this value.
 struct Load {
     over: Arc<AtomicBool>,
 }
@@ -157,7 +169,6 @@ fn measured(program: &Path, phase: Phase, rounds: usize, server: &Server, place:
 }
 
 fn chats(program: &Path, rounds: usize, server: &Server, place: &Place) -> Vec<Row> {
-    println!("\nchat to its prompt: medians of {rounds} rounds");
     let programs = place.chats(program, &server.address);
     let mut rows: Vec<Row> = programs.iter().map(|(name, _)| Row { name, rounds: Vec::new() }).collect();
     for round in 0..=rounds {
@@ -168,8 +179,9 @@ fn chats(program: &Path, rounds: usize, server: &Server, place: &Place) -> Vec<R
             }
         }
     }
+    println!("\n## Chat to its prompt\n\n| | ms |\n|---|--:|");
     for row in &rows {
-        println!("  {:<7} {} ms", row.name, shown(row.median(|round| round.cost.wall_ms)));
+        println!("| {} | {} |", row.name, shown(row.median(|round| round.cost.wall_ms)));
     }
     rows
 }
@@ -202,8 +214,9 @@ fn prompt(body: &str) -> String {
     format!("{}{}", body["tools"], messages.strip_suffix(']').unwrap_or(&messages))
 }
 
-fn tokens(prompt: &str) -> usize {
-    tiktoken_rs::o200k_base_singleton().encode_ordinary(prompt).len()
+#[expect(clippy::cast_precision_loss, reason = "some thousand tokens")]
+fn tokens(prompt: &str) -> f64 {
+    tiktoken_rs::o200k_base_singleton().encode_ordinary(prompt).len() as f64
 }
 
 impl Row {
@@ -237,15 +250,20 @@ fn agent(rows: &[Row]) -> &Row {
 fn ratio(what: &str, rows: &[Row], other: &str, most: f64, figure: impl Fn(&Row) -> f64) {
     match rows.iter().find(|row| row.name == other) {
         Some(row) => bar(what, figure(agent(rows)) / figure(row), most),
-        None => println!("  {what:<34}        {other} is not installed"),
+        None => println!("| {what} | {other} is not installed | {most} | |"),
     }
 }
 
 fn bar(what: &str, value: f64, most: f64) {
     let verdict = if value <= most { "met" } else { "MISSED" };
-    println!("  {what:<34} {}   at most {most:<6} {verdict}", shown(value));
+    println!("| {what} | {} | {most} | {verdict} |", shown(value));
 }
 
 fn shown(figure: f64) -> String {
-    if figure.is_nan() { format!("{:>9}", "-") } else { format!("{figure:>9.2}") }
+    match figure {
+        figure if figure.is_nan() => "–".to_owned(),
+        figure if figure >= 100.0 || figure.fract() == 0.0 => format!("{figure:.0}"),
+        figure if figure >= 10.0 => format!("{figure:.1}"),
+        figure => format!("{figure:.2}"),
+    }
 }

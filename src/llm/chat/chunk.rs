@@ -114,7 +114,8 @@ impl<'a> Chunk<'a> {
     /// The content of a chunk that means nothing else; empty content is none.
     pub fn nothing_but_content(&self) -> Option<&str> {
         let Self { choices: Some(choices), usage: None, error: None, x_groq: None } = self else { return None };
-        let [Choice { index, delta: Some(piece), message: None, finish_reason, usage: None }] = &choices[..] else {
+        let [Choice { index, delta: Some(piece), message: None, finish_reason, usage: None }] = &choices[..]
+        else {
             return None;
         };
         let Piece {
