@@ -100,7 +100,7 @@ impl Reading<'_> {
             return;
         }
         let shown = source_name.clone();
-        let source = self.sources.add(Source { layer, name: source_name, text: String::new(), rendered: false });
+        let source = self.sources.add(Source { layer, name: source_name, text: "".into(), rendered: false });
         let place = Place { source, ..Place::default() };
         let value = match value_of(value, place) {
             Ok(value) => value,

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use serde::Deserializer;
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 
 use super::node::{Form, Key, Node, Place, Plain, Scalar, Tree};
@@ -134,7 +135,12 @@ impl<'de> Deserializer<'de> for &'de Node {
             Tree::Scalar(scalar) => visitor
                 .visit_enum(scalar.text.as_str().into_deserializer())
                 .map_err(|e: NodeError| e.at(self.place)),
-            _ => Err(de::Error::custom("expected a word")).map_err(|e: NodeError| e.at(self.place)),
+            // A variant with content: `{ NAME: CONTENT }`.
+            Tree::Map(entries) => {
+                let entries = Entries { rest: entries.iter(), value: None };
+                visitor.visit_enum(MapAccessDeserializer::new(entries)).map_err(|e| e.at(self.place))
+            }
+            Tree::List(_) => Err(NodeError { message: "expected a word".to_owned(), place: Some(self.place) }),
         }
     }
 
