@@ -84,11 +84,12 @@ impl<'t> Table<'t> {
 
     /// The row of an id, in any case.
     pub fn find(&self, provider: &str, id: &str) -> Option<Facts> {
-        let is_it = |line: &&str| {
-            line.get(..id.len()).is_some_and(|start| start.eq_ignore_ascii_case(id))
-                && line[id.len()..].starts_with(' ')
-        };
-        self.lines(provider).find(is_it).and_then(|line| Facts::read(line).ok())
+        self.lines(provider).find(|line| is_row_of(line, id)).and_then(|line| Facts::read(line).ok())
+    }
+
+    /// Whether any provider may have a row of this id: a look at each line, without its section.
+    pub fn mentions(&self, id: &str) -> bool {
+        self.body.split('\n').any(|line| is_row_of(line, id))
     }
 
     /// All rows of a provider.
@@ -106,6 +107,10 @@ impl<'t> Table<'t> {
         let section = start.map_or("", |start| &self.body[start..]);
         section.lines().take_while(|line| !line.is_empty() && !line.starts_with('@'))
     }
+}
+
+fn is_row_of(line: &str, id: &str) -> bool {
+    line.get(..id.len()).is_some_and(|start| start.eq_ignore_ascii_case(id)) && line[id.len()..].starts_with(' ')
 }
 
 /// Writes a catalogue. `origin` has one line.
