@@ -121,7 +121,7 @@ fn assemble_parts(
     let compression = prompt("compression_prompt", &settings.compression_prompt)?;
 
     let variables = facts::surroundings(config, workspace, &options.vars);
-    let catalogue = skills(config, settings, variables).map_err(|why| {
+    let catalogue = skills(config, settings, variables.clone()).map_err(|why| {
         SetupError::configuration(config.mistake(&format!("agents.{}.skills", settings.name), &why))
     })?;
     let catalogue = Arc::new(catalogue);
@@ -149,7 +149,7 @@ fn assemble_parts(
         .transpose()
         .map_err(|why| SetupError::usage(format!("--schema is not a valid JSON Schema: {why}")))?;
     let (facts, notes) =
-        facts::gather(config, settings, workspace, &toolbox, &catalogue, model.info(), &options.vars);
+        facts::gather(config, settings, workspace, &toolbox, &catalogue, model.info(), &variables);
     let warnings = config
         .warnings
         .iter()

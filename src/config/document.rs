@@ -108,7 +108,7 @@ impl Reading<'_> {
         let rendered = match &mut node.tree {
             Tree::Map(entries) => {
                 for (key, value) in entries {
-                    path.push(key.text.clone());
+                    path.push(key.text.to_string());
                     self.render(file, value, path, context);
                     path.pop();
                 }
@@ -126,7 +126,7 @@ impl Reading<'_> {
             Tree::Scalar(_) => return,
         };
         match rendered {
-            Ok(text) => node.tree = Tree::Scalar(Scalar { text, form: Form::Rendered }),
+            Ok(text) => node.tree = Tree::Scalar(Scalar { text: text.into(), form: Form::Rendered }),
             Err(error) => {
                 let place = self.sources.describe(template_place(&self.sources, node, &error));
                 let message = format!("{place}: template: {}; the text is kept as it is", error.message);

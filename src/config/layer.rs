@@ -84,7 +84,7 @@ pub(super) fn find(options: &LoadOptions<'_>) -> Layers {
     }
     let user = options.env.dirs().config;
     layers.skill_dirs = skill_dirs::of_user(&options.env.dirs());
-    match user.canonicalize() {
+    match user.symlink_metadata().and_then(|_| user.canonicalize()) {
         Ok(dir) if dir.is_dir() => layers.add(Layer::User, dir, as_it_is),
         Ok(dir) => layers.mistakes.push(Mistake::in_file(dir.display().to_string(), NOT_A_DIRECTORY)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use memchr::memchr_iter;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -102,7 +103,7 @@ struct Row(&'static str);
 
 /// Each row from its first line to that of the next.
 fn rows() -> impl Iterator<Item = Row> {
-    let line_starts = std::iter::once(0).chain(DIALECTS.match_indices('\n').map(|(at, _)| at + 1));
+    let line_starts = std::iter::once(0).chain(memchr_iter(b'\n', DIALECTS.as_bytes()).map(|at| at + 1));
     let mut starts = line_starts.filter(|start| DIALECTS[*start..].starts_with("- ")).peekable();
     std::iter::from_fn(move || {
         let start = starts.next()?;

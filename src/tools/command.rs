@@ -56,7 +56,7 @@ impl Command {
         let definition = ToolDefinition {
             name: config.name.clone(),
             description: config.description.as_deref().unwrap_or_default().trim().to_owned(),
-            parameters: config.schema(),
+            parameters: Arc::new(config.schema()),
             permission: config.permission.unwrap_or(Permission::Write),
             effects,
             default: true,

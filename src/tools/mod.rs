@@ -152,7 +152,7 @@ fn definition(
     ToolDefinition {
         name: name.to_owned(),
         description: description.to_owned(),
-        parameters,
+        parameters: Arc::new(parameters),
         permission,
         effects: effects.to_vec(),
         default: true,

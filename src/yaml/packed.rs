@@ -4,6 +4,8 @@
 //! a key (line, column, text) and a value each. Lists and mappings begin with the number of their parts; every number
 //! has two bytes, the lower first, and a text is preceded by its length in bytes.
 
+use std::borrow::Cow;
+
 use super::node::{Form, Key, Node, Place, Scalar, Tree};
 
 /// The tree in `bytes`, which the build wrote; `source` is copied into each [`Place`].
@@ -44,9 +46,9 @@ impl Unpacking {
         Place { source: self.source, line: self.number(), column: self.number() }
     }
 
-    fn text(&mut self) -> String {
+    fn text(&mut self) -> Cow<'static, str> {
         let length = self.number();
-        str::from_utf8(self.take(length)).expect("the build packs text").to_owned()
+        str::from_utf8(self.take(length)).expect("the build packs text").into()
     }
 
     fn number(&mut self) -> usize {

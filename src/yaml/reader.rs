@@ -1,10 +1,12 @@
 //! Reads a text as a located tree. The build uses this file as well, for the files that are built in: it knows nothing
 //! of the program but the tree.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput};
 
+use super::lines;
 use super::node::{Form, Key, Node, Place, Scalar, Tree};
 
 /// The longest accepted text, in bytes.
@@ -40,20 +42,14 @@ pub fn tree(text: &str, source: u16) -> Result<Node, Vec<YamlError>> {
 /// # Errors
 /// The first syntax error.
 pub fn tree_of_firsts(text: &str, source: u16) -> Result<(Node, Vec<YamlError>), YamlError> {
-    let text = guarded(text)?;
-    let mut builder = Builder {
-        parser: Parser::new_from_str(text),
-        source,
-        anchors: HashMap::new(),
-        nodes: 0,
-        duplicates: Vec::new(),
-    };
-    let node = builder.document()?;
-    Ok((node, builder.duplicates))
+    if let Some(node) = lines::read(text, source) {
+        return Ok((node, Vec::new()));
+    }
+    Builder::read(guarded(text)?, source)
 }
 
 /// The text without its byte order mark, if its size and shape can be parsed quickly.
-fn guarded(text: &str) -> Result<&str, YamlError> {
+pub(super) fn guarded(text: &str) -> Result<&str, YamlError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let refuse = |message: String, line| Err(YamlError { message, line, column: None });
     if text.len() > LONGEST {
@@ -75,7 +71,7 @@ fn guarded(text: &str) -> Result<&str, YamlError> {
     refuse(format!("nested deeper than {DEEPEST} levels"), None)
 }
 
-struct Builder<'t> {
+pub(super) struct Builder<'t> {
     parser: Parser<'t, StrInput<'t>>,
     source: u16,
     anchors: HashMap<usize, Node>,
@@ -84,6 +80,19 @@ struct Builder<'t> {
 }
 
 impl<'t> Builder<'t> {
+    /// The document, and the keys that stand twice.
+    pub(super) fn read(text: &'t str, source: u16) -> Result<(Node, Vec<YamlError>), YamlError> {
+        let mut builder = Self {
+            parser: Parser::new_from_str(text),
+            source,
+            anchors: HashMap::new(),
+            nodes: 0,
+            duplicates: Vec::new(),
+        };
+        let node = builder.document()?;
+        Ok((node, builder.duplicates))
+    }
+
     fn document(&mut self) -> Result<Node, YamlError> {
         loop {
             match self.next()? {
@@ -136,7 +145,7 @@ impl<'t> Builder<'t> {
                     ScalarStyle::Literal | ScalarStyle::Folded => Form::Block,
                     _ => Form::Quoted,
                 };
-                (Tree::Scalar(Scalar { text: text.into_owned(), form }), anchor)
+                (Tree::Scalar(Scalar { text: text.into_owned().into(), form }), anchor)
             }
             Event::SequenceStart(anchor, _) => (self.list(depth)?, anchor),
             Event::MappingStart(anchor, _) => (self.map(depth)?, anchor),
@@ -165,7 +174,7 @@ impl<'t> Builder<'t> {
         loop {
             let (event, span) = match self.next()? {
                 (Event::MappingEnd, _) => break,
-                (Event::Scalar(text, ..), span) => (text.into_owned(), span),
+                (Event::Scalar(text, ..), span) => (Cow::Owned(text.into_owned()), span),
                 (_, span) => return Err(at(span, "a key must be a word, not a list or a mapping")),
             };
             let key = Key { text: event, place: self.place(span) };

@@ -12,6 +12,7 @@
 use std::fmt::Write;
 
 use jiff::civil::Date;
+use memchr::memchr_iter;
 
 use super::providers;
 use super::row::Facts;
@@ -89,7 +90,8 @@ impl<'t> Table<'t> {
 
     /// Whether any provider may have a row of this id: a look at each line, without its section.
     pub fn mentions(&self, id: &str) -> bool {
-        self.body.split('\n').any(|line| is_row_of(line, id))
+        let mut line_starts = std::iter::once(0).chain(memchr_iter(b'\n', self.body.as_bytes()).map(|at| at + 1));
+        line_starts.any(|start| is_row_of(&self.body[start..], id))
     }
 
     /// All rows of a provider.
