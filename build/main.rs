@@ -3,6 +3,9 @@
 
 #![expect(clippy::print_stdout, reason = "how a build script speaks to cargo")]
 
+mod built_in;
+
 fn main() {
     println!("cargo::rerun-if-changed=build");
+    built_in::make();
 }

@@ -1,7 +1,11 @@
 //! The files of `configs/`, `prompts/` and `skills/`, compiled in: the binary needs no file to run.
+//!
+//! What every start would read of them, the build has read (`build/built_in.rs`): see [`tree`] and [`fingerprint`].
 
 use include_dir::include_dir;
 pub use include_dir::{Dir, File};
+
+include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 
 /// Built-in configuration, laid out as a config directory.
 pub static CONFIGS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/configs");
@@ -9,3 +13,23 @@ pub static CONFIGS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/configs");
 pub static PROMPTS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/prompts");
 /// Built-in skills: `NAME/SKILL.md` and what belongs to it.
 pub static SKILLS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/skills");
+
+/// What a built-in file says, packed (`yaml::packed` unpacks it): the whole of a YAML file, the head of a prompt or of a
+/// `SKILL.md`, with its places in the file. `folder` is `configs`, `prompts` or `skills`, and `path` lies inside it.
+#[must_use]
+pub fn tree(folder: &str, path: &str) -> Option<&'static [u8]> {
+    find(TREES, folder, path)
+}
+
+/// The first 12 hexadecimal digits of the SHA-256 of the built-in prompt at `path` (`NAME/vX.Y.md`).
+#[must_use]
+pub fn fingerprint(path: &str) -> Option<&'static str> {
+    find(FINGERPRINTS, "prompts", path)
+}
+
+fn find<T: ?Sized>(table: &[(&str, &'static T)], folder: &str, path: &str) -> Option<&'static T> {
+    let is_meant = |name: &str| {
+        name.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')).is_some_and(|rest| rest == path)
+    };
+    table.iter().find(|(name, _)| is_meant(name)).map(|(_, made)| *made)
+}

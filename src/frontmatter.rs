@@ -95,6 +95,8 @@ mod tests {
     use serde::Deserialize;
 
     use super::{parse, split};
+    use crate::builtin::{self, CONFIGS, PROMPTS, SKILLS};
+    use crate::yaml;
 
     #[derive(Debug, Default, PartialEq, Deserialize)]
     #[serde(default, deny_unknown_fields)]
@@ -133,5 +135,29 @@ mod tests {
     fn places_are_places_in_the_file() {
         let error = parse::<Head>("---\ndescription: fine\nlevel: high\n---\n").expect_err("not a number");
         assert_eq!((error.line, error.column), (3, Some(8)));
+    }
+
+    /// Of every file that is built in: the tree that the build made, and the one that is read from its text.
+    #[test]
+    fn the_build_reads_files_as_the_program_does() {
+        let folders = [("configs", &CONFIGS), ("prompts", &PROMPTS), ("skills", &SKILLS)];
+        let mut read = 0;
+        for (folder, dir) in folders {
+            let mut dirs = vec![dir];
+            while let Some(dir) = dirs.pop() {
+                dirs.extend(dir.dirs());
+                for file in dir.files() {
+                    let path = file.path().to_string_lossy();
+                    let Some(packed) = builtin::tree(folder, &path) else { continue };
+                    let text = file.contents_utf8().expect("text");
+                    let head = split(text).expect("closed").head;
+                    let text = head.map_or(text.to_owned(), |head| format!("\n{head}"));
+                    assert_eq!(Ok(yaml::packed(packed, 7)), yaml::tree(&text, 7), "{folder}/{path}");
+                    read += 1;
+                }
+            }
+        }
+        let is_read = |folder: &str, path: &str| builtin::tree(folder, path).is_some();
+        assert!(read > 8 && is_read("configs", "agent.yaml") && is_read("prompts", "system/v1.0.md"));
     }
 }

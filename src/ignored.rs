@@ -12,7 +12,7 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::file_name;
-use crate::regular::{Links, read_bytes};
+use crate::regular::{Links, check, read_bytes};
 
 /// The largest ignore file that is obeyed.
 const LONGEST: u64 = 1024 * 1024;
@@ -97,8 +97,11 @@ impl Level {
 
 /// The ignore files of these directories that are not obeyed, each with why.
 pub fn oddities<'a>(dirs: impl Iterator<Item = &'a Path>) -> Vec<String> {
-    let of_dir = |dir: &'a Path| NAMES.map(|name| (dir.join(name), read(dir, name)));
-    let odd = dirs.flat_map(of_dir).filter_map(|(path, read)| Some((path, read.err()?)));
+    let paths = dirs.flat_map(|dir: &'a Path| NAMES.map(|name| dir.join(name)));
+    let odd = paths.filter_map(|path| {
+        let why = check(&path, Links::Follow, LONGEST).err()?;
+        Some((path, why))
+    });
     odd.map(|(path, why)| format!("{} is not obeyed: it {why}", file_name::written(&path))).collect()
 }
 

@@ -38,6 +38,28 @@ pub fn listed(value: &Value) -> String {
     object.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// No less than the bytes of a value written as JSON without blanks. Nothing is written to find out.
+#[must_use]
+pub fn most_bytes(value: &Value) -> usize {
+    /// An escaped control character: `\u001f`.
+    const ESCAPED: usize = 6;
+    /// Longer than any number or word, and than the marks around anything else.
+    const PLAIN: usize = 24;
+    let text = |text: &str| {
+        let escaped = text.bytes().filter(|byte| *byte < b' ' || matches!(byte, b'"' | b'\\')).count();
+        text.len() + escaped * ESCAPED
+    };
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => PLAIN,
+        Value::String(string) => text(string) + PLAIN,
+        Value::Array(items) => PLAIN + items.iter().map(most_bytes).sum::<usize>() + items.len(),
+        Value::Object(entries) => {
+            let entry = |(key, value): (&String, &Value)| text(key) + b"\"\":,".len() + most_bytes(value);
+            PLAIN + entries.iter().map(entry).sum::<usize>()
+        }
+    }
+}
+
 /// Reads a text that should be one JSON document.
 ///
 /// # Errors
@@ -175,6 +197,18 @@ mod tests {
         #[test]
         fn no_text_makes_it_panic(text in "[\\[\\]{},:\"\\\\a`é\n ]{0,40}") {
             let _ = object(&text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_value_is_longer_than_it_may_be(
+            text in "\\PC*", control in "[\\x00-\\x1f\"\\\\]*", number in any::<f64>(), whole in any::<i64>(),
+        ) {
+            let value = json!({
+                &text: [null, true, number, whole], "list": [[], {}, &text], &control: { "x": &control },
+            });
+            prop_assert!(most_bytes(&value) >= value.to_string().len());
         }
     }
 }

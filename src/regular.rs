@@ -32,16 +32,30 @@ pub fn read_regular(path: &Path) -> Result<Option<String>, String> {
 /// # Errors
 /// A message about the problem, which is shown after the path.
 pub fn read_bytes(path: &Path, links: Links, most: u64) -> Result<Option<Vec<u8>>, String> {
-    let Some((file, length)) = open(path, links)? else { return Ok(None) };
-    let too_long = || match most {
+    let Some((file, length)) = open_within(path, links, most)? else { return Ok(None) };
+    let bytes = first(file, most.saturating_add(1), length)?;
+    if bytes.len() as u64 > most { Err(too_long(most)) } else { Ok(Some(bytes)) }
+}
+
+/// Whether [`read_bytes`] would read it, as far as that can be told without reading. Nothing is wrong with a path that
+/// nothing has.
+///
+/// # Errors
+/// A message about the problem, which is shown after the path.
+pub fn check(path: &Path, links: Links, most: u64) -> Result<(), String> {
+    open_within(path, links, most).map(drop)
+}
+
+fn open_within(path: &Path, links: Links, most: u64) -> Result<Option<(File, u64)>, String> {
+    let opened = open(path, links)?;
+    if opened.as_ref().is_some_and(|(_, length)| *length > most) { Err(too_long(most)) } else { Ok(opened) }
+}
+
+fn too_long(most: u64) -> String {
+    match most {
         MIB.. => format!("is longer than {} MiB", most / MIB),
         _ => format!("is longer than {most} bytes"),
-    };
-    if length > most {
-        return Err(too_long());
     }
-    let bytes = first(file, most.saturating_add(1))?;
-    if bytes.len() as u64 > most { Err(too_long()) } else { Ok(Some(bytes)) }
 }
 
 /// The first `most` bytes of a regular file and the size of the whole; `None` where nothing has that path.
@@ -50,7 +64,7 @@ pub fn read_bytes(path: &Path, links: Links, most: u64) -> Result<Option<Vec<u8>
 /// A message about the problem, which is shown after the path.
 pub fn read_start(path: &Path, links: Links, most: u64) -> Result<Option<(Vec<u8>, u64)>, String> {
     let Some((file, length)) = open(path, links)? else { return Ok(None) };
-    first(file, most).map(|bytes| Some((bytes, length)))
+    first(file, most, length).map(|bytes| Some((bytes, length)))
 }
 
 /// A regular file, open for reading, and its size; `None` where nothing has that path.
@@ -80,8 +94,12 @@ pub fn open(path: &Path, links: Links) -> Result<Option<(File, u64)>, String> {
 
 const MIB: u64 = 1024 * 1024;
 
-fn first(file: File, most: u64) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
+/// `length` is how long the file is said to be: it is read at once if it is no longer.
+fn first(file: File, most: u64, length: u64) -> Result<Vec<u8>, String> {
+    /// The most room that is taken by hearsay.
+    const LARGEST_GUESS: u64 = 1024 * 1024;
+    let room = length.min(most).min(LARGEST_GUESS) + 1;
+    let mut bytes = Vec::with_capacity(usize::try_from(room).unwrap_or_default());
     file.take(most).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
     Ok(bytes)
 }

@@ -86,6 +86,7 @@ impl Turn<'_> {
                     (self.conversation.session.stream_reasoning(&text), EventKind::ReasoningDelta { text })
                 }
                 Delta::CallBegun(name) => {
+                    self.agent.model.prepare();
                     if let Ok(found) = self.agent.tools.find(&name) {
                         found.tool.prepare();
                     }

@@ -70,7 +70,7 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
     let definition = ToolDefinition {
         name: "look".to_owned(),
         description: "Looks.".to_owned(),
-        parameters: json!({ "type": "object" }),
+        parameters: json!({ "type": "object" }).into(),
         permission: Permission::Read,
         effects: Vec::new(),
         default: true,

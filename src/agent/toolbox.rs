@@ -107,7 +107,9 @@ impl Toolbox {
     pub fn get(&self, name: &str) -> Option<Found<'_>> {
         match self.position(name) {
             Ok(at) => Some(self.tools[at].found()),
-            Err(_) if name == FIND_TOOLS => self.sent().find_tools.as_ref().map(Entry::found),
+            Err(_) if name == FIND_TOOLS && self.in_two_stages() => {
+                self.sent().find_tools.as_ref().map(Entry::found)
+            }
             Err(_) => None,
         }
     }
@@ -165,7 +167,7 @@ impl Toolbox {
     /// Whether only some definitions are sent.
     #[must_use]
     pub fn in_two_stages(&self) -> bool {
-        self.sent().find_tools.is_some()
+        self.tools.len() > MOST_SENT && self.tools.iter().any(Entry::is_further)
     }
 
     /// # Errors
@@ -189,8 +191,8 @@ impl Toolbox {
     fn sent(&self) -> &Sent {
         self.sent.get_or_init(|| {
             let (built_in, further): (Vec<&Entry>, Vec<&Entry>) =
-                self.tools.iter().partition(|entry| entry.terms.file.is_none());
-            if self.tools.len() <= MOST_SENT || further.is_empty() {
+                self.tools.iter().partition(|entry| !entry.is_further());
+            if !self.in_two_stages() {
                 return Sent { definitions: self.all().cloned().collect(), find_tools: None };
             }
             let definition = |entry: &&Entry| entry.tool.definition().clone();
@@ -205,6 +207,11 @@ impl Toolbox {
 }
 
 impl Entry {
+    /// Whether it is no built-in tool.
+    fn is_further(&self) -> bool {
+        self.terms.file.is_some()
+    }
+
     fn found(&self) -> Found<'_> {
         Found { tool: self.tool.as_ref(), terms: &self.terms, validator: &self.validator }
     }

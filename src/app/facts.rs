@@ -14,7 +14,7 @@ use crate::skills::{self, Catalogue, Variables};
 use crate::template;
 use crate::workspace::Workspace;
 
-/// The facts of an agent in a workspace. The session and the clock are filled in when a prompt is rendered.
+/// The facts of an agent in a workspace, with what skills read of it. The session and the clock are filled in when a prompt is rendered.
 pub(super) fn gather(
     config: &Config,
     agent: &AgentConfig,
@@ -22,7 +22,7 @@ pub(super) fn gather(
     toolbox: &Toolbox,
     catalogue: &Catalogue,
     model: &ModelInfo,
-    vars: &[(String, String)],
+    around: &Variables,
 ) -> (PromptContext, Vec<String>) {
     let Instructions { text: instructions, warnings, .. } = Instructions::read(workspace);
     let tools = toolbox.all().map(|tool| ToolFacts {
@@ -46,15 +46,15 @@ pub(super) fn gather(
         },
         session: SessionFacts { user_id: config.env.user().to_owned(), ..SessionFacts::default() },
         workspace: WorkspaceFacts {
-            dir: present::word(&workspace.root().display().to_string()).into_owned(),
-            git_branch: branch(workspace),
-            os: std::env::consts::OS.to_owned(),
-            shell: shell(config).to_owned(),
+            dir: around.dir.clone(),
+            git_branch: around.git_branch.clone(),
+            os: around.os.clone(),
+            shell: around.shell.clone(),
         },
         env: config.env.for_prompts(&config.settings.prompts.allow_env),
         open_env: config.env.for_prompts(&[]),
         datetime: template::clock(Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::system())),
-        vars: vars.iter().map(|(name, value)| (name.clone(), Value::String(value.clone()))).collect(),
+        vars: around.vars.clone(),
         state: Map::new(),
         instructions,
         ending: None,
@@ -63,7 +63,7 @@ pub(super) fn gather(
     (facts, warnings)
 }
 
-/// The variables that the body of a skill may read, where it is a template.
+/// What surrounds a run, as the body of a skill may read it, where it is a template.
 pub(super) fn surroundings(config: &Config, workspace: &Workspace, vars: &[(String, String)]) -> Variables {
     Variables {
         dir: present::word(&workspace.root().display().to_string()).into_owned(),

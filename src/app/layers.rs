@@ -5,6 +5,8 @@ use jiff::Timestamp;
 
 use crate::agent::{Agent, Conversation};
 use crate::config::{Config, Mistake};
+use crate::contract::ToolDefinition;
+use crate::json;
 use crate::session::{About, Session};
 use crate::tokens;
 use crate::window::Layer;
@@ -27,17 +29,19 @@ pub(super) fn mistakes(config: &Config, agent: &Agent) -> Vec<Mistake> {
 fn over(agent: &Agent) -> Vec<(Layer, String)> {
     let (lists, instructions) = agent.briefing.elastic();
     let definitions = agent.tools.definitions();
+    let (shares, budget) = (&agent.context.layers, agent.budget.tokens);
+    // No token is shorter than a byte: where the bytes fit, nothing is rendered or counted.
+    let size = |tool: &ToolDefinition| tool.description.len() + json::most_bytes(&tool.parameters);
+    let of_tools: usize = definitions.iter().map(size).sum();
+    let bytes = lists.len() + instructions.len() + agent.briefing.system.body.len() + of_tools;
+    let at_most = bytes as u64;
+    if [shares.system, shares.context, shares.reminders].iter().all(|share| at_most <= share.of(budget)) {
+        return Vec::new();
+    }
     let definitions: u64 = definitions
         .iter()
         .map(|tool| tokens::estimate(&tool.description) + tokens::estimate(&tool.parameters.to_string()))
         .sum();
-    let (shares, budget) = (&agent.context.layers, agent.budget.tokens);
-    // No token is shorter than a byte: where the bytes fit, nothing is rendered or counted.
-    let bytes = lists.len() + instructions.len() + agent.briefing.system.body.len();
-    let at_most = bytes as u64 + definitions * 4;
-    if [shares.system, shares.context, shares.reminders].iter().all(|share| at_most <= share.of(budget)) {
-        return Vec::new();
-    }
     let (lists, instructions) = (tokens::estimate(&lists), tokens::estimate(instructions));
     let about = About { workspace: agent.workspace.root(), agent: &agent.name, model: &agent.model.info().id };
     let session = Session::ephemeral(about, Timestamp::UNIX_EPOCH);

@@ -29,7 +29,7 @@ use crate::prompt::Registry;
 use crate::secrets::Secret;
 use crate::sink::Collector;
 use crate::skills::{Catalogue, Variables};
-use crate::tools::{self, Choice, Jobs, Judge, Kit};
+use crate::tools::{self, Choice, Environment, Jobs, Judge, Kit};
 use crate::window::Budget;
 use crate::workspace::Workspace;
 
@@ -121,14 +121,14 @@ fn assemble_parts(
     let compression = prompt("compression_prompt", &settings.compression_prompt)?;
 
     let variables = facts::surroundings(config, workspace, &options.vars);
-    let catalogue = skills(config, settings, variables).map_err(|why| {
+    let catalogue = skills(config, settings, variables.clone()).map_err(|why| {
         SetupError::configuration(config.mistake(&format!("agents.{}.skills", settings.name), &why))
     })?;
     let catalogue = Arc::new(catalogue);
     let jobs = Arc::new(Jobs::new(Arc::clone(&redactor)));
     let mut toolbox = if model.info().calls_tools {
         let kit = Kit {
-            child_env: config.env.for_commands(&settings.sandbox.env, workspace),
+            child_env: environment(config, settings, workspace),
             jobs: Arc::clone(&jobs),
             sandbox,
             net: Arc::clone(&net),
@@ -149,7 +149,7 @@ fn assemble_parts(
         .transpose()
         .map_err(|why| SetupError::usage(format!("--schema is not a valid JSON Schema: {why}")))?;
     let (facts, notes) =
-        facts::gather(config, settings, workspace, &toolbox, &catalogue, model.info(), &options.vars);
+        facts::gather(config, settings, workspace, &toolbox, &catalogue, model.info(), &variables);
     let warnings = config
         .warnings
         .iter()
@@ -189,6 +189,11 @@ fn assemble_parts(
         schema,
     };
     Ok(Services { agent, catalogue, warnings })
+}
+
+fn environment(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> Environment {
+    let (env, named, workspace) = (config.env.clone(), agent.sandbox.env.clone(), workspace.clone());
+    Environment::lazily(move || env.for_commands(&named, &workspace))
 }
 
 /// Where the figures of runs are sent, if anywhere.

@@ -3,6 +3,7 @@
 
 mod files;
 mod model;
+mod quick;
 mod session;
 mod skill;
 mod tool;
@@ -255,6 +256,14 @@ pub struct Usage {
 /// Also for `--help` and `--version`, which are not errors.
 pub fn parse(args: &[OsString], interactive: bool) -> Result<Cli, Usage> {
     let default = if interactive { "chat" } else { "run" };
+    match quick::parse(args, default) {
+        Some(cli) => Ok(with_sandbox(cli)),
+        None => parse_all(args, default),
+    }
+}
+
+/// The same, by the parser of all commands.
+fn parse_all(args: &[OsString], default: &str) -> Result<Cli, Usage> {
     let parsed = Cli::try_parse_from(args).and_then(|cli| match cli.command {
         Some(_) => Ok(cli),
         None => Cli::try_parse_from(with_command(args, default)),

@@ -42,7 +42,7 @@ pub(super) fn run(setup: &Setup, command: ToolCommand) -> Outcome {
             let shown = json!({
                 "name": definition.name,
                 "description": definition.description,
-                "parameters": definition.parameters,
+                "parameters": *definition.parameters,
             });
             print(serde_json::to_string_pretty(&shown)? + "\n")
         }

@@ -33,7 +33,7 @@ impl Reading<'_> {
         let file_name = file.display.clone();
         let text = if file.whole_template {
             match self.render_whole(&file) {
-                Ok(text) => text,
+                Ok(text) => text.into(),
                 Err(error) => {
                     return self.mistakes.push(Mistake::whole_template(&file.display, &file.text, &error));
                 }
@@ -44,7 +44,11 @@ impl Reading<'_> {
         let source =
             self.sources.add(Source { layer: file.layer, name: file_name, text, rendered: file.whole_template });
         let text = &self.sources.of(Place { source, ..Place::default() }).text;
-        let (mut node, duplicates) = match yaml::tree_of_firsts(text, source) {
+        let read = match file.packed {
+            Some(packed) => Ok((yaml::packed(packed, source), Vec::new())),
+            None => yaml::tree_of_firsts(text, source),
+        };
+        let (mut node, duplicates) = match read {
             Ok(read) => read,
             Err(error) => {
                 let mut mistake = Mistake::yaml(&self.sources, source, error);
@@ -104,7 +108,7 @@ impl Reading<'_> {
         let rendered = match &mut node.tree {
             Tree::Map(entries) => {
                 for (key, value) in entries {
-                    path.push(key.text.clone());
+                    path.push(key.text.to_string());
                     self.render(file, value, path, context);
                     path.pop();
                 }
@@ -122,7 +126,7 @@ impl Reading<'_> {
             Tree::Scalar(_) => return,
         };
         match rendered {
-            Ok(text) => node.tree = Tree::Scalar(Scalar { text, form: Form::Rendered }),
+            Ok(text) => node.tree = Tree::Scalar(Scalar { text: text.into(), form: Form::Rendered }),
             Err(error) => {
                 let place = self.sources.describe(template_place(&self.sources, node, &error));
                 let message = format!("{place}: template: {}; the text is kept as it is", error.message);

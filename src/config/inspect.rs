@@ -44,7 +44,7 @@ pub(super) fn run_time_templates(gathered: &Gathered, mistakes: &mut Vec<Mistake
         match &node.tree {
             Tree::Map(entries) => {
                 for (key, value) in entries {
-                    path.push(key.text.clone());
+                    path.push(key.text.to_string());
                     walk(kind, value, path, run_time, found);
                     path.pop();
                 }
@@ -159,7 +159,7 @@ impl<'w> Walk<'w> {
     fn map(&mut self, schema: &'w Value, node: &Node) {
         let properties = schema["properties"].as_object();
         for (key, value) in node.entries() {
-            match (properties.and_then(|properties| properties.get(&key.text)), &schema["additionalProperties"]) {
+            match (properties.and_then(|properties| properties.get(&*key.text)), &schema["additionalProperties"]) {
                 (Some(schema), _) => self.node(schema, value, &key.text),
                 (None, Value::Bool(false)) => {
                     let known = properties.into_iter().flat_map(serde_json::Map::keys).map(String::as_str);
@@ -191,7 +191,7 @@ impl<'w> Walk<'w> {
             }
         }
         for (key, value) in node.entries() {
-            if let Some(schema) = schema["properties"].get(&key.text) {
+            if let Some(schema) = schema["properties"].get(&*key.text) {
                 self.missing(schema, value, &key.text);
             }
         }

@@ -100,7 +100,7 @@ impl Reading<'_> {
             return;
         }
         let shown = source_name.clone();
-        let source = self.sources.add(Source { layer, name: source_name, text: String::new(), rendered: false });
+        let source = self.sources.add(Source { layer, name: source_name, text: "".into(), rendered: false });
         let place = Place { source, ..Place::default() };
         let value = match value_of(value, place) {
             Ok(value) => value,
@@ -109,10 +109,10 @@ impl Reading<'_> {
                 return;
             }
         };
-        let node = path
-            .into_iter()
-            .rev()
-            .fold(value, |inner, step| Node { tree: Tree::Map(vec![(Key { text: step, place }, inner)]), place });
+        let node = path.into_iter().rev().fold(value, |inner, step| Node {
+            tree: Tree::Map(vec![(Key { text: step.into(), place }, inner)]),
+            place,
+        });
         self.documents.push(Document { layer, kind, name, node });
     }
 }
@@ -120,7 +120,7 @@ impl Reading<'_> {
 /// A list, a mapping or a quoted text as YAML has them in one line; anything else is a scalar as it stands.
 fn value_of(text: &str, place: Place) -> Result<Node, String> {
     if !text.starts_with(['[', '{', '"', '\'']) {
-        return Ok(Node { tree: Tree::Scalar(Scalar { text: text.to_owned(), form: Form::Given }), place });
+        return Ok(Node { tree: Tree::Scalar(Scalar { text: text.to_owned().into(), form: Form::Given }), place });
     }
     let mut node = yaml::tree(text, place.source).map_err(|errors| errors[0].message.clone())?;
     settle(&mut node, place);

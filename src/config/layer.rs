@@ -1,5 +1,6 @@
 //! Which directories are read, and what lies in them. Whatever is not understood is reported, never passed over.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,7 +34,9 @@ pub(super) struct ConfigFile {
     /// The config directory that it belongs to.
     pub dir: Option<PathBuf>,
     pub through: Through,
-    pub text: String,
+    pub text: Cow<'static, str>,
+    /// What the build has read of it.
+    pub packed: Option<&'static [u8]>,
     /// `.yaml.j2`
     pub whole_template: bool,
 }
@@ -81,7 +84,7 @@ pub(super) fn find(options: &LoadOptions<'_>) -> Layers {
     }
     let user = options.env.dirs().config;
     layers.skill_dirs = skill_dirs::of_user(&options.env.dirs());
-    match user.canonicalize() {
+    match user.symlink_metadata().and_then(|_| user.canonicalize()) {
         Ok(dir) if dir.is_dir() => layers.add(Layer::User, dir, as_it_is),
         Ok(dir) => layers.mistakes.push(Mistake::in_file(dir.display().to_string(), NOT_A_DIRECTORY)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -159,7 +162,7 @@ fn built_in(dir: &builtin::Dir<'static>, scan: &mut Scan) {
     for file in dir.files() {
         let path = file.path().to_string_lossy();
         let Entry::File(kind, name, whole_template) = classify(&path) else { continue };
-        let text = file.contents_utf8().expect("built-in files are UTF-8").to_owned();
+        let text = file.contents_utf8().expect("built-in files are UTF-8").into();
         let display = format!("<built-in>/{path}");
         scan.files.push(ConfigFile {
             layer: Layer::BuiltIn,
@@ -169,6 +172,7 @@ fn built_in(dir: &builtin::Dir<'static>, scan: &mut Scan) {
             dir: None,
             through: Through::default(),
             text,
+            packed: builtin::tree("configs", &path),
             whole_template,
         });
     }
@@ -209,7 +213,8 @@ fn walk(layer: Layer, root: &Path, inside: &str, scan: &mut Scan) {
                     display: path.display().to_string(),
                     dir: Some(root.to_path_buf()),
                     through: Through::default(),
-                    text,
+                    text: text.into(),
+                    packed: None,
                     whole_template,
                 }),
                 Err(message) => scan.mistakes.push(Mistake::in_file(path.display().to_string(), message)),
@@ -239,7 +244,8 @@ fn brought(layer: &LayerDir, root: &Path, files: Vec<PathBuf>, scan: &mut Scan) 
                     display,
                     dir: Some(root.to_path_buf()),
                     through: layer.through.clone(),
-                    text,
+                    text: text.into(),
+                    packed: None,
                     whole_template,
                 }),
                 Ok(None) => {}

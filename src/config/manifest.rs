@@ -171,7 +171,9 @@ fn places(workspace: &Workspace, own: &[PathBuf], refused: &mut Vec<String>) -> 
     for dir in dirs {
         for (folder, part) in parts.clone() {
             let named = dir.join(folder);
-            let Ok(real) = named.canonicalize() else { continue };
+            // Most workspaces have none of them, which one look tells; following links takes one for each directory.
+            let exists = named.symlink_metadata().is_ok();
+            let Some(real) = exists.then(|| named.canonicalize().ok()).flatten() else { continue };
             if !real.is_dir() || own.contains(&real) {
                 continue;
             }

@@ -87,10 +87,10 @@ fn prepend(list: Option<&mut Node>, first: Option<Node>) {
 /// A missing name is that of the file.
 fn set_name(node: &mut Node, name: &str) {
     let place = Place { line: 0, column: 0, ..node.place };
-    let value = Node { tree: Tree::Scalar(Scalar { text: name.to_owned(), form: Form::Quoted }), place };
+    let value = Node { tree: Tree::Scalar(Scalar { text: name.to_owned().into(), form: Form::Quoted }), place };
     if let Tree::Map(entries) = &mut node.tree {
         entries.retain(|(key, _)| key.text != "name");
-        entries.insert(0, (Key { text: "name".to_owned(), place }, value));
+        entries.insert(0, (Key { text: "name".into(), place }, value));
     }
 }
 

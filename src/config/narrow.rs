@@ -195,7 +195,7 @@ fn ground_of_new_agents(documents: &[Document], default: &str) -> Node {
         |document: &&Document| document.kind == Kind::Agents && document.name == default && !is_project(document);
     documents.iter().filter(is_said).for_each(|document| lay(&mut ground, &document.node));
     if let Tree::Map(entries) = &mut ground.tree {
-        entries.retain(|(key, _)| STANDS_ON.contains(&key.text.as_str()));
+        entries.retain(|(key, _)| STANDS_ON.contains(&&*key.text));
     }
     ground
 }
@@ -256,7 +256,7 @@ impl Pass<'_> {
     fn section(&mut self, rows: &[Row], path: &mut Vec<String>, node: &mut Node, base: &Node, name: &str) {
         let Tree::Map(entries) = &mut node.tree else { return };
         for (key, mut value) in std::mem::take(entries) {
-            path.push(key.text.clone());
+            path.push(key.text.to_string());
             let steps: Vec<&str> = path.iter().map(String::as_str).collect();
             let row = rows.iter().find(|(row, _)| *row == steps);
             let verdict = match row {

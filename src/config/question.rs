@@ -122,7 +122,7 @@ fn told_of_settings(
 /// The keys that no project may set, whatever their values.
 fn unsettable(kind: Kind, is_own: bool, node: &Node, path: &mut Vec<String>, told: &mut dyn FnMut(&str, &Node)) {
     for (key, value) in node.entries() {
-        path.push(key.text.clone());
+        path.push(key.text.to_string());
         let steps: Vec<&str> = path.iter().map(String::as_str).collect();
         match is_settable(kind, is_own, &steps) {
             None => told(&path.join("."), value),
@@ -157,7 +157,7 @@ fn told_of_servers(path: &Path, text: Option<String>, runs: &mut Vec<String>) {
 /// A value as one would say it: the words of a list between blanks, quoted where they have to be.
 fn in_words(node: &Node) -> String {
     match &node.tree {
-        Tree::Scalar(scalar) => scalar.text.clone(),
+        Tree::Scalar(scalar) => scalar.text.to_string(),
         Tree::List(items) => items
             .iter()
             .map(|item| item.text().map_or_else(|| in_words(item), text::shell_word))

@@ -1,5 +1,6 @@
 //! Where values come from: the texts that were read, in the order of their layers, later wins.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::yaml::{Node, Place};
@@ -86,7 +87,7 @@ pub(super) struct Source {
     /// The path, `AGENT_SET_…` or `--set KEY`.
     pub name: String,
     /// The text that line and column count in: the file, or the output of a `.yaml.j2` file. Empty for variables and flags.
-    pub text: String,
+    pub text: Cow<'static, str>,
     /// Whether `text` is what a template gave.
     pub rendered: bool,
 }

@@ -25,6 +25,9 @@ pub trait ChatModel: Send + Sync {
     /// The request as it would be sent (`--dry-run`): the whole body as JSON.
     fn preview(&self, request: Request<'_>) -> Value;
 
+    /// A reply begins a call, so that a larger request will follow: what takes time may begin. Waits for nothing.
+    fn prepare(&self) {}
+
     /// The server's own word on the window, where it was asked and has answered.
     fn found(&self) -> Option<Found> {
         None

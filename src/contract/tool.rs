@@ -113,7 +113,7 @@ pub struct ToolDefinition {
     /// Written for the model: what it does, what it returns, its limits, when not to use it.
     pub description: String,
     /// JSON Schema of the arguments, keys in a fixed order.
-    pub parameters: Value,
+    pub parameters: Arc<Value>,
     pub permission: Permission,
     pub effects: Vec<Effect>,
     /// Included in `tools: ["*"]`.

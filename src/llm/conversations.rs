@@ -114,7 +114,7 @@ pub(super) fn tool(name: &str) -> ToolDefinition {
     ToolDefinition {
         name: name.to_owned(),
         description: "Reads.".to_owned(),
-        parameters,
+        parameters: parameters.into(),
         permission: Permission::Read,
         effects: Vec::new(),
         default: true,

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use memchr::memchr_iter;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -53,13 +54,14 @@ pub enum Auth {
 /// # Errors
 /// A sentence, where there is no row of the chosen name.
 pub fn resolve(chosen: Option<&str>, address: &str, model: &str) -> Result<Dialect, String> {
+    let rows: Vec<Row> = rows().collect();
     let host = match chosen {
         Some("none") => None,
         Some(name) => Some(named(name)?),
-        None => rows().find(|row| row.hosts().any(|pattern| is_at(address, pattern))),
+        None => rows.iter().copied().find(|row| row.hosts().any(|pattern| is_at(address, pattern))),
     };
     let mut whole = Map::new();
-    for row in rows().filter(|row| row.family().any(|pattern| is_model(model, pattern))) {
+    for row in rows.iter().filter(|row| row.family().any(|pattern| is_model(model, pattern))) {
         merge(&mut whole, &without(row.parse(), "family"));
     }
     if let Some(row) = host {
@@ -99,14 +101,13 @@ fn named(name: &str) -> Result<Row, String> {
 #[derive(Clone, Copy)]
 struct Row(&'static str);
 
+/// Each row from its first line to that of the next.
 fn rows() -> impl Iterator<Item = Row> {
-    let mut rest = DIALECTS;
+    let line_starts = std::iter::once(0).chain(memchr_iter(b'\n', DIALECTS.as_bytes()).map(|at| at + 1));
+    let mut starts = line_starts.filter(|start| DIALECTS[*start..].starts_with("- ")).peekable();
     std::iter::from_fn(move || {
-        let start = if rest.starts_with("- ") { 0 } else { rest.find("\n- ")? + 1 };
-        let row = &rest[start..];
-        let end = row[1..].find("\n- ").map_or(row.len(), |at| at + 2);
-        rest = &row[end..];
-        Some(Row(&row[..end]))
+        let start = starts.next()?;
+        Some(Row(&DIALECTS[start..starts.peek().copied().unwrap_or(DIALECTS.len())]))
     })
 }
 

@@ -1,5 +1,6 @@
 //! What a server on this machine or in a private network says of itself: which program it is, and the window of the
-//! model as it runs there. Asked once, where nothing declares the window; never of a public host.
+//! model as it runs there. Asked once a second request is to be expected, where nothing declares the window; never of a
+//! public host.
 //!
 //! Nothing here loads a model. Each question stands with its reader, the surest program first; what several questions
 //! say of the same program is joined, the first word holding.

@@ -3,7 +3,6 @@
 //! What a server refuses that it could do without is left out and the request is sent again (`learn`), a few times at
 //! most; from then on the plan is as the server taught it, for all requests of this process.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use bytes::Bytes;
@@ -26,8 +25,6 @@ use crate::net::{self, Net};
 
 /// How often one request is changed because its server refused a part of it.
 const MOST_LESSONS: usize = 3;
-/// Bytes of a request that fits into any window worth its name: 4,096 tokens, the least that servers come with.
-const SMALL_REQUEST: usize = 12 * 1024;
 
 /// A model behind a server.
 pub(super) struct Server {
@@ -37,12 +34,21 @@ pub(super) struct Server {
     /// The plan before anything was refused.
     first_plan: Arc<Plan>,
     state: Mutex<State>,
-    /// What the server says of itself. It is asked once, if nothing declares the window, beside the first request that
-    /// the window matters for: one with a history, or a long one.
+    /// What the server says of itself; it is asked once, if nothing declares the window.
     found: Arc<OnceLock<Option<Found>>>,
-    asks_window: AtomicBool,
+    inquiry: Mutex<Inquiry>,
     /// For the advice where nothing is configured.
     keys_set: Vec<&'static str>,
+}
+
+/// Whether the server is to be asked what it is. A run of one request has no use for the answer, so it is asked once
+/// another one is to be expected: a call has begun, or the second request is sent.
+#[derive(Clone, Copy, PartialEq)]
+enum Inquiry {
+    /// Its window is declared, it is public, or it was asked.
+    Done,
+    BeforeFirst,
+    AfterFirst,
 }
 
 /// What changes while a server is used.
@@ -70,11 +76,12 @@ impl Server {
         info.calls_tools = plan.tools;
         let first_plan = Arc::new(plan);
         let state = Mutex::new(State { plan: Arc::clone(&first_plan), refusals: Vec::new(), notices });
-        let asks_window = AtomicBool::new(config.context_window.is_none() && net::is_private(endpoint.base()));
+        let asks = config.context_window.is_none() && net::is_private(endpoint.base());
+        let inquiry = Mutex::new(if asks { Inquiry::BeforeFirst } else { Inquiry::Done });
         let found = Arc::default();
         let keys_set = around.keys_set.clone();
         let endpoint = Arc::new(endpoint);
-        Ok(Self { info, endpoint, net, first_plan, state, found, asks_window, keys_set })
+        Ok(Self { info, endpoint, net, first_plan, state, found, inquiry, keys_set })
     }
 
     /// The server without the model: for requests that are no conversation.
@@ -116,13 +123,25 @@ impl Server {
 
     /// Asks the server of one's own what it is, and waits for the answer.
     pub async fn probed(&self) -> Option<Probed> {
-        let plan = self.plan();
-        let auth = plan.dialect.auth.unwrap_or_else(|| wires::auth(plan.wire));
-        probe(&self.net, self.endpoint.base(), &self.endpoint.headers(auth, false, &[]), &self.info.id).await
+        probe(&self.net, self.endpoint.base(), &self.headers_alone(), &self.info.id).await
     }
 
-    /// Asks the server of one's own for its window.
-    fn ask_server(&self, headers: HeaderMap) {
+    /// The headers of a request that is no conversation.
+    fn headers_alone(&self) -> HeaderMap {
+        let plan = self.plan();
+        let auth = plan.dialect.auth.unwrap_or_else(|| wires::auth(plan.wire));
+        self.endpoint.headers(auth, false, &[])
+    }
+
+    /// Asks the server of one's own for its window, unless that was done or its time has not come.
+    fn inquire(&self) {
+        let mut inquiry = self.inquiry.lock().expect("no holder panics");
+        let before = std::mem::replace(&mut *inquiry, Inquiry::Done);
+        if before != Inquiry::AfterFirst {
+            *inquiry = if before == Inquiry::BeforeFirst { Inquiry::AfterFirst } else { before };
+            return;
+        }
+        let headers = self.headers_alone();
         let (net, found) = (Arc::clone(&self.net), Arc::clone(&self.found));
         let (base, model) = (self.endpoint.base().clone(), self.info.id.clone());
         tokio::spawn(async move {
@@ -142,14 +161,11 @@ impl Server {
         let auth = plan.dialect.auth.unwrap_or_else(|| wires::auth(plan.wire));
         let headers = self.endpoint.headers(auth, plan.settings.streaming, &headers);
         let body = Bytes::from(body);
-        let window_matters = request.items.len() > 1 || body.len() > SMALL_REQUEST;
         let asked = Instant::now();
         let url = self.endpoint.url(wires::path(plan.wire));
-        let sent = self.endpoint.send(&url, headers.clone(), body.clone()).await;
-        if window_matters && self.asks_window.swap(false, Ordering::Relaxed) {
-            // While the reply is read: seven questions at once would hold up the request itself.
-            self.ask_server(headers);
-        }
+        let sent = self.endpoint.send(&url, headers, body.clone()).await;
+        // Seven questions at once would hold up the request itself.
+        self.inquire();
         let (response, exchange) = sent?;
         let mut reply = Assembly::new(plan.origin(), history::call_ids(request.items));
         let notices = std::mem::take(&mut self.state.lock().expect("no holder of the plan panics").notices);
@@ -167,6 +183,10 @@ impl ChatModel for Server {
 
     fn ask<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ModelError>> {
         Box::pin(self.answer(request))
+    }
+
+    fn prepare(&self) {
+        self.inquire();
     }
 
     fn found(&self) -> Option<Found> {

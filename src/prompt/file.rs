@@ -1,14 +1,18 @@
 //! One prompt: a small YAML head (what it is for, which variables it needs) and a template.
 //!
-//! It is compiled once, when it is first asked for. In what is compiled a comment stands for the head, so that the
-//! template's places are the file's.
+//! It is compiled once: when it is read, or, where it comes with the program, when it is first rendered. In what is
+//! compiled a comment stands for the head, so that the template's places are the file's.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::event::PromptUsed;
-use crate::frontmatter::{self, Document};
+use crate::frontmatter::{self, Document, Parts};
 use crate::template::{Template, TemplateError, Undefined, Value};
+use crate::yaml;
 
 use super::error::PromptError;
 use super::version::Version;
@@ -33,9 +37,19 @@ pub struct Prompt {
     pub origin: String,
     /// The template as written, without the head.
     pub body: String,
-    /// Whether a workspace brings it along: it sees no variable that looks like a secret.
-    is_of_project: bool,
-    template: Template,
+    owner: Owner,
+    /// Compiled when it is first needed; that of a person or a project when it is read.
+    template: OnceLock<Result<Template, PromptError>>,
+}
+
+/// Whose prompt it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    /// It comes with the program: a test has found it sound.
+    Program,
+    Person,
+    /// A workspace brings it along: it sees no variable that looks like a secret.
+    Project,
 }
 
 /// The head of a prompt.
@@ -50,26 +64,43 @@ struct Head {
 impl Prompt {
     /// Compiles a file's text.
     pub(super) fn parse(name: &str, version: Version, origin: &str, text: &str) -> Result<Self, PromptError> {
-        let Document { head, body, body_line } =
-            frontmatter::parse::<Head>(text).map_err(|error| PromptError::of_head(origin, error))?;
-        let source = match body_line {
-            1 => body.to_owned(),
-            // One line break less than lines before the body: the last one follows the comment, which eats it.
-            line => format!("{{#{}-#}}\n{body}", "\n".repeat(line - 2)),
-        };
-        Ok(Self {
+        let document = frontmatter::parse(text).map_err(|error| PromptError::of_head(origin, error))?;
+        Self::of((name, version, origin), text, document, fingerprint(text)).compiled()
+    }
+
+    /// A built-in file, whose head and fingerprint the build has read. Nothing is compiled yet.
+    pub(super) fn built_in(
+        named: (&str, Version, &str),
+        text: &str,
+        head: &'static [u8],
+        fingerprint: &str,
+    ) -> Result<Self, PromptError> {
+        let wrong = |error| PromptError::of_head(named.2, error);
+        let Parts { body, body_line, .. } = frontmatter::split(text).map_err(wrong)?;
+        let head = yaml::packed(head, 0).read().map_err(|error| PromptError::of_file(named.2, error.message))?;
+        let prompt = Self::of(named, text, Document { head, body, body_line }, fingerprint.to_owned());
+        Ok(Self { owner: Owner::Program, ..prompt })
+    }
+
+    fn of(
+        (name, version, origin): (&str, Version, &str),
+        text: &str,
+        Document { head, body, body_line }: Document<'_, Head>,
+        fingerprint: String,
+    ) -> Self {
+        Self {
             name: name.to_owned(),
             version: Some(version),
             description: head.description,
             required_vars: head.required_vars,
             forbidden: placed(head.forbidden, text),
             body_line,
-            fingerprint: fingerprint(text),
+            fingerprint,
             origin: origin.to_owned(),
             body: body.to_owned(),
-            is_of_project: false,
-            template: compile(origin, &source)?,
-        })
+            owner: Owner::Person,
+            template: OnceLock::new(),
+        }
     }
 
     /// A prompt that is written out in a configuration file: no head, no version. `origin` is what errors call it.
@@ -77,7 +108,7 @@ impl Prompt {
     /// # Errors
     /// When it is not a template.
     pub fn inline(text: &str, origin: &str) -> Result<Self, PromptError> {
-        Ok(Self {
+        let prompt = Self {
             name: "inline".to_owned(),
             version: None,
             description: String::new(),
@@ -87,21 +118,47 @@ impl Prompt {
             fingerprint: fingerprint(text),
             origin: origin.to_owned(),
             body: text.to_owned(),
-            is_of_project: false,
-            template: compile(origin, text)?,
-        })
+            owner: Owner::Person,
+            template: OnceLock::new(),
+        };
+        prompt.compiled()
+    }
+
+    /// The same, if it is a template.
+    fn compiled(self) -> Result<Self, PromptError> {
+        self.template()?;
+        Ok(self)
+    }
+
+    fn template(&self) -> Result<&Template, PromptError> {
+        let compile = || {
+            let source = match self.body_line {
+                1 => Cow::Borrowed(self.body.as_str()),
+                // One line break less than lines before the body: the last one follows the comment, which eats it.
+                line => format!("{{#{}-#}}\n{}", "\n".repeat(line - 2), self.body).into(),
+            };
+            let compiled = Template::compile(&self.origin, &source, Undefined::Error);
+            compiled.map_err(|error| PromptError::of_template(&self.origin, &error))
+        };
+        self.template.get_or_init(compile).as_ref().map_err(PromptError::clone)
     }
 
     /// The same as one that a workspace brings along.
     #[must_use]
     pub(super) fn of_project(self) -> Self {
-        Self { is_of_project: true, ..self }
+        Self { owner: Owner::Project, ..self }
     }
 
     /// Whether a workspace brings it along.
     #[must_use]
     pub fn is_of_project(&self) -> bool {
-        self.is_of_project
+        self.owner == Owner::Project
+    }
+
+    /// Whether it comes with the program, and is not a person's or a project's.
+    #[must_use]
+    pub fn is_built_in(&self) -> bool {
+        self.owner == Owner::Program
     }
 
     /// The text of the prompt in this context, without blank lines around it.
@@ -109,7 +166,7 @@ impl Prompt {
     /// # Errors
     /// One that names every variable that is missing; else what the template says.
     pub fn render(&self, context: &Value) -> Result<String, PromptError> {
-        let rendered = self.template.render(context);
+        let rendered = self.template()?.render(context);
         let missing = self.missing(context, rendered.as_ref().err());
         match rendered {
             Ok(text) if missing.is_empty() => Ok(text.trim().to_owned()),
@@ -125,7 +182,8 @@ impl Prompt {
     /// The names that rendering in this context would miss.
     #[must_use]
     pub fn undefined_in(&self, context: &Value) -> Vec<String> {
-        self.missing(context, self.template.render(context).err().as_ref())
+        let Ok(template) = self.template() else { return Vec::new() };
+        self.missing(context, template.render(context).err().as_ref())
     }
 
     /// The names that the head requires and nothing defines, then those that rendering missed.
@@ -165,10 +223,6 @@ fn fingerprint(text: &str) -> String {
         let _ = write!(out, "{byte:02x}");
         out
     })
-}
-
-fn compile(origin: &str, source: &str) -> Result<Template, PromptError> {
-    Template::compile(origin, source, Undefined::Error).map_err(|error| PromptError::of_template(origin, &error))
 }
 
 /// Those of the dotted `names` that the context does not define.

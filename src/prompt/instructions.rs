@@ -97,7 +97,8 @@ fn find(dir: &Path, top: &Path, warnings: &mut Vec<String>) -> Option<Found> {
 /// `None` for a file that does not exist or says nothing. A link may lead to any place below `top`, and nothing but
 /// a regular file is opened: a pipe would be waited for.
 fn read(path: &Path, top: &Path) -> Result<Option<Found>, String> {
-    let real = match path.canonicalize() {
+    // Most directories have none, which one look tells; following links takes one for each directory above.
+    let real = match path.symlink_metadata().and_then(|_| path.canonicalize()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         real => real.map_err(|error| error.to_string())?,
     };

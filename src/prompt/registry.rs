@@ -65,10 +65,7 @@ struct Entry {
 
 #[derive(Debug)]
 enum Source {
-    Builtin {
-        path: String,
-        text: &'static str,
-    },
+    Builtin(&'static builtin::File<'static>),
     File(PathBuf),
     /// What a workspace brings along is read at once, as it was agreed to.
     Brought {
@@ -164,15 +161,14 @@ impl Registry {
     fn add_builtin(&mut self) -> Result<(), PromptError> {
         for family in builtin::PROMPTS.dirs() {
             for file in family.files() {
-                let Some(text) = file.contents_utf8() else { continue };
-                let path = format!("built-in prompts/{}", file.path().display());
-                self.add(&family.path().to_string_lossy(), file.path(), Source::Builtin { path, text });
+                self.add(&family.path().to_string_lossy(), file.path(), Source::Builtin(file));
             }
         }
-        match builtin::PROMPTS.get_file(RELEASE).and_then(builtin::File::contents_utf8) {
-            Some(text) => self.add_labels("built-in prompts/release.yaml", text),
-            None => Ok(()),
-        }
+        let Some(packed) = builtin::tree("prompts", RELEASE) else { return Ok(()) };
+        let file = "built-in prompts/release.yaml";
+        let releases =
+            yaml::packed(packed, 0).read().map_err(|error| PromptError::of_file(file, error.message))?;
+        self.add_labels(file, releases)
     }
 
     fn add_dir(&mut self, dir: &Path) -> Result<(), PromptError> {
@@ -192,7 +188,7 @@ impl Registry {
         let release = dir.join(RELEASE);
         let name = release.display().to_string();
         match read_regular(&release).map_err(|why| PromptError::of_file(&name, why))? {
-            Some(text) => self.add_labels(&name, &text),
+            Some(text) => self.add_labels(&name, releases(&name, &text)?),
             None => Ok(()),
         }
     }
@@ -255,8 +251,8 @@ impl Registry {
         }
     }
 
-    fn add_labels(&mut self, file: &str, text: &str) -> Result<(), PromptError> {
-        for (name, labels) in releases(file, text)? {
+    fn add_labels(&mut self, file: &str, releases: Releases) -> Result<(), PromptError> {
+        for (name, labels) in releases {
             match self.families.get_mut(&name) {
                 Some(family) => family.labels.extend(labels),
                 None => return Err(PromptError::of_file(file, self.no_such_name(&name))),
@@ -310,7 +306,7 @@ impl Entry {
 impl Source {
     fn read(&self, name: &str, version: Version) -> Result<Prompt, PromptError> {
         match self {
-            Self::Builtin { path, text } => Prompt::parse(name, version, path, text),
+            Self::Builtin(file) => read_built_in(file, name, version),
             Self::Brought { path, text } => Ok(Prompt::parse(name, version, path, text)?.of_project()),
             Self::File(path) => {
                 let origin = path.display().to_string();
@@ -322,8 +318,24 @@ impl Source {
     }
 }
 
+fn read_built_in(
+    file: &'static builtin::File<'static>,
+    name: &str,
+    version: Version,
+) -> Result<Prompt, PromptError> {
+    let path = file.path().to_string_lossy();
+    let origin = format!("built-in prompts/{path}");
+    let unread = || PromptError::of_file(&origin, "was not read by the build");
+    let text = file.contents_utf8().ok_or_else(unread)?;
+    let head = builtin::tree("prompts", &path).ok_or_else(unread)?;
+    let fingerprint = builtin::fingerprint(&path).ok_or_else(unread)?;
+    Prompt::built_in((name, version, &origin), text, head, fingerprint)
+}
+
 /// What the labels of each name mean.
-fn releases(file: &str, text: &str) -> Result<BTreeMap<String, BTreeMap<String, Version>>, PromptError> {
+type Releases = BTreeMap<String, BTreeMap<String, Version>>;
+
+fn releases(file: &str, text: &str) -> Result<Releases, PromptError> {
     let text = if text.trim().is_empty() { "{}" } else { text };
     yaml::parse(text).map_err(|error| PromptError::of_yaml(file, error))
 }
@@ -350,7 +362,7 @@ fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
 mod tests {
     use std::fs;
 
-    use super::Registry;
+    use super::{Listed, Prompt, Registry};
     use crate::config::{PromptDir, PromptSource};
 
     fn registry(files: &[(&str, &str)]) -> (tempfile::TempDir, Result<Registry, Vec<super::PromptError>>) {
@@ -368,10 +380,19 @@ mod tests {
     fn what_is_built_in_is_sound() {
         let registry = Registry::open(&[]).expect("release.yaml is sound");
         assert_eq!(registry.check(), []);
-        for name in ["system", "termination"] {
-            let prompt = registry.get(name).expect("built in");
-            assert_eq!(prompt.fingerprint, registry.get(&format!("{name}@production")).expect("same").fingerprint);
+        for Listed { name, version, prompt, .. } in registry.list() {
+            let prompt = prompt.expect("sound");
+            assert_eq!(prompt.fingerprint, registry.get(&name).expect("it has a production version").fingerprint);
             assert!(!prompt.description.is_empty());
+            // What the build has read is what would be read here, and it is a template.
+            let text = crate::builtin::PROMPTS.get_file(format!("{name}/{version}.md"));
+            let text = text.and_then(crate::builtin::File::contents_utf8).expect("text");
+            let read = Prompt::parse(&name, version, &prompt.origin, text).expect("sound");
+            let facts = |prompt: &Prompt| {
+                (prompt.body_line, prompt.body.clone(), prompt.required_vars.clone(), prompt.fingerprint.clone())
+            };
+            assert_eq!(facts(&read), facts(&prompt));
+            assert_eq!((read.description, read.forbidden.len()), (prompt.description.clone(), 0));
         }
     }
 

@@ -7,13 +7,14 @@ use crate::builtin::{self, Dir};
 use crate::config::{SkillDir, SkillScope, Through};
 use crate::frontmatter;
 use crate::text;
+use crate::yaml;
 
 use super::allowed::Allowed;
 use super::body::Body;
 use super::discover::{self, FILE};
 use super::error::{SkillError, SkillErrorKind};
 use super::folder::{Folder, LARGEST, Page, Window};
-use super::header::{self, DESCRIPTION_CHARS, Header, NAME_CHARS};
+use super::header::{DESCRIPTION_CHARS, Header, NAME_CHARS};
 use super::note::{self, Note};
 use super::rendering::{self, Subject, Variables};
 use super::standard;
@@ -243,8 +244,9 @@ impl Catalogue {
     }
 
     fn add_builtin(&mut self, dir: &'static Dir<'static>) {
-        let head = builtin_text(dir).and_then(|text| frontmatter::split(text).ok()?.head);
-        let Some(mut header) = head.and_then(|head| header::read(head).ok()) else { return };
+        let path = format!("{}/{FILE}", dir.path().display());
+        let Some(packed) = builtin::tree("skills", &path) else { return };
+        let mut header = Header::of(&yaml::packed(packed, 0));
         if let (Some(name), Some(description)) = (header.name.take(), header.description.take()) {
             let skill = Skill::new(name, description, header, SkillScope::BuiltIn, Place::Builtin(dir));
             self.skills.insert(skill.name.clone(), skill);

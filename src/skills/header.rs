@@ -56,13 +56,24 @@ pub(super) fn read(head: &str) -> Result<Header, Remark> {
     if !matches!(node.tree, Tree::Map(_)) && !node.is_blank() {
         return Err((Some(node.place.line), "its head is not a mapping: `key: value` lines".to_owned()));
     }
-    for (key, value) in node.entries() {
-        header.take(&key.text, key.place.line, value);
-    }
+    header.take_all(&node);
     Ok(header)
 }
 
 impl Header {
+    /// What the fields of a mapping say.
+    pub(super) fn of(node: &Node) -> Self {
+        let mut header = Self::default();
+        header.take_all(node);
+        header
+    }
+
+    fn take_all(&mut self, node: &Node) {
+        for (key, value) in node.entries() {
+            self.take(&key.text, key.place.line, value);
+        }
+    }
+
     fn take(&mut self, key: &str, line: usize, value: &Node) {
         let text = value.text().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         let field = match key {

@@ -40,7 +40,7 @@ pub(super) fn problems(content: &str, folder: &str) -> Vec<Problem> {
     if !matches!(node.tree, Tree::Map(_)) || node.entries().is_empty() {
         return vec![Problem::at(node.place.line.max(1), "its head is not a mapping: `key: value` lines")];
     }
-    for (key, _) in node.entries().iter().filter(|(key, _)| !KEYS.contains(&key.text.as_str())) {
+    for (key, _) in node.entries().iter().filter(|(key, _)| !KEYS.contains(&&*key.text)) {
         let message = format!("the standard has no key `{}`; it has {}", key.text, KEYS.join(", "));
         problems.push(Problem::at(key.place.line, message));
     }

@@ -12,6 +12,7 @@ mod pieces;
 use std::collections::BTreeSet;
 use std::io;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, UndefinedBehavior};
 use minijinja_contrib::pycompat;
@@ -24,6 +25,19 @@ pub use pieces::{Piece, PieceTemplate};
 /// The longest text that a template may produce, in bytes.
 pub const LONGEST_OUTPUT: usize = 1024 * 1024;
 const FUEL: u64 = 1_000_000;
+
+/// What all templates have in common. A clone shares it.
+static GROUND: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    environment.set_fuel(Some(FUEL));
+    // In debug mode errors name the undefined variable. They also hold values, so only `describe` prints them.
+    environment.set_debug(true);
+    environment.remove_global("debug");
+    environment.set_unknown_method_callback(method);
+    growth::bound(&mut environment);
+    environment
+});
 
 /// A compiled template.
 #[derive(Debug)]
@@ -84,18 +98,11 @@ impl Template {
         undefined: Undefined,
         loader: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Result<Self, TemplateError> {
-        let mut environment = Environment::new();
+        let mut environment = GROUND.clone();
         environment.set_undefined_behavior(match undefined {
             Undefined::Empty => UndefinedBehavior::Chainable,
             Undefined::Error => UndefinedBehavior::SemiStrict,
         });
-        environment.set_auto_escape_callback(|_| AutoEscape::None);
-        environment.set_fuel(Some(FUEL));
-        // In debug mode errors name the undefined variable. They also hold values, so only `describe` prints them.
-        environment.set_debug(true);
-        environment.remove_global("debug");
-        environment.set_unknown_method_callback(method);
-        growth::bound(&mut environment);
         environment.set_loader(move |name| {
             let source = Some(name).filter(|name| is_safe_name(name)).and_then(&loader);
             Ok(source.map(|source| growth::guarded(&source).into_owned()))

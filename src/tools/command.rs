@@ -23,6 +23,7 @@ use crate::sandbox::{Network, Sandbox};
 use crate::template;
 use crate::text;
 
+use super::commands::Environment;
 use super::commands::command_line::{self, Ready};
 use super::commands::confined::{self, Confined, Order};
 use super::run_command::{self, Ran};
@@ -38,7 +39,7 @@ pub struct Command {
     definition: ToolDefinition,
     config: ToolConfig,
     /// The environment of commands, without what the tool adds.
-    env: Vec<(String, String)>,
+    env: Environment,
     sandbox: Option<Arc<Sandbox>>,
     proxies: Proxies,
 }
@@ -46,12 +47,7 @@ pub struct Command {
 impl Command {
     /// `env` is the environment of commands, `sandbox` the boundary around them, `proxies` the machine's.
     #[must_use]
-    pub fn new(
-        config: ToolConfig,
-        env: Vec<(String, String)>,
-        sandbox: Option<Arc<Sandbox>>,
-        proxies: Proxies,
-    ) -> Self {
+    pub fn new(config: ToolConfig, env: Environment, sandbox: Option<Arc<Sandbox>>, proxies: Proxies) -> Self {
         let mut effects = config.effects.clone().unwrap_or_default();
         // Whatever effects it declares, a command runs a process.
         if !effects.contains(&Effect::Process) {
@@ -60,7 +56,7 @@ impl Command {
         let definition = ToolDefinition {
             name: config.name.clone(),
             description: config.description.as_deref().unwrap_or_default().trim().to_owned(),
-            parameters: config.schema(),
+            parameters: Arc::new(config.schema()),
             permission: config.permission.unwrap_or(Permission::Write),
             effects,
             default: true,
@@ -114,7 +110,7 @@ impl Command {
     /// The environment of commands, with the variables of the tool in place of those of the same name.
     fn env_with(&self, ready: &Ready) -> Vec<(String, String)> {
         let is_set = |name: &str| ready.env.iter().any(|(other, _)| other == name);
-        let inherited = self.env.iter().filter(|(name, _)| !is_set(name));
+        let inherited = self.env.variables().iter().filter(|(name, _)| !is_set(name));
         inherited.chain(&ready.env).cloned().collect()
     }
 }

@@ -88,7 +88,7 @@ impl Tool for FindTools {
                 }
                 observation += &text;
                 shown.push(json!({
-                    "name": tool.name, "description": tool.description, "parameters": tool.parameters
+                    "name": tool.name, "description": tool.description, "parameters": *tool.parameters
                 }));
             }
             if found.is_empty() {

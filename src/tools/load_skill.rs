@@ -42,7 +42,8 @@ impl LoadSkill {
                 "properties": { "name": name },
                 "required": ["name"],
                 "additionalProperties": false,
-            }),
+            })
+            .into(),
             permission: Permission::Read,
             effects: Vec::new(),
             default: true,
@@ -257,7 +258,7 @@ mod tests {
         let bytes: usize = [bench.load.definition(), bench.reference.definition()]
             .iter()
             .map(|tool| {
-                let mut parameters = tool.parameters.clone();
+                let mut parameters = Value::clone(&tool.parameters);
                 // The names belong to the skills and are counted with the whole request.
                 parameters["properties"]["name"] = json!({ "type": "string" });
                 let function = json!({

@@ -49,7 +49,8 @@ impl LoadSkillReference {
                 },
                 "required": ["name", "path"],
                 "additionalProperties": false,
-            }),
+            })
+            .into(),
             permission: Permission::Read,
             effects: Vec::new(),
             default: true,

@@ -58,7 +58,7 @@ use write_file::WriteFile;
 
 pub use background::BACKGROUND;
 pub use command::Command;
-pub use commands::Jobs;
+pub use commands::{Environment, Jobs};
 pub use find_tools::{CALL_TOOL, FIND_TOOLS, FindTools, call_tool};
 pub use finding::Judge;
 pub use finding::{Choice, select};
@@ -69,7 +69,7 @@ pub use run_command::RUN_COMMAND;
 /// The parts of the run that the built-in tools need.
 pub struct Kit {
     /// The whole environment of commands: [`crate::config::Env::for_commands`].
-    pub child_env: Vec<(String, String)>,
+    pub child_env: Environment,
     /// The commands that run in the background.
     pub jobs: Arc<Jobs>,
     /// The boundary around commands; `None` where it was switched off.
@@ -152,7 +152,7 @@ fn definition(
     ToolDefinition {
         name: name.to_owned(),
         description: description.to_owned(),
-        parameters,
+        parameters: Arc::new(parameters),
         permission,
         effects: effects.to_vec(),
         default: true,
@@ -201,7 +201,7 @@ mod tests {
 
     fn kit(present: bool) -> Kit {
         Kit {
-            child_env: Vec::new(),
+            child_env: Vec::new().into(),
             jobs: Arc::default(),
             sandbox: None,
             net: Arc::default(),

@@ -399,7 +399,7 @@ mod tests {
         ToolDefinition {
             name: "grep".to_owned(),
             description: description.to_owned(),
-            parameters: serde_json::json!({}),
+            parameters: serde_json::json!({}).into(),
             permission: crate::contract::Permission::Read,
             effects: Vec::new(),
             default: true,

@@ -1,6 +1,8 @@
 //! A YAML document that knows the place of everything. A scalar keeps its text; its interpretation depends on its
 //! origin.
 
+use std::borrow::Cow;
+
 /// A place in a text. `source` is the caller's number for the text; line and column count from 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Place {
@@ -27,14 +29,14 @@ pub enum Tree {
 /// The key of an entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Key {
-    pub text: String,
+    pub text: Cow<'static, str>,
     pub place: Place,
 }
 
 /// A value without parts, as written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scalar {
-    pub text: String,
+    pub text: Cow<'static, str>,
     pub form: Form,
 }
 

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use serde::Deserializer;
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 
 use super::node::{Form, Key, Node, Place, Plain, Scalar, Tree};
@@ -131,10 +132,15 @@ impl<'de> Deserializer<'de> for &'de Node {
         visitor: V,
     ) -> Result<V::Value, NodeError> {
         match &self.tree {
-            Tree::Scalar(scalar) => visitor
-                .visit_enum(scalar.text.as_str().into_deserializer())
-                .map_err(|e: NodeError| e.at(self.place)),
-            _ => Err(de::Error::custom("expected a word")).map_err(|e: NodeError| e.at(self.place)),
+            Tree::Scalar(scalar) => {
+                visitor.visit_enum((&*scalar.text).into_deserializer()).map_err(|e: NodeError| e.at(self.place))
+            }
+            // A variant with content: `{ NAME: CONTENT }`.
+            Tree::Map(entries) => {
+                let entries = Entries { rest: entries.iter(), value: None };
+                visitor.visit_enum(MapAccessDeserializer::new(entries)).map_err(|e| e.at(self.place))
+            }
+            Tree::List(_) => Err(NodeError { message: "expected a word".to_owned(), place: Some(self.place) }),
         }
     }
 
@@ -185,7 +191,7 @@ impl<'de> MapAccess<'de> for Entries<'de> {
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, NodeError> {
         let Some((key, value)) = self.rest.next() else { return Ok(None) };
         self.value = Some(value);
-        let text: de::value::StrDeserializer<'_, NodeError> = key.text.as_str().into_deserializer();
+        let text: de::value::StrDeserializer<'_, NodeError> = (&*key.text).into_deserializer();
         seed.deserialize(text).map(Some).map_err(|error| error.at(key.place))
     }
 
@@ -227,16 +233,15 @@ mod tests {
     }
 
     fn scalar(text: &str, form: Form) -> Node {
-        Node { tree: Tree::Scalar(Scalar { text: text.to_owned(), form }), place: Place::default() }
+        Node { tree: Tree::Scalar(Scalar { text: text.to_owned().into(), form }), place: Place::default() }
     }
 
     #[test]
     fn what_a_template_gave_is_read_as_the_field_wants() {
         let values =
             [("number", " 5\n"), ("ratio", "1"), ("switch", "True"), ("text", "12"), ("maybe", ""), ("word", "")];
-        let entries = values.map(|(key, text)| {
-            (Key { text: key.to_owned(), place: Place::default() }, scalar(text, Form::Rendered))
-        });
+        let entries = values
+            .map(|(key, text)| (Key { text: key.into(), place: Place::default() }, scalar(text, Form::Rendered)));
         let node = Node { tree: Tree::Map(entries.into()), place: Place::default() };
         let wanted: Wanted = node.read().expect("types restored");
         assert_eq!(

@@ -154,10 +154,16 @@ fn a_server_of_ones_own_says_its_window() {
         output.events().of("warning").iter().any(|event| event["message"].to_string().contains("16384"))
     };
     assert!(told(&output), "{}", output.shown());
+    assert_eq!(server.questions(), 7);
     let declared =
         Run::task(&server, "task").file("a.txt", "a").args(["-o", "jsonl"]).env("AGENT_MODEL", "my-model");
     let output = declared.config("models/default.yaml", "context_window: 32000\n").run().success();
     assert!(!told(&output), "a declared window is not asked for");
+    assert_eq!(server.questions(), 7);
+
+    let server = Server::always(Reply::text("done"));
+    Run::task(&server, "task").env("AGENT_MODEL", "my-model").run().success();
+    assert_eq!(server.questions(), 0, "a run of one request has no use for the answer");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -35,6 +35,8 @@ struct Shared {
     requests: Mutex<Vec<Request>>,
     /// What it says of itself: a path, and the body of the answer.
     about: Mutex<Option<(&'static str, String)>>,
+    /// How often it was asked what it is.
+    questions: AtomicUsize,
     over: AtomicBool,
 }
 
@@ -74,6 +76,7 @@ impl Server {
             answer: Box::new(answer),
             requests: Mutex::new(Vec::new()),
             about: Mutex::new(None),
+            questions: AtomicUsize::new(0),
             over: AtomicBool::new(false),
         });
         let accepting = Arc::clone(&shared);
@@ -94,6 +97,11 @@ impl Server {
     pub fn about(self, path: &'static str, body: &Value) -> Self {
         *self.shared.about.lock().expect("no connection panics") = Some((path, body.to_string()));
         self
+    }
+
+    /// How many questions of what it is were asked.
+    pub fn questions(&self) -> usize {
+        self.shared.questions.load(Ordering::SeqCst)
     }
 
     /// The base URL, version path included.
@@ -256,6 +264,7 @@ fn serve(stream: TcpStream, connection: usize, shared: &Shared) {
     while let Some(request) = read_request(&mut reading, connection) {
         let path = request.path.split('?').next().unwrap_or_default();
         if QUESTIONS.contains(&path) {
+            shared.questions.fetch_add(1, Ordering::SeqCst);
             let about = shared.about.lock().expect("no connection panics").clone();
             let (status, body) = match about.filter(|(known, _)| *known == path) {
                 Some((_, body)) => ("200 OK", body),

@@ -115,7 +115,8 @@ fn tool(name: &str, description: &str, argument: &str) -> ToolDefinition {
             "properties": { argument: { "type": "string" } },
             "required": [argument],
             "additionalProperties": false,
-        }),
+        })
+        .into(),
         permission: Permission::Read,
         effects: Vec::new(),
         default: true,

@@ -64,6 +64,11 @@ impl Catalogue {
             return None;
         }
         let name = id.rsplit('/').next().unwrap_or(id);
+        // Most servers of one's own have models of which no catalogue knows.
+        let is_known = |id: &str| embedded().mentions(id) || self.user().is_some_and(|table| table.mentions(id));
+        if !is_known(name) && !without_date(name).is_some_and(is_known) {
+            return None;
+        }
         let makers = PROVIDERS.iter().filter(|provider| provider.kind == Kind::Maker);
         makers.into_iter().find_map(|maker| self.at(maker, name)).map(Facts::elsewhere)
     }

@@ -12,6 +12,7 @@
 use std::fmt::Write;
 
 use jiff::civil::Date;
+use memchr::memchr_iter;
 
 use super::providers;
 use super::row::Facts;
@@ -84,11 +85,13 @@ impl<'t> Table<'t> {
 
     /// The row of an id, in any case.
     pub fn find(&self, provider: &str, id: &str) -> Option<Facts> {
-        let is_it = |line: &&str| {
-            line.get(..id.len()).is_some_and(|start| start.eq_ignore_ascii_case(id))
-                && line[id.len()..].starts_with(' ')
-        };
-        self.lines(provider).find(is_it).and_then(|line| Facts::read(line).ok())
+        self.lines(provider).find(|line| is_row_of(line, id)).and_then(|line| Facts::read(line).ok())
+    }
+
+    /// Whether any provider may have a row of this id: a look at each line, without its section.
+    pub fn mentions(&self, id: &str) -> bool {
+        let mut line_starts = std::iter::once(0).chain(memchr_iter(b'\n', self.body.as_bytes()).map(|at| at + 1));
+        line_starts.any(|start| is_row_of(&self.body[start..], id))
     }
 
     /// All rows of a provider.
@@ -106,6 +109,10 @@ impl<'t> Table<'t> {
         let section = start.map_or("", |start| &self.body[start..]);
         section.lines().take_while(|line| !line.is_empty() && !line.starts_with('@'))
     }
+}
+
+fn is_row_of(line: &str, id: &str) -> bool {
+    line.get(..id.len()).is_some_and(|start| start.eq_ignore_ascii_case(id)) && line[id.len()..].starts_with(' ')
 }
 
 /// Writes a catalogue. `origin` has one line.

@@ -347,7 +347,7 @@ mod tests {
         ToolDefinition {
             name: "f".to_owned(),
             description: String::new(),
-            parameters,
+            parameters: parameters.into(),
             permission: Permission::Read,
             effects: Vec::new(),
             default: true,

@@ -47,7 +47,7 @@ impl Serialize for Tool<'_> {
 impl Serialize for Definition<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut function = serializer.serialize_map(None)?;
-        let parameters = &self.tool.parameters;
+        let parameters = &*self.tool.parameters;
         let parameters =
             if self.plain { Cow::Owned(schema::plain(parameters)) } else { Cow::Borrowed(parameters) };
         function.serialize_entry("name", &self.tool.name)?;

@@ -154,7 +154,7 @@ impl Serialize for Tool<'_> {
         tool.serialize_entry("type", "function")?;
         tool.serialize_entry("name", &definition.name)?;
         tool.serialize_entry("description", &definition.description)?;
-        tool.serialize_entry("parameters", &definition.parameters)?;
+        tool.serialize_entry("parameters", &*definition.parameters)?;
         if let Some(strict) = strict {
             tool.serialize_entry("strict", &strict)?;
         }
@@ -206,7 +206,7 @@ mod tests {
         ToolDefinition {
             name: name.to_owned(),
             description: "Reads.".to_owned(),
-            parameters,
+            parameters: parameters.into(),
             permission: Permission::Read,
             effects: Vec::new(),
             default: true,

@@ -14,12 +14,12 @@ use crate::output::{ToolError, ToolErrorKind};
 use crate::process::{self, Ended, Exit, Launch, Patience};
 use crate::sandbox::{self, Denial, MOST_PROCESSES, Network, Profile, Protection, Sandbox, Undone, Walls};
 
+use super::environment::Environment;
 use super::hidden::Hidden;
 
 /// The environment and sandbox of commands.
 pub struct Confined {
-    /// The whole environment of commands.
-    env: Vec<(String, String)>,
+    env: Environment,
     /// `None` where it was switched off.
     sandbox: Option<Arc<Sandbox>>,
     /// What stands between this machine and the hosts of the settings.
@@ -52,8 +52,8 @@ pub struct Outcome {
 }
 
 impl Confined {
-    pub fn new(env: Vec<(String, String)>, sandbox: Option<Arc<Sandbox>>, proxies: Proxies) -> Self {
-        Self { env, sandbox, proxies }
+    pub fn new(env: impl Into<Environment>, sandbox: Option<Arc<Sandbox>>, proxies: Proxies) -> Self {
+        Self { env: env.into(), sandbox, proxies }
     }
 
     /// What walls there are for commands.
@@ -143,7 +143,7 @@ impl Confined {
         seen: impl FnMut(&[u8]) + Send,
     ) -> Result<Ended, ToolError> {
         let Order { program, arguments, dir, patience } = order;
-        let mut env = self.env.clone();
+        let mut env = self.env.variables().to_vec();
         if let Some(walls) = walls {
             env.retain(|(name, _)| name != "TMPDIR");
             let temp = walls.temp_dir().map_err(|error| ToolError::permanent(error.to_string()))?;

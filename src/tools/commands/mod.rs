@@ -3,9 +3,11 @@
 pub(super) mod bounded;
 pub(super) mod command_line;
 pub(super) mod confined;
+pub(super) mod environment;
 pub(super) mod hidden;
 pub(super) mod jobs;
 pub(super) mod plain;
 
 pub use confined::Confined;
+pub use environment::Environment;
 pub use jobs::Jobs;

@@ -123,7 +123,7 @@ pub fn tool(name: &str, parameters: Value) -> ToolDefinition {
     ToolDefinition {
         name: name.to_owned(),
         description: "Does it.".to_owned(),
-        parameters,
+        parameters: parameters.into(),
         permission: Permission::Read,
         effects: Vec::new(),
         default: true,

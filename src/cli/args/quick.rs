@@ -1,0 +1,84 @@
+//! The usual command lines, read by a parser of the one command that they name: the parser of all commands takes longer
+//! to make than most runs take to begin.
+//!
+//! Only what it accepts counts. Everything else (a mistake, a request for help, another command) is read by the parser
+//! of all, so that what a person reads never depends on the way.
+
+use std::ffi::OsString;
+
+use clap::{Args, FromArgMatches};
+
+use super::{ChatArgs, Cli, Command, GlobalArgs, RunArgs};
+
+/// The command line `args`, if it is one of `run` or `chat` in which nothing is wrong. Without any argument it is one
+/// of `default`.
+pub(super) fn parse(args: &[OsString], default: &str) -> Option<Cli> {
+    let alone = [args.first().cloned().unwrap_or_default(), default.into()];
+    let args = if args.len() < 2 { &alone[..] } else { args };
+    // Were the word the value of an option, the rest would not parse.
+    args.iter().skip(1).find_map(|arg| match arg.to_str() {
+        Some("run") => Some(read::<RunArgs>(args, "run", Command::Run)),
+        Some("chat") => Some(read::<ChatArgs>(args, "chat", Command::Chat)),
+        _ => None,
+    })?
+}
+
+fn read<T: Args>(args: &[OsString], name: &'static str, command: fn(T) -> Command) -> Option<Cli> {
+    let of_command = T::augment_args(clap::Command::new(name));
+    let mut parser = GlobalArgs::augment_args(clap::Command::new("agent")).subcommand(of_command);
+    let mut matches = parser.try_get_matches_from_mut(args).ok()?;
+    let (_, mut matches_of_command) = matches.remove_subcommand()?;
+    let command = command(T::from_arg_matches_mut(&mut matches_of_command).ok()?);
+    let global = GlobalArgs::from_arg_matches_mut(&mut matches).ok()?;
+    Some(Cli { global, command: Some(command) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{parse, parse_all};
+    use super::*;
+
+    /// Command lines of every kind, in pieces that are put together in all ways.
+    #[test]
+    fn both_parsers_read_the_same() {
+        let befores =
+            ["", "-q", "-c run", "--set a=b -C chat", "--color never -v", "--bogus", "-m demo", "--trust"];
+        let commands = ["", "run", "chat", "config show", "help run", "runs"];
+        let afters = [
+            "",
+            "task",
+            "-",
+            "-- --help",
+            "-h",
+            "--help",
+            "-V",
+            "task -o json -q",
+            "-q -v",
+            "-o yaml x",
+            "--max-turns 0 x",
+            "--max-turns 5 x --set limits.x=1 --stdin=none",
+            "chat",
+            "run chat",
+            "-f a -f b --skill s --var k=v --var bad x",
+            "--ephemeral --continue x",
+            "--session a --approve edits x --sandbox off",
+            "x y",
+            "--prompt",
+        ];
+        let mut quick = 0;
+        for before in befores {
+            for command in commands {
+                for after in afters {
+                    let line = format!("agent {before} {command} {after}");
+                    let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+                    for (interactive, default) in [(true, "chat"), (false, "run")] {
+                        let told = |read: Result<Cli, super::super::Usage>| format!("{read:?}");
+                        assert_eq!(told(parse(&args, interactive)), told(parse_all(&args, default)), "{line}");
+                        quick += usize::from(super::parse(&args, default).is_some());
+                    }
+                }
+            }
+        }
+        assert!(quick > 100, "only {quick} lines were read quickly");
+    }
+}

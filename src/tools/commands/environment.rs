@@ -1,0 +1,28 @@
+//! The environment of commands: made when the first of them starts, for a run without commands needs none, and a look
+//! for secrets in every value takes longer than the rest of a start.
+
+use std::sync::{Arc, LazyLock};
+
+type Make = Box<dyn FnOnce() -> Vec<(String, String)> + Send>;
+
+/// All variables of commands, in the order of their names.
+#[derive(Clone)]
+pub struct Environment(Arc<LazyLock<Vec<(String, String)>, Make>>);
+
+impl Environment {
+    /// What `make` returns, which is called at most once.
+    pub fn lazily(make: impl FnOnce() -> Vec<(String, String)> + Send + 'static) -> Self {
+        Self(Arc::new(LazyLock::new(Box::new(make))))
+    }
+
+    /// Names and values.
+    pub fn variables(&self) -> &[(String, String)] {
+        &self.0
+    }
+}
+
+impl From<Vec<(String, String)>> for Environment {
+    fn from(variables: Vec<(String, String)>) -> Self {
+        Self::lazily(|| variables)
+    }
+}

@@ -1,0 +1,245 @@
+//! Reads a text as a located tree. The build uses this file as well, for the files that are built in: it knows nothing
+//! of the program but the tree.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput};
+
+use super::lines;
+use super::node::{Form, Key, Node, Place, Scalar, Tree};
+
+/// The longest accepted text, in bytes.
+pub const LONGEST: usize = 1024 * 1024;
+const DEEPEST: usize = 64;
+const MOST_NODES: usize = 100_000;
+
+/// A YAML error with its place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct YamlError {
+    /// The message, without the place.
+    pub message: String,
+    /// 1-based, where known.
+    pub line: Option<usize>,
+    /// 1-based, where known.
+    pub column: Option<usize>,
+}
+
+/// Parses one document with the place of every key and value; `source` is copied into each [`Place`]. An empty
+/// text is an empty mapping.
+///
+/// # Errors
+/// The first syntax error, or every duplicate key.
+pub fn tree(text: &str, source: u16) -> Result<Node, Vec<YamlError>> {
+    let (node, duplicates) = tree_of_firsts(text, source).map_err(|error| vec![error])?;
+    if duplicates.is_empty() { Ok(node) } else { Err(duplicates) }
+}
+
+/// Parses like [`tree`], for a caller that looks for further mistakes: the first of duplicate keys counts, and the
+/// others are returned as errors.
+///
+/// # Errors
+/// The first syntax error.
+pub fn tree_of_firsts(text: &str, source: u16) -> Result<(Node, Vec<YamlError>), YamlError> {
+    if let Some(node) = lines::read(text, source) {
+        return Ok((node, Vec::new()));
+    }
+    Builder::read(guarded(text)?, source)
+}
+
+/// The text without its byte order mark, if its size and shape can be parsed quickly.
+pub(super) fn guarded(text: &str) -> Result<&str, YamlError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let refuse = |message: String, line| Err(YamlError { message, line, column: None });
+    if text.len() > LONGEST {
+        return refuse(format!("the text is longer than {} KiB", LONGEST / 1024), None);
+    }
+    // Runs of opening marks cost the C parser quadratic time before its own limit is reached.
+    let (mut brackets, mut dashes) = (0, 0);
+    let mut bytes = text.bytes().enumerate();
+    while brackets <= DEEPEST && dashes <= DEEPEST {
+        let Some((index, byte)) = bytes.next() else { return Ok(text) };
+        match byte {
+            b'[' | b'{' => brackets += 1,
+            b'-' | b'?' if text.as_bytes().get(index + 1) == Some(&b' ') => dashes += 1,
+            b' ' | b'\t' => {}
+            b'\n' | b'\r' => dashes = 0,
+            _ => (brackets, dashes) = (0, 0),
+        }
+    }
+    refuse(format!("nested deeper than {DEEPEST} levels"), None)
+}
+
+pub(super) struct Builder<'t> {
+    parser: Parser<'t, StrInput<'t>>,
+    source: u16,
+    anchors: HashMap<usize, Node>,
+    nodes: usize,
+    duplicates: Vec<YamlError>,
+}
+
+impl<'t> Builder<'t> {
+    /// The document, and the keys that stand twice.
+    pub(super) fn read(text: &'t str, source: u16) -> Result<(Node, Vec<YamlError>), YamlError> {
+        let mut builder = Self {
+            parser: Parser::new_from_str(text),
+            source,
+            anchors: HashMap::new(),
+            nodes: 0,
+            duplicates: Vec::new(),
+        };
+        let node = builder.document()?;
+        Ok((node, builder.duplicates))
+    }
+
+    fn document(&mut self) -> Result<Node, YamlError> {
+        loop {
+            match self.next()? {
+                (Event::StreamStart | Event::DocumentStart(_), _) => {}
+                (Event::StreamEnd, span) => {
+                    return Ok(Node { tree: Tree::Map(Vec::new()), place: self.place(span) });
+                }
+                (event, span) => {
+                    let root = self.node(event, span, 0)?;
+                    return self.nothing_follows().map(|()| root);
+                }
+            }
+        }
+    }
+
+    fn nothing_follows(&mut self) -> Result<(), YamlError> {
+        loop {
+            match self.next()? {
+                (Event::StreamEnd, _) => return Ok(()),
+                (Event::DocumentStart(_), span) => {
+                    return Err(at(span, "a second document begins here; one file holds one"));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn node(&mut self, event: Event<'t>, span: Span, depth: usize) -> Result<Node, YamlError> {
+        if depth > DEEPEST {
+            return Err(at(span, &format!("nested deeper than {DEEPEST} levels")));
+        }
+        self.count(1, span)?;
+        let place = self.place(span);
+        let (tree, anchor) = match event {
+            Event::Alias(id) => {
+                let Some(node) = self.anchors.get(&id).cloned() else {
+                    return Err(at(span, "this alias refers to what contains it"));
+                };
+                self.count(node.size(), span)?;
+                return Ok(Node { place, ..node });
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                let forced = match tag.as_deref() {
+                    None => false,
+                    Some(tag) if tag.is_yaml_core_schema() => tag.suffix == "str",
+                    Some(_) => return Err(at(span, "tags have no meaning here")),
+                };
+                let form = match style {
+                    ScalarStyle::Plain if !forced => Form::Plain,
+                    ScalarStyle::Literal | ScalarStyle::Folded => Form::Block,
+                    _ => Form::Quoted,
+                };
+                (Tree::Scalar(Scalar { text: text.into_owned().into(), form }), anchor)
+            }
+            Event::SequenceStart(anchor, _) => (self.list(depth)?, anchor),
+            Event::MappingStart(anchor, _) => (self.map(depth)?, anchor),
+            _ => return Err(at(span, "a value was expected here")),
+        };
+        let node = Node { tree, place };
+        if anchor > 0 {
+            self.anchors.insert(anchor, node.clone());
+        }
+        Ok(node)
+    }
+
+    fn list(&mut self, depth: usize) -> Result<Tree, YamlError> {
+        let mut items = Vec::new();
+        loop {
+            match self.next()? {
+                (Event::SequenceEnd, _) => return Ok(Tree::List(items)),
+                (event, span) => items.push(self.node(event, span, depth + 1)?),
+            }
+        }
+    }
+
+    fn map(&mut self, depth: usize) -> Result<Tree, YamlError> {
+        let mut entries: Vec<(Key, Node)> = Vec::new();
+        let mut merged: Vec<(Key, Node)> = Vec::new();
+        loop {
+            let (event, span) = match self.next()? {
+                (Event::MappingEnd, _) => break,
+                (Event::Scalar(text, ..), span) => (Cow::Owned(text.into_owned()), span),
+                (_, span) => return Err(at(span, "a key must be a word, not a list or a mapping")),
+            };
+            let key = Key { text: event, place: self.place(span) };
+            let (value, value_span) = self.next()?;
+            let value = self.node(value, value_span, depth + 1)?;
+            if key.text == "<<" {
+                merged.extend(merge_entries(value, value_span)?);
+            } else if let Some((first, _)) = entries.iter().find(|(other, _)| other.text == key.text) {
+                let message = format!("the key `{}` stands twice (first in line {})", key.text, first.place.line);
+                self.duplicates.push(at(span, &message));
+            } else {
+                entries.push((key, value));
+            }
+        }
+        for (key, value) in merged {
+            if !entries.iter().any(|(other, _)| other.text == key.text) {
+                entries.push((key, value));
+            }
+        }
+        Ok(Tree::Map(entries))
+    }
+
+    fn next(&mut self) -> Result<(Event<'t>, Span), YamlError> {
+        match self.parser.next_event() {
+            Some(Ok(next)) => Ok(next),
+            Some(Err(error)) => Err(scan_error(&error)),
+            None => Err(YamlError { message: "the text ends too early".to_owned(), line: None, column: None }),
+        }
+    }
+
+    fn count(&mut self, nodes: usize, span: Span) -> Result<(), YamlError> {
+        self.nodes += nodes;
+        if self.nodes > MOST_NODES {
+            return Err(at(span, &format!("more than {MOST_NODES} values, aliases counted in full")));
+        }
+        Ok(())
+    }
+
+    fn place(&self, span: Span) -> Place {
+        Place { source: self.source, line: span.start.line(), column: span.start.col() + 1 }
+    }
+}
+
+fn merge_entries(value: Node, span: Span) -> Result<Vec<(Key, Node)>, YamlError> {
+    match value.tree {
+        Tree::Map(entries) => Ok(entries),
+        Tree::List(items) => {
+            let mut all = Vec::new();
+            for item in items {
+                all.extend(merge_entries(item, span)?);
+            }
+            Ok(all)
+        }
+        Tree::Scalar(_) => Err(at(span, "`<<` merges a mapping or a list of mappings")),
+    }
+}
+
+fn at(span: Span, message: &str) -> YamlError {
+    YamlError { message: message.to_owned(), line: Some(span.start.line()), column: Some(span.start.col() + 1) }
+}
+
+fn scan_error(error: &ScanError) -> YamlError {
+    YamlError {
+        message: error.info().to_owned(),
+        line: Some(error.marker().line()),
+        column: Some(error.marker().col() + 1),
+    }
+}
