@@ -4,8 +4,12 @@
 #![expect(clippy::print_stdout, reason = "how a build script speaks to cargo")]
 
 mod built_in;
+mod vocabulary;
 
-fn main() {
+use std::error::Error;
+
+fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build");
     built_in::make();
+    vocabulary::write()
 }

@@ -1,10 +1,14 @@
-//! How many tokens a text has: an estimate that costs nothing, and the exact count behind the one door to the
-//! tokenizer, whose tables are loaded when the first exact count is asked for.
+//! How many tokens a text has: an estimate that costs nothing, and the exact count by a public vocabulary, whose table
+//! is unfolded when the first exact count is asked for.
 
-use std::collections::HashSet;
+mod merge;
+mod split;
+mod table;
 
-use tiktoken_rs::CoreBPE;
-use tiktoken_rs::tokenizer::{Tokenizer, get_tokenizer};
+use std::sync::LazyLock;
+
+use merge::Merger;
+use table::Table;
 
 /// Bytes of a token, as an estimate: what turns a limit in tokens into one in bytes.
 pub const BYTES_PER_TOKEN: usize = 4;
@@ -45,56 +49,71 @@ pub enum Vocabulary {
     Cl100k,
 }
 
+/// Models by the provider's name for them; `*` stands for any end. Others have a vocabulary that is not public.
+const MODELS: &[(&str, Vocabulary)] = &[
+    ("gpt-5*", Vocabulary::O200k),
+    ("gpt-oss-*", Vocabulary::O200k),
+    ("gpt-4o", Vocabulary::O200k),
+    ("gpt-4o-*", Vocabulary::O200k),
+    ("gpt-4.1", Vocabulary::O200k),
+    ("gpt-4.1-*", Vocabulary::O200k),
+    ("gpt-4.5-*", Vocabulary::O200k),
+    ("chatgpt-4o-*", Vocabulary::O200k),
+    ("codex-mini*", Vocabulary::O200k),
+    ("o1", Vocabulary::O200k),
+    ("o1-*", Vocabulary::O200k),
+    ("o3", Vocabulary::O200k),
+    ("o3-*", Vocabulary::O200k),
+    ("o4-mini", Vocabulary::O200k),
+    ("o4-mini-*", Vocabulary::O200k),
+    ("gpt-4", Vocabulary::Cl100k),
+    ("gpt-4-*", Vocabulary::Cl100k),
+    ("gpt-3.5", Vocabulary::Cl100k),
+    ("gpt-3.5-turbo", Vocabulary::Cl100k),
+    ("gpt-3.5-turbo-*", Vocabulary::Cl100k),
+    ("gpt-35-turbo", Vocabulary::Cl100k),
+    ("gpt-35-turbo-*", Vocabulary::Cl100k),
+];
+
 impl Vocabulary {
-    /// The vocabulary of a model, by the provider's name for it; `None` where it is not public.
+    /// The vocabulary of a model, by the provider's name for it, tuned ones included (`ft:gpt-4o:…`); `None` where it is
+    /// not public.
     #[must_use]
     pub fn of_model(id: &str) -> Option<Self> {
         let id = id.rsplit('/').next().unwrap_or(id);
-        match get_tokenizer(id)? {
-            Tokenizer::O200kBase | Tokenizer::O200kHarmony => Some(Self::O200k),
-            Tokenizer::Cl100kBase => Some(Self::Cl100k),
-            _ => None,
-        }
+        let id = id.strip_prefix("ft:").map_or(id, |tuned| tuned.split(':').next().unwrap_or(tuned));
+        let is_named = |pattern: &str| match pattern.strip_suffix('*') {
+            Some(start) => id.starts_with(start),
+            None => id == pattern,
+        };
+        MODELS.iter().find(|(pattern, _)| is_named(pattern)).map(|(_, vocabulary)| *vocabulary)
     }
 
-    fn tables(self) -> &'static CoreBPE {
+    fn table(self) -> &'static Table {
+        static O200K: LazyLock<Table> =
+            LazyLock::new(|| Table::unfold(include_bytes!(concat!(env!("OUT_DIR"), "/o200k.bin"))));
+        static CL100K: LazyLock<Table> =
+            LazyLock::new(|| Table::unfold(include_bytes!(concat!(env!("OUT_DIR"), "/cl100k.bin"))));
         match self {
-            Self::O200k => tiktoken_rs::o200k_base_singleton(),
-            Self::Cl100k => tiktoken_rs::cl100k_base_singleton(),
+            Self::O200k => &O200K,
+            Self::Cl100k => &CL100K,
         }
     }
 }
 
 /// The exact number of tokens of `text`, special marks counted as the plain text that they are here.
 ///
-/// The first call loads the tables (about 0.2 s and 45 MiB): for `/context`, never on the way to a request.
+/// The first call for a vocabulary unfolds its table, which takes some milliseconds and megabytes.
 #[must_use]
-pub fn count(text: &str, encoding: Vocabulary) -> u64 {
-    // The splitter's regex engine runs out of stack on about a megabyte of white space, and merging the bytes of one
-    // long word takes time by the square of its length; pieces keep it far from both. A cut costs a token at most.
-    const PIECE: usize = 8 * 1024;
-    let tables = encoding.tables();
-    let none = HashSet::new();
-    pieces(text, PIECE)
-        .map(|piece| match tables.encode(piece, &none) {
-            Ok((tokens, _)) => tokens.len() as u64,
-            Err(_) => estimate(piece),
+pub fn count(text: &str, vocabulary: Vocabulary) -> u64 {
+    let table = vocabulary.table();
+    let mut merger = Merger::default();
+    split::pieces(text, vocabulary)
+        .map(|piece| match table.find(piece.as_bytes()) {
+            Some(_) => 1,
+            None => merger.count(table, piece.as_bytes()),
         })
         .sum()
-}
-
-/// `text` in pieces of at most `most` bytes, cut after a line where there is one.
-fn pieces(mut text: &str, most: usize) -> impl Iterator<Item = &str> {
-    std::iter::from_fn(move || {
-        if text.is_empty() {
-            return None;
-        }
-        let end = text.floor_char_boundary(most);
-        let cut = if end == text.len() { end } else { text[..end].rfind('\n').map_or(end, |line| line + 1) };
-        let (piece, rest) = text.split_at(cut);
-        text = rest;
-        Some(piece)
-    })
 }
 
 #[cfg(test)]
@@ -108,23 +127,6 @@ mod tests {
         {
             assert_eq!(estimate(text), tokens, "{text}");
         }
-    }
-
-    #[test]
-    fn pieces_lose_nothing() {
-        for text in ["", "abc", "ab\ncd\nef", "日本語日本語", "\n\n\n\n\n\n\n\n"] {
-            assert_eq!(pieces(text, 4).collect::<String>(), text);
-        }
-        assert_eq!(pieces("ab\ncdefg", 4).collect::<Vec<_>>(), ["ab\n", "cdef", "g"]);
-    }
-
-    #[test]
-    fn exact_counts() {
-        assert_eq!(count("hello world", Vocabulary::O200k), 2);
-        // A special mark is text, not one token.
-        assert!(count("<|endoftext|>", Vocabulary::O200k) > 1);
-        // White space over several pieces.
-        assert!(count(&" ".repeat(150_000), Vocabulary::O200k) > 0);
     }
 
     #[test]

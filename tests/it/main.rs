@@ -43,6 +43,7 @@ mod command_tools;
 mod selection;
 mod tool_cli;
 mod tool_output;
+mod tokens;
 mod sessions;
 mod provider;
 mod background;

@@ -35,7 +35,6 @@ const DOORS: &[(&str, &[&str])] = &[
     ("opentelemetry_sdk", &["src/sink/otlp/"]),
     ("reqwest", &["src/net.rs", "src/net/", "src/llm/"]),
     ("rustls", &["src/net.rs", "src/net/"]),
-    ("tiktoken_rs", &["src/tokens.rs", "src/tokens/"]),
     // files and search
     ("globset", &["src/tools/", "src/policy/", "src/text.rs"]),
     ("icu_normalizer", &["src/text.rs"]),

@@ -1,0 +1,74 @@
+//! Byte pair encoding of one piece: of all neighbours that make a token together, those with the lowest rank are joined
+//! first, the leftmost of them before the others. A heap of candidates keeps the time near the length of the piece,
+//! also where a piece is a megabyte.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::table::{PLACE_BITS, Place, Table};
+
+/// Counts the tokens of pieces, one after the other with the same buffers.
+#[derive(Default)]
+pub struct Merger {
+    /// The length of the token that begins at a byte, 0 where none begins.
+    lengths: Vec<u8>,
+    /// The length of the token that ends with a byte. Within a token it means nothing.
+    backs: Vec<u8>,
+    /// Neighbours to join, unless one of them was joined with another since.
+    candidates: BinaryHeap<Reverse<Candidate>>,
+}
+
+/// The place of the token that two neighbours make, and where the left one begins.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate(u64);
+
+impl Candidate {
+    const START_BITS: u32 = u64::BITS - PLACE_BITS;
+
+    /// For a piece that no memory holds the start would be cut, and the candidate be one of the beginning.
+    fn new(place: Place, start: usize) -> Self {
+        Self(u64::from(place) << Self::START_BITS | start as u64 & ((1 << Self::START_BITS) - 1))
+    }
+
+    fn parts(&self) -> (Place, usize) {
+        ((self.0 >> Self::START_BITS) as Place, (self.0 & ((1 << Self::START_BITS) - 1)) as usize)
+    }
+}
+
+impl Merger {
+    /// The tokens of a piece that is no token itself.
+    pub fn count(&mut self, table: &Table, piece: &[u8]) -> u64 {
+        let Self { lengths, backs, candidates } = self;
+        for of_bytes in [&mut *lengths, &mut *backs] {
+            of_bytes.clear();
+            of_bytes.resize(piece.len(), 1);
+        }
+        let candidate = |start: usize, end: usize| {
+            let place = table.find(&piece[start..end])?;
+            Some(Reverse(Candidate::new(place, start)))
+        };
+        candidates.clear();
+        candidates.extend((1..piece.len()).filter_map(|middle| candidate(middle - 1, middle + 1)));
+        let mut tokens = piece.len() as u64;
+        while let Some(Reverse(next)) = candidates.pop() {
+            let (place, start) = next.parts();
+            let joined = table.token(place).len();
+            let middle = start + usize::from(lengths[start]);
+            let end = middle + lengths.get(middle).map_or(0, |right| usize::from(*right));
+            if lengths[start] == 0 || middle == end || end - start != joined {
+                continue;
+            }
+            lengths[middle] = 0;
+            lengths[start] += backs[end - 1];
+            backs[end - 1] = lengths[start];
+            tokens -= 1;
+            if let Some(right) = lengths.get(end) {
+                candidates.extend(candidate(start, end + usize::from(*right)));
+            }
+            if let Some(before) = start.checked_sub(1) {
+                candidates.extend(candidate(start - usize::from(backs[before]), end));
+            }
+        }
+        tokens
+    }
+}

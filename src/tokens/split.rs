@@ -1,0 +1,181 @@
+//! The pieces of a text that are encoded each for itself. A vocabulary defines them by a regular expression; the
+//! functions here take a piece off the start of a text as that expression would, in time linear in the text.
+//!
+//! o200k: alternatives in this order, the first that matches counts
+//! ```text
+//! [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
+//! [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?
+//! \p{N}{1,3}
+//!  ?[^\s\p{L}\p{N}]+[\r\n/]*
+//! \s*[\r\n]+
+//! \s+(?!\S)
+//! \s+
+//! ```
+//! cl100k:
+//! ```text
+//! '(?i:[sdmt]|ll|ve|re)
+//! [^\r\n\p{L}\p{N}]?+\p{L}++
+//! \p{N}{1,3}+
+//!  ?[^\s\p{L}\p{N}]++[\r\n]*+
+//! \s++$
+//! \s*[\r\n]
+//! \s+(?!\S)
+//! \s
+//! ```
+
+use super::Vocabulary;
+
+/// A class of characters, or several: each is a bit. The order is that of `build/vocabulary.rs`.
+type Class = u8;
+
+/// Capitals and title case.
+const UPPER: Class = 1;
+const LOWER: Class = 1 << 1;
+/// Letters without case, and modifiers.
+const CASELESS: Class = 1 << 2;
+const MARK: Class = 1 << 3;
+const NUMBER: Class = 1 << 4;
+/// White space within a line.
+const BLANK: Class = 1 << 5;
+/// `\r` and `\n`.
+const LINE: Class = 1 << 6;
+const OTHER: Class = 1 << 7;
+
+const LETTER: Class = UPPER | LOWER | CASELESS;
+const SPACE: Class = BLANK | LINE;
+/// What the capitals of a word may be, and what its end may be, as o200k has it.
+const BIG: Class = UPPER | CASELESS | MARK;
+const SMALL: Class = LOWER | CASELESS | MARK;
+
+include!(concat!(env!("OUT_DIR"), "/classes.rs"));
+
+/// The pieces of `text`. Together they are the text.
+pub fn pieces(mut text: &str, vocabulary: Vocabulary) -> impl Iterator<Item = &str> {
+    let first = match vocabulary {
+        Vocabulary::O200k => o200k,
+        Vocabulary::Cl100k => cl100k,
+    };
+    std::iter::from_fn(move || {
+        let class = class(text.chars().next()?);
+        let (piece, rest) = text.split_at(first(text, class));
+        text = rest;
+        Some(piece)
+    })
+}
+
+/// The end of the first piece of a text that begins with a character of `first`.
+fn o200k(text: &str, first: Class) -> usize {
+    let prefix = prefix(text, first);
+    let word = small_word(text, prefix)
+        // A mark that no word follows is a word itself.
+        .or_else(|| if first == MARK { small_word(text, 0) } else { None })
+        .or_else(|| some_run(text, prefix, BIG));
+    match word {
+        Some(end) => end + contraction(&text[end..]),
+        None if first == NUMBER => number(text),
+        None => symbols(text, &['\r', '\n', '/']).unwrap_or_else(|| {
+            let space = run(text, 0, SPACE);
+            let ends_text = (space == text.len()).then_some(space);
+            lines(&text[..space]).or(ends_text).unwrap_or_else(|| all_but_last(&text[..space]))
+        }),
+    }
+}
+
+fn cl100k(text: &str, first: Class) -> usize {
+    let ending = contraction(text);
+    if ending > 0 {
+        return ending;
+    }
+    match some_run(text, prefix(text, first), LETTER) {
+        Some(end) => end,
+        None if first == NUMBER => number(text),
+        None => symbols(text, &['\r', '\n']).unwrap_or_else(|| {
+            let space = run(text, 0, SPACE);
+            let ends_text = (space == text.len()).then_some(space);
+            ends_text.or_else(|| lines(&text[..space])).unwrap_or_else(|| all_but_last(&text[..space]))
+        }),
+    }
+}
+
+/// `[^\r\n\p{L}\p{N}]?`
+fn prefix(text: &str, first: Class) -> usize {
+    if first & (LINE | LETTER | NUMBER) == 0 { text.chars().next().map_or(0, char::len_utf8) } else { 0 }
+}
+
+/// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+` from `start` on. Where nothing small follows what may be
+/// big, the word ends with the last character that may be either.
+fn small_word(text: &str, start: usize) -> Option<usize> {
+    let (mut end, mut last) = (start, None);
+    for c in text[start..].chars() {
+        let class = class(c);
+        if class & BIG == 0 {
+            return if class & SMALL == 0 { last } else { Some(run(text, end, SMALL)) };
+        }
+        end += c.len_utf8();
+        if class & SMALL != 0 {
+            last = Some(end);
+        }
+    }
+    last
+}
+
+/// The length of `(?i:'s|'t|'re|'ve|'m|'ll|'d)?` at the start. The long s folds to `s`, too.
+fn contraction(text: &str) -> usize {
+    let mut chars = text.chars();
+    if chars.next() != Some('\'') {
+        return 0;
+    }
+    match (chars.next(), chars.next()) {
+        (Some('s' | 'S' | 't' | 'T' | 'm' | 'M' | 'd' | 'D'), _) => 2,
+        (Some('ſ'), _) => 1 + 'ſ'.len_utf8(),
+        (Some('r' | 'R' | 'v' | 'V'), Some('e' | 'E')) | (Some('l' | 'L'), Some('l' | 'L')) => 3,
+        _ => 0,
+    }
+}
+
+/// `\p{N}{1,3}`
+fn number(text: &str) -> usize {
+    text.chars().take(3).take_while(|c| class(*c) == NUMBER).map(char::len_utf8).sum()
+}
+
+/// ` ?[^\s\p{L}\p{N}]+`, and then any number of `after`.
+fn symbols(text: &str, after: &[char]) -> Option<usize> {
+    let end = some_run(text, usize::from(text.starts_with(' ')), MARK | OTHER)?;
+    Some(text.len() - text[end..].trim_start_matches(after).len())
+}
+
+/// `\s*[\r\n]+` in white space.
+fn lines(space: &str) -> Option<usize> {
+    space.rfind(['\r', '\n']).map(|last| last + 1)
+}
+
+/// `\s+(?!\S)|\s` in white space that something follows: the last blank goes with it.
+fn all_but_last(space: &str) -> usize {
+    let last = space.chars().next_back().map_or(0, char::len_utf8);
+    if last == space.len() { last } else { space.len() - last }
+}
+
+/// The end of the characters of `classes` from `start` on, if there is one.
+fn some_run(text: &str, start: usize, classes: Class) -> Option<usize> {
+    let end = run(text, start, classes);
+    (end > start).then_some(end)
+}
+
+fn run(text: &str, start: usize, classes: Class) -> usize {
+    text[start..].find(|c| class(c) & classes == 0).map_or(text.len(), |length| start + length)
+}
+
+fn class(c: char) -> Class {
+    match c {
+        'a'..='z' => LOWER,
+        'A'..='Z' => UPPER,
+        '0'..='9' => NUMBER,
+        '\r' | '\n' => LINE,
+        ' ' | '\t' | '\x0b' | '\x0c' => BLANK,
+        '\0'..='\x7f' => OTHER,
+        c => {
+            let after = RUNS.partition_point(|run| run >> 8 <= u32::from(c));
+            1 << (RUNS[after - 1] & 7)
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Exact counts of tokens, held against tiktoken-rs.
+
+use agent::tokens::{Vocabulary, count};
+use proptest::prelude::{Just, Strategy, any, prop_assert_eq, prop_oneof, proptest};
+use proptest::sample::select;
+use tiktoken_rs::tokenizer::{Tokenizer, get_tokenizer};
+use tiktoken_rs::{CoreBPE, cl100k_base_singleton, o200k_base_singleton};
+
+fn references() -> [(Vocabulary, &'static CoreBPE); 2] {
+    [(Vocabulary::O200k, o200k_base_singleton()), (Vocabulary::Cl100k, cl100k_base_singleton())]
+}
+
+/// Texts where splitting or merging is easily wrong.
+const HARD: &[&str] = &[
+    "",
+    "a",
+    "hello world",
+    "<|endoftext|><|fim_prefix|>",
+    // Contractions: case, the long s, what is none, after a space and after capitals.
+    "don't DON'T I'Ve we'LL he'd she's 'tis 'S'ſ it'ſ x'rr l'l 'l 're' ''s \"'m\" can't've 's's's",
+    "日本's 語'll Ω'd ά'VE",
+    // Case: capitals before small letters, title case, modifiers, letters without case between others.
+    "XMLHttpRequest parseURL aBC ABc ABC ABc's ǅungla ǅǅ ʰA Aʰ AʰB Aʰb 日A日a A日B ªºA",
+    // Marks: behind letters, alone, at the start, behind blanks and symbols, before capitals.
+    "e\u{301}te\u{301} \u{301} \u{301}\u{301}ABC \u{301}abc !\u{301}a !\u{301} A\u{301}B\u{301}C \u{301}",
+    "हिन्दी में ไทยก็ได้ தமிழ் العَرَبِيَّة עִבְרִית ខ្មែរ",
+    // Numbers: in threes, of other scripts, fractions and roman ones, with letters.
+    "1 12 123 1234 1234567 ١٢٣٤ ①②③④ ½¾ ⅣⅣⅣⅣ a1b2 1a 3.14 1,000,000 x²",
+    // White space: before words and symbols, at the end, over lines, of other kinds.
+    " a  a   a \ta \t a a\t\tb  ",
+    "  !  !! \t!",
+    "a\n b\n\n  c \n\n d\r\n\r\n e \r f\n",
+    "a \n",
+    "a\n ",
+    "a\n  ",
+    "a  \n  \n  b",
+    "   \n   \n   ",
+    "\n",
+    " \n",
+    "\n ",
+    "\r\n  \r\n\t\r\n\t\tx",
+    "a\u{a0}b\u{a0}\u{a0}c \u{3000}\u{3000}d\u{2003}e\u{2028}f\u{2029}\u{85}g\u{200b}h\u{feff}i\u{1680}1",
+    "\u{a0}\u{a0}",
+    "\u{a0}1 \u{a0}!",
+    // Symbols and what follows them.
+    "a/b//c ///\n/\n//x ?/\r\n/ !\n\n!  //\n\n",
+    "fn main() {\n    println!(\"{}\", 1 + 2);\n}\n\n\n// end\n",
+    "=====  ---- ____ #### **bold** ``` ```\n~~~\n",
+    "🙂👨‍👩‍👧‍👦🏳️‍🌈 🙂a 🙂 a🙂 ☃️\n🇩🇪🇫🇷 👍🏽",
+    "\0\u{1}\u{7f}\u{80}\u{fffd}\u{10ffff}\u{e000}\u{378}",
+    "ﬁ ﷺ ㍿ 𝔘𝔫𝔦 𝟘𝟙𝟚𝟛 Ⅻ ㋿",
+];
+
+#[test]
+fn hard_cases_are_counted_as_the_reference_counts_them() {
+    for (vocabulary, reference) in references() {
+        for text in HARD {
+            assert_eq!(count(text, vocabulary), reference.count_ordinary(text) as u64, "{vocabulary:?} {text:?}");
+        }
+    }
+}
+
+/// The class of a character decides where a text is cut, so each is put where the cut shows. Of the long stretches of
+/// one kind (ideographs, Hangul, private and unassigned ones) every seventh is enough.
+#[test]
+fn every_character_is_of_the_class_that_the_reference_has_it_in() {
+    let is_tested = |c: &char| {
+        !matches!(c, '\u{3400}'..'\u{a000}' | '\u{ac00}'..'\u{f900}' | '\u{17000}'..'\u{1bc00}' | '\u{20000}'..)
+            || u32::from(*c) % 7 == 0
+    };
+    let tested: Vec<char> = ('\0'..='\u{32fff}').chain('\u{e0000}'..='\u{e0fff}').filter(is_tested).collect();
+    for (vocabulary, reference) in references() {
+        for block in tested.chunks(64) {
+            let text: String =
+                block.iter().map(|c| format!("ab{c}cd{c}EF {c}12{c}3\n{c} {c}!{c}{c}\n\n")).collect();
+            let expected = reference.count_ordinary(&text) as u64;
+            assert_eq!(count(&text, vocabulary), expected, "{vocabulary:?} {:?}", block[0]);
+        }
+    }
+}
+
+/// A piece of a text: of any script, or what the splitters treat in a way of its own.
+fn fragment() -> impl Strategy<Value = String> {
+    prop_oneof![
+        select(HARD).prop_map(str::to_owned),
+        select(&["'s", "'T", "'re", "'VE", "'ll", "'d", "'", "’s", "'ſ"][..]).prop_map(str::to_owned),
+        select(&[" ", "  ", "\t", "\n", "\r\n", "\r", "\n\n", " \n", "\u{a0}", "\u{3000}", "\u{2028}"][..])
+            .prop_map(str::to_owned),
+        "[a-z]{1,12}",
+        "[A-Z]{1,4}[a-z]{0,6}",
+        "[0-9]{1,8}",
+        "[!-/:-@\\[-`{-~]{1,6}",
+        "\\p{L}{1,4}",
+        "\\p{Lu}{1,3}",
+        "\\p{Lm}{1,2}",
+        "\\p{M}{1,3}",
+        "\\p{N}{1,4}",
+        "[\\p{Cyrillic}\\p{Greek}]{1,8}",
+        "[\\p{Han}\\p{Hiragana}\\p{Katakana}\\p{Hangul}]{1,6}",
+        "[\\p{Arabic}\\p{Hebrew}\\p{Thai}\\p{Devanagari}]{1,6}",
+        "[\\p{So}\\p{Sk}\u{200d}\u{fe0f}]{1,4}",
+        any::<char>().prop_map(String::from),
+        (select(&["a", " ", "=", "é", "字", "\t", "ab", "\n", "🙂"][..]), 1..300_usize)
+            .prop_map(|(c, n)| c.repeat(n)),
+        Just("the quick brown fox".to_owned()),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_counted_as_the_reference_counts_it(text in proptest::collection::vec(fragment(), 1..24)) {
+        let text = text.concat();
+        for (vocabulary, reference) in references() {
+            prop_assert_eq!(count(&text, vocabulary), reference.count_ordinary(&text) as u64, "{:?}", vocabulary);
+        }
+    }
+}
+
+/// Where the time were to grow with the square of the length, this would take hours.
+#[test]
+fn a_megabyte_without_a_break_is_counted() {
+    const LENGTH: usize = 1 << 20;
+    let mut random = fastrand::Rng::with_seed(1);
+    let letters: String = (0..LENGTH).map(|_| random.lowercase()).collect();
+    for (text, vocabulary, most) in [
+        ("a".repeat(LENGTH), Vocabulary::O200k, LENGTH / 4),
+        (" ".repeat(LENGTH), Vocabulary::Cl100k, LENGTH / 64),
+        ("=".repeat(LENGTH), Vocabulary::O200k, LENGTH / 32),
+        ("\n ".repeat(LENGTH / 2), Vocabulary::Cl100k, LENGTH),
+        (letters, Vocabulary::O200k, LENGTH),
+    ] {
+        let tokens = usize::try_from(count(&text, vocabulary)).expect("small");
+        assert!(tokens > LENGTH / 256 && tokens <= most, "{tokens} of {:?}", &text[..8]);
+    }
+}
+
+#[test]
+fn a_model_has_the_vocabulary_that_the_reference_gives_it() {
+    for id in [
+        "gpt-5",
+        "gpt-5-mini",
+        "gpt-5.4-pro",
+        "gpt-5.1-codex-mini",
+        "gpt-6",
+        "gpt-4o",
+        "gpt-4o-mini",
+        "gpt-4o-2024-05-13",
+        "gpt-4.1",
+        "gpt-4.1-nano",
+        "gpt-4.5-preview",
+        "chatgpt-4o-latest",
+        "codex-mini",
+        "codex-mini-latest",
+        "gpt-oss-20b",
+        "gpt-oss-120b",
+        "o1",
+        "o1-mini",
+        "o3",
+        "o3-pro",
+        "o4",
+        "o4-mini",
+        "o4-mini-2026-06-02",
+        "gpt-4",
+        "gpt-4-turbo",
+        "gpt-4-32k-0314",
+        "gpt-3.5-turbo",
+        "gpt-3.5-turbo-0125",
+        "gpt-3.5",
+        "gpt-35-turbo",
+        "gpt-35-turbo-16k",
+        "ft:gpt-4o:org:name:id",
+        "ft:gpt-3.5-turbo:org:2023-11-11",
+        "ft:",
+        "",
+        "qwen3",
+        "deepseek-chat",
+        "claude-opus-4",
+    ] {
+        let expected = match get_tokenizer(id) {
+            Some(Tokenizer::O200kBase | Tokenizer::O200kHarmony) => Some(Vocabulary::O200k),
+            Some(Tokenizer::Cl100kBase) => Some(Vocabulary::Cl100k),
+            _ => None,
+        };
+        assert_eq!(Vocabulary::of_model(id), expected, "{id}");
+        assert_eq!(Vocabulary::of_model(&format!("openai/{id}")), expected, "{id}");
+    }
+}
