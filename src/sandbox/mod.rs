@@ -212,7 +212,7 @@ impl Ground {
         let mut spaces = self.spaces();
         if matches!(*spaces, Spaces::Untried) {
             let temp = self.temp_dir()?;
-            *spaces = match system::Begun::start(&self.plan, &temp, self.places()) {
+            *spaces = match system::Begun::start(&self.plan, &temp, || self.places()) {
                 Ok(begun) => Spaces::Begun(begun),
                 Err(error) => Spaces::Refused(error.to_string()),
             };
