@@ -42,8 +42,12 @@ impl Inits {
         if let Some(socket) = waiting.filter(|socket| hand_over(socket, &request, output).is_ok()) {
             return Ok(socket);
         }
-        let socket = idle.spare()?;
-        hand_over(&socket, &request, output)?;
+        let mut socket = idle.spare()?;
+        if hand_over(&socket, &request, output).is_err() {
+            wire::send(&idle.keeper, &Want::Another, &[])?;
+            socket = idle.spare()?;
+            hand_over(&socket, &request, output)?;
+        }
         wire::send(&idle.keeper, &Want::Another, &[])?;
         Ok(Arc::new(socket))
     }

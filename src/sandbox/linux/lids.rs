@@ -9,13 +9,10 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::messages::{Stage, View};
 use super::mounts::{is_read_only, lid, points, protect, read_only};
-
-/// A directory that changed within this time may change again and show the same time: clocks of file systems tick.
-const TICK: Duration = Duration::from_millis(100);
+use crate::sandbox::dirs::Seen;
 
 /// What is mounted over a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,10 +35,9 @@ pub(super) struct Lids {
 }
 
 /// A directory that holds some of the paths.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Dir {
-    /// `None` where the next look may not rely on it.
-    stamp: Option<Stamp>,
+    seen: Seen,
     covered: Vec<(PathBuf, Cover)>,
     /// Entries at which ways to other paths end, and what was there: nothing, or no directory.
     ends: Vec<(PathBuf, Option<Identity>)>,
@@ -49,8 +45,6 @@ struct Dir {
 
 /// Device and inode.
 type Identity = (u64, u64);
-/// The same, and the times of the last change of entries and attributes, in nanoseconds.
-type Stamp = (Identity, i128, i128);
 
 impl Lids {
     /// Lays those that every command has.
@@ -91,11 +85,16 @@ impl Lids {
 
     fn lay<'a>(&mut self, paths: impl Iterator<Item = (&'a Path, Cover)>) -> io::Result<()> {
         for (path, cover) in paths {
-            let Some(parent) = path.parent().filter(|parent| self.is_seen(parent)) else { continue };
+            let Some(parent) = path.parent() else { continue };
+            if !self.is_seen(parent) {
+                continue;
+            }
             if let Some(entry) = cover.is_missing(path) {
                 if cover == Cover::Lid { lid(path, &entry)? } else { protect(path)? }
             }
-            self.dirs.entry(parent.to_path_buf()).or_default().covered.push((path.to_path_buf(), cover));
+            if let Some(dir) = self.dirs.get_mut(parent) {
+                dir.covered.push((path.to_path_buf(), cover));
+            }
         }
         Ok(())
     }
@@ -105,16 +104,16 @@ impl Lids {
         if self.dirs.contains_key(dir) || self.ends.contains(dir) {
             return !self.ends.contains(dir);
         }
-        // Taken before its entries are looked at: what changes from here on is noticed.
-        let stamp = stamp(dir);
-        if fs::metadata(dir).is_ok_and(|entry| entry.is_dir()) {
-            self.dirs.insert(dir.to_path_buf(), Dir { stamp, ..Dir::default() });
+        if let seen @ Seen::Dir(_) = Seen::at(dir) {
+            self.dirs.insert(dir.to_path_buf(), Dir { seen, covered: Vec::new(), ends: Vec::new() });
             return true;
         }
         self.ends.insert(dir.to_path_buf());
-        if let Some(parent) = dir.parent().filter(|parent| self.is_seen(parent)) {
-            let end = (dir.to_path_buf(), identity(dir));
-            self.dirs.entry(parent.to_path_buf()).or_default().ends.push(end);
+        if let Some(parent) = dir.parent()
+            && self.is_seen(parent)
+            && let Some(above) = self.dirs.get_mut(parent)
+        {
+            above.ends.push((dir.to_path_buf(), identity(dir)));
         }
         false
     }
@@ -122,11 +121,11 @@ impl Lids {
 
 impl Dir {
     fn holds(&mut self, path: &Path) -> bool {
-        let now = stamp(path);
-        if now.is_some() && now == self.stamp {
+        let now = Seen::at(path);
+        let then = std::mem::replace(&mut self.seen, now);
+        if now.is_as(then) {
             return true;
         }
-        self.stamp = now;
         self.covered.iter().all(|(path, cover)| cover.is_missing(path).is_none())
             && self.ends.iter().all(|(path, then)| identity(path) == *then)
     }
@@ -166,16 +165,6 @@ fn only_read(stage: &Stage) -> io::Result<()> {
 
 fn identity(path: &Path) -> Option<Identity> {
     fs::symlink_metadata(path).ok().map(|entry| (entry.dev(), entry.ino()))
-}
-
-/// The stamp of a directory; `None` where there is none, or it changed just now.
-fn stamp(dir: &Path) -> Option<Stamp> {
-    let entry = fs::metadata(dir).ok()?;
-    let time = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
-    let (content, attributes) = (time(entry.mtime(), entry.mtime_nsec()), time(entry.ctime(), entry.ctime_nsec()));
-    let settled = SystemTime::now().checked_sub(TICK)?.duration_since(UNIX_EPOCH).ok()?.as_nanos();
-    let is_settled = content.max(attributes) < i128::try_from(settled).ok()?;
-    is_settled.then_some(((entry.dev(), entry.ino()), content, attributes))
 }
 
 #[cfg(test)]
