@@ -82,7 +82,7 @@ impl Subject {
         match self {
             Self::Group { group, .. } => group.id().map(Killer::Group),
             #[cfg(target_os = "linux")]
-            Self::Inside { inside, .. } => inside.killer().ok().map(Killer::Inside),
+            Self::Inside { inside, .. } => Some(Killer::Inside(inside.killer())),
         }
     }
 
@@ -93,7 +93,7 @@ impl Subject {
             #[cfg(target_os = "linux")]
             Self::Inside { inside, flooded } => match inside.poll_news(cx) {
                 Poll::Pending => Poll::Pending,
-                Poll::Ready(Ok(News::Ended(End { exit, flooded: too_many, cpu, peak_memory }))) => {
+                Poll::Ready(Ok(News::Ended(End { exit, flooded: too_many, cpu, peak_memory, .. }))) => {
                     *flooded = too_many;
                     telemetry::count_child(Duration::from_micros(cpu), peak_memory);
                     Poll::Ready(Ok(match exit {
@@ -142,6 +142,8 @@ impl Subject {
     pub async fn ask_survivors(&mut self) -> bool {
         match self {
             Self::Group { group, .. } => group.signal(Force::Ask),
+            #[cfg(target_os = "linux")]
+            Self::Inside { inside, .. } if inside.is_over() => false,
             #[cfg(target_os = "linux")]
             Self::Inside { inside, .. } => {
                 inside.finish();

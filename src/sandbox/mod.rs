@@ -13,6 +13,7 @@
 mod caches;
 mod credentials;
 mod denial;
+mod dirs;
 mod form;
 mod git_config;
 #[cfg(any(target_os = "macos", test))]
@@ -46,6 +47,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use tempfile::TempDir;
 
 use places::Places;
+use protected::Snapshot;
 
 pub use credentials::credential_places;
 pub use denial::{Denial, says_it_could_not_write};
@@ -97,6 +99,8 @@ struct Ground {
     /// For the profiles `Read` and `Write`.
     confinements: Mutex<[Option<Arc<system::Confinement>>; 2]>,
     spaces: Mutex<Spaces>,
+    /// The protected files as they last were, in the order of the places.
+    last: Mutex<Vec<Arc<Snapshot>>>,
     /// What is weaker was told.
     told: AtomicBool,
 }
@@ -127,6 +131,7 @@ impl Sandbox {
             places: OnceLock::new(),
             confinements: Mutex::default(),
             spaces: Mutex::new(Spaces::Untried),
+            last: Mutex::default(),
             told: AtomicBool::new(false),
         }))
     }
@@ -212,7 +217,7 @@ impl Ground {
         let mut spaces = self.spaces();
         if matches!(*spaces, Spaces::Untried) {
             let temp = self.temp_dir()?;
-            *spaces = match system::Begun::start(&self.plan, &temp, self.places()) {
+            *spaces = match system::Begun::start(&self.plan, &temp, || self.places()) {
                 Ok(begun) => Spaces::Begun(begun),
                 Err(error) => Spaces::Refused(error.to_string()),
             };
@@ -293,6 +298,11 @@ impl Walls {
             Some(_) => Ok(PathBuf::from(TEMP)),
             None => self.ground.temp_dir().map_err(io::Error::other),
         }
+    }
+
+    /// Whether no command behind them can write in the workspace or in another directory of the settings.
+    fn only_read(&self) -> bool {
+        self.space.is_some() && self.profile == Profile::Read
     }
 
     /// The port of the loopback of commands on which a proxy is to listen, where hosts are named.

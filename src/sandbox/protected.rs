@@ -16,6 +16,7 @@ use std::sync::Arc;
 use crate::disk::{self, Dir, Kind};
 
 use super::Walls;
+use super::dirs::Seen;
 use super::git_config::differ_harmlessly;
 use super::places::Places;
 
@@ -30,7 +31,7 @@ pub struct Protection {
     walls: Walls,
     workspace: PathBuf,
     /// The states of the workspace itself, and of the repositories in it.
-    before: Vec<(Arc<Places>, Snapshot)>,
+    before: Vec<(Arc<Places>, Arc<Snapshot>)>,
 }
 
 /// The changes of a command, by paths relative to the workspace.
@@ -52,9 +53,17 @@ impl Protection {
     /// Records the state of the protected files. Where the boundary itself guards them, it records nothing.
     #[must_use]
     pub fn begin(walls: &Walls, workspace: &Path) -> Self {
-        let places = if cfg!(target_os = "linux") { walls.ground.places() } else { &[] };
-        let remembered = |places: &Arc<Places>| (Arc::clone(places), Snapshot::of(workspace, places, None));
-        let before = places.iter().map(remembered).collect();
+        let places = if cfg!(target_os = "linux") && !walls.only_read() { walls.ground.places() } else { &[] };
+        let mut known = walls.ground.last.lock().expect("nobody panics while files are looked at");
+        let before = places.iter().enumerate().map(|(at, places)| {
+            let now = Arc::new(Snapshot::of(workspace, places, known.get(at).map(Arc::as_ref)));
+            (Arc::clone(places), now)
+        });
+        let before: Vec<_> = before.collect();
+        if !before.is_empty() {
+            *known = before.iter().map(|(_, now)| Arc::clone(now)).collect();
+        }
+        drop(known);
         Self { walls: walls.clone(), workspace: workspace.to_path_buf(), before }
     }
 
@@ -96,8 +105,10 @@ impl Drop for Protection {
 }
 
 /// Files and links by their paths from the root. Directories have no entries.
-struct Snapshot {
+pub(super) struct Snapshot {
     entries: BTreeMap<PathBuf, Entry>,
+    /// The directories that hold them, or would.
+    dirs: BTreeMap<PathBuf, Seen>,
     /// False when there was more than the limits allow to examine.
     whole: bool,
     /// The repositories that exist.
@@ -138,10 +149,12 @@ impl PartialEq for Entry {
 }
 
 impl Snapshot {
-    /// `known` avoids reading files that were not touched since.
+    /// `known` avoids looking at what is absent from a directory that did not change since, and reading files that were
+    /// not touched.
     fn of(root: &Path, places: &Places, known: Option<&Self>) -> Self {
         let repositories = places.repositories.iter().filter(|dir| root.join(dir).is_dir()).cloned().collect();
-        let mut snapshot = Self { entries: BTreeMap::new(), whole: true, repositories, bytes: 0 };
+        let mut snapshot =
+            Self { entries: BTreeMap::new(), dirs: BTreeMap::new(), whole: true, repositories, bytes: 0 };
         for path in &places.files {
             snapshot.look(root, path, known);
         }
@@ -155,7 +168,19 @@ impl Snapshot {
         snapshot
     }
 
+    /// What is at the path of a directory, and what was there in the known snapshot.
+    fn seen(&mut self, root: &Path, dir: &Path, known: Option<&Self>) -> (Seen, bool) {
+        let seen = match self.dirs.get(dir) {
+            Some(seen) => *seen,
+            None => *self.dirs.entry(dir.to_path_buf()).or_insert(Seen::at(&root.join(dir))),
+        };
+        (seen, known.and_then(|known| known.dirs.get(dir)).is_some_and(|then| seen.is_as(*then)))
+    }
+
     fn walk(&mut self, root: &Path, dir: &Path, known: Option<&Self>, depth: usize) {
+        if self.seen(root, dir, known).0 == Seen::Nothing {
+            return;
+        }
         let mut entries: Vec<_> = fs::read_dir(root.join(dir)).into_iter().flatten().flatten().collect();
         entries.sort_by_key(fs::DirEntry::file_name);
         for entry in entries {
@@ -176,6 +201,11 @@ impl Snapshot {
         if self.entries.len() >= MOST_ENTRIES {
             self.whole = false;
             return;
+        }
+        match self.seen(root, path.parent().unwrap_or(path), known) {
+            (Seen::Nothing, _) => return,
+            (_, true) if known.is_some_and(|known| known.whole && !known.entries.contains_key(path)) => return,
+            _ => {}
         }
         let full = root.join(path);
         let Ok(metadata) = fs::symlink_metadata(&full) else { return };

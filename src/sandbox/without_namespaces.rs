@@ -14,7 +14,11 @@ pub const TEMP: &str = "/tmp";
 pub(super) enum Begun {}
 
 impl Begun {
-    pub fn start(_plan: &Boundary, _temp: &Path, _places: &[Arc<Places>]) -> io::Result<Self> {
+    pub fn start<'a>(
+        _plan: &Boundary,
+        _temp: &Path,
+        _places: impl FnOnce() -> &'a [Arc<Places>],
+    ) -> io::Result<Self> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "this system has none"))
     }
 

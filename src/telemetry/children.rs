@@ -4,7 +4,8 @@
 //! So the difference between before and after belongs to one call only where no other call with processes ran in
 //! between; where one did, nothing is reported. Memory is a high-water mark of all children that never falls, and a
 //! child inherits the mark of this program when it starts (`vfork`, then `exec`). A mark above both is the command's own
-//! peak; below them the peak is unknown, and left out.
+//! peak; below them the peak is unknown, and left out. What others waited for ([`count_child`]) started from a smaller
+//! process, so that its mark says more.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -39,10 +40,10 @@ static WATCHES: Mutex<Watches> = Mutex::new(Watches { open: 0, begun: 0 });
 #[derive(Debug, Clone, Copy)]
 struct Sums {
     cpu: Duration,
-    /// Bytes that the largest child held.
+    /// Bytes that the largest child held, this program's own mark included.
     most_memory: u64,
-    /// Bytes that this program held at most.
-    own_memory: u64,
+    /// Bytes that the largest child of others held.
+    most_told: u64,
 }
 
 impl Watch {
@@ -61,12 +62,12 @@ impl Watch {
     pub fn end(self) -> Option<Spent> {
         let alone = !self.accompanied && lock().begun == self.number;
         let (before, after) = (self.before.filter(|_| alone)?, sums()?);
-        // The kernel's counts of one process differ a little from one look to the next.
-        let inherited = after.own_memory + after.own_memory / 8;
-        Some(Spent {
-            cpu: after.cpu.saturating_sub(before.cpu),
-            peak_memory: (after.most_memory > before.most_memory.max(inherited)).then_some(after.most_memory),
-        })
+        let told = (after.most_told > before.most_told).then_some(after.most_told);
+        let own = (after.most_memory > before.most_memory).then_some(after.most_memory).filter(|most| {
+            // The kernel's counts of one process differ a little from one look to the next.
+            own_memory().is_some_and(|inherited| *most > inherited + inherited / 8)
+        });
+        Some(Spent { cpu: after.cpu.saturating_sub(before.cpu), peak_memory: own.max(told) })
     }
 }
 
@@ -103,8 +104,8 @@ fn sums() -> Option<Sums> {
     let (told_cpu, told_memory) = *TOLD.lock().expect("nothing panics while it holds the sums");
     Some(Sums {
         cpu: Duration::from_micros(u64::try_from(cpu).ok()?) + told_cpu,
-        most_memory: (u64::try_from(usage.max_rss()).ok()? * UNIT).max(told_memory),
-        own_memory: own_memory()?,
+        most_memory: u64::try_from(usage.max_rss()).ok()? * UNIT,
+        most_told: told_memory,
     })
 }
 

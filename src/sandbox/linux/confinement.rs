@@ -68,7 +68,7 @@ impl Confinement {
     }
 
     /// Confines the calling thread from here on.
-    fn close_in(&self) -> io::Result<()> {
+    pub(super) fn close_in(&self) -> io::Result<()> {
         if self.limits {
             powers::leave_room_for_processes();
         }

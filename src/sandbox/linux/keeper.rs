@@ -1,9 +1,9 @@
 //! The keeper of a run's namespaces: a process of its own, as only a process with a single thread can enter a user
 //! namespace.
 //!
-//! It lays out what all commands share (network, shared memory, file system), and keeps one init ready for the next
-//! command, since a process can give its children a new pid namespace only once: a thread of its own does it for each
-//! init. It ends when this program does, and everything inside with it.
+//! It lays out what all commands share (network, shared memory, file system), and makes the inits in which they run.
+//! A process can give its children a new pid namespace only once: a thread of its own does it for each init. It ends
+//! when this program does, and everything inside with it.
 
 use std::fs;
 use std::io;
@@ -12,44 +12,57 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::process::Child;
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
 use rustix::thread::{CapabilitySet, capabilities, configure_capability_in_ambient_set, set_capabilities};
 
-use super::messages::{Account, Stage};
+use super::messages::{Account, Stage, Want};
 use super::part::Part;
 use super::{mounts, part, powers, wire};
 
 /// What an init needs: mounting, and the sets of its own capabilities.
 const NEEDED: [CapabilitySet; 2] = [CapabilitySet::SYS_ADMIN, CapabilitySet::SETPCAP];
 
-/// Sets everything up, then hands out inits until this program ends.
+/// How long the making of an init waits that nobody waits for: it would take its time from the command that was just
+/// started.
+const SOON: u8 = 10;
+
+/// Sets everything up, then makes inits until this program ends.
 pub(super) fn run() -> io::Result<()> {
     let socket = part::socket()?;
     let Some((stage, _)) = wire::receive::<Stage>(&socket)? else { return Ok(()) };
-    let mut next = match set_up(&socket, &stage).and_then(|()| Spare::new(&stage)) {
-        Ok(next) => next,
+    let mut init = match set_up(&socket, &stage) {
+        Ok(first) => first,
         Err(error) => return wire::send(&socket, &Account::Failed(error.to_string()), &[]),
     };
     powers::hide_this_process();
-    let proxy = if stage.proxy { Some(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?) } else { None };
-    let beside: Vec<BorrowedFd<'_>> = proxy.iter().map(AsFd::as_fd).collect();
-    wire::send(&socket, &Account::Ready, &beside)?;
-    drop(proxy);
+    let mut proxy = if stage.proxy { Some(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?) } else { None };
     let mut running: Vec<Child> = Vec::new();
-    while let Some(((), beside)) = wire::receive::<()>(&socket)? {
-        let Some(command) = beside.first() else { continue };
-        // An init that is gone drops the command's socket, which tells this program.
-        let _ = wire::send(&next.socket, &(), &[command.as_fd()]);
-        drop(beside);
-        running.push(next.process);
+    loop {
+        let proxy = proxy.take();
+        let beside: Vec<BorrowedFd<'_>> =
+            [init.socket.as_fd()].into_iter().chain(proxy.iter().map(AsFd::as_fd)).collect();
+        wire::send(&socket, &Account::Ready, &beside)?;
+        running.push(init.process);
+        loop {
+            match wire::receive::<Want>(&socket)? {
+                Some((Want::Another, _)) => break,
+                Some((Want::Hurry, _)) => {}
+                None => return Ok(()),
+            }
+        }
+        // The hurry itself is read in the next round.
+        poll(&mut [PollFd::new(socket.as_fd(), PollFlags::POLLIN)], PollTimeout::from(SOON))?;
         running.retain_mut(|init| !matches!(init.try_wait(), Ok(Some(_)) | Err(_)));
-        next = Spare::new(&stage)?;
+        init = match Init::begin().and_then(|init| init.finish(&stage)) {
+            Ok(init) => init,
+            Err(error) => return wire::send(&socket, &Account::Failed(error.to_string()), &[]),
+        };
     }
-    Ok(())
 }
 
-fn set_up(socket: &UnixStream, stage: &Stage) -> io::Result<()> {
+fn set_up(socket: &UnixStream, stage: &Stage) -> io::Result<Init> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     named("a user namespace", unshare(CloneFlags::CLONE_NEWUSER))?;
     if user.is_root() {
@@ -69,8 +82,11 @@ fn set_up(socket: &UnixStream, stage: &Stage) -> io::Result<()> {
         named("a network namespace", unshare(CloneFlags::CLONE_NEWNET))?;
         raise_loopback()?;
     }
+    pass_on_capabilities()?;
+    // It loads while the file system is laid out.
+    let first = Init::begin()?;
     mounts::stage(stage)?;
-    pass_on_capabilities()
+    first.finish(stage)
 }
 
 fn named<T>(what: &str, done: nix::Result<T>) -> io::Result<T> {
@@ -112,25 +128,30 @@ fn raise_loopback() -> io::Result<()> {
 }
 
 /// An init without a command.
-struct Spare {
+struct Init {
     process: Child,
     socket: UnixStream,
 }
 
-impl Spare {
-    /// Starts one, and waits until it has set itself up.
-    fn new(stage: &Stage) -> io::Result<Self> {
+impl Init {
+    /// Starts one.
+    fn begin() -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         let process = std::thread::scope(|scope| {
             let start = || {
-                named("namespaces of processes", unshare(CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS))?;
+                named("a namespace of processes", unshare(CloneFlags::CLONE_NEWPID))?;
                 Part::Init.command(theirs).spawn()
             };
             scope.spawn(start).join().map_err(|_| io::Error::other("the thread that starts an init panicked"))?
         })?;
-        wire::send(&ours, stage, &[])?;
-        match wire::receive::<Account>(&ours)? {
-            Some((Account::Ready, _)) => Ok(Self { process, socket: ours }),
+        Ok(Self { process, socket: ours })
+    }
+
+    /// Waits until it has set itself up on the stage.
+    fn finish(self, stage: &Stage) -> io::Result<Self> {
+        wire::send(&self.socket, stage, &[])?;
+        match wire::receive::<Account>(&self.socket)? {
+            Some((Account::Ready, _)) => Ok(self),
             Some((Account::Failed(why), _)) => Err(io::Error::other(why)),
             _ => Err(io::Error::other("an init ended before it was ready")),
         }

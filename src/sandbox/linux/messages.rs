@@ -1,13 +1,39 @@
 //! The messages between this program, the keeper of its namespaces, and the init of a command.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A path, of whatever bytes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bytes(OsString);
+
+/// A path in a message: as text wherever it is text, which is a third as long.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written<'a> {
+    Text(Cow<'a, str>),
+    Bytes(Cow<'a, [u8]>),
+}
+
+impl Serialize for Bytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let bytes = || Written::Bytes(self.0.as_bytes().into());
+        self.0.to_str().map_or_else(bytes, |text| Written::Text(text.into())).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(match Written::deserialize(deserializer)? {
+            Written::Text(text) => text.into_owned().into(),
+            Written::Bytes(bytes) => OsString::from_vec(bytes.into_owned()),
+        }))
+    }
+}
 
 impl From<&Path> for Bytes {
     fn from(path: &Path) -> Self {
@@ -49,6 +75,19 @@ pub(super) struct Stage {
     pub proxy: bool,
 }
 
+/// How a command sees the files of a stage. An init that was set up for one view serves all commands of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct View {
+    /// The `write` profile, else `read`.
+    pub writes: bool,
+    /// Masked beside what the stage masks.
+    pub masked: Vec<Bytes>,
+    /// Protected beside what the stage protects: files and directories.
+    pub protected: Vec<Bytes>,
+    /// Not protected, although the stage protects it.
+    pub lifted: Vec<Bytes>,
+}
+
 /// A command to run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Order {
@@ -56,29 +95,34 @@ pub(super) struct Order {
     pub arguments: Vec<String>,
     pub dir: Bytes,
     pub env: Vec<(String, String)>,
-    /// The `write` profile, else `read`.
-    pub writes: bool,
-    /// Masked for this command beside what the stage masks.
-    pub masked: Vec<Bytes>,
-    /// Protected for this command beside what the stage protects: files and directories.
-    pub protected: Vec<Bytes>,
-    /// Not protected for this command.
-    pub lifted: Vec<Bytes>,
+    pub view: View,
 }
 
-/// The keeper's account of the set-up.
+/// The account of a set-up.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Account {
     /// The user namespace is there; its ids are still to be mapped from outside.
     Unmapped,
+    /// It is done. From the keeper, the socket of an init comes beside it, and with the first one the proxy's listener.
     Ready,
     /// The step that this system refuses.
     Failed(String),
 }
 
-/// Asked of an init while its command runs.
+/// Asked of the keeper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Want {
+    /// Another init, once the command that was just started has had its time.
+    Another,
+    /// At once, since a command waits for the one that was asked for. It may be on its way already.
+    Hurry,
+}
+
+/// Asked of an init.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Request {
+    /// Run this command. The writing end of its output comes beside it.
+    Run(Order),
     /// SIGTERM to all processes of the command.
     Terminate,
     /// End what the command left behind, and tell whether there was any.
@@ -102,9 +146,12 @@ pub struct End {
     pub exit: Status,
     /// It had more processes than it may have, and was ended for that.
     pub flooded: bool,
+    /// Nothing of it is left, and its init is as it was before: the next command may be sent there.
+    pub is_over: bool,
     /// The processor time of its processes, in microseconds.
     pub cpu: u64,
-    /// The most memory that one of its processes held, in bytes, where that was more than our own.
+    /// The most memory that one of its processes held, in bytes, where that was more than our own and more than that of
+    /// the commands before it in the same init.
     pub peak_memory: Option<u64>,
 }
 
@@ -113,4 +160,21 @@ pub struct End {
 pub enum Status {
     Code(i32),
     Signal(i32),
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::*;
+
+    #[test]
+    fn a_path_of_any_bytes_arrives_as_it_was() {
+        for (bytes, written) in [("/a \"中".as_bytes(), "\"/a \\\"中\""), (b"/\xff", "[47,255]")] {
+            let path = Bytes::from(Path::new(OsStr::from_bytes(bytes)));
+            let text = serde_json::to_string(&path).expect("it can be written");
+            assert_eq!(text, written);
+            assert_eq!(serde_json::from_str::<Bytes>(&text).expect("it can be read"), path);
+        }
+    }
 }

@@ -6,13 +6,17 @@ mod messages;
 mod wire;
 mod part;
 mod mounts;
+mod lids;
 mod calls;
 mod files;
 mod flood;
 mod powers;
 mod confinement;
+mod family;
 mod init;
 mod keeper;
+mod inside;
+mod inits;
 mod space;
 
 use std::ffi::OsString;
@@ -21,12 +25,12 @@ use std::io;
 pub(in crate::sandbox) use confinement::Confinement;
 pub(in crate::sandbox) use files::has_rules;
 pub(in crate::sandbox) use flood::Watch;
+pub use inside::{Inside, Killer};
 pub use messages::{End, News, Status};
 pub use mounts::TEMP;
 use part::Part;
 pub(in crate::sandbox) use powers::{hide_this_process, lift_limits};
 pub(in crate::sandbox) use space::{Begun, Space};
-pub use space::{Inside, Killer};
 
 /// Runs this process as the part that its arguments name.
 pub(in crate::sandbox) fn serve(arguments: &[OsString]) -> Option<io::Result<()>> {

@@ -1,12 +1,11 @@
 //! The file system as commands see it: everything read-only but a few trees, secrets under a lid, a `/tmp` of their own.
 //!
-//! [`stage`] lays it out once for a run, in the keeper's mount namespace; [`set`] adjusts a copy for one command.
+//! [`stage`] lays it out once for a run, in the keeper's mount namespace; [`super::lids`] adjusts the copy of an init.
 
 use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, StatVfsMountFlags, statvfs};
@@ -15,7 +14,7 @@ use rustix::mount::{
     mount_change, mount_remount, move_mount, open_tree,
 };
 
-use super::messages::{Bytes, Order, Stage};
+use super::messages::Stage;
 
 /// The directory that commands see as theirs for temporary files.
 pub const TEMP: &str = "/tmp";
@@ -104,37 +103,8 @@ pub(super) fn stage(stage: &Stage) -> io::Result<()> {
     Ok(())
 }
 
-/// Adjusts the file system for one command.
-///
-/// # Errors
-/// The first step that failed: then the command must not run.
-pub(super) fn set(stage: &Stage, order: &Order) -> io::Result<()> {
-    stage.masked.iter().chain(&order.masked).try_for_each(|path| mask(path.as_ref()))?;
-    if !order.writes {
-        for point in points()? {
-            if stage.written.iter().any(|tree| point.starts_with(tree.as_ref())) && !is_read_only(&point) {
-                read_only(&point)?;
-            }
-        }
-        return Ok(());
-    }
-    // A link is compared after the command: a mount would cover its target.
-    let unlifted = |paths: &[Bytes]| paths.iter().filter(|path| !order.lifted.contains(path)).cloned().collect();
-    let (files, dirs): (Vec<Bytes>, Vec<Bytes>) =
-        (unlifted(&stage.protected_files), unlifted(&stage.protected_dirs));
-    let entry = |path: &Path| fs::symlink_metadata(path);
-    let files = files.iter().map(AsRef::as_ref).filter(|path| entry(path).is_ok_and(|entry| entry.is_file()));
-    let dirs = dirs.iter().map(AsRef::as_ref).filter(|path| entry(path).is_ok_and(|entry| entry.is_dir()));
-    let own = order
-        .protected
-        .iter()
-        .map(AsRef::as_ref)
-        .filter(|path| entry(path).is_ok_and(|entry| !entry.is_symlink()));
-    files.chain(dirs).chain(own).filter(|path| !is_read_only(path)).try_for_each(protect)
-}
-
 /// Lets commands read a path, and not write it.
-fn protect(path: &Path) -> io::Result<()> {
+pub(super) fn protect(path: &Path) -> io::Result<()> {
     step("binding", path, mount_bind_recursive(path, path))?;
     read_only(path)
 }
@@ -212,31 +182,22 @@ fn devices(flags: MountFlags) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts a lid on a file or a directory, unless it has one: an empty directory, or the device that holds nothing.
-fn mask(path: &Path) -> io::Result<()> {
-    let Ok(entry) = fs::symlink_metadata(path) else { return Ok(()) };
-    let kind = entry.file_type();
-    if kind.is_file() {
+/// Puts a lid on a file or a directory: the device that holds nothing, or an empty directory.
+pub(super) fn lid(path: &Path, entry: &fs::Metadata) -> io::Result<()> {
+    if entry.is_file() {
         step("masking", path, mount_bind("/dev/null", path))?;
         // Where devices do not work, opening one is refused to everybody.
         return restrict(path, MountFlags::RDONLY | MountFlags::NODEV);
     }
-    let is_lid = || {
-        let above = path.parent().and_then(|dir| fs::symlink_metadata(dir).ok());
-        entry.mode().trailing_zeros() >= 9 && above.is_some_and(|above| above.dev() != entry.dev())
-    };
-    if kind.is_dir() && !is_lid() {
-        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
-        return step("masking", path, mount("tmpfs", path, "tmpfs", flags, c"mode=0,size=4k"));
-    }
-    Ok(())
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
+    step("masking", path, mount("tmpfs", path, "tmpfs", flags, c"mode=0,size=4k"))
 }
 
-fn is_read_only(path: &Path) -> bool {
+pub(super) fn is_read_only(path: &Path) -> bool {
     statvfs(path).is_ok_and(|found| found.f_flag.contains(StatVfsMountFlags::RDONLY))
 }
 
-fn read_only(point: &Path) -> io::Result<()> {
+pub(super) fn read_only(point: &Path) -> io::Result<()> {
     restrict(point, MountFlags::RDONLY)
 }
 
@@ -257,7 +218,7 @@ fn restrict(point: &Path, by: MountFlags) -> io::Result<()> {
 }
 
 /// The mount points, from the kernel's own list.
-fn points() -> io::Result<Vec<PathBuf>> {
+pub(super) fn points() -> io::Result<Vec<PathBuf>> {
     use std::os::unix::ffi::OsStringExt;
     let list = fs::read("/proc/self/mountinfo")?;
     let fields = list.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4));

@@ -4,9 +4,10 @@ use std::io;
 use std::sync::OnceLock;
 
 use rustix::process::{
-    DumpableBehavior, Pid, Resource, Rlimit, getrlimit, prlimit, set_dumpable_behavior, setrlimit,
+    DumpableBehavior, Pid, Resource, Rlimit, getpriority_process, getrlimit, prlimit, set_dumpable_behavior,
+    setrlimit,
 };
-use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+use rustix::thread::{CapabilitySet, CpuSet, capabilities, sched_getaffinity, set_capabilities};
 
 use crate::sandbox::MOST_FILE_BYTES;
 
@@ -72,6 +73,44 @@ pub(super) fn limit_ourselves() {
         let most = lowest(getrlimit(resource).maximum, most);
         // A limit that cannot be set was lower already.
         let _ = setrlimit(resource, Rlimit { current: most, maximum: most });
+    }
+}
+
+/// What the commands of a process inherit from it, and might change by its number: its limits, its rank, its processors.
+#[derive(PartialEq)]
+pub(super) struct Nature {
+    limits: [Rlimit; LIMITS.len()],
+    rank: Option<i32>,
+    processors: Option<CpuSet>,
+}
+
+const LIMITS: [Resource; 16] = [
+    Resource::Cpu,
+    Resource::Fsize,
+    Resource::Data,
+    Resource::Stack,
+    Resource::Core,
+    Resource::Rss,
+    Resource::Nproc,
+    Resource::Nofile,
+    Resource::Memlock,
+    Resource::As,
+    Resource::Locks,
+    Resource::Sigpending,
+    Resource::Msgqueue,
+    Resource::Nice,
+    Resource::Rtprio,
+    Resource::Rttime,
+];
+
+impl Nature {
+    /// That of the calling thread.
+    pub fn now() -> Self {
+        Self {
+            limits: LIMITS.map(getrlimit),
+            rank: getpriority_process(None).ok(),
+            processors: sched_getaffinity(None).ok(),
+        }
     }
 }
 

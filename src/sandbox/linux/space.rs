@@ -2,16 +2,17 @@
 
 use std::fs;
 use std::io;
-use std::net::{Shutdown, TcpListener};
+use std::net::TcpListener;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use super::messages::{Account, Bytes, News, Order, Request, Stage, bytes};
+use super::inits::Inits;
+use super::inside::Inside;
+use super::messages::{Account, Bytes, Order, Stage, View, bytes};
 use super::part::Part;
 use super::wire;
 use crate::sandbox::places::Places;
@@ -19,8 +20,9 @@ use crate::sandbox::{Boundary, Entry, Network, Profile, caches, credentials};
 
 /// The namespaces of a run. Dropping it ends everything in them.
 pub(in crate::sandbox) struct Space {
-    socket: Mutex<UnixStream>,
-    keeper: Child,
+    /// Held, as everything ends with it.
+    _keeper: Keeper,
+    inits: Arc<Inits>,
     proxy: Option<Proxy>,
     lists: Lists,
 }
@@ -84,19 +86,36 @@ struct Proxy {
 }
 
 /// A set-up that was begun, and its wait.
-pub(in crate::sandbox) struct Begun(Space);
+pub(in crate::sandbox) struct Begun {
+    keeper: Keeper,
+    lists: Lists,
+}
+
+/// The keeper's process. Dropping it ends everything in the namespaces.
+struct Keeper {
+    process: Child,
+    socket: UnixStream,
+}
 
 impl Begun {
     /// Starts the keeper, and waits for nothing.
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn start(plan: &Boundary, temp: &Path, places: &[Arc<Places>]) -> io::Result<Self> {
+    pub fn start<'a>(
+        plan: &Boundary,
+        temp: &Path,
+        places: impl FnOnce() -> &'a [Arc<Places>],
+    ) -> io::Result<Self> {
         if !plan.namespaces {
             return Err(io::Error::other("this program does not set them up"));
         }
+        let (socket, theirs) = UnixStream::pair()?;
+        let process = Part::Keeper.command(theirs).spawn()?;
+        let keeper = Keeper { process, socket };
+        // It loads meanwhile.
         let superuser = rustix::process::geteuid().is_root();
-        let lists = Lists::of(plan, places);
+        let lists = Lists::of(plan, places());
         let stage = Stage {
             written: bytes(&plan.written()),
             home: Bytes::from(plan.home.as_path()),
@@ -111,11 +130,8 @@ impl Begun {
             network: plan.network == Network::Open,
             proxy: matches!(plan.network, Network::Hosts(_)),
         };
-        let (socket, theirs) = UnixStream::pair()?;
-        let keeper = Part::Keeper.command(theirs).spawn()?;
-        let space = Space { socket: Mutex::new(socket), keeper, proxy: None, lists };
-        wire::send(&space.socket(), &stage, &[])?;
-        Ok(Self(space))
+        wire::send(&keeper.socket, &stage, &[])?;
+        Ok(Self { keeper, lists })
     }
 
     /// Waits until the namespaces are there.
@@ -123,30 +139,29 @@ impl Begun {
     /// # Errors
     /// The step that this system refuses, or that took longer than [`PATIENCE`].
     pub fn finish(self) -> io::Result<Space> {
-        let Self(mut space) = self;
-        let listener = {
-            let socket = space.socket();
-            socket.set_read_timeout(Some(PATIENCE))?;
-            loop {
-                match wire::receive::<Account>(&socket)? {
-                    Some((Account::Ready, beside)) => {
-                        socket.set_read_timeout(None)?;
-                        break beside.into_iter().next().map(TcpListener::from);
-                    }
-                    Some((Account::Unmapped, _)) => {
-                        map_ids(space.keeper.id())?;
-                        wire::send(&socket, &(), &[])?;
-                    }
-                    Some((Account::Failed(why), _)) => return Err(io::Error::other(why)),
-                    None => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+        let Self { keeper, lists } = self;
+        keeper.socket.set_read_timeout(Some(PATIENCE))?;
+        let beside = loop {
+            match wire::receive::<Account>(&keeper.socket)? {
+                Some((Account::Ready, beside)) => break beside,
+                Some((Account::Unmapped, _)) => {
+                    map_ids(keeper.process.id())?;
+                    wire::send(&keeper.socket, &(), &[])?;
                 }
+                Some((Account::Failed(why), _)) => return Err(io::Error::other(why)),
+                None => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
             }
         };
-        if let Some(listener) = listener {
-            let port = listener.local_addr()?.port();
-            space.proxy = Some(Proxy { port, listener: Mutex::new(Some(listener)) });
-        }
-        Ok(space)
+        let mut beside = beside.into_iter();
+        let init = beside.next().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+        let proxy = match beside.next().map(TcpListener::from) {
+            Some(listener) => {
+                Some(Proxy { port: listener.local_addr()?.port(), listener: Mutex::new(Some(listener)) })
+            }
+            None => None,
+        };
+        let inits = Arc::new(Inits::new(keeper.socket.try_clone()?, init.into()));
+        Ok(Space { _keeper: keeper, inits, proxy, lists })
     }
 }
 
@@ -167,10 +182,6 @@ fn map_ids(process: u32) -> io::Result<()> {
 }
 
 impl Space {
-    fn socket(&self) -> std::sync::MutexGuard<'_, UnixStream> {
-        self.socket.lock().expect("no holder of the socket panics")
-    }
-
     pub fn proxy_port(&self) -> Option<u16> {
         self.proxy.as_ref().map(|proxy| proxy.port)
     }
@@ -189,103 +200,28 @@ impl Space {
         (profile, unseen, unwritten): (Profile, &[PathBuf], &[PathBuf]),
         output: impl AsFd,
     ) -> io::Result<Inside> {
-        let (ours, theirs) = UnixStream::pair()?;
-        let order = Order {
-            program: entry.program.to_owned(),
-            arguments: entry.arguments.iter().map(|argument| (*argument).to_owned()).collect(),
-            dir: Bytes::from(entry.dir),
-            env: entry.env.to_vec(),
+        let view = View {
             writes: profile == Profile::Write,
             masked: bytes(unseen),
             protected: bytes(unwritten),
             lifted: self.lists.lifted(entry),
         };
-        wire::send(&self.socket(), &(), &[theirs.as_fd()])?;
-        drop(theirs);
-        wire::send(&ours, &order, &[output.as_fd()])?;
-        Inside::new(ours)
+        let order = Order {
+            program: entry.program.to_owned(),
+            arguments: entry.arguments.iter().map(|argument| (*argument).to_owned()).collect(),
+            dir: Bytes::from(entry.dir),
+            env: entry.env.to_vec(),
+            view: view.clone(),
+        };
+        let socket = self.inits.start(order, output.as_fd())?;
+        Inside::new(socket, view, Arc::clone(&self.inits))
     }
 }
 
-/// A command in the namespaces. Dropping it ends all of its processes.
-pub struct Inside {
-    news: tokio::net::UnixStream,
-    requests: UnixStream,
-    /// Bytes of a message that has not arrived as a whole.
-    begun: Vec<u8>,
-}
-
-impl Inside {
-    fn new(socket: UnixStream) -> io::Result<Self> {
-        let requests = socket.try_clone()?;
-        socket.set_nonblocking(true)?;
-        Ok(Self { news: tokio::net::UnixStream::from_std(socket)?, requests, begun: Vec::new() })
-    }
-
-    /// The next news of the command.
-    ///
-    /// # Errors
-    /// When the boundary ended before the command, as it does when somebody kills it.
-    pub fn poll_news(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<News>> {
-        loop {
-            if let Some(news) = wire::take(&mut self.begun)? {
-                return Poll::Ready(Ok(news));
-            }
-            ready!(self.news.poll_read_ready(cx))?;
-            match self.news.try_read_buf(&mut self.begun) {
-                Ok(0) => return Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof))),
-                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Poll::Ready(Err(error)),
-                Ok(_) | Err(_) => {}
-            }
-        }
-    }
-
-    /// Sends SIGTERM to all of its processes.
-    pub fn terminate(&self) {
-        // Where nobody is left to hear it, nothing is left to end.
-        let _ = wire::send(&self.requests, &Request::Terminate, &[]);
-    }
-
-    /// Asks to end what the command left behind; [`News::Finished`] answers.
-    pub fn finish(&self) {
-        let _ = wire::send(&self.requests, &Request::Finish, &[]);
-    }
-
-    /// A handle that ends it from elsewhere.
-    ///
-    /// # Errors
-    /// When no more descriptors can be opened.
-    pub fn killer(&self) -> io::Result<Killer> {
-        Ok(Killer(self.requests.try_clone()?))
-    }
-
-    /// Ends all of its processes at once.
-    pub fn kill(&self) {
-        let _ = self.requests.shutdown(Shutdown::Both);
-    }
-}
-
-impl Drop for Inside {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
-/// Ends a command in the namespaces.
-#[derive(Debug)]
-pub struct Killer(UnixStream);
-
-impl Killer {
-    /// Ends all of its processes at once.
-    pub fn kill(&self) {
-        let _ = self.0.shutdown(Shutdown::Both);
-    }
-}
-
-impl Drop for Space {
+impl Drop for Keeper {
     fn drop(&mut self) {
         // The keeper would end by itself when the socket closes; it is waited for so that no zombie stays.
-        let _ = self.keeper.kill();
-        let _ = self.keeper.wait();
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }

@@ -1,0 +1,89 @@
+//! The inits of a run: one that is ready for any command, and those that served one and are ready for another of the
+//! same view. A command takes the latter where there is one: it starts at once, and no process is made for it.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::messages::{Account, Order, Request, View, Want};
+use super::wire;
+
+/// The most that wait for a command of their view. Few views are in use at a time; each costs a small process.
+const MOST_WAITING: usize = 4;
+
+/// The inits that run no command.
+pub(super) struct Inits(Mutex<Idle>);
+
+struct Idle {
+    keeper: UnixStream,
+    /// One that has no view yet; `None` while the keeper makes it.
+    spare: Option<UnixStream>,
+    /// Those that have one, the last used at the end.
+    waiting: Vec<(View, Arc<UnixStream>)>,
+}
+
+impl Inits {
+    /// With the keeper to ask for more, and the first one.
+    pub fn new(keeper: UnixStream, first: UnixStream) -> Self {
+        Self(Mutex::new(Idle { keeper, spare: Some(first), waiting: Vec::new() }))
+    }
+
+    /// Starts a command in one of them, and returns its socket.
+    ///
+    /// # Errors
+    /// When the keeper is gone, or the command is too long.
+    pub fn start(&self, order: Order, output: BorrowedFd<'_>) -> io::Result<Arc<UnixStream>> {
+        let mut idle = self.idle();
+        let at = idle.waiting.iter().rposition(|(view, _)| *view == order.view);
+        let waiting = at.map(|at| idle.waiting.remove(at).1);
+        let request = Request::Run(order);
+        // Somebody may have killed it.
+        if let Some(socket) = waiting.filter(|socket| hand_over(socket, &request, output).is_ok()) {
+            return Ok(socket);
+        }
+        let mut socket = idle.spare()?;
+        if hand_over(&socket, &request, output).is_err() {
+            wire::send(&idle.keeper, &Want::Another, &[])?;
+            socket = idle.spare()?;
+            hand_over(&socket, &request, output)?;
+        }
+        wire::send(&idle.keeper, &Want::Another, &[])?;
+        Ok(Arc::new(socket))
+    }
+
+    /// Takes one back whose command is over.
+    pub fn keep(&self, view: View, socket: Arc<UnixStream>) {
+        let mut idle = self.idle();
+        idle.waiting.push((view, socket));
+        if idle.waiting.len() > MOST_WAITING {
+            idle.waiting.remove(0);
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Idle> {
+        self.0.lock().expect("no holder of the sockets panics")
+    }
+}
+
+impl Idle {
+    fn spare(&mut self) -> io::Result<UnixStream> {
+        if let Some(spare) = self.spare.take() {
+            return Ok(spare);
+        }
+        wire::send(&self.keeper, &Want::Hurry, &[])?;
+        match wire::receive::<Account>(&self.keeper)? {
+            Some((Account::Ready, mut beside)) => {
+                beside.pop().map(UnixStream::from).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+            }
+            Some((Account::Failed(why), _)) => Err(io::Error::other(why)),
+            Some((Account::Unmapped, _)) | None => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+        }
+    }
+}
+
+/// Sends a command. The socket may have been made not to block for its last one, and an order can be long.
+fn hand_over(socket: &UnixStream, request: &Request, output: BorrowedFd<'_>) -> io::Result<()> {
+    socket.set_nonblocking(false)?;
+    wire::send(socket, request, &[output])
+}

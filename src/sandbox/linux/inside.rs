@@ -1,0 +1,106 @@
+//! A command in the namespaces, from this program's side.
+
+use std::io;
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use super::inits::Inits;
+use super::messages::{End, News, Request, View};
+use super::wire;
+
+/// A command in the namespaces. Dropping it ends all of its processes.
+pub struct Inside {
+    news: tokio::net::UnixStream,
+    /// Bytes of a message that has not arrived as a whole.
+    begun: Vec<u8>,
+    place: Place,
+}
+
+/// Where the init of a command goes when it is dropped: to the others that wait, or to its end.
+struct Place {
+    socket: Arc<UnixStream>,
+    /// Nothing of the command is left, and its init waits for another.
+    is_over: bool,
+    view: View,
+    inits: Arc<Inits>,
+}
+
+impl Inside {
+    pub(super) fn new(socket: Arc<UnixStream>, view: View, inits: Arc<Inits>) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        let place = Place { socket, is_over: false, view, inits };
+        Ok(Self { news: tokio::net::UnixStream::from_std(place.socket.try_clone()?)?, begun: Vec::new(), place })
+    }
+
+    /// The next news of the command.
+    ///
+    /// # Errors
+    /// When the boundary ended before the command, as it does when somebody kills it.
+    pub fn poll_news(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<News>> {
+        loop {
+            if let Some(news) = wire::take(&mut self.begun)? {
+                self.place.is_over = matches!(news, News::Ended(End { is_over: true, .. }));
+                return Poll::Ready(Ok(news));
+            }
+            ready!(self.news.poll_read_ready(cx))?;
+            match self.news.try_read_buf(&mut self.begun) {
+                Ok(0) => return Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof))),
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Poll::Ready(Err(error)),
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+
+    /// Whether the command left nothing behind.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.place.is_over
+    }
+
+    /// Sends SIGTERM to all of its processes.
+    pub fn terminate(&self) {
+        // Where nobody is left to hear it, nothing is left to end.
+        let _ = wire::send(&self.place.socket, &Request::Terminate, &[]);
+    }
+
+    /// Asks to end what the command left behind; [`News::Finished`] answers.
+    pub fn finish(&self) {
+        let _ = wire::send(&self.place.socket, &Request::Finish, &[]);
+    }
+
+    /// A handle that ends it from elsewhere.
+    #[must_use]
+    pub fn killer(&self) -> Killer {
+        Killer(Arc::clone(&self.place.socket))
+    }
+
+    /// Ends all of its processes at once.
+    pub fn kill(&self) {
+        if !self.place.is_over {
+            self.killer().kill();
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.is_over {
+            self.inits.keep(self.view.clone(), Arc::clone(&self.socket));
+        } else {
+            let _ = self.socket.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// Ends a command in the namespaces. It is to be dropped with the command: its init may serve another one.
+#[derive(Debug)]
+pub struct Killer(Arc<UnixStream>);
+
+impl Killer {
+    /// Ends all of its processes at once.
+    pub fn kill(&self) {
+        let _ = self.0.shutdown(Shutdown::Both);
+    }
+}
