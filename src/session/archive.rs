@@ -2,18 +2,19 @@
 //!
 //! A session with a log reads the log; one without keeps the items in memory. Nothing is written twice.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
 use crate::contract::Archive;
 use crate::long_text::{self, Found, Row};
-use crate::message::{Handle, Item, Step};
+use crate::message::{Answer, Call, Handle, Item, Step};
 
 use super::entry::{Head, Line};
+use super::lines::{Lines, LinesBack};
 
 /// The items that the view does not show verbatim. Shared with the tools that read them.
 #[derive(Debug, Default)]
@@ -30,9 +31,9 @@ impl Originals {
     }
 
     /// Stores an item before its first change.
-    pub fn hide(&self, number: u64, item: Item) {
-        let kept = if self.log.is_some() { None } else { Some(item) };
-        self.hidden().entry(number).or_insert(kept);
+    pub fn hide(&self, number: u64, item: &Item) {
+        let kept = || if self.log.is_some() { None } else { Some(item.clone()) };
+        self.hidden().entry(number).or_insert_with(kept);
     }
 
     /// The number of hidden items.
@@ -59,21 +60,64 @@ impl Originals {
         self.hidden.lock().expect("no holder panics")
     }
 
-    /// Passes items to `each`, in order, until it returns false.
-    fn each(&self, wanted: impl Fn(u64) -> bool, mut each: impl FnMut(u64, &Item) -> bool) -> io::Result<()> {
+    /// Passes hidden items to `each`, the newest first, until it returns false.
+    fn each_newest(&self, mut each: impl FnMut(u64, &Item) -> bool) -> io::Result<()> {
         let Some(log) = &self.log else {
-            for (number, item) in self.hidden().iter().filter(|(number, _)| wanted(**number)) {
-                if item.as_ref().is_some_and(|item| !each(*number, item)) {
-                    break;
-                }
-            }
+            let hidden = self.hidden();
+            let mut newest = hidden.iter().rev().filter_map(|(number, item)| Some((*number, item.as_ref()?)));
+            // Nothing is left to be done with the first item that was refused.
+            let _ = newest.all(|(number, item)| each(number, item));
             return Ok(());
         };
         // Nothing was written yet.
         if !log.exists() {
             return Ok(());
         }
-        each_item(log, wanted, each)
+        let numbers = self.numbers();
+        let mut lines = LinesBack::new(File::open(log)?)?;
+        // Answers stand behind their step.
+        let mut answers: Vec<(u64, usize, Answer)> = Vec::new();
+        while let Some(line) = lines.read()? {
+            if !Head::of(&line).is_some_and(|head| numbers.binary_search(&head.number).is_ok()) {
+                continue;
+            }
+            let item = match Line::parse(&line) {
+                Ok(Line::Answer { n, call, answer, .. }) => {
+                    answers.push((n, call, answer));
+                    continue;
+                }
+                Ok(Line::Reply { n, mut step }) => {
+                    let own = answers.drain(..).rev().filter(|(number, ..)| *number == n);
+                    own.for_each(|(_, call, answer)| {
+                        step.fill(call, answer);
+                    });
+                    Some((n, Item::Step(step)))
+                }
+                Ok(Line::Said { n, said }) => Some((n, Item::Said(said))),
+                _ => None,
+            };
+            if item.is_some_and(|(number, item)| !each(number, &item)) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The item with this number.
+    fn item(&self, number: u64) -> io::Result<Option<Item>> {
+        let Some(log) = self.log.as_ref() else { return Ok(self.hidden().get(&number).cloned().flatten()) };
+        let mut found = None;
+        if log.exists() {
+            each_item(
+                log,
+                |wanted| wanted == number,
+                |_, item| {
+                    found = Some(item);
+                    false
+                },
+            )?;
+        }
+        Ok(found)
     }
 }
 
@@ -82,21 +126,16 @@ impl Originals {
 pub(super) fn each_item(
     log: &Path,
     wanted: impl Fn(u64) -> bool,
-    mut each: impl FnMut(u64, &Item) -> bool,
+    mut each: impl FnMut(u64, Item) -> bool,
 ) -> io::Result<()> {
     // The newest step, whose answers are still to come.
     let mut open: Option<(u64, Step)> = None;
-    let mut bytes = Vec::new();
-    let mut reader = BufReader::with_capacity(1 << 16, File::open(log)?);
-    loop {
-        bytes.clear();
-        if reader.read_until(b'\n', &mut bytes)? == 0 {
-            break;
-        }
-        let Some(head) = Head::of(&bytes) else { continue };
-        if !head.is_answer
+    let mut lines = Lines::new(File::open(log)?);
+    while let Some(line) = lines.read()? {
+        let Some(head) = Head::of(line) else { continue };
+        if head.call.is_none()
             && let Some((number, step)) = open.take()
-            && !each(number, &Item::Step(step))
+            && !each(number, Item::Step(step))
         {
             return Ok(());
         }
@@ -104,7 +143,7 @@ pub(super) fn each_item(
             continue;
         }
         let mut said_item = None;
-        match Line::parse(&bytes) {
+        match Line::parse(line) {
             Ok(Line::Answer { n, call, answer, .. }) => {
                 if let Some((number, step)) = &mut open
                     && *number == n
@@ -116,51 +155,41 @@ pub(super) fn each_item(
             Ok(Line::Said { n, said }) => said_item = Some((n, Item::Said(said))),
             _ => {}
         }
-        if said_item.is_some_and(|(number, item)| !each(number, &item)) {
+        if said_item.is_some_and(|(number, item)| !each(number, item)) {
             return Ok(());
         }
     }
     if let Some((number, step)) = open {
-        each(number, &Item::Step(step));
+        each(number, Item::Step(step));
     }
     Ok(())
 }
 
 impl Archive for Originals {
     fn read(&self, handle: Handle) -> io::Result<Option<String>> {
-        let mut found = None;
-        self.each(
-            |number| number == handle.number,
-            |_, item| {
-                found = text_of(item, handle.call);
-                false
-            },
-        )?;
-        Ok(found)
+        Ok(self.item(handle.number)?.and_then(|item| text_of(&item, handle.call)))
     }
 
     fn search(&self, query: &str, limit: usize) -> io::Result<Vec<Found>> {
-        let numbers = self.numbers();
-        let mut newest = Newest { limit, hits: 0, found: VecDeque::new() };
-        self.each(
-            |number| numbers.binary_search(&number).is_ok(),
-            |number, item| {
+        let mut newest = Newest { limit, hits: 0, found: Vec::new() };
+        self.each_newest(|number, item| {
+            let calls: Vec<&Call> = item.as_step().into_iter().flat_map(Step::calls).collect();
+            // What `recall` found would be found again, and again.
+            let is_asked = |call: &Call| !is_recall(&call.request.name, &call.request.arguments);
+            for (at, call) in calls.into_iter().enumerate().rev().filter(|(_, call)| is_asked(call)) {
+                let answer = call.answer.as_ref().map_or("", |answer| &answer.content);
+                newest.add(Handle::answer(number, at), || look(answer, query, limit));
+            }
+            newest.add(Handle::item(number), || {
                 let mut rows = look(&text_of(item, None).unwrap_or_default(), query, limit);
                 if item.as_step().is_some() {
                     rows.retain(|row| !is_call_of_recall(&row.text));
                 }
-                newest.add(Handle::item(number), rows);
-                let calls = item.as_step().into_iter().flat_map(Step::calls).enumerate();
-                // What `recall` found would be found again, and again.
-                for (at, call) in calls.filter(|(_, call)| !is_recall(&call.request.name, &call.request.arguments))
-                {
-                    let answer = call.answer.as_ref().map_or("", |answer| &answer.content);
-                    newest.add(Handle::answer(number, at), look(answer, query, limit));
-                }
-                true
-            },
-        )?;
-        Ok(newest.found.into())
+                rows
+            });
+            newest.hits < limit
+        })?;
+        Ok(newest.found)
     }
 
     fn numbers(&self) -> Vec<u64> {
@@ -168,27 +197,24 @@ impl Archive for Originals {
     }
 }
 
-/// The newest texts that were found, the newest first, with just enough of them for so many hits.
+/// The texts that were found, the newest first, until there are so many hits.
 struct Newest {
     limit: usize,
     hits: usize,
-    found: VecDeque<Found>,
+    found: Vec<Found>,
 }
 
 impl Newest {
-    /// Adds a text that is newer than those before.
-    fn add(&mut self, handle: Handle, rows: Vec<Row>) {
-        let text = Found { id: handle.to_string(), rows };
-        if text.hits() == 0 {
+    /// Searches a text that is older than those before, unless they hold enough.
+    fn add(&mut self, handle: Handle, look: impl FnOnce() -> Vec<Row>) {
+        if self.hits >= self.limit {
             return;
         }
-        self.hits += text.hits();
-        self.found.push_front(text);
-        while let Some(oldest) =
-            self.found.back().map(Found::hits).filter(|oldest| self.hits - oldest >= self.limit)
-        {
-            self.hits -= oldest;
-            self.found.pop_back();
+        let text = Found { id: handle.to_string(), rows: look() };
+        let hits = text.hits();
+        if hits > 0 {
+            self.hits += hits;
+            self.found.push(text);
         }
     }
 }

@@ -203,24 +203,35 @@ pub(super) enum Line {
 pub(super) struct Head {
     /// Of the item.
     pub number: u64,
-    /// The line holds the answer to a call of the item, not the item.
-    pub is_answer: bool,
+    /// The line holds the answer to this call of the item, not the item.
+    pub call: Option<usize>,
 }
 
 impl Head {
     /// Reads the first fields, which are written first; `None` for a line of another type.
     pub fn of(line: &[u8]) -> Option<Self> {
-        const ITEMS: [(&[u8], bool); 3] = [
-            (br#"{"type":"said","n":"#, false),
-            (br#"{"type":"reply","n":"#, false),
-            (br#"{"type":"answer","n":"#, true),
-        ];
-        let (rest, is_answer) =
-            ITEMS.iter().find_map(|(start, is_answer)| Some((line.strip_prefix(*start)?, *is_answer)))?;
-        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let number = std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()?;
-        Some(Self { number, is_answer })
+        let answer = line.strip_prefix(br#"{"type":"answer","n":"#);
+        let item =
+            || line.strip_prefix(br#"{"type":"said","n":"#).or(line.strip_prefix(br#"{"type":"reply","n":"#));
+        let (number, rest) = digits(answer.or_else(item)?)?;
+        let call = match answer {
+            Some(_) => Some(usize::try_from(digits(rest.strip_prefix(br#","call":"#)?)?.0).ok()?),
+            None => None,
+        };
+        Some(Self { number, call })
     }
+
+    /// Whether a line changes what is sent, judged by its beginning alone.
+    pub fn is_edit(line: &[u8]) -> bool {
+        const EDITS: [&[u8]; 3] = [br#"{"type":"compressed""#, br#"{"type":"unloaded""#, br#"{"type":"restored""#];
+        EDITS.iter().any(|start| line.starts_with(start))
+    }
+}
+
+/// A number, and what follows it.
+fn digits(text: &[u8]) -> Option<(u64, &[u8])> {
+    let (digits, rest) = text.split_at(text.iter().take_while(|byte| byte.is_ascii_digit()).count());
+    Some((std::str::from_utf8(digits).ok()?.parse().ok()?, rest))
 }
 
 impl Line {
@@ -249,14 +260,14 @@ mod tests {
         let answer = Answer::of_text("x", crate::message::CallStatus::Ok);
         let (time, telemetry) = ("", &CallTelemetry::default());
         for (entry, expected) in [
-            (Entry::Said { n: 1, time, said: &said }, Some((1, false))),
-            (Entry::Reply { n: 20, time, step: &step }, Some((20, false))),
-            (Entry::Answer { n: 300, call: 4, time, answer: &answer, telemetry }, Some((300, true))),
+            (Entry::Said { n: 1, time, said: &said }, Some((1, None))),
+            (Entry::Reply { n: 20, time, step: &step }, Some((20, None))),
+            (Entry::Answer { n: 300, call: 4, time, answer: &answer, telemetry }, Some((300, Some(4)))),
             (Entry::Restored { time }, None),
             (Entry::Partial { text: r#"{"type":"said","n":1"#, reasoning: "" }, None),
         ] {
             let line = serde_json::to_vec(&entry).expect("plain data");
-            let head = Head::of(&line).map(|head| (head.number, head.is_answer));
+            let head = Head::of(&line).map(|head| (head.number, head.call));
             assert_eq!(head, expected, "{}", String::from_utf8_lossy(&line));
         }
     }

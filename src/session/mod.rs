@@ -11,14 +11,19 @@ mod archive;
 mod entry;
 mod error;
 mod id;
+mod lines;
 mod log;
+mod outline;
 mod partial;
 mod recording;
 mod replay;
 mod state;
 mod store;
 mod transcript;
+mod unseen;
 mod view;
+#[cfg(test)]
+mod histories;
 #[cfg(test)]
 mod tests;
 
@@ -29,8 +34,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::contract::Archive;
-use crate::event::{CallTelemetry, Compressed};
+use crate::event::Compressed;
 use crate::message::{Item, Summary as ItemSummary, ToolCall, Usage};
+use crate::telemetry::Tally;
 
 use archive::Originals;
 use entry::{Entry, Header};
@@ -266,9 +272,9 @@ impl Session {
         self.transcript.calls
     }
 
-    /// The telemetry of each call, in the order of the answers.
+    /// What the answered calls cost, by tool.
     #[must_use]
-    pub fn costs(&self) -> &[CallTelemetry] {
+    pub fn costs(&self) -> &Tally {
         &self.transcript.costs
     }
 

@@ -58,7 +58,7 @@ impl Session {
     ) -> Result<(), SessionError> {
         let (n, time) = (number, stamp(now));
         self.push(&Entry::Answer { n, call, time: &time, answer: &answer, telemetry: &telemetry });
-        self.transcript.answer(number, call, answer, telemetry);
+        self.transcript.answer(number, call, answer, &telemetry);
         self.write()
     }
 

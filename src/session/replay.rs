@@ -1,12 +1,13 @@
 //! Reads a log: the conversation that it holds, and the damage that was skipped.
 //!
 //! A torn last line is the trace of a crash and is dropped; a damaged line elsewhere is skipped. Both are
-//! reported. A log of another format is refused rather than half understood. The log is read line by line: items
-//! that a compression removed from the view do not stay in memory.
-//! compression took out of the view does not stay in memory.
+//! reported. A log of another format is refused rather than half understood.
+//!
+//! The log is read twice: first for the edits alone, then for everything but the texts that they took out. What it
+//! costs in memory is what the view still shows.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, Read, Seek};
 use std::path::Path;
 
 use serde::Deserialize;
@@ -16,7 +17,10 @@ use crate::text;
 use super::archive::{Originals, each_item};
 use super::entry::{FORMAT_VERSION, Header, Line, SystemPrompt};
 use super::error::SessionError;
+use super::lines::Lines;
+use super::outline;
 use super::transcript::Transcript;
+use super::unseen::Unseen;
 use super::view::View;
 
 /// The answer, for the model, to a call without a real answer.
@@ -46,13 +50,12 @@ pub(super) struct Replayed {
 /// When it is not a session log, or has another format.
 pub(super) fn replay(path: &Path, file: &File) -> Result<Replayed, SessionError> {
     let unreadable = |error| SessionError::io(path, "read", error);
-    let mut reader = BufReader::with_capacity(1 << 16, file);
-    let mut line = Vec::new();
-    reader.read_until(b'\n', &mut line).map_err(unreadable)?;
-    if line.is_empty() {
-        return Err(no_log(path, "it is empty"));
-    }
-    let header = header(path, &line)?;
+    // Another process may append meanwhile: both readings end where the log ends now.
+    let length = file.metadata().map_err(unreadable)?.len();
+    let unseen = from_start(file, length).and_then(Unseen::find).map_err(unreadable)?;
+    let mut lines = Lines::new(from_start(file, length).map_err(unreadable)?);
+    let line = lines.read().map_err(unreadable)?.ok_or_else(|| no_log(path, "it is empty"))?;
+    let header = header(path, line)?;
     let mut log = Replayed {
         transcript: Transcript::new(&header.agent, &header.model),
         originals: Originals::new(Some(path.to_path_buf())),
@@ -64,13 +67,11 @@ pub(super) fn replay(path: &Path, file: &File) -> Result<Replayed, SessionError>
         strays: 0,
     };
     for number in 2.. {
-        line.clear();
-        if reader.read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
-            break;
-        }
+        let Some(line) = lines.read().map_err(unreadable)? else { break };
         let whole = line.ends_with(b"\n");
-        match Line::parse(&line) {
-            Ok(entry) => log.apply(path, entry)?,
+        let entry = if unseen.covers(line) { outline::of(line) } else { Line::parse(line) };
+        match entry {
+            Ok(entry) => log.apply(entry, unseen.is_undone(number)),
             Err(_) if !whole => {
                 let beginning = text::one_line(&String::from_utf8_lossy(&line[..line.len().min(256)]), 60);
                 log.warnings.push(format!(
@@ -91,6 +92,11 @@ pub(super) fn replay(path: &Path, file: &File) -> Result<Replayed, SessionError>
         log.warnings.push(format!("{}: {} answers without a call are left out", path.display(), log.strays));
     }
     Ok(log)
+}
+
+fn from_start(mut file: &File, length: u64) -> io::Result<io::Take<&File>> {
+    file.rewind()?;
+    Ok(file.take(length))
 }
 
 /// Reads the first line.
@@ -114,13 +120,13 @@ pub(super) fn no_log(path: &Path, why: impl std::fmt::Display) -> SessionError {
 }
 
 /// The view of a log with every item as it was recorded.
-pub(super) fn restored(path: &Path) -> std::io::Result<View> {
+pub(super) fn restored(path: &Path) -> io::Result<View> {
     let mut view = View::default();
     each_item(
         path,
         |_| true,
         |number, item| {
-            view.push(number, item.clone());
+            view.push(number, item);
             true
         },
     )?;
@@ -128,8 +134,10 @@ pub(super) fn restored(path: &Path) -> std::io::Result<View> {
 }
 
 impl Replayed {
-    fn apply(&mut self, path: &Path, line: Line) -> Result<(), SessionError> {
+    /// Takes in a line. `is_undone`: a later line sends again what this one removes.
+    fn apply(&mut self, line: Line, is_undone: bool) {
         let transcript = &mut self.transcript;
+        let originals = &self.originals;
         match line {
             Line::Said { n, said } => {
                 transcript.last = transcript.last.max(n.saturating_sub(1));
@@ -141,25 +149,21 @@ impl Replayed {
                 transcript.reply(step);
             }
             Line::Answer { n, call, answer, telemetry } => {
-                self.strays += usize::from(!transcript.answer(n, call, answer, *telemetry));
+                self.strays += usize::from(!transcript.answer(n, call, answer, &telemetry));
             }
             Line::System { text, basis } => transcript.brief(SystemPrompt { text, basis }),
+            Line::Compressed { done, summary, .. } if is_undone => {
+                transcript.pass_over(&done, summary.is_some());
+            }
             Line::Compressed { done, edits, summary } => {
-                let originals = &self.originals;
                 let summary = summary.map(|summary| *summary);
                 transcript.compress(&done, &edits, summary, |number, item| originals.hide(number, item));
             }
+            Line::Unloaded { .. } if is_undone => transcript.counted = None,
             Line::Unloaded { edits } => {
-                let originals = &self.originals;
                 transcript.edit(&edits, None, |number, item| originals.hide(number, item));
             }
-            Line::Restored {} => {
-                let numbers = transcript.last;
-                let mut view = restored(path).map_err(|error| SessionError::io(path, "read", error))?;
-                view.keep_up_to(numbers);
-                transcript.restore(view);
-                self.originals.clear();
-            }
+            Line::Restored {} => transcript.hold(),
             Line::Pinned { numbers } => transcript.pinned.extend(numbers),
             Line::Spent { usage, cost_usd } => transcript.spend(usage, cost_usd),
             Line::Partial { text, reasoning } => {
@@ -175,7 +179,6 @@ impl Replayed {
             Line::TurnStarted {} => transcript.turns += 1,
             Line::Other => {}
         }
-        Ok(())
     }
 }
 

@@ -84,7 +84,13 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn latest(&self, workspace: &Path) -> Result<Option<Summary>, SessionError> {
-        Ok(self.list(Some(workspace))?.into_iter().next())
+        let logs = logs_in(&self.dir.join(workspace_slug(workspace)))?;
+        let used = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
+        let mut logs: Vec<(Option<SystemTime>, PathBuf)> =
+            logs.into_iter().map(|path| (used(&path), path)).collect();
+        // As `list` has them; of files that are no logs, the next one is taken.
+        logs.sort_by(|(a_used, a), (b_used, b)| b_used.cmp(a_used).then_with(|| b.cmp(a)));
+        Ok(logs.iter().find_map(|(_, path)| summary(path).ok()).map(|(_, summary)| summary))
     }
 
     /// The sessions of a workspace, or of all, most recently used first. Skips files that are not session logs.

@@ -94,7 +94,7 @@ fn what_was_recorded_is_read_again() {
     assert_eq!(session.about().model, "scripted");
 }
 
-fn compression() -> Compressed {
+pub(super) fn compression() -> Compressed {
     Compressed {
         reason: CompressionReason::Threshold,
         strategy: "staged".to_owned(),
@@ -122,7 +122,7 @@ fn shows(expected: &[(u64, &str)]) -> Vec<(u64, String)> {
 }
 
 /// The archive's matches, as `handle:line: text`.
-fn found(session: &Session, query: &str) -> Vec<String> {
+pub(super) fn found(session: &Session, query: &str) -> Vec<String> {
     let found = session.archive().search(query, 9).expect("readable");
     let rows = found.iter().flat_map(|text| text.rows.iter().map(move |row| (&text.id, row)));
     rows.map(|(id, row)| format!("{id}:{}: {}", row.line, row.text)).collect()

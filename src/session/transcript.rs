@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::event::{CallTelemetry, Compressed};
 use crate::message::{Answer, Cost, Item, Said, Step, Summary, Usage};
+use crate::telemetry::Tally;
 
 use super::entry::SystemPrompt;
 use super::state::State;
@@ -31,8 +32,8 @@ pub(super) struct Transcript {
     pub turns: u64,
     pub steps: u64,
     pub calls: u64,
-    /// The telemetry of each call, in the order of the answers.
-    pub costs: Vec<CallTelemetry>,
+    /// What the answered calls cost, by tool.
+    pub costs: Tally,
     pub state: State,
     /// The source of the first outside content, if any.
     pub taint: Option<String>,
@@ -65,11 +66,11 @@ impl Transcript {
     }
 
     /// Fills the slot of a call; false where there is none, or it is filled.
-    pub fn answer(&mut self, number: u64, call: usize, answer: Answer, cost: CallTelemetry) -> bool {
+    pub fn answer(&mut self, number: u64, call: usize, answer: Answer, cost: &CallTelemetry) -> bool {
         let filled = self.view.step_mut(number).is_some_and(|step| step.fill(call, answer));
         if filled {
             self.calls += 1;
-            self.costs.push(cost);
+            self.costs.add(cost);
         }
         filled
     }
@@ -80,7 +81,7 @@ impl Transcript {
         done: &Compressed,
         edits: &[Edit],
         summary: Option<Summary>,
-        kept: impl FnMut(u64, Item),
+        kept: impl FnMut(u64, &Item),
     ) {
         self.spend(done.usage, done.cost_usd);
         self.held = false;
@@ -91,16 +92,28 @@ impl Transcript {
         self.edit(edits, summary, kept);
     }
 
+    /// A compression that was undone later: what it cost stays, and the number of its summary is taken.
+    pub fn pass_over(&mut self, done: &Compressed, has_summary: bool) {
+        self.spend(done.usage, done.cost_usd);
+        self.counted = None;
+        self.last += u64::from(has_summary);
+    }
+
     /// Edits the view.
-    pub fn edit(&mut self, edits: &[Edit], summary: Option<(u64, Summary)>, kept: impl FnMut(u64, Item)) {
+    pub fn edit(&mut self, edits: &[Edit], summary: Option<(u64, Summary)>, kept: impl FnMut(u64, &Item)) {
         self.counted = None;
         self.view.edit(edits, summary, kept);
     }
 
     /// Shows every item again as it was said, and holds it so.
     pub fn restore(&mut self, view: View) {
-        self.counted = None;
         self.view = view;
+        self.hold();
+    }
+
+    /// No compression comes until a person asks for one.
+    pub fn hold(&mut self) {
+        self.counted = None;
         self.held = true;
     }
 

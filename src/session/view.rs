@@ -57,13 +57,6 @@ impl View {
         self.ids.push(ItemId { number, pass: 0 });
     }
 
-    /// Removes the items with a higher number.
-    pub fn keep_up_to(&mut self, number: u64) {
-        let kept = self.ids.partition_point(|id| id.number <= number);
-        self.ids.truncate(kept);
-        self.items.truncate(kept);
-    }
-
     /// The step with this number.
     pub fn step_mut(&mut self, number: u64) -> Option<&mut Step> {
         let at = self.ids.iter().rposition(|id| id.number == number)?;
@@ -75,7 +68,7 @@ impl View {
 
     /// Applies edits to the view, and puts a summary in the place of the first removed item. `kept` receives the
     /// original of each item before its first change. Edits of items that the view does not show do nothing.
-    pub fn edit(&mut self, edits: &[Edit], summary: Option<(u64, Summary)>, mut kept: impl FnMut(u64, Item)) {
+    pub fn edit(&mut self, edits: &[Edit], summary: Option<(u64, Summary)>, mut kept: impl FnMut(u64, &Item)) {
         self.passes += 1;
         let pass = self.passes;
         let mut summary = summary.map(|(number, summary)| (ItemId { number, pass }, Item::Summary(summary)));
@@ -84,7 +77,7 @@ impl View {
             let mut changes =
                 edits.iter().filter(|edit| edit.number == id.number).map(|edit| &edit.change).peekable();
             if changes.peek().is_some() && id.pass == 0 {
-                kept(id.number, item.clone());
+                kept(id.number, &item);
             }
             let mut removed = false;
             for change in changes {

@@ -9,5 +9,5 @@ mod report;
 mod table;
 
 pub use children::{Spent, Watch, count_child};
-pub use report::{Figures, Report, Steps, milliseconds};
+pub use report::{Figures, Report, Steps, Tally, milliseconds};
 pub use table::table;

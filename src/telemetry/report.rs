@@ -35,7 +35,7 @@ pub struct Figures {
     /// Of the calls whose processes could be measured.
     pub cpu_ms: Option<f64>,
     pub peak_memory_bytes: Option<u64>,
-    /// Of the calls that ran, in milliseconds, ascending.
+    /// Of the calls that ran, in milliseconds; ascending in a report.
     latencies: Vec<f64>,
 }
 
@@ -47,14 +47,34 @@ pub struct Report {
     pub tools: BTreeMap<String, Figures>,
 }
 
+/// What calls cost, by tool: all that is kept of their telemetry.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tally(BTreeMap<String, Figures>);
+
+impl Tally {
+    /// Adds a call.
+    pub fn add(&mut self, call: &CallTelemetry) {
+        match self.0.get_mut(&call.tool_name) {
+            Some(figures) => figures.add(call),
+            None => self.0.entry(call.tool_name.clone()).or_default().add(call),
+        }
+    }
+}
+
+impl<'a> FromIterator<&'a CallTelemetry> for Tally {
+    fn from_iter<I: IntoIterator<Item = &'a CallTelemetry>>(calls: I) -> Self {
+        let mut tally = Self::default();
+        calls.into_iter().for_each(|call| tally.add(call));
+        tally
+    }
+}
+
 impl Report {
     /// Adds up.
-    pub fn new<'a>(steps: Steps, calls: impl IntoIterator<Item = &'a CallTelemetry>) -> Self {
-        let mut report = Self { steps, ..Self::default() };
-        for call in calls {
-            report.total.add(call);
-            report.tools.entry(call.tool_name.clone()).or_default().add(call);
-        }
+    #[must_use]
+    pub fn new(steps: Steps, calls: &Tally) -> Self {
+        let mut report = Self { steps, total: Figures::default(), tools: calls.0.clone() };
+        report.tools.values().for_each(|figures| report.total.join(figures));
         let all = report.tools.values_mut().chain([&mut report.total]);
         all.for_each(|figures| figures.latencies.sort_by(f64::total_cmp));
         report
@@ -106,6 +126,20 @@ impl Figures {
         self.latencies.extend(call.latency_ms);
         self.cpu_ms = call.cpu_ms.map(|cpu| cpu + self.cpu_ms.unwrap_or(0.0)).or(self.cpu_ms);
         self.peak_memory_bytes = self.peak_memory_bytes.max(call.peak_memory_bytes);
+    }
+
+    /// Adds the calls of another tool.
+    fn join(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.errors += other.errors;
+        self.denied += other.denied;
+        self.cancelled += other.cancelled;
+        self.retries += other.retries;
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.latencies.extend(&other.latencies);
+        self.cpu_ms = other.cpu_ms.map(|cpu| cpu + self.cpu_ms.unwrap_or(0.0)).or(self.cpu_ms);
+        self.peak_memory_bytes = self.peak_memory_bytes.max(other.peak_memory_bytes);
     }
 
     /// Mean latency in milliseconds; `None` where nothing ran.
@@ -188,7 +222,7 @@ mod tests {
             call("run_command", None, Some("cancelled")),
             call("nonsense", None, Some("invalid_call")),
         ];
-        let report = Report::new(Steps::default(), &calls);
+        let report = Report::new(Steps::default(), &calls.iter().collect());
         let total = &report.total;
         assert_eq!((total.calls, total.errors, total.denied, total.cancelled), (5, 2, 1, 1));
         assert_eq!((total.mean_ms(), total.p95_ms(), total.output_tokens), (Some(2.0), Some(3.0), 50));
@@ -202,7 +236,7 @@ mod tests {
             [(0_u32, None), (1, Some(1.0)), (19, Some(19.0)), (20, Some(19.0)), (100, Some(95.0))]
         {
             let calls: Vec<_> = (1..=count).rev().map(|ms| call("a", Some(f64::from(ms)), None)).collect();
-            assert_eq!(Report::new(Steps::default(), &calls).total.p95_ms(), expected, "{count}");
+            assert_eq!(Report::new(Steps::default(), &calls.iter().collect()).total.p95_ms(), expected, "{count}");
         }
     }
 }

@@ -137,6 +137,7 @@ fn grouped(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::report::Tally;
     use super::*;
     use crate::event::CallTelemetry;
     use crate::message::Usage;
@@ -159,7 +160,7 @@ mod tests {
         ];
         let usage =
             Usage { input_tokens: 12_345, cached_input_tokens: 6000, output_tokens: 99, ..Usage::default() };
-        Report::new(Steps { count: 3, usage, cost_usd: Some(0.0123) }, &calls)
+        Report::new(Steps { count: 3, usage, cost_usd: Some(0.0123) }, &calls.iter().collect())
     }
 
     #[test]
@@ -211,7 +212,7 @@ mod tests {
 
     #[test]
     fn nothing_was_called() {
-        let report = Report::new(Steps::default(), []);
+        let report = Report::new(Steps::default(), &Tally::default());
         assert_eq!(
             table(&report, "m", None),
             "m: 0 steps\n0 tokens in, 0% cached\n0 tokens out\nNo tool was called.\n"

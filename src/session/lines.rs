@@ -1,0 +1,133 @@
+//! The lines of a log, each lent from one buffer: a line that nobody wants is found, and never copied.
+
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+
+use memchr::{memchr, memrchr};
+
+/// How much is read at once. The buffer grows where a line is longer.
+const BLOCK: usize = 256 * 1024;
+
+/// Reads line by line.
+pub(super) struct Lines<R> {
+    from: R,
+    buffer: Vec<u8>,
+    /// Where the next line begins in the buffer, and where what was read ends.
+    begin: usize,
+    end: usize,
+}
+
+impl<R: Read> Lines<R> {
+    pub fn new(from: R) -> Self {
+        Self { from, buffer: vec![0; BLOCK], begin: 0, end: 0 }
+    }
+
+    /// The next line with its line break, which the last one may lack; `None` at the end.
+    pub fn read(&mut self) -> io::Result<Option<&[u8]>> {
+        let mut unsearched = self.begin;
+        loop {
+            if let Some(at) = memchr(b'\n', &self.buffer[unsearched..self.end]) {
+                return Ok(Some(self.take(unsearched + at + 1)));
+            }
+            self.buffer.copy_within(self.begin..self.end, 0);
+            self.end -= self.begin;
+            (self.begin, unsearched) = (0, self.end);
+            if self.end == self.buffer.len() {
+                self.buffer.resize(2 * self.end, 0);
+            }
+            match self.from.read(&mut self.buffer[self.end..]) {
+                Ok(0) if self.end == 0 => return Ok(None),
+                Ok(0) => return Ok(Some(self.take(self.end))),
+                Ok(more) => self.end += more,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn take(&mut self, end: usize) -> &[u8] {
+        let begin = std::mem::replace(&mut self.begin, end);
+        &self.buffer[begin..end]
+    }
+}
+
+/// Reads line by line, the last one first.
+pub(super) struct LinesBack<R> {
+    from: R,
+    /// What was read and not handed out yet, and where it begins.
+    buffer: Vec<u8>,
+    offset: u64,
+}
+
+impl<R: Read + Seek> LinesBack<R> {
+    pub fn new(mut from: R) -> io::Result<Self> {
+        let offset = from.seek(SeekFrom::End(0))?;
+        Ok(Self { from, buffer: Vec::new(), offset })
+    }
+
+    /// The line before, with its line break, which the last one may lack; `None` at the beginning.
+    pub fn read(&mut self) -> io::Result<Option<Vec<u8>>> {
+        // Its own line break ends it and none before it.
+        let mut unsearched = self.buffer.len().saturating_sub(1);
+        loop {
+            if let Some(at) = memrchr(b'\n', &self.buffer[..unsearched]) {
+                return Ok(Some(self.buffer.split_off(at + 1)));
+            }
+            if self.offset == 0 {
+                return Ok(Some(std::mem::take(&mut self.buffer)).filter(|line| !line.is_empty()));
+            }
+            unsearched = self.prepend()?;
+        }
+    }
+
+    /// Reads the block before what is there. Returns how much of the buffer was not searched yet.
+    fn prepend(&mut self) -> io::Result<usize> {
+        // In proportion, so that a long line is not moved again and again.
+        let wanted = self.buffer.len().max(BLOCK);
+        let length = usize::try_from(self.offset).map_or(wanted, |offset| offset.min(wanted));
+        self.offset -= length as u64;
+        self.from.seek(SeekFrom::Start(self.offset))?;
+        let mut block = vec![0; length];
+        self.from.read_exact(&mut block)?;
+        let is_first = self.buffer.is_empty();
+        block.append(&mut self.buffer);
+        self.buffer = block;
+        Ok(if is_first { length - 1 } else { length })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hands out a few bytes at a time.
+    struct Slow<'a>(&'a [u8], usize);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let most = self.1.min(buffer.len());
+            self.0.read(&mut buffer[..most])
+        }
+    }
+
+    #[test]
+    fn lines_are_whole_however_they_arrive() {
+        let long = "x".repeat(3 * BLOCK);
+        for text in ["", "\n", "a", "a\n", "a\n\nb", &format!("a\n{long}\nb\n"), &format!("{long}\n{long}")] {
+            for at_once in [1 << 20, 1 << 16, 4099] {
+                let mut lines = Lines::new(Slow(text.as_bytes(), at_once));
+                let mut read = Vec::new();
+                while let Some(line) = lines.read().expect("memory can be read") {
+                    read.push(line.to_vec());
+                }
+                let expected: Vec<Vec<u8>> = text.split_inclusive('\n').map(Into::into).collect();
+                assert_eq!(read, expected);
+                let mut lines = LinesBack::new(io::Cursor::new(text)).expect("memory can be read");
+                let mut back = Vec::new();
+                while let Some(line) = lines.read().expect("memory can be read") {
+                    back.insert(0, line);
+                }
+                assert_eq!(back, expected);
+            }
+        }
+    }
+}
