@@ -131,8 +131,7 @@ impl Net {
             .connect_timeout(kind.connect_timeout)
             // A redirect would carry the key to a host that nobody named.
             .redirect(Policy::none());
-        // A server on this machine is never behind a proxy, whatever the variables say.
-        let builder = if kind.loopback { builder.no_proxy() } else { builder };
+        let builder = if kind.loopback { of_this_machine(builder) } else { builder };
         Ok(match &self.roots {
             _ if !kind.tls => builder.tls_certs_only([]),
             Some(path) => builder.tls_certs_only(read_roots(path)?),
@@ -140,6 +139,15 @@ impl Net {
             None => builder,
         })
     }
+}
+
+/// For a server on this machine: it is never behind a proxy, whatever the variables say, and needs no probes of its
+/// connection, since the system knows at once when it is gone.
+fn of_this_machine(builder: ClientBuilder) -> ClientBuilder {
+    let builder = builder.no_proxy().tcp_keepalive(None).tcp_keepalive_interval(None).tcp_keepalive_retries(None);
+    #[cfg(target_os = "linux")]
+    let builder = builder.tcp_user_timeout(None);
+    builder
 }
 
 /// Answers every name with the same addresses.

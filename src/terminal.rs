@@ -47,6 +47,24 @@ pub fn stdin_is_spent() -> bool {
     poll(&mut asked, PollTimeout::ZERO).is_ok() && asked[0].revents() == Some(PollFlags::POLLHUP)
 }
 
+/// Whether standard input is `/dev/null`, as of programs that were started with no input.
+#[cfg(unix)]
+#[must_use]
+pub fn stdin_is_null() -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    let stdin = nix::sys::stat::fstat(io::stdin());
+    let null = std::fs::metadata("/dev/null");
+    stdin.is_ok_and(|stdin| null.is_ok_and(|null| (null.dev(), null.ino()) == (stdin.st_dev, stdin.st_ino)))
+}
+
+/// Where it cannot be asked, it is read like any other file.
+#[cfg(not(unix))]
+#[must_use]
+pub fn stdin_is_null() -> bool {
+    false
+}
+
 /// Where it cannot be asked, the read that follows waits.
 #[cfg(not(unix))]
 #[must_use]

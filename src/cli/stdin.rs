@@ -48,7 +48,7 @@ pub fn attachment(mode: StdinMode, mut say: impl FnMut(&str)) -> Result<Input, S
     let input = match mode {
         StdinMode::None => Input::Nothing(None),
         StdinMode::Require => Input::Text(whole(&mut say)?),
-        StdinMode::Auto if io::stdin().is_terminal() => Input::Nothing(None),
+        StdinMode::Auto if terminal::stdin_is_null() || io::stdin().is_terminal() => Input::Nothing(None),
         StdinMode::Auto if holders::parent_shares() => Input::Nothing(Some(SHARED.to_owned())),
         StdinMode::Auto => read(false, &mut say)?,
     };

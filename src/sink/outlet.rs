@@ -45,7 +45,7 @@ pub(super) type Target = Box<dyn Write + Send>;
 struct Lane {
     queue: Mutex<Queue>,
     filled: Condvar,
-    /// Notified after each write, and when the queue is empty.
+    /// Notified after each write that another one follows, and when the queue is empty.
     moved: Notify,
 }
 
@@ -262,12 +262,15 @@ impl Lane {
             queue.waiting -= chunk.len();
             queue.moved = Some(Instant::now());
             queue.streams[stream].failure = outcome.err();
+            let is_last = rest.is_empty() && queue.items.is_empty();
             drop(queue);
-            self.moved.notify_waiters();
+            // After the last one, `take` tells: each telling wakes the turn, if it waits.
+            if !is_last {
+                self.moved.notify_waiters();
+            }
         }
         // The rest of a failed stream is dropped.
         self.lock().waiting -= rest.len();
-        self.moved.notify_waiters();
     }
 
     /// Waits until everything is written, or until the stream took nothing for 500 ms: then false.
