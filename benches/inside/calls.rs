@@ -50,7 +50,8 @@ impl Nothing {
         Self(ToolDefinition {
             name: "nothing".to_owned(),
             description: "Does nothing. Returns as much.".to_owned(),
-            parameters: json!({ "type": "object", "properties": properties, "additionalProperties": false }).into(),
+            parameters: json!({ "type": "object", "properties": properties, "additionalProperties": false })
+                .into(),
             permission: Permission::Read,
             effects: Vec::new(),
             default: true,
