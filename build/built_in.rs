@@ -52,15 +52,18 @@ fn files(folder: &Path) -> Vec<String> {
 }
 
 fn add(path: &str, trees: &mut String, fingerprints: &mut String) {
-    let is_prompt = path.starts_with("prompts/") && path.ends_with(".md");
-    let is_yaml = path.ends_with(".yaml") && !path.starts_with("skills/");
+    let is_of = |folder: &str, kind: &str| {
+        path.starts_with(folder) && Path::new(path).extension().is_some_and(|e| e == kind)
+    };
+    let is_prompt = is_of("prompts/", "md");
+    let is_yaml = is_of("configs/", "yaml") || is_of("prompts/", "yaml");
     if !is_prompt && !is_yaml && !path.ends_with("/SKILL.md") {
         return;
     }
     let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
     if is_prompt {
         let digest = Sha256::digest(text.as_bytes());
-        let digits: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        let digits = digest.iter().take(6).fold(String::new(), |digits, byte| digits + &format!("{byte:02x}"));
         let _ = writeln!(fingerprints, "    ({path:?}, {digits:?}),");
     }
     // The line break replaces the opening dashes, so places in the head are places in the file.

@@ -143,7 +143,7 @@ pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
     let mut used = 0;
     let mut end = 0;
     for (at, c) in text.char_indices() {
-        used += UnicodeWidthChar::width(c).unwrap_or(0);
+        used += if matches!(c, ' '..='~') { 1 } else { UnicodeWidthChar::width(c).unwrap_or(0) };
         // One column is reserved for the mark.
         if used + 1 > width {
             break;
@@ -189,7 +189,9 @@ pub fn fold(text: &str, width: usize) -> Cow<'_, str> {
 /// How many terminal columns `text` takes.
 #[must_use]
 pub fn columns(text: &str) -> usize {
-    UnicodeWidthStr::width(text)
+    // Most text is, and no table has to be asked for it.
+    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    if is_plain { text.len() } else { UnicodeWidthStr::width(text) }
 }
 
 /// A pattern with `*`, `?`, `[…]` and `{…,…}`.

@@ -80,7 +80,9 @@ mod linux {
     pub fn parent_shares() -> bool {
         const LOOKS: u32 = 20;
         const BETWEEN: Duration = Duration::from_millis(10);
-        if !Open::of("self", "0").is_some_and(|stdin| stdin.can_be_lost()) {
+        // Nothing is lost of a device, so nothing more needs to be known of it.
+        let is_device = fs::metadata("/proc/self/fd/0").is_ok_and(|stdin| stdin.file_type().is_char_device());
+        if is_device || !Open::of("self", "0").is_some_and(|stdin| stdin.can_be_lost()) {
             return false;
         }
         let parent = nearest_reader();
@@ -191,12 +193,9 @@ mod linux {
             (!stdin.metadata.is_file() || place(self) == place(stdin)) && self.flags & 0b11 != 1
         }
 
-        /// Whether this, as our stdin, holds anything that somebody else could want: no device, and not at its end.
+        /// Whether this, as our stdin, holds anything that somebody else could want: it is not at its end.
         fn can_be_lost(&self) -> bool {
-            let kind = self.metadata.file_type();
-            let is_at_end =
-                if kind.is_file() { self.offset >= self.metadata.len() } else { terminal::stdin_is_spent() };
-            !kind.is_char_device() && !is_at_end
+            if self.metadata.is_file() { self.offset < self.metadata.len() } else { !terminal::stdin_is_spent() }
         }
     }
 
