@@ -26,7 +26,7 @@ use crate::llm::{self, Surroundings, WireLog};
 use crate::net::Net;
 use crate::policy::Rules;
 use crate::prompt::Registry;
-use crate::secrets::Secret;
+#[cfg(feature = "otlp")]
 use crate::sink::Collector;
 use crate::skills::{Catalogue, Variables};
 use crate::tools::{self, Choice, Jobs, Judge, Kit};
@@ -192,11 +192,12 @@ fn assemble_parts(
 }
 
 /// Where the figures of runs are sent, if anywhere.
+#[cfg(feature = "otlp")]
 #[must_use]
 pub fn collector(config: &Config) -> Option<Collector> {
     let settings = &config.settings.telemetry;
     let endpoint = settings.otlp_endpoint.clone().filter(|endpoint| !endpoint.trim().is_empty())?;
-    let value = |secret: &Secret| secret.reveal().trim().to_owned();
+    let value = |secret: &crate::secrets::Secret| secret.reveal().trim().to_owned();
     Some(Collector {
         endpoint,
         headers: settings.otlp_headers.iter().map(|(name, secret)| (name.clone(), value(secret))).collect(),
