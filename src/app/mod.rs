@@ -26,7 +26,7 @@ use crate::llm::{self, Surroundings, WireLog};
 use crate::net::Net;
 use crate::policy::Rules;
 use crate::prompt::Registry;
-use crate::secrets::Secret;
+#[cfg(feature = "otlp")]
 use crate::sink::Collector;
 use crate::skills::{Catalogue, Variables};
 use crate::tools::{self, Choice, Environment, Jobs, Judge, Kit};
@@ -197,11 +197,12 @@ fn environment(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> E
 }
 
 /// Where the figures of runs are sent, if anywhere.
+#[cfg(feature = "otlp")]
 #[must_use]
 pub fn collector(config: &Config) -> Option<Collector> {
     let settings = &config.settings.telemetry;
     let endpoint = settings.otlp_endpoint.clone().filter(|endpoint| !endpoint.trim().is_empty())?;
-    let value = |secret: &Secret| secret.reveal().trim().to_owned();
+    let value = |secret: &crate::secrets::Secret| secret.reveal().trim().to_owned();
     Some(Collector {
         endpoint,
         headers: settings.otlp_headers.iter().map(|(name, secret)| (name.clone(), value(secret))).collect(),

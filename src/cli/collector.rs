@@ -1,35 +1,35 @@
-//! Sends events to a telemetry collector, if one is configured.
+//! Sends events to a telemetry collector, if one is configured and the program was built with the feature `otlp`.
 
-use std::time::Duration;
-
-use crate::app;
 use crate::config::Config;
 use crate::contract::EventSink;
-use crate::sink::{Closing, Fanout, Otlp};
 
-use super::{Failure, exit};
+use super::Failure;
 
-/// The longest wait for the last batch at the end of the program.
-const LAST_BATCH: Duration = Duration::from_secs(1);
+#[cfg(feature = "otlp")]
+use {super::exit, crate::app, crate::sink};
 
 /// The export to the collector, if one is configured.
 #[derive(Debug, Default)]
 pub(super) struct Export {
-    closing: Option<Closing>,
+    #[cfg(feature = "otlp")]
+    closing: Option<sink::Closing>,
 }
 
+#[cfg(feature = "otlp")]
 impl Export {
     /// Adds the collector to `sink`, if one is configured.
     pub fn beside(sink: Box<dyn EventSink>, config: &Config) -> Result<(Box<dyn EventSink>, Self), Failure> {
         let Some(collector) = app::collector(config) else { return Ok((sink, Self::default())) };
-        let (otlp, closing) = Otlp::new(collector)
+        let (otlp, closing) = sink::Otlp::new(collector)
             .map_err(|why| Failure::new(exit::CONFIGURATION, anyhow::anyhow!("telemetry.otlp_endpoint: {why}")))?;
-        let sink = Box::new(Fanout { sinks: vec![sink, Box::new(otlp)] });
+        let sink = Box::new(sink::Fanout { sinks: vec![sink, Box::new(otlp)] });
         Ok((sink, Self { closing: Some(closing) }))
     }
 
     /// Sends the rest. Stays silent after a failed run, whose last line is its reason.
     pub fn close(self, code: u8) {
+        /// The longest wait for the last batch at the end of the program.
+        const LAST_BATCH: std::time::Duration = std::time::Duration::from_secs(1);
         let Some(closing) = self.closing else { return };
         if let Err(why) = closing.close(LAST_BATCH)
             && code == exit::DONE
@@ -37,4 +37,17 @@ impl Export {
             super::warn(&format!("not all telemetry was exported: {why}"));
         }
     }
+}
+
+#[cfg(not(feature = "otlp"))]
+impl Export {
+    /// Leaves `sink` as it is: `config` names no collector, since its check refuses one.
+    #[expect(clippy::unnecessary_wraps, reason = "the same as where there is a collector")]
+    pub fn beside(sink: Box<dyn EventSink>, _: &Config) -> Result<(Box<dyn EventSink>, Self), Failure> {
+        Ok((sink, Self {}))
+    }
+
+    /// There is nothing to send.
+    #[expect(clippy::unused_self, reason = "the same as where there is a collector")]
+    pub fn close(self, _: u8) {}
 }

@@ -194,7 +194,12 @@ fn permissions(permissions: &PermissionSettings, report: &mut dyn FnMut(&[&str],
 }
 
 fn telemetry(telemetry: &TelemetrySettings, report: &mut dyn FnMut(&[&str], &str)) {
-    if !telemetry.otlp_endpoint.as_deref().is_none_or(is_http) {
+    if cfg!(not(feature = "otlp")) && telemetry.otlp_endpoint.is_some() {
+        report(
+            &["telemetry", "otlp_endpoint"],
+            "this program was built without OTLP: take the key out, or build with `--features otlp`",
+        );
+    } else if !telemetry.otlp_endpoint.as_deref().is_none_or(is_http) {
         report(&["telemetry", "otlp_endpoint"], "an endpoint begins with http:// or https://");
     }
     for name in unsendable(&telemetry.otlp_headers) {

@@ -11,6 +11,7 @@ mod line;
 mod spinner;
 mod jsonl;
 mod fanout;
+#[cfg(feature = "otlp")]
 mod otlp;
 mod question;
 mod person;
@@ -18,6 +19,7 @@ mod person;
 pub use fanout::Fanout;
 pub use jsonl::Jsonl;
 pub use look::{AnswerTo, Facts, Look, Verbosity, look};
+#[cfg(feature = "otlp")]
 pub use otlp::{Closing, Collector, Otlp};
 pub use outlet::{Outlet, Outlets};
 pub use person::{AskLine, Nobody, Person, StdinLines};

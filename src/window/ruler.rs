@@ -2,9 +2,9 @@
 //! request costs only its new part.
 //!
 //! There are three measures; the best one counts. The provider's count of an earlier request holds for the
-//! messages in it. Newer messages are counted with the model's encoding, but only once the count could matter: no
-//! token is shorter than a byte, so nothing is counted while the bytes stay under the threshold, and a short run
-//! never loads a tokenizer. Until then an estimate suffices.
+//! messages in it, and its ratio to our estimate bounds what came since. The model's encoding is used only where that
+//! bound passes the threshold, so that the error of the estimate could decide. Before any report the bound is the bytes,
+//! since no token is shorter than one. A short run never loads a tokenizer.
 
 use std::collections::HashMap;
 
@@ -241,12 +241,7 @@ impl Ruler {
     fn count_if_needed(&mut self, request: Request<'_>, threshold: u64) -> Basis {
         let from = self.reported.map_or(0, |reported| reported.entries);
         let basis = if self.reported.is_some() { Basis::Reported } else { Basis::Estimate };
-        let at_most = self.reported.map_or_else(|| self.heads().map(|head| head.bytes).sum(), |seen| seen.tokens)
-            + self.entries[from..].iter().map(|entry| entry.bytes).sum::<u64>();
-        // Once the provider has counted, its scale is good enough: a conversation that was just compressed is not
-        // recounted from the beginning.
-        let likely = self.scale.map_or(u64::MAX, |_| self.sum(self.entries.len()) * 3 / 2);
-        if at_most.min(likely) <= threshold {
+        if self.at_most() <= threshold {
             return basis;
         }
         let own = Vocabulary::of_model(request.model);
@@ -271,6 +266,27 @@ impl Ruler {
             system.counted = Some(FRAME + tokens::count(text, encoding));
         }
         if own.is_some() { Basis::Counted } else { Basis::Nearest }
+    }
+
+    /// An upper bound of the tokens, as long as the provider's tokens are like those that it reported.
+    fn at_most(&self) -> u64 {
+        let bytes = |entries: &[Entry]| entries.iter().map(|entry| entry.bytes).sum::<u64>();
+        match (self.reported, self.scale) {
+            // What came since may be denser than the rest: code, a table of numbers, another script.
+            (Some(seen), _) => {
+                let since = &self.entries[seen.entries..];
+                let likely = self.scaled(since.iter().map(Entry::best).sum()) * 2;
+                seen.tokens + likely.min(bytes(since))
+            }
+            // A conversation that was just compressed is mostly what the provider has counted before.
+            (None, Some(_)) => (self.sum(self.entries.len()) * 3 / 2).min(self.bytes()),
+            (None, None) => self.bytes(),
+        }
+    }
+
+    /// The bytes of everything. No token is shorter than one.
+    fn bytes(&self) -> u64 {
+        self.heads().chain(self.entries.iter().copied()).map(|entry| entry.bytes).sum()
     }
 
     /// The tokens of everything beside the items, and of the first `entries` items.
@@ -592,6 +608,22 @@ mod tests {
         let edited = measure(&mut ruler, &talk, &[1, 0], u64::MAX);
         assert_eq!((ruler.weights()[0], ruler.weights()[1]), (104, weight), "what stands keeps its count");
         assert_eq!((edited.tokens, edited.basis), (104 + weight, Basis::Estimate));
+    }
+
+    #[test]
+    fn a_session_that_the_provider_counts_is_counted_here_only_near_the_threshold() {
+        const THRESHOLD: u64 = 100_000;
+        let (mut ruler, mut talk) = (Ruler::default(), Vec::new());
+        let mut tokens = 0;
+        let is_counted = |ruler: &Ruler| ruler.entries.iter().any(|entry| entry.counted.is_some());
+        while !is_counted(&ruler) {
+            // A step brings in 2,000 tokens, of which the provider makes a tenth more.
+            talk.push(said("one word and another ".repeat(380)));
+            tokens = measure(&mut ruler, &talk, &vec![0; talk.len()], THRESHOLD).tokens;
+            assert!(tokens < THRESHOLD, "it is counted before it passes the threshold");
+            assert_eq!(ruler.report(talk.len() as u64 * 2200), Report::Plausible);
+        }
+        assert!(tokens > THRESHOLD * 9 / 10, "{tokens}");
     }
 
     #[test]

@@ -245,6 +245,7 @@ fn has(bytes: &[u8], text: &str) -> bool {
 }
 
 #[test]
+#[cfg_attr(not(feature = "otlp"), ignore = "built without OTLP")]
 fn a_collector_gets_spans_and_metrics_and_no_text() {
     let (server, collector) = (conversation(), Collector::start("200 OK"));
     let output = Run::task(&server, "the-task-itself")
@@ -297,6 +298,7 @@ fn a_collector_gets_spans_and_metrics_and_no_text() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "otlp"), ignore = "built without OTLP")]
 fn a_collector_that_fails_changes_nothing_but_a_warning() {
     let refusing = Collector::start("503 Service Unavailable");
     // Takes connections and never answers.
@@ -324,6 +326,7 @@ fn a_collector_that_fails_changes_nothing_but_a_warning() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "otlp"), ignore = "built without OTLP")]
 fn the_endpoint_is_checked_and_a_project_cannot_set_it() {
     Run::new()
         .args(["config", "check"])
@@ -338,4 +341,16 @@ fn the_endpoint_is_checked_and_a_project_cannot_set_it() {
         .run()
         .success()
         .stderr_has("agent.yaml:1: `telemetry` is left out");
+}
+
+#[test]
+#[cfg_attr(feature = "otlp", ignore = "built with OTLP")]
+fn a_program_without_otlp_refuses_an_endpoint() {
+    Run::new()
+        .args(["config", "check"])
+        .config("agent.yaml", "telemetry:\n  otlp_endpoint: http://localhost:4318\n")
+        .run()
+        .exits(3)
+        .stderr_has("agent.yaml:2")
+        .stderr_has("built without OTLP");
 }

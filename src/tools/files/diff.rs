@@ -1,11 +1,14 @@
 //! The changes of a write: counted for the summary, and shown to the person who must allow it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use similar::{ChangeTag, TextDiff, TextDiffConfig};
+use similar::algorithms::{Capture, Compact, Replace, myers};
+use similar::udiff::UnifiedHunkHeader;
+use similar::{DiffOp, DiffableStr, group_diff_ops};
 
 /// After this time the differ settles for a coarser answer.
 const DEADLINE: Duration = Duration::from_millis(300);
+
 /// Lines added and removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
@@ -15,15 +18,13 @@ pub struct Change {
 
 impl Change {
     pub fn between(old: &str, new: &str) -> Self {
-        let mut change = Self { added: 0, removed: 0 };
-        for piece in lines(old, new).iter_all_changes() {
-            match piece.tag() {
-                ChangeTag::Insert => change.added += 1,
-                ChangeTag::Delete => change.removed += 1,
-                ChangeTag::Equal => {}
-            }
+        let of = |lines: usize| lines as u64;
+        let ops = compare(&lines(old), &lines(new));
+        let changed = || ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
+        Self {
+            added: changed().map(|op| of(op.new_range().len())).sum(),
+            removed: changed().map(|op| of(op.old_range().len())).sum(),
         }
-        change
     }
 }
 
@@ -35,16 +36,54 @@ impl std::fmt::Display for Change {
 
 /// A unified diff with three lines of context. All of it: a person allows it.
 pub fn unified(name: &str, old: &str, new: &str) -> String {
-    let diff = lines(old, new);
-    diff.unified_diff().context_radius(3).header(&format!("a/{name}"), &format!("b/{name}")).to_string()
+    const CONTEXT: usize = 3;
+    let (old, new) = (lines(old), lines(new));
+    let mut diff = String::new();
+    for hunk in group_diff_ops(compare(&old, &new), CONTEXT) {
+        if diff.is_empty() {
+            diff = format!("--- a/{name}\n+++ b/{name}\n");
+        }
+        diff.extend([UnifiedHunkHeader::new(&hunk).to_string(), "\n".to_owned()]);
+        for op in hunk {
+            let (before, after) = (&old[op.old_range()], &new[op.new_range()]);
+            if matches!(op, DiffOp::Equal { .. }) {
+                write(&mut diff, ' ', before);
+            } else {
+                write(&mut diff, '-', before);
+                write(&mut diff, '+', after);
+            }
+        }
+    }
+    diff
 }
 
-fn lines<'a>(old: &'a str, new: &'a str) -> TextDiff<'a, 'a, str> {
-    TextDiffConfig::default().timeout(DEADLINE).diff_lines(old, new)
+fn write(diff: &mut String, sign: char, lines: &[&str]) {
+    for line in lines {
+        diff.push(sign);
+        diff.push_str(line);
+        if !line.ends_with(['\n', '\r']) {
+            diff.push_str("\n\\ No newline at end of file\n");
+        }
+    }
+}
+
+/// The lines with their ends.
+fn lines(text: &str) -> Vec<&str> {
+    DiffableStr::tokenize_lines(text)
+}
+
+/// What turns `old` into `new`. The one place where the differ is called: it is generic, and large.
+fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    let mut ops = Compact::new(Replace::new(Capture::new()), old, new);
+    let deadline = Some(Instant::now() + DEADLINE);
+    let Ok(()) = myers::diff_deadline(&mut ops, old, 0..old.len(), new, 0..new.len(), deadline);
+    ops.into_inner().into_inner().into_ops()
 }
 
 #[cfg(test)]
 mod tests {
+    use similar::TextDiff;
+
     use super::*;
 
     #[test]
@@ -52,6 +91,26 @@ mod tests {
         let (old, new) = ("a\nb\nc\n", "a\nB\nc\nd\n");
         assert_eq!(Change::between(old, new).to_string(), "+2 −1 lines");
         assert_eq!(unified("x", old, new), "--- a/x\n+++ b/x\n@@ -1,3 +1,4 @@\n a\n-b\n+B\n c\n+d\n");
+    }
+
+    #[test]
+    fn a_diff_is_written_as_others_write_it() {
+        let ten = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n";
+        for (old, new) in [
+            ("", ""),
+            ("a\n", "a\n"),
+            ("", "a\n"),
+            ("a\n", ""),
+            ("a", "b"),
+            ("a\nb", "a\nb\n"),
+            ("a\r\nb\r\n", "a\r\nB\r\n"),
+            ("a\rb", "a\rc"),
+            (ten, &ten.replace("2\n", "two\n").replace("9\n", "")),
+            (ten, &ten.replace("1\n", "one\n").replace("5\n", "5\nand a half\n")),
+        ] {
+            let expected = TextDiff::from_lines(old, new);
+            assert_eq!(unified("x", old, new), expected.unified_diff().header("a/x", "b/x").to_string());
+        }
     }
 
     #[test]
