@@ -4,7 +4,7 @@
 //! the workspace, unless it contains the whole home directory.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::plan::{Boundary, real};
 
@@ -141,14 +141,15 @@ pub(super) fn are_named_in(text: &str, plan: &Boundary) -> bool {
 }
 
 /// The targets of links on the way and at the end, which are hidden like the link itself. There are far fewer
-/// directories than paths, so each is resolved once.
+/// directories than paths, and most of those do not exist, so each is looked at once.
 fn targets(paths: &[PathBuf]) -> Vec<PathBuf> {
-    let mut parents = HashMap::new();
+    let mut dirs = Dirs::default();
     let mut targets = Vec::new();
     for path in paths {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { continue };
-        let target = parents.entry(parent).or_insert_with(|| real(parent)).join(name);
-        if target.is_symlink() {
+        let parent = dirs.resolved(parent);
+        let target = parent.real.join(name);
+        if parent.exists && target.is_symlink() {
             targets.push(real(&target));
         }
         targets.push(target);
@@ -156,10 +157,40 @@ fn targets(paths: &[PathBuf]) -> Vec<PathBuf> {
     targets
 }
 
+/// Directories, with links resolved as far as they exist.
+#[derive(Default)]
+struct Dirs(HashMap<PathBuf, Resolved>);
+
+#[derive(Clone)]
+struct Resolved {
+    real: PathBuf,
+    exists: bool,
+}
+
+impl Dirs {
+    fn resolved(&mut self, dir: &Path) -> Resolved {
+        if let Some(known) = self.0.get(dir) {
+            return known.clone();
+        }
+        let resolved = match (dir.parent().map(|above| self.resolved(above)), dir.file_name()) {
+            (Some(above), Some(name)) => {
+                let path = above.real.join(name);
+                // Below what is not there, there is nothing.
+                match above.exists.then(|| std::fs::symlink_metadata(&path)) {
+                    Some(Ok(entry)) if entry.is_symlink() => Resolved { real: real(&path), exists: path.exists() },
+                    Some(Ok(_)) => Resolved { real: path, exists: true },
+                    Some(Err(_)) | None => Resolved { real: path, exists: false },
+                }
+            }
+            _ => Resolved { real: dir.to_path_buf(), exists: true },
+        };
+        self.0.insert(dir.to_path_buf(), resolved.clone());
+        resolved
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::super::Network;
     use super::*;
 

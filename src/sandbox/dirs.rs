@@ -6,8 +6,10 @@ use std::path::Path;
 /// What stands at the path of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
-    /// No directory, nor a link to one.
+    /// Nothing at all.
     Nothing,
+    /// No directory: a file, or a link that leads to none.
+    Other,
     /// A directory, as it is in all later looks that find the same stamp; without one where it changed just now.
     Dir(Option<Stamp>),
 }
@@ -24,11 +26,12 @@ impl Seen {
     pub fn at(path: &Path) -> Self {
         match fs::metadata(path) {
             Ok(entry) if entry.is_dir() => Self::Dir(stamp(&entry)),
-            _ => Self::Nothing,
+            Err(_) if fs::symlink_metadata(path).is_err() => Self::Nothing,
+            _ => Self::Other,
         }
     }
 
-    /// Whether no entry has come, gone or been replaced since then.
+    /// Whether it is a directory in which no entry has come, gone or been replaced since then.
     pub fn is_as(self, then: Self) -> bool {
         matches!(self, Self::Dir(Some(_))) && self == then
     }

@@ -94,7 +94,10 @@ pub struct Sandbox(Arc<Ground>);
 /// What the walls of all commands of a run rest on.
 struct Ground {
     plan: Boundary,
-    temp: OnceLock<TempDir>,
+    /// With its path, links resolved.
+    temp: OnceLock<(TempDir, PathBuf)>,
+    /// Whether the system's rules are whole.
+    has_rules: OnceLock<bool>,
     places: OnceLock<Vec<Arc<Places>>>,
     /// For the profiles `Read` and `Write`.
     confinements: Mutex<[Option<Arc<system::Confinement>>; 2]>,
@@ -128,6 +131,7 @@ impl Sandbox {
         Self(Arc::new(Ground {
             plan,
             temp: OnceLock::new(),
+            has_rules: OnceLock::new(),
             places: OnceLock::new(),
             confinements: Mutex::default(),
             spaces: Mutex::new(Spaces::Untried),
@@ -180,7 +184,7 @@ impl Sandbox {
         self.walls(Profile::Read)?;
         Ok(match &*self.0.spaces() {
             Spaces::Refused(why) => Form::WithoutNamespaces(why.clone()),
-            _ if system::has_rules() => Form::Whole,
+            _ if *self.0.has_rules.get_or_init(system::has_rules) => Form::Whole,
             _ => Form::WithoutLandlock,
         })
     }
@@ -263,10 +267,10 @@ impl Ground {
                 let base = self.plan.temp_base.display();
                 Unavailable(format!("no temporary directory can be made in {base}: {error}"))
             })?;
-            let _ = self.temp.set(made);
+            let path = made.path().canonicalize().unwrap_or_else(|_| made.path().to_path_buf());
+            let _ = self.temp.set((made, path));
         }
-        let path = self.temp.get().expect("it was just set").path();
-        Ok(path.canonicalize().unwrap_or_else(|_| path.to_path_buf()))
+        Ok(self.temp.get().expect("it was just set").1.clone())
     }
 }
 

@@ -168,17 +168,32 @@ impl Snapshot {
         snapshot
     }
 
-    /// What is at the path of a directory, and what was there in the known snapshot.
+    /// What is at the path of a directory, and whether nothing has come or gone there since the known snapshot.
     fn seen(&mut self, root: &Path, dir: &Path, known: Option<&Self>) -> (Seen, bool) {
-        let seen = match self.dirs.get(dir) {
-            Some(seen) => *seen,
-            None => *self.dirs.entry(dir.to_path_buf()).or_insert(Seen::at(&root.join(dir))),
+        let then = known.filter(|known| known.whole).and_then(|known| known.dirs.get(dir)).copied();
+        if let Some(seen) = self.dirs.get(dir) {
+            return (*seen, then.is_some_and(|then| seen.is_as(then)));
+        }
+        let above = dir.parent().map(|above| self.seen(root, above, known));
+        let seen = match (above, then) {
+            (Some((Seen::Nothing, _)), _) | (Some((_, true)), Some(Seen::Nothing)) => Seen::Nothing,
+            _ => Seen::at(&root.join(dir)),
         };
-        (seen, known.and_then(|known| known.dirs.get(dir)).is_some_and(|then| seen.is_as(*then)))
+        self.dirs.insert(dir.to_path_buf(), seen);
+        (seen, then.is_some_and(|then| seen.is_as(then)))
     }
 
     fn walk(&mut self, root: &Path, dir: &Path, known: Option<&Self>, depth: usize) {
-        if self.seen(root, dir, known).0 == Seen::Nothing {
+        let (seen, is_as_known) = self.seen(root, dir, known);
+        if seen == Seen::Nothing {
+            return;
+        }
+        if let Some(known) = known.filter(|_| is_as_known) {
+            let below = |path: &&PathBuf| path.parent() == Some(dir);
+            // A link to a directory is an entry, and not walked.
+            let dirs = known.dirs.keys().filter(below).filter(|path| !known.entries.contains_key(*path));
+            dirs.for_each(|path| self.walk(root, path, Some(known), depth.saturating_sub(1)));
+            known.entries.keys().filter(below).for_each(|path| self.look(root, path, Some(known)));
             return;
         }
         let mut entries: Vec<_> = fs::read_dir(root.join(dir)).into_iter().flatten().flatten().collect();
@@ -204,7 +219,7 @@ impl Snapshot {
         }
         match self.seen(root, path.parent().unwrap_or(path), known) {
             (Seen::Nothing, _) => return,
-            (_, true) if known.is_some_and(|known| known.whole && !known.entries.contains_key(path)) => return,
+            (_, true) if known.is_some_and(|known| !known.entries.contains_key(path)) => return,
             _ => {}
         }
         let full = root.join(path);

@@ -18,6 +18,8 @@ const FORMS: [Form; 3] = [Form::Namespaces, Form::NamespacesOfAUser, Form::NoLan
 
 /// Names the namespace in which it runs.
 const WHERE: &str = "readlink /proc/self/ns/pid";
+/// The same, and lets directories come to rest: those that changed just now are not relied on.
+const REST: &str = "sleep 0.2; readlink /proc/self/ns/pid";
 
 /// A command, and what happens outside before it.
 type Step = (&'static str, fn(&Place));
@@ -98,8 +100,15 @@ fn what_appears_between_two_commands_is_hidden_from_the_next() {
         fs::remove_dir_all(place.home().join("old")).expect("removed");
     };
     for form in FORMS {
-        let steps: Vec<Step> =
-            vec![(WHERE, nothing), (LOOK, appears), (LOOK, nothing), (LOOK, replaced), (LOOK, nothing)];
+        let steps: Vec<Step> = vec![
+            (REST, nothing),
+            (WHERE, nothing),
+            (LOOK, appears),
+            (REST, nothing),
+            (LOOK, nothing),
+            (LOOK, replaced),
+            (LOOK, nothing),
+        ];
         let Some(results) = tried_between(form, steps) else { return };
         let namespace = results[0].trim_start_matches("exit 0\n");
         for result in &results[1..] {
@@ -119,13 +128,35 @@ fn what_appears_between_two_commands_is_protected_from_the_next() {
     };
     let replaced = |place: &Place| replace(&place.workspace().join("AGENTS.md"), "as it is");
     for form in FORMS {
-        let steps: Vec<Step> = vec![(WHERE, nothing), (WRITE, appears), (WRITE, replaced), (WRITE, nothing)];
+        let steps: Vec<Step> =
+            vec![(REST, nothing), (WHERE, nothing), (WRITE, appears), (WRITE, replaced), (WRITE, nothing)];
         let Some(results) = tried_between(form, steps) else { return };
         let namespace = results[0].trim_start_matches("exit 0\n");
-        for result in &results[1..] {
+        for result in &results[2..] {
             assert_eq!(result.matches("Read-only file system").count(), 2, "{form:?}: {result}");
             assert!(result.contains(namespace), "{form:?}: in the same namespace: {result}");
         }
+    }
+}
+
+#[test]
+fn what_a_command_plants_is_put_back_however_quiet_it_was_before() {
+    let commands = [
+        REST,
+        WHERE,
+        "mkdir -p .github/workflows && echo x > .github/workflows/ci.yml",
+        REST,
+        // The time of change of the directory is made what it was.
+        "echo x > AGENTS.md; touch -d '2001-01-01' .",
+        WHERE,
+    ];
+    for form in FORMS {
+        let Some((output, results)) = tried_in(form, |run| run, &commands) else { return };
+        for (at, path) in [(2, ".github/workflows/ci.yml"), (4, "AGENTS.md")] {
+            assert!(results[at].contains(&format!("put back as before: {path}")), "{form:?}: {}", results[at]);
+            assert!(!output.place.exists(path), "{form:?}: {path}");
+        }
+        assert!(results[1].starts_with("exit 0") && results[5].starts_with("exit 0"), "{form:?}");
     }
 }
 

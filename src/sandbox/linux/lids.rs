@@ -32,6 +32,8 @@ pub(super) struct Lids {
     dirs: BTreeMap<PathBuf, Dir>,
     /// Paths on the way to others that are no directories.
     ends: BTreeSet<PathBuf>,
+    /// Those of them that exist. A link may lead to a directory that is made elsewhere.
+    others: Vec<PathBuf>,
 }
 
 /// A directory that holds some of the paths.
@@ -80,7 +82,8 @@ impl Lids {
     /// Whether nothing more is to be mounted than was.
     pub fn hold(&mut self) -> bool {
         // Every directory gets its new stamp, whatever was found in another.
-        self.dirs.iter_mut().fold(true, |holds, (path, dir)| dir.holds(path) && holds)
+        let hold = self.dirs.iter_mut().fold(true, |hold, (path, dir)| dir.holds(path) && hold);
+        hold && !self.others.iter().any(|path| path.is_dir())
     }
 
     fn lay<'a>(&mut self, paths: impl Iterator<Item = (&'a Path, Cover)>) -> io::Result<()> {
@@ -104,9 +107,13 @@ impl Lids {
         if self.dirs.contains_key(dir) || self.ends.contains(dir) {
             return !self.ends.contains(dir);
         }
-        if let seen @ Seen::Dir(_) = Seen::at(dir) {
-            self.dirs.insert(dir.to_path_buf(), Dir { seen, covered: Vec::new(), ends: Vec::new() });
-            return true;
+        match Seen::at(dir) {
+            Seen::Nothing => {}
+            Seen::Other => self.others.push(dir.to_path_buf()),
+            seen @ Seen::Dir(_) => {
+                self.dirs.insert(dir.to_path_buf(), Dir { seen, covered: Vec::new(), ends: Vec::new() });
+                return true;
+            }
         }
         self.ends.insert(dir.to_path_buf());
         if let Some(parent) = dir.parent()
@@ -204,6 +211,12 @@ mod tests {
         let mut lids = watched(root, &paths);
         fs::remove_file(root.join("file")).expect("removed");
         assert!(!lids.hold(), "a directory may take its place");
+        let elsewhere = tempfile::tempdir().expect("a directory");
+        std::os::unix::fs::symlink(elsewhere.path().join("later"), root.join("link")).expect("made");
+        let mut lids = watched(root, &["link/key"]);
+        assert!(lids.hold());
+        fs::create_dir(elsewhere.path().join("later")).expect("made");
+        assert!(!lids.hold(), "the target of a link was made");
     }
 
     #[test]
