@@ -87,7 +87,7 @@ impl Turn<'_> {
                 }
                 Delta::CallBegun(name) => {
                     if let Ok(found) = self.agent.tools.find(&name) {
-                        found.tool.prepare();
+                        found.prepare();
                     }
                     next = stream.next();
                     continue;

@@ -19,6 +19,7 @@ use super::plan::{Known, Plan};
 use super::probe::{Probed, probe};
 use super::reply::HttpReply;
 use super::unconfigured::no_model;
+use super::written::Written;
 use super::{ConnectError, Surroundings, history, learn, wires};
 use crate::config::ModelConfig;
 use crate::contract::{ChatModel, Found, Learnt, ModelError, ModelErrorKind, ModelInfo, ReplyStream, Request};
@@ -35,6 +36,7 @@ pub(super) struct Server {
     /// The plan before anything was refused.
     first_plan: Arc<Plan>,
     state: Mutex<State>,
+    written: Written,
     /// What the server says of itself; it is asked once, if nothing declares the window.
     found: Arc<OnceLock<Option<Found>>>,
     asks_first: AtomicBool,
@@ -71,7 +73,17 @@ impl Server {
         let found = Arc::default();
         let keys_set = around.keys_set.clone();
         let endpoint = Arc::new(endpoint);
-        Ok(Self { info, endpoint, net, first_plan, state, found, asks_first, keys_set })
+        Ok(Self {
+            info,
+            endpoint,
+            net,
+            first_plan,
+            state,
+            written: Written::default(),
+            found,
+            asks_first,
+            keys_set,
+        })
     }
 
     /// The server without the model: for requests that are no conversation.
@@ -130,7 +142,7 @@ impl Server {
     }
 
     async fn send(&self, plan: &Plan, request: &Request<'_>) -> Result<Box<dyn ReplyStream>, ModelError> {
-        let (body, mut headers) = plan.encode(request);
+        let (body, mut headers) = plan.encode(request, &self.written);
         let session = request.session_id;
         let of_dialect: Vec<(String, String)> = (plan.dialect.headers.iter())
             .map(|(name, value)| (name.clone(), value.replace("{session}", session)))
@@ -175,7 +187,7 @@ impl ChatModel for Server {
     }
 
     fn preview(&self, request: Request<'_>) -> Value {
-        let (body, _) = self.plan().encode(&request);
+        let (body, _) = self.plan().encode(&request, &Written::default());
         serde_json::from_slice(&body).expect("what was written is JSON")
     }
 }

@@ -28,7 +28,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("html5gum", &["src/tools/readable.rs"]),
     ("hyper", &["src/net/"]),
     ("hyper_util", &["src/net/"]),
-    ("memchr", &["src/llm/bounds.rs", "src/llm/sse.rs", "src/session/lines.rs"]),
+    ("memchr", &["src/llm/bounds.rs", "src/llm/history.rs", "src/llm/sse.rs", "src/session/lines.rs"]),
     ("opentelemetry", &["src/sink/otlp/"]),
     ("opentelemetry_http", &["src/sink/otlp/"]),
     ("opentelemetry_otlp", &["src/sink/otlp/"]),
