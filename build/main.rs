@@ -1,7 +1,6 @@
 //! Makes at build time what would cost every start: one file a matter, each written to `OUT_DIR`, where the module that
 //! uses it includes it.
 #![allow(clippy::print_stdout, reason = "cargo reads what a build script prints")]
-
 #![expect(clippy::print_stdout, reason = "how a build script speaks to cargo")]
 
 mod built_in;

@@ -12,6 +12,7 @@ use agent::llm::assembly::Assembly;
 use agent::llm::decode::{Decode, Reading};
 use agent::llm::plan::{Known, Plan};
 use agent::llm::sse::Decoder;
+use agent::llm::written::Written;
 use agent::llm::{anthropic, chat, responses};
 use agent::message::{Item, Opaque, Part};
 use divan::Bencher;
@@ -37,8 +38,24 @@ fn request_body(bencher: Bencher<'_, '_>, (wire, thousands): (Wire, usize)) {
     let plan = plan(wire);
     let (items, tools) = (thinking(&plan, thousands * 1000), definitions());
     let request = Request { tools: &tools, system: "You mend programs.", ..Request::of(&items, "session") };
-    let body = || plan.encode(&request).0;
+    let body = || plan.encode(&request, &Written::default()).0;
     bencher.counter(BytesCount::new(body().len())).bench(body);
+}
+
+/// The same where only the last step is new: what a step of a loop costs.
+#[divan::bench(args = requests())]
+fn request_body_extended(bencher: Bencher<'_, '_>, (wire, thousands): (Wire, usize)) {
+    let plan = plan(wire);
+    let (items, tools) = (thinking(&plan, thousands * 1000), definitions());
+    let whole = Request { tools: &tools, system: "You mend programs.", ..Request::of(&items, "session") };
+    let before = Request { items: &items[..items.len() - 1], ..whole };
+    let extend = |written: Written| plan.encode(&whole, &written).0;
+    let knowing = || {
+        let written = Written::default();
+        let _ = plan.encode(&before, &written);
+        written
+    };
+    bencher.counter(BytesCount::new(extend(knowing()).len())).with_inputs(knowing).bench_values(extend);
 }
 
 /// A plan for requests to a server of one's own.

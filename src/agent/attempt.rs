@@ -88,7 +88,7 @@ impl Turn<'_> {
                 Delta::CallBegun(name) => {
                     self.agent.model.prepare();
                     if let Ok(found) = self.agent.tools.find(&name) {
-                        found.tool.prepare();
+                        found.prepare();
                     }
                     next = stream.next();
                     continue;

@@ -1,5 +1,5 @@
-//! The registry of an agent's tools: sorted by name, found by name, each with a schema that is compiled on its
-//! first call.
+//! The registry of an agent's tools: sorted by name, found by name, each with a schema that is compiled when the model
+//! begins its first call.
 //!
 //! Up to [`MOST_SENT`] definitions are all sent with every request. Above that, only the built-in ones are sent,
 //! with `find_tools` and `call_tool` for the rest: the start of the prompt, which a provider caches, stays small
@@ -218,6 +218,12 @@ impl Entry {
 }
 
 impl<'a> Found<'a> {
+    /// The model begins to write a call: what the call will need is made ready meanwhile.
+    pub(super) fn prepare(&self) {
+        self.tool.prepare();
+        self.validator();
+    }
+
     /// The compiled schema of the tool's arguments.
     pub(super) fn validator(&self) -> &'a Validator {
         self.validator.get_or_init(|| {

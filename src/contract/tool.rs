@@ -107,7 +107,7 @@ pub trait Tool: Send + Sync {
 }
 
 /// The description of a tool for the model, and its properties for the policy.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ToolDefinition {
     pub name: String,
     /// Written for the model: what it does, what it returns, its limits, when not to use it.

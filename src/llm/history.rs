@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write;
 
+use memchr::memchr;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -106,9 +107,8 @@ fn say<'a>(turns: &mut Vec<Turn<'a>>, text: &'a str, rules: &Rules<'_>) {
         Some(Turn::User(parts)) => parts.push(UserPart::Text(text)),
         Some(Turn::Results(results)) if !rules.user_after_results => {
             if let Some(last) = results.last_mut() {
-                let words = last.text.to_mut();
-                words.push_str("\n\n[The user goes on:]\n");
-                words.push_str(&text);
+                last.text.push_str("\n\n[The user goes on:]\n");
+                last.text.push_str(&text);
             }
         }
         _ => turns.push(Turn::User(vec![UserPart::Text(text)])),
@@ -176,7 +176,7 @@ fn result<'a>(call: &'a Call, rules: &Rules<'_>) -> ToolResult<'a> {
     ToolResult {
         id: rules.ids.fit(&call.request.id),
         name: name_for_history(&call.request.name),
-        text,
+        text: text.into(),
         is_error: status != CallStatus::Ok,
         pictures: if rules.pictures == Pictures::InResults { pictures } else { &[] },
     }
@@ -202,7 +202,7 @@ fn own<'a>(opaque: Option<&'a Opaque>, rules: &Rules<'_>) -> Option<&'a serde_js
 }
 
 fn clean(text: &str) -> Cow<'_, str> {
-    if text.as_bytes().contains(&0) { text.replace('\0', "").into() } else { text.into() }
+    if memchr(0, text.as_bytes()).is_some() { text.replace('\0', "").into() } else { text.into() }
 }
 
 impl Ids {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::conversations::{Line, Script, tool};
+use super::written::Written;
 use super::{anthropic, chat, responses};
 use crate::config::Wire;
 use crate::contract::{Request, ToolChoice};
@@ -117,7 +118,7 @@ fn a_session_goes_on_with_every_other_model() {
                         if request.aside.is_none() && !ends_open(items) {
                             continue;
                         }
-                        let (body, _) = target.encode(&request);
+                        let (body, _) = target.encode(&request, &Written::default());
                         let body: Value = serde_json::from_slice(&body).expect("JSON");
                         let said = format!("{from}\n-> {to} ({how}, {length} items)");
                         check(target.wire, &body).unwrap_or_else(|why| panic!("{said}\n{why}\n{body:#}"));
@@ -154,7 +155,7 @@ fn every_request_extends_the_one_before_it() {
                 tool_choice: ToolChoice::Auto,
                 ..Request::of(&items[..length], "s")
             };
-            let (body, _) = plan.encode(&request);
+            let (body, _) = plan.encode(&request, &Written::default());
             let mut body: Value = serde_json::from_slice(&body).expect("JSON");
             unmark(&mut body);
             // It is not asked of a turn that another model began.

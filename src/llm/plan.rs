@@ -7,6 +7,7 @@ use super::effort::Effort;
 use super::extra::merge;
 use super::history::{self, Pictures, Rules};
 use super::turns::{ModelPart, Turn};
+use super::written::Written;
 use super::{ConnectError, chat, wires};
 use serde_json::Map;
 
@@ -98,9 +99,9 @@ impl Plan {
         Origin { wire: self.wire.name().to_owned(), host: self.host.clone(), model: self.settings.model.clone() }
     }
 
-    /// The body of a request, and the headers that it needs beside the key.
+    /// The body of a request, and the headers that it needs beside the key. `written` knows the request before.
     #[must_use]
-    pub fn encode(&self, request: &Request<'_>) -> (Vec<u8>, Vec<(&'static str, String)>) {
+    pub fn encode(&self, request: &Request<'_>, written: &Written) -> (Vec<u8>, Vec<(&'static str, String)>) {
         let origin = self.origin();
         let rules = Rules {
             origin: &origin,
@@ -112,6 +113,7 @@ impl Plan {
         if !self.echoes_reasoning {
             strip_reasoning(&mut turns);
         }
+        written.reuse(&mut turns);
         let asked = Asked {
             settings: &self.settings,
             system: request.system,

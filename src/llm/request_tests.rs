@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::conversations::Script;
+use super::written::Written;
 use crate::yaml;
 
 const EXPECTED: &str = "\n=== sends\n";
@@ -37,7 +38,7 @@ fn sent(script: &Script) -> String {
     if let Some(why) = plan.refuses_tools("m") {
         return format!("refused: {why}");
     }
-    let (body, headers) = plan.encode(&script.request(&items, &tools));
+    let (body, headers) = plan.encode(&script.request(&items, &tools), &Written::default());
     let mut sent = String::new();
     for (name, value) in &headers {
         let _ = writeln!(sent, "{name}: {value}");

@@ -18,6 +18,7 @@ use super::plan::{Known, Plan};
 use super::probe::{Probed, probe};
 use super::reply::HttpReply;
 use super::unconfigured::no_model;
+use super::written::Written;
 use super::{ConnectError, Surroundings, history, learn, wires};
 use crate::config::ModelConfig;
 use crate::contract::{ChatModel, Found, Learnt, ModelError, ModelErrorKind, ModelInfo, ReplyStream, Request};
@@ -34,6 +35,7 @@ pub(super) struct Server {
     /// The plan before anything was refused.
     first_plan: Arc<Plan>,
     state: Mutex<State>,
+    written: Written,
     /// What the server says of itself; it is asked once, if nothing declares the window.
     found: Arc<OnceLock<Option<Found>>>,
     inquiry: Mutex<Inquiry>,
@@ -81,7 +83,8 @@ impl Server {
         let found = Arc::default();
         let keys_set = around.keys_set.clone();
         let endpoint = Arc::new(endpoint);
-        Ok(Self { info, endpoint, net, first_plan, state, found, inquiry, keys_set })
+        let written = Written::default();
+        Ok(Self { info, endpoint, net, first_plan, state, written, found, inquiry, keys_set })
     }
 
     /// The server without the model: for requests that are no conversation.
@@ -152,7 +155,7 @@ impl Server {
     }
 
     async fn send(&self, plan: &Plan, request: &Request<'_>) -> Result<Box<dyn ReplyStream>, ModelError> {
-        let (body, mut headers) = plan.encode(request);
+        let (body, mut headers) = plan.encode(request, &self.written);
         let session = request.session_id;
         let of_dialect: Vec<(String, String)> = (plan.dialect.headers.iter())
             .map(|(name, value)| (name.clone(), value.replace("{session}", session)))
@@ -199,7 +202,7 @@ impl ChatModel for Server {
     }
 
     fn preview(&self, request: Request<'_>) -> Value {
-        let (body, _) = self.plan().encode(&request);
+        let (body, _) = self.plan().encode(&request, &Written::default());
         serde_json::from_slice(&body).expect("what was written is JSON")
     }
 }

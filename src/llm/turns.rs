@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use super::result_text::Text;
 use crate::image::Image;
 
 /// One side's uninterrupted contribution. A [`Turn::Results`] follows each [`Turn::Model`] that calls tools, and
@@ -18,6 +19,16 @@ pub enum Turn<'a> {
     Model(Vec<ModelPart<'a>>),
     /// One result for each call of the turn before, in the order of the calls.
     Results(Vec<ToolResult<'a>>),
+}
+
+impl<'a> Turn<'a> {
+    /// The results in it.
+    pub fn results_mut(&mut self) -> &mut [ToolResult<'a>] {
+        match self {
+            Self::Results(results) => results,
+            Self::User(_) | Self::Model(_) => &mut [],
+        }
+    }
 }
 
 /// A part of a turn in the person's place.
@@ -60,7 +71,7 @@ pub struct ToolResult<'a> {
     pub id: Cow<'a, str>,
     pub name: Cow<'a, str>,
     /// Not blank.
-    pub text: Cow<'a, str>,
+    pub text: Text<'a>,
     pub is_error: bool,
     /// Empty unless the server takes pictures in results.
     pub pictures: &'a [Image],

@@ -22,7 +22,7 @@ pub(super) struct Originals {
     /// `None`: the items are in memory.
     log: Option<PathBuf>,
     /// The hidden items by number. With a log, only the numbers are kept.
-    hidden: Mutex<BTreeMap<u64, Option<Item>>>,
+    hidden: Mutex<BTreeMap<u64, Option<Box<Item>>>>,
 }
 
 impl Originals {
@@ -32,7 +32,7 @@ impl Originals {
 
     /// Stores an item before its first change.
     pub fn hide(&self, number: u64, item: &Item) {
-        let kept = || if self.log.is_some() { None } else { Some(item.clone()) };
+        let kept = || if self.log.is_some() { None } else { Some(Box::new(item.clone())) };
         self.hidden().entry(number).or_insert_with(kept);
     }
 
@@ -53,10 +53,10 @@ impl Originals {
 
     /// The items that are in memory.
     pub fn in_memory(&self) -> BTreeMap<u64, Item> {
-        self.hidden().iter().filter_map(|(number, item)| Some((*number, item.clone()?))).collect()
+        self.hidden().iter().filter_map(|(number, item)| Some((*number, Item::clone(item.as_deref()?)))).collect()
     }
 
-    fn hidden(&self) -> MutexGuard<'_, BTreeMap<u64, Option<Item>>> {
+    fn hidden(&self) -> MutexGuard<'_, BTreeMap<u64, Option<Box<Item>>>> {
         self.hidden.lock().expect("no holder panics")
     }
 
@@ -64,7 +64,7 @@ impl Originals {
     fn each_newest(&self, mut each: impl FnMut(u64, &Item) -> bool) -> io::Result<()> {
         let Some(log) = &self.log else {
             let hidden = self.hidden();
-            let mut newest = hidden.iter().rev().filter_map(|(number, item)| Some((*number, item.as_ref()?)));
+            let mut newest = hidden.iter().rev().filter_map(|(number, item)| Some((*number, item.as_deref()?)));
             // Nothing is left to be done with the first item that was refused.
             let _ = newest.all(|(number, item)| each(number, item));
             return Ok(());
@@ -105,7 +105,9 @@ impl Originals {
 
     /// The item with this number.
     fn item(&self, number: u64) -> io::Result<Option<Item>> {
-        let Some(log) = self.log.as_ref() else { return Ok(self.hidden().get(&number).cloned().flatten()) };
+        let Some(log) = self.log.as_ref() else {
+            return Ok(self.hidden().get(&number).and_then(|item| item.as_deref().cloned()));
+        };
         let mut found = None;
         if log.exists() {
             each_item(

@@ -75,6 +75,8 @@ pub enum Break {
 pub struct Ruler {
     model: String,
     tools: Option<Entry>,
+    /// Those that `tools` measures.
+    definitions: Vec<ToolDefinition>,
     system: Option<(String, Entry)>,
     entries: Vec<Entry>,
     reported: Option<Reported>,
@@ -198,6 +200,10 @@ impl Ruler {
 
     /// Takes in the tool definitions. True if they are unchanged, or this is the first request.
     fn take_in_tools(&mut self, definitions: &[ToolDefinition]) -> bool {
+        if self.tools.is_some() && self.definitions == definitions {
+            return true;
+        }
+        self.definitions = definitions.to_vec();
         let tools = tools_entry(definitions);
         let same = self.tools.is_none_or(|known| (known.bytes, known.estimate) == (tools.bytes, tools.estimate));
         if self.tools.is_none() || !same {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::super::result_text::Text;
 use super::super::turns::{ModelPart, ToolResult, Turn, UserPart, WireCall};
 use super::flags::{CacheTtl, Flags};
 use crate::image::Image;
@@ -72,7 +73,7 @@ pub(super) enum Source<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Content<'a> {
-    Text(&'a str),
+    Text(&'a Text<'a>),
     Blocks(Vec<Block<'a>>),
 }
 

@@ -221,20 +221,20 @@ impl Thoughts {
     }
 }
 
-struct Content<'a>(&'a str, Form);
+struct Content<'a, T: ?Sized>(&'a T, Form);
 
-impl Serialize for Content<'_> {
+impl<T: Serialize + ?Sized> Serialize for Content<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.1 == Form::Text {
-            return serializer.serialize_str(self.0);
+            return self.0.serialize(serializer);
         }
         serializer.collect_seq([TextPart(self.0, self.1 == Form::Breakpoint)])
     }
 }
 
-struct TextPart<'a>(&'a str, bool);
+struct TextPart<'a, T: ?Sized>(&'a T, bool);
 
-impl Serialize for TextPart<'_> {
+impl<T: Serialize + ?Sized> Serialize for TextPart<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut part = serializer.serialize_map(None)?;
         part.serialize_entry("type", "text")?;

@@ -1,0 +1,80 @@
+//! The text of a result, which may be written already: nearly all of a long request is results.
+
+use std::borrow::Cow;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
+
+/// A text, and how it is written.
+#[derive(Debug)]
+pub struct Known {
+    text: String,
+    json: Box<RawValue>,
+}
+
+/// The text of a result.
+#[derive(Debug, Clone)]
+pub struct Text<'a> {
+    words: Cow<'a, str>,
+    known: Option<Arc<Known>>,
+}
+
+impl Known {
+    /// Writes a text.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        let json = to_raw_value(text).expect("a text is JSON, and memory takes it");
+        Self { text: text.to_owned(), json }
+    }
+
+    /// Whether it is this text that was written.
+    #[must_use]
+    pub fn is(&self, text: &str) -> bool {
+        self.text == text
+    }
+}
+
+impl Text<'_> {
+    /// Lends what was written, which must be this text.
+    pub fn reuse(&mut self, known: &Arc<Known>) {
+        debug_assert!(known.is(self), "another text was written");
+        self.known = Some(Arc::clone(known));
+    }
+
+    /// Adds to the text.
+    pub fn push_str(&mut self, more: &str) {
+        self.known = None;
+        self.words.to_mut().push_str(more);
+    }
+}
+
+impl Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.words
+    }
+}
+
+impl<'a, T: Into<Cow<'a, str>>> From<T> for Text<'a> {
+    fn from(words: T) -> Self {
+        Self { words: words.into(), known: None }
+    }
+}
+
+impl PartialEq for Text<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.words == other.words
+    }
+}
+
+impl Serialize for Text<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.known {
+            Some(known) => known.json.serialize(serializer),
+            None => serializer.serialize_str(&self.words),
+        }
+    }
+}
