@@ -52,9 +52,8 @@ pub(super) fn run(setup: Setup, args: RunArgs) -> Outcome {
     let export = std::mem::take(&mut prepared.export);
     let code = runtime.block_on(async { tokio::spawn(drive(prepared)).await });
     export.close(code.as_ref().ok().and_then(|code| code.as_ref().ok()).copied().unwrap_or(exit::FAILED));
-    // What has to be tidied up was dropped with the run. The rest would only give memory back, and a thread that still
-    // waits for a line must not hold the process.
-    std::mem::forget(runtime);
+    // A thread that still waits for a line must not hold the process.
+    runtime.shutdown_background();
     code?
 }
 
