@@ -78,7 +78,7 @@ impl Originals {
         // Answers stand behind their step.
         let mut answers: Vec<(u64, usize, Answer)> = Vec::new();
         while let Some(line) = lines.read()? {
-            if !Head::of(&line).is_some_and(|head| numbers.binary_search(&head.number).is_ok()) {
+            if Head::of(&line).is_none_or(|head| numbers.binary_search(&head.number).is_err()) {
                 continue;
             }
             let item = match Line::parse(&line) {

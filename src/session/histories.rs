@@ -114,7 +114,9 @@ proptest! {
     fn a_session_is_the_same_when_it_is_read_again(first in happenings(), second in happenings()) {
         let (_dir, store, mut session) = begun();
         for part in [first, second] {
-            part.iter().for_each(|what| happen(&mut session, what));
+            for what in &part {
+                happen(&mut session, what);
+            }
             session.settle("interrupted", NOON).expect("written");
             let (id, before) = (session.id().to_owned(), state(&session));
             drop(session);
