@@ -245,7 +245,7 @@ fn has(bytes: &[u8], text: &str) -> bool {
 }
 
 #[test]
-#[cfg_attr(not(feature = "otlp"), ignore = "built without OTLP")]
+#[cfg(feature = "otlp")]
 fn a_collector_gets_spans_and_metrics_and_no_text() {
     let (server, collector) = (conversation(), Collector::start("200 OK"));
     let output = Run::task(&server, "the-task-itself")
@@ -298,7 +298,7 @@ fn a_collector_gets_spans_and_metrics_and_no_text() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "otlp"), ignore = "built without OTLP")]
+#[cfg(feature = "otlp")]
 fn a_collector_that_fails_changes_nothing_but_a_warning() {
     let refusing = Collector::start("503 Service Unavailable");
     // Takes connections and never answers.
@@ -326,7 +326,7 @@ fn a_collector_that_fails_changes_nothing_but_a_warning() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "otlp"), ignore = "built without OTLP")]
+#[cfg(feature = "otlp")]
 fn the_endpoint_is_checked_and_a_project_cannot_set_it() {
     Run::new()
         .args(["config", "check"])
@@ -344,7 +344,7 @@ fn the_endpoint_is_checked_and_a_project_cannot_set_it() {
 }
 
 #[test]
-#[cfg_attr(feature = "otlp", ignore = "built with OTLP")]
+#[cfg(not(feature = "otlp"))]
 fn a_program_without_otlp_refuses_an_endpoint() {
     Run::new()
         .args(["config", "check"])
