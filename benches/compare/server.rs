@@ -92,7 +92,13 @@ fn serve(stream: &TcpStream, connection: usize, state: &Mutex<State>) {
     let mut writing = stream;
     while let Some((path, body)) = read_request(&mut reading) {
         let arrived = now();
-        let wire = if path.ends_with("/responses") { Wire::Responses } else { Wire::Chat };
+        let wire = match path.rsplit_once('/') {
+            Some((_, "completions")) => Wire::Chat,
+            Some((_, "responses")) => Wire::Responses,
+            // A question of what server this is.
+            _ if writing.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n").is_ok() => continue,
+            _ => return,
+        };
         let (phase, long) = {
             let state = state.lock().expect("no connection panics");
             (state.phase, Arc::clone(&state.stream[wire as usize]))

@@ -50,10 +50,15 @@ pub(super) fn run(setup: Setup, args: RunArgs) -> Outcome {
     // A spawned task is woken far less often than the runtime's root future.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let export = std::mem::take(&mut prepared.export);
-    let code = runtime.block_on(async { tokio::spawn(drive(prepared)).await });
+    let code = runtime.block_on(async {
+        let code = tokio::spawn(drive(prepared)).await;
+        // Tasks that were aborted with the run are dropped now, and what they own is tidied up.
+        tokio::task::yield_now().await;
+        code
+    });
     export.close(code.as_ref().ok().and_then(|code| code.as_ref().ok()).copied().unwrap_or(exit::FAILED));
-    // A thread that still waits for a line must not hold the process.
-    runtime.shutdown_background();
+    // The rest would only give memory back, and a thread that still waits for a line must not hold the process.
+    std::mem::forget(runtime);
     code?
 }
 

@@ -3,6 +3,7 @@
 //! stdout carries the answer (or JSON) and nothing else; stderr carries the rest. A closed stdout ends a turn; an
 //! error on stderr never does.
 
+mod file;
 mod outlet;
 mod look;
 mod style;

@@ -2,7 +2,7 @@
 //!
 //! If both streams are the same file, one thread writes both, so a screen or a log keeps its order. A thread starts
 //! with its first byte. A queue accepts everything, because no event may be lost; it stays small because the turn
-//! waits for [`Outlets::room`] before it goes on.
+//! waits for [`Outlets::room`] before it goes on. What no reader can hold up, a regular file, is written without both.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
+use super::file::{File, Target};
 use super::spinner::Spinner;
 
 /// The number of queued bytes above which a turn waits.
@@ -38,15 +39,14 @@ pub struct Outlet {
     stream: usize,
 }
 
-/// The destination of a stream.
-pub(super) type Target = Box<dyn Write + Send>;
-
 /// A queue and its thread.
 struct Lane {
     queue: Mutex<Queue>,
     filled: Condvar,
     /// Notified after each write that another one follows, and when the queue is empty.
     moved: Notify,
+    /// Nothing is queued: each write goes to its file at once.
+    at_once: bool,
 }
 
 #[derive(Default)]
@@ -83,11 +83,11 @@ impl Outlets {
     pub fn open(spinner: bool) -> Self {
         let (stdout, stderr) = (File::stdout(), File::stderr());
         let (answer, progress) = if stdout.identity.is_some() && stdout.identity == stderr.identity {
-            let answer = Outlet::over(vec![stdout.target, stderr.target]);
+            let answer = Outlet::over(vec![stdout.target, stderr.target], stdout.is_free);
             let progress = Outlet { stream: 1, ..answer.clone() };
             (answer, progress)
         } else {
-            (Outlet::to(stdout.target), Outlet::to(stderr.target))
+            (Outlet::over(vec![stdout.target], stdout.is_free), Outlet::over(vec![stderr.target], stderr.is_free))
         };
         let spinner = if spinner { Spinner::on(&progress) } else { Spinner::default() };
         Self { answer, progress, spinner }
@@ -153,18 +153,23 @@ impl Outlets {
 
 impl Outlet {
     /// A stream with its own queue.
+    #[cfg(test)]
     pub(super) fn to(target: Target) -> Self {
-        Self::over(vec![target])
+        Self::over(vec![target], false)
     }
 
-    fn over(targets: Vec<Target>) -> Self {
+    fn over(targets: Vec<Target>, at_once: bool) -> Self {
         let streams = targets.into_iter().map(|target| Stream { target: Some(target), failure: None }).collect();
         let queue = Mutex::new(Queue { streams, ..Queue::default() });
-        Self { lane: Arc::new(Lane { queue, filled: Condvar::new(), moved: Notify::new() }), stream: 0 }
+        let lane = Lane { queue, filled: Condvar::new(), moved: Notify::new(), at_once };
+        Self { lane: Arc::new(lane), stream: 0 }
     }
 
     /// Runs `act` on the writing thread once everything before it was written.
     pub(super) fn then(&self, act: impl FnOnce() + Send + 'static) {
+        if self.lane.at_once {
+            return act();
+        }
         // A stream that failed needs nothing more done to it.
         let _ = self.put(|queue, _| queue.items.push_back(Item::Then(Box::new(act))));
     }
@@ -212,6 +217,9 @@ impl Outlet {
 
 impl Write for Outlet {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.lane.at_once {
+            return self.lane.write_at_once(self.stream, bytes).map(|()| bytes.len());
+        }
         self.put(|queue, to| {
             queue.waiting += bytes.len();
             match queue.items.back_mut() {
@@ -237,6 +245,18 @@ impl Lane {
                 Item::Bytes { stream, bytes } => self.write_bytes(&mut targets[stream], stream, &bytes),
             }
         }
+    }
+
+    fn write_at_once(&self, stream: usize, bytes: &[u8]) -> io::Result<()> {
+        let mut queue = self.lock();
+        queue.failure(stream).map_or(Ok(()), Err)?;
+        let Some(target) = &mut queue.streams[stream].target else { return Ok(()) };
+        if let Err(error) = write_whole(target, bytes) {
+            queue.streams[stream].failure = Some(error);
+            self.moved.notify_waiters();
+            return queue.failure(stream).map_or(Ok(()), Err);
+        }
+        Ok(())
     }
 
     fn take(&self) -> Item {
@@ -345,37 +365,6 @@ fn write_whole(target: &mut Target, mut bytes: &[u8]) -> io::Result<()> {
         }
     }
     target.flush()
-}
-
-/// An open stream, and the device and inode of its file.
-struct File {
-    target: Target,
-    identity: Option<(u64, u64)>,
-}
-
-impl File {
-    fn stdout() -> Self {
-        Self::of(&io::stdout()).unwrap_or_else(|| Self { target: Box::new(io::stdout()), identity: None })
-    }
-
-    fn stderr() -> Self {
-        Self::of(&io::stderr()).unwrap_or_else(|| Self { target: Box::new(io::stderr()), identity: None })
-    }
-
-    /// Duplicates the handle: a blocked thread would hold the lock of `io::stdout()` for ever.
-    #[cfg(unix)]
-    fn of(stream: &impl std::os::fd::AsFd) -> Option<Self> {
-        use std::os::unix::fs::MetadataExt;
-        let file = std::fs::File::from(stream.as_fd().try_clone_to_owned().ok()?);
-        let metadata = file.metadata().ok()?;
-        Some(Self { target: Box::new(file), identity: Some((metadata.dev(), metadata.ino())) })
-    }
-
-    /// Uses the standard library, which encodes text for the console.
-    #[cfg(not(unix))]
-    fn of<S>(_: &S) -> Option<Self> {
-        None
-    }
 }
 
 #[cfg(test)]

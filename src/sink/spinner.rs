@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::outlet::{Outlet, Target};
+use super::file::Target;
+use super::outlet::Outlet;
 
 /// A handle to the line. Clones share it. The default never draws.
 #[derive(Clone, Default)]

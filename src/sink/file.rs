@@ -1,0 +1,46 @@
+//! The standard streams of this process, as files.
+
+use std::io::{self, Write};
+
+/// The destination of a stream.
+pub(super) type Target = Box<dyn Write + Send>;
+
+/// An open stream.
+pub(super) struct File {
+    pub target: Target,
+    /// The device and inode of its file, where that is known.
+    pub identity: Option<(u64, u64)>,
+    /// No reader can hold up a write: it goes to a regular file, or to `/dev/null`.
+    pub is_free: bool,
+}
+
+impl File {
+    pub fn stdout() -> Self {
+        Self::of(&io::stdout()).unwrap_or_else(|| Self::unknown(io::stdout()))
+    }
+
+    pub fn stderr() -> Self {
+        Self::of(&io::stderr()).unwrap_or_else(|| Self::unknown(io::stderr()))
+    }
+
+    fn unknown(stream: impl Write + Send + 'static) -> Self {
+        Self { target: Box::new(stream), identity: None, is_free: false }
+    }
+
+    /// Duplicates the handle: a blocked thread would hold the lock of `io::stdout()` for ever.
+    #[cfg(unix)]
+    fn of(stream: &impl std::os::fd::AsFd) -> Option<Self> {
+        use std::os::unix::fs::{FileTypeExt, MetadataExt};
+        let file = std::fs::File::from(stream.as_fd().try_clone_to_owned().ok()?);
+        let metadata = file.metadata().ok()?;
+        let is_null = || std::fs::metadata("/dev/null").is_ok_and(|null| null.rdev() == metadata.rdev());
+        let is_free = metadata.is_file() || (metadata.file_type().is_char_device() && is_null());
+        Some(Self { target: Box::new(file), identity: Some((metadata.dev(), metadata.ino())), is_free })
+    }
+
+    /// Uses the standard library, which encodes text for the console.
+    #[cfg(not(unix))]
+    fn of<S>(_: &S) -> Option<Self> {
+        None
+    }
+}
