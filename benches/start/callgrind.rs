@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use super::server::Phase;
 
@@ -28,7 +28,9 @@ pub fn profile(command: &Command, phase: Phase, dir: &Path) -> Option<Profile> {
     under.env_clear();
     under.envs(command.get_envs().filter_map(|(name, value)| value.map(|value| (name, value))));
     under.current_dir(command.get_current_dir().unwrap_or(dir));
-    let output = under.output().ok()?;
+    // As in `measure`: what is written for a reader takes a thread of its own.
+    under.stdout(fs::File::create(dir.join("stdout")).expect("the temporary directory is writable"));
+    let output = under.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().ok()?.wait_with_output().ok()?;
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "the run failed under callgrind: {stderr}");
     let text = fs::read_to_string(out).expect("callgrind wrote its profile");
