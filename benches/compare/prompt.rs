@@ -27,7 +27,7 @@ pub fn milliseconds(command: &Command) -> f64 {
         assert!(read > 0, "a chat ended before its prompt: {}", String::from_utf8_lossy(&shown));
         shown.extend_from_slice(&piece[..read]);
         let text = without_escapes(&shown);
-        if text.ends_with("> ") {
+        if text.trim_end_matches('\r').ends_with("> ") {
             break started.elapsed();
         }
         // Some editors ask where the cursor is, and wait for the answer.
