@@ -6,6 +6,14 @@ use std::time::Instant;
 
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 
+/// What programs ask a terminal before they show a prompt (its colours, what it is, where the cursor is), and an answer.
+const QUESTIONS: [(&[u8], &[u8]); 4] = [
+    (b"\x1b]10;?\x07", b"\x1b]10;rgb:dddd/dddd/dddd\x07"),
+    (b"\x1b]11;?\x07", b"\x1b]11;rgb:0000/0000/0000\x07"),
+    (b"\x1b[c", b"\x1b[?62;22c"),
+    (b"\x1b[6n", b"\x1b[1;1R"),
+];
+
 /// Milliseconds from the start of `command` until a line that ends with `> ` waits for input. The chat is killed then.
 pub fn milliseconds(command: &Command) -> f64 {
     let pair = native_pty_system().openpty(PtySize::default()).expect("the system has a free terminal");
@@ -21,7 +29,7 @@ pub fn milliseconds(command: &Command) -> f64 {
     let started = Instant::now();
     let mut child = pair.slave.spawn_command(builder).expect("the program starts");
     drop(pair.slave);
-    let (mut shown, mut piece, mut answered) = (Vec::new(), [0; 4096], 0);
+    let (mut shown, mut piece, mut answered) = (Vec::new(), [0; 4096], [0; QUESTIONS.len()]);
     let elapsed = loop {
         let read = reading.read(&mut piece).unwrap_or_default();
         assert!(read > 0, "a chat ended before its prompt: {}", String::from_utf8_lossy(&shown));
@@ -30,12 +38,12 @@ pub fn milliseconds(command: &Command) -> f64 {
         if text.trim_end_matches('\r').ends_with("> ") {
             break started.elapsed();
         }
-        // Some editors ask where the cursor is, and wait for the answer.
-        let asked = shown.windows(4).filter(|bytes| bytes == b"\x1b[6n").count();
-        for _ in answered..asked {
-            keys.write_all(b"\x1b[1;1R").expect("the terminal takes keys");
+        for ((question, answer), answered) in QUESTIONS.iter().zip(&mut answered) {
+            let asked = shown.windows(question.len()).filter(|bytes| bytes == question).count();
+            for _ in std::mem::replace(answered, asked)..asked {
+                keys.write_all(answer).expect("the terminal takes keys");
+            }
         }
-        answered = asked;
     };
     child.kill().expect("the program is ours");
     let _ = child.wait();
