@@ -71,6 +71,8 @@ mod dialects;
 mod events;
 mod everyday;
 mod telemetry;
+#[cfg(feature = "otlp")]
+mod collector;
 mod wire;
 mod wire_log;
 mod built_in_skills;

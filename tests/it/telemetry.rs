@@ -1,10 +1,6 @@
-//! The cost of calls: in events, in the log, in `agent stats`, at a collector, and never in a request.
+//! The cost of calls: in events, in the log, in `agent stats`, and never in a request.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
-use std::sync::{Arc, Mutex};
-use std::thread;
 
 use serde_json::{Value, json};
 
@@ -14,7 +10,7 @@ use crate::run::Run;
 use crate::server::Server;
 
 /// A command, a file that is there, one that is not, a tool that does not exist, and an answer.
-fn conversation() -> Server {
+pub fn conversation() -> Server {
     Server::start([
         Reply::calls(&[
             ("read_file", json!({"path": "a.txt"}).to_string()),
@@ -183,164 +179,6 @@ fn a_session_that_goes_on_adds_up() {
 fn there_is_nothing_to_tell_of_no_session() {
     Run::new().arg("stats").run().exits(2).reason_has("no session in this workspace");
     Run::new().args(["stats", "nonsense"]).run().exits(2).reason_has("nonsense");
-}
-
-/// Takes whatever comes; what it got is binary, with names and texts readable in it.
-struct Collector {
-    url: String,
-    got: Arc<Mutex<Vec<Export>>>,
-}
-
-/// Head and body of a request.
-type Export = (String, Vec<u8>);
-
-impl Collector {
-    fn start(status: &'static str) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has a free port");
-        let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let got = Arc::new(Mutex::new(Vec::new()));
-        let shared = Arc::clone(&got);
-        thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || {
-                    let mut reader = BufReader::new(stream);
-                    while let Some((head, body)) = request(&mut reader) {
-                        shared.lock().expect("no panic").push((head, body));
-                        let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
-                        let _ = reader.get_mut().write_all(answer.as_bytes());
-                    }
-                });
-            }
-        });
-        Self { url, got }
-    }
-
-    /// All bodies that came to this path.
-    fn bodies(&self, path: &str) -> Vec<u8> {
-        let got = self.got.lock().expect("no panic");
-        got.iter()
-            .filter(|(head, _)| head.starts_with(&format!("POST {path} ")))
-            .flat_map(|(_, body)| body.clone())
-            .collect()
-    }
-}
-
-fn request(reader: &mut impl BufRead) -> Option<Export> {
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        if reader.read_line(&mut head).ok()? == 0 {
-            return None;
-        }
-    }
-    let length =
-        head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
-    let mut body = vec![0; length.unwrap_or(0)];
-    reader.read_exact(&mut body).ok()?;
-    Some((head, body))
-}
-
-fn has(bytes: &[u8], text: &str) -> bool {
-    bytes.windows(text.len()).any(|window| window == text.as_bytes())
-}
-
-#[test]
-#[cfg(feature = "otlp")]
-fn a_collector_gets_spans_and_metrics_and_no_text() {
-    let (server, collector) = (conversation(), Collector::start("200 OK"));
-    let output = Run::task(&server, "the-task-itself")
-        .file("a.txt", "the-content-itself\n")
-        .args(["--approve", "all", "-o", "json"])
-        .config(
-            "agent.yaml",
-            &format!(
-                "telemetry:\n  otlp_endpoint: {}/\n  otlp_headers: {{ X-Tenant: tenant-0123456789 }}\n",
-                collector.url
-            ),
-        )
-        .run()
-        .success()
-        .stderr_lacks("telemetry");
-    let spans = collector.bodies("/v1/traces");
-    let id = output.json()["session_id"].as_str().expect("an id").to_owned();
-    for part in [
-        "invoke_agent default",
-        "chat scripted-model",
-        "execute_tool read_file",
-        "execute_tool run_command",
-        "gen_ai.operation.name",
-        "gen_ai.conversation.id",
-        &id,
-        "gen_ai.usage.input_tokens",
-        "gen_ai.tool.call.id",
-        "error.type",
-        "invalid_call",
-        "service.name",
-    ] {
-        assert!(has(&spans, part), "no {part} among the spans");
-    }
-    let metrics = collector.bodies("/v1/metrics");
-    for part in [
-        "gen_ai.client.token.usage",
-        "gen_ai.client.operation.duration",
-        "gen_ai.execute_tool.duration",
-        "gen_ai.invoke_agent.duration",
-        "gen_ai.token.type",
-    ] {
-        assert!(has(&metrics, part), "no {part} among the metrics");
-    }
-    for text in ["the-task-itself", "the-content-itself", "missing.txt", "done"] {
-        assert!(!has(&spans, text) && !has(&metrics, text), "{text} was exported");
-    }
-    let got = collector.got.lock().expect("no panic");
-    assert!(got.iter().all(|(head, _)| head.to_ascii_lowercase().contains("x-tenant: tenant-0123456789")));
-    assert!(server.requests().iter().all(|request| !request.raw.contains("tenant-0123456789")));
-}
-
-#[test]
-#[cfg(feature = "otlp")]
-fn a_collector_that_fails_changes_nothing_but_a_warning() {
-    let refusing = Collector::start("503 Service Unavailable");
-    // Takes connections and never answers.
-    let silent = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    let silent = format!("http://{}", silent.local_addr().expect("an address"));
-    let gone = {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-        format!("http://{}", listener.local_addr().expect("an address"))
-    };
-    for endpoint in [refusing.url, silent, gone] {
-        let server = Server::start([Reply::text("the answer")]);
-        Run::task(&server, "task")
-            .args(["--set", &format!("telemetry.otlp_endpoint={endpoint}")])
-            .run()
-            .success()
-            .stdout_is("the answer\n")
-            .stderr_has("not all telemetry was exported: ");
-        let server = Server::always(Reply::error(401, "no"));
-        Run::task(&server, "task")
-            .args(["--set", &format!("telemetry.otlp_endpoint={endpoint}")])
-            .run()
-            .exits(4)
-            .stderr_lacks("exported");
-    }
-}
-
-#[test]
-#[cfg(feature = "otlp")]
-fn the_endpoint_is_checked_and_a_project_cannot_set_it() {
-    Run::new()
-        .args(["config", "check"])
-        .config("agent.yaml", "telemetry:\n  otlp_endpoint: localhost:4318\n")
-        .run()
-        .exits(3)
-        .stderr_has("agent.yaml:2")
-        .stderr_has("http://");
-    Run::new()
-        .args(["--trust", "config", "check"])
-        .file(".agent/agent.yaml", "telemetry:\n  otlp_endpoint: http://elsewhere\n")
-        .run()
-        .success()
-        .stderr_has("agent.yaml:1: `telemetry` is left out");
 }
 
 #[test]
