@@ -5,7 +5,9 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use crate::reply::Reply;
 use crate::run::Run;
+use crate::server::Server;
 use crate::telemetry::conversation;
 
 /// Takes whatever comes; what it got is binary, with names and texts readable in it.
