@@ -55,7 +55,9 @@ pub(super) fn run() -> io::Result<()> {
         // The hurry itself is read in the next round.
         poll(&mut [PollFd::new(socket.as_fd(), PollFlags::POLLIN)], PollTimeout::from(SOON))?;
         running.retain_mut(|init| !matches!(init.try_wait(), Ok(Some(_)) | Err(_)));
-        init = match Init::begin().and_then(|init| init.finish(&stage)) {
+        let made = || Init::begin().and_then(|init| init.finish(&stage));
+        // Somebody may kill the first while it is made.
+        init = match made().or_else(|_| made()) {
             Ok(init) => init,
             Err(error) => return wire::send(&socket, &Account::Failed(error.to_string()), &[]),
         };
