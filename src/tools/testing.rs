@@ -100,6 +100,26 @@ impl Place {
         arguments: Value,
         live: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<ToolOutput, ToolError> {
+        block_on(self.called(tool, arguments, live))
+    }
+
+    /// Calls that share what runs in the background.
+    pub fn one_after_another(&self, calls: Vec<(&dyn Tool, Value)>) -> Vec<Result<ToolOutput, ToolError>> {
+        block_on(async {
+            let mut outputs = Vec::new();
+            for (tool, arguments) in calls {
+                outputs.push(self.called(tool, arguments, &|_| {}).await);
+            }
+            outputs
+        })
+    }
+
+    async fn called(
+        &self,
+        tool: &dyn Tool,
+        arguments: Value,
+        live: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<ToolOutput, ToolError> {
         let reach = Arc::new(self.reach(tool, &arguments));
         let context = CallContext {
             keep: None,
@@ -118,8 +138,7 @@ impl Place {
             spent: &|_| {},
             notify: &|_| {},
         };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.expect("a runtime can be built").block_on(tool.call(arguments, context))
+        tool.call(arguments, context).await
     }
 
     /// The observation of a call that must succeed.
@@ -131,6 +150,11 @@ impl Place {
     pub fn fail(&self, tool: &dyn Tool, arguments: Value) -> String {
         self.call(tool, arguments).expect_err("the call fails").message
     }
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be built").block_on(future)
 }
 
 /// An approver that always gives the same answer, or none.

@@ -388,7 +388,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::contract::Tool;
     use crate::net::Proxies;
+    use crate::tools::background::Background;
     use crate::tools::run_command::RunCommand;
     use crate::tools::testing::Place;
 
@@ -420,12 +422,17 @@ mod tests {
             Confined::new(vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())], None, Proxies::default());
         let tool = RunCommand::new(confined, Arc::clone(&jobs));
         let command = "head -c 30000000 /dev/zero | tr '\\0' x; echo; echo end";
-        let output = place.call(&tool, json!({ "command": command, "background": true })).expect("it can be run");
-        assert!(output.observation.len() <= 2100, "{}", output.observation.len());
-        let id = output.result["id"].as_str().expect("an id").to_owned();
-        let kept = std::fs::read(place.spill.path(&id).expect("it is kept")).expect("a file");
-        // On a busy machine nothing has come yet.
-        assert!(kept.iter().all(|byte| b"x\nend".contains(byte)));
+        let background = Background::new(jobs);
+        let calls: Vec<(&dyn Tool, _)> = vec![
+            (&tool, json!({ "command": command, "background": true })),
+            (&background, json!({ "id": "r1", "wait": 60 })),
+        ];
+        for output in place.one_after_another(calls) {
+            let output = output.expect("it can be run");
+            assert!(output.observation.len() <= 2100, "{}", output.observation.len());
+        }
+        let kept = std::fs::read(place.spill.path("r1").expect("it is kept")).expect("a file");
+        assert!(kept.starts_with(b"xxx"));
     }
 
     #[test]
