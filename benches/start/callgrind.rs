@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
+use super::observer;
 use super::server::Phase;
 
 pub struct Profile {
@@ -21,18 +22,8 @@ pub fn profile(command: &Command, phase: Phase, dir: &Path) -> Option<Profile> {
     let mut under = Command::new("valgrind");
     under.args(["--tool=callgrind", "--demangle=no"]);
     under.arg(format!("--callgrind-out-file={}", out.display())).arg(format!("--log-file={}", log.display()));
-    under.arg(command.get_program()).args(command.get_args());
-    if phase.calls_tools() {
-        under.args(["--sandbox", "off"]);
-    }
-    under.env_clear();
-    under.envs(command.get_envs().filter_map(|(name, value)| value.map(|value| (name, value))));
-    under.current_dir(command.get_current_dir().unwrap_or(dir));
-    // As in `measure`: what is written for a reader takes a thread of its own.
-    under.stdout(fs::File::create(dir.join("stdout")).expect("the temporary directory is writable"));
-    let output = under.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().ok()?.wait_with_output().ok()?;
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "the run failed under callgrind: {stderr}");
+    let last: &[&str] = if phase.calls_tools() { &["--sandbox", "off"] } else { &[] };
+    observer::run(under, command, last, dir)?;
     let text = fs::read_to_string(out).expect("callgrind wrote its profile");
     Some(read(&text, &command.get_program().to_string_lossy()))
 }

@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "what it prints is what it is for")]
 
+mod observer;
 mod callgrind;
 #[path = "../compare/programs.rs"]
 #[allow(dead_code, reason = "only the agent runs here")]

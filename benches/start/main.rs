@@ -10,6 +10,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "what a benchmark prints is what it is for")]
 
+mod observer;
 mod callgrind;
 mod strace;
 #[path = "../compare/measure.rs"]

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+use super::observer;
 
 /// All threads and processes of a run together.
 pub struct Trace {
@@ -18,15 +20,7 @@ pub fn trace(command: &Command, dir: &Path) -> Option<Trace> {
     let out = dir.join("strace");
     let mut under = Command::new("strace");
     under.args(["-f", "-qq", "-e", "signal=none", "-o"]).arg(&out);
-    under.arg(command.get_program()).args(command.get_args());
-    under.env_clear();
-    under.envs(command.get_envs().filter_map(|(name, value)| value.map(|value| (name, value))));
-    under.current_dir(command.get_current_dir().unwrap_or(dir));
-    // As in `measure`: what is written for a reader takes a thread of its own.
-    under.stdout(fs::File::create(dir.join("stdout")).expect("the temporary directory is writable"));
-    let output = under.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().ok()?.wait_with_output().ok()?;
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "the run failed under strace: {stderr}");
+    observer::run(under, command, &[], dir)?;
     Some(read(&String::from_utf8_lossy(&fs::read(out).expect("strace wrote its log"))))
 }
 
