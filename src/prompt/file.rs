@@ -285,8 +285,7 @@ impl Prompt {
 
     fn attempt(&self, context: &Value) -> (Result<String, PromptError>, Missed) {
         let context = variables::with_declared(context, &self.head);
-        let mut missed = Missed::default();
-        missed.names = variables::undefined(self.required(), &context);
+        let mut missed = Missed { names: variables::undefined(self.required(), &context), ..Missed::default() };
         let mut text = String::new();
         let mut failed = None;
         for part in &self.parts {
@@ -376,7 +375,7 @@ impl Missed {
 }
 
 fn sha256<'a>(texts: impl IntoIterator<Item = &'a [u8]>) -> String {
-    let digest = texts.into_iter().fold(Sha256::new(), |hash, text| hash.chain_update(text)).finalize();
+    let digest = texts.into_iter().fold(Sha256::new(), Sha256::chain_update).finalize();
     digest.iter().fold(String::with_capacity(64), |mut out, byte| {
         let _ = write!(out, "{byte:02x}");
         out

@@ -102,10 +102,10 @@ impl<'de> Visitor<'de> for SectionVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Section, A::Error> {
-        let one = |_: ()| de::Error::custom("a section is one heading with one module: `Heading: NAME@VERSION`");
-        let (heading, written) = map.next_entry::<String, String>()?.ok_or(()).map_err(one)?;
+        let one = || de::Error::custom("a section is one heading with one module: `Heading: NAME@VERSION`");
+        let (heading, written) = map.next_entry::<String, String>()?.ok_or_else(one)?;
         match map.next_entry::<String, String>()? {
-            Some(_) => Err(one(())),
+            Some(_) => Err(one()),
             None => Ok(Section { heading: Some(heading), source: written.as_str().into() }),
         }
     }
