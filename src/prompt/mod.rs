@@ -17,6 +17,7 @@ mod variables;
 mod includes;
 mod ban;
 mod contradiction;
+pub mod chat;
 
 pub use context::{
     AgentFacts, EndingFacts, PromptContext, SessionFacts, SkillFacts, SummaryFacts, SummaryPart, ToolFacts,
