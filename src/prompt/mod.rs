@@ -11,6 +11,7 @@ mod registry;
 mod version;
 mod ban;
 mod contradiction;
+pub mod test;
 
 pub use context::{
     AgentFacts, EndingFacts, PromptContext, SessionFacts, SkillFacts, SummaryFacts, SummaryPart, ToolFacts,

@@ -8,6 +8,7 @@ mod growth;
 mod missing;
 mod objects;
 mod pieces;
+mod expression;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -18,6 +19,7 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, UndefinedBehav
 use minijinja_contrib::pycompat;
 use serde::Serialize;
 
+pub use expression::Expression;
 pub use minijinja::Value;
 pub use objects::{clock, lookup, object};
 pub use pieces::{Piece, PieceTemplate};
