@@ -18,6 +18,7 @@ mod includes;
 mod ban;
 mod contradiction;
 pub mod chat;
+pub mod test;
 
 pub use context::{
     AgentFacts, EndingFacts, PromptContext, SessionFacts, SkillFacts, SummaryFacts, SummaryPart, ToolFacts,

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::builtin;
 use crate::config::{PromptDir, PromptSource};
 use crate::frontmatter;
+use crate::template::Syntax;
 use crate::text;
 use crate::yaml;
 
@@ -273,7 +274,10 @@ impl Registry {
             };
             parts.push(Part { heading: section.heading, module });
         }
-        let included = self.included(prompt.body())?;
+        let included = match prompt.head.format {
+            Syntax::Jinja => self.included(prompt.body())?,
+            _ => BTreeMap::new(),
+        };
         let owner = included.values().map(|(owner, _)| *owner).max();
         let prompt = match owner {
             Some(owner @ Owner::Project) => prompt.owned_by(owner),
