@@ -6,11 +6,18 @@
 mod context;
 mod error;
 mod file;
+mod head;
 mod instructions;
 mod registry;
+mod family;
+mod layer;
+mod release;
 mod version;
+mod variables;
+mod includes;
 mod ban;
 mod contradiction;
+pub mod chat;
 pub mod test;
 
 pub use context::{
@@ -19,6 +26,10 @@ pub use context::{
 };
 pub use error::PromptError;
 pub use file::Prompt;
+pub use head::{Head, Output, Section, SectionSource};
 pub use instructions::Instructions;
+pub use layer::MODULES;
 pub use registry::{Listed, Registry};
+pub use release::{Canary, LATEST, LOCK, Lock, PRODUCTION, RELEASE, Release, Released};
+pub use variables::with_given;
 pub use version::Version;

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use minijinja::value::ValueKind;
 use minijinja::{Environment, UndefinedBehavior, Value};
 
-use super::{GROUND, TemplateError};
+use super::error::TemplateError;
+use super::jinja::{GROUND, told};
 
 /// A compiled expression whose value is true or false.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ impl Expression {
         let mut environment = GROUND.clone();
         environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
         let expression = Self { environment, source: source.trim().to_owned() };
-        expression.compiled().map_err(|error| TemplateError::from(&error))?;
+        expression.compiled().map_err(|error| told(&error))?;
         Ok(expression)
     }
 
@@ -45,7 +46,7 @@ impl Expression {
     /// When it cannot be evaluated, or its value is neither true nor false.
     pub fn holds(&self, context: &Value) -> Result<bool, String> {
         let value = self.compiled().and_then(|expression| expression.eval(context));
-        let value = value.map_err(|error| TemplateError::from(&error).message)?;
+        let value = value.map_err(|error| told(&error).message)?;
         match value.kind() {
             ValueKind::Bool => Ok(value.is_true()),
             kind => Err(format!("its value is of the kind {kind}, and must be true or false")),
