@@ -14,7 +14,6 @@ mod verdict;
 mod statistics;
 mod outcome;
 mod recording;
-mod shelf;
 mod standing;
 mod report;
 
@@ -27,7 +26,6 @@ pub use recording::{Recorded, Recordings, asked, question_key, replay};
 pub use rendering::{render, with_vars};
 pub use reply::{Called, Reply};
 pub use report::{Comparison, Report};
-pub use shelf::{Beside, Shelf, TESTS, recordings_of};
-pub use standing::{Standing, replayed, standing};
+pub use standing::{Standing, TESTS, recordings, recordings_of, replayed, standing};
 pub use statistics::{Count, fisher, runs_that_tell};
 pub use verdict::{Judgement, Verdict};

@@ -1,13 +1,16 @@
 //! Whether a version may be released: its cases rendered, or replayed from recordings. Asks no model.
 
 use crate::prompt::file::Prompt;
+use crate::prompt::registry::Registry;
 use crate::template;
 
 use super::case::{Case, parse};
 use super::outcome::{Outcome, Run, run_rendered};
 use super::recording::{Recordings, asked, replay};
 use super::rendering::render;
-use super::shelf::{Shelf, TESTS, recordings_of};
+
+/// The file of cases beside the versions of a prompt.
+pub const TESTS: &str = "tests.yaml";
 
 /// What the tests of a version say of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,27 +29,24 @@ impl Standing {
     }
 }
 
-/// Runs the cases of a prompt without a model: those that only render are rendered, the others are replayed. `shelf`
-/// holds its test file and recordings, `sample` the variables of the program with fixed values.
+/// Runs the cases of a prompt without a model: those that only render are rendered, the others are replayed. `registry`
+/// finds its test file and recordings, `sample` has the variables of the program with fixed values.
 #[must_use]
-pub fn standing(shelf: Shelf<'_>, prompt: &Prompt, sample: &template::Value) -> Standing {
+pub fn standing(registry: &Registry, prompt: &Prompt, sample: &template::Value) -> Standing {
     let version = prompt.version.map(|version| version.to_string()).unwrap_or_default();
-    let tests = match shelf.find(&prompt.name, TESTS) {
+    let tests = match registry.beside(&prompt.name, TESTS) {
         Ok(Some(tests)) => tests,
         Ok(None) => return Standing::default(),
-        Err(why) => return Standing { cases: 0, failures: vec![why] },
+        Err(why) => return Standing { cases: 0, failures: vec![why.to_string()] },
     };
-    let suite = match parse(&tests.origin, &tests.text) {
+    let (text, origin) = tests;
+    let suite = match parse(&origin, &text) {
         Ok(suite) => suite,
         Err(mistakes) => {
             return Standing { cases: 0, failures: mistakes.iter().map(ToString::to_string).collect() };
         }
     };
-    let recorded = shelf.find(&prompt.name, &recordings_of(&version)).and_then(|file| match file {
-        Some(file) => Recordings::parse(&file.text).map_err(|why| format!("{}: {why}", file.origin)),
-        None => Ok(Recordings::default()),
-    });
-    let recordings = match recorded {
+    let recordings = match recordings(registry, &prompt.name, &version) {
         Ok(recordings) => recordings,
         Err(why) => return Standing { cases: suite.cases.len(), failures: vec![why] },
     };
@@ -67,6 +67,23 @@ pub fn standing(shelf: Shelf<'_>, prompt: &Prompt, sample: &template::Value) -> 
     Standing { cases: suite.cases.len(), failures: failures.collect() }
 }
 
+/// The recorded runs of a version, from beside the prompt; empty where there are none.
+///
+/// # Errors
+/// Why they cannot be read.
+pub fn recordings(registry: &Registry, name: &str, version: &str) -> Result<Recordings, String> {
+    match registry.beside(name, &recordings_of(version)).map_err(|error| error.to_string())? {
+        Some((text, origin)) => Recordings::parse(&text).map_err(|why| format!("{origin}: {why}")),
+        None => Ok(Recordings::default()),
+    }
+}
+
+/// The file of the recordings of a version, below the folder of its prompt.
+#[must_use]
+pub fn recordings_of(version: &str) -> String {
+    format!("recordings/{version}.jsonl")
+}
+
 /// The outcome of a case by its recorded runs, of one model if one is named.
 ///
 /// # Errors
@@ -78,7 +95,7 @@ pub fn replayed(
     recordings: &Recordings,
     model: Option<&str>,
 ) -> Result<Outcome, String> {
-    let runs = recordings.of(&case.name, &asked(&prompt.fingerprint, case), model)?;
+    let runs = recordings.of(&case.name, &asked(prompt.fingerprint(), case), model)?;
     // A prompt that does not render on its own is still judged by what was recorded of it.
     let rendered = render(prompt, case, sample).unwrap_or_default();
     let runs: Vec<Run> = runs.into_iter().map(|run| replay(case, run, &rendered)).collect();
@@ -91,7 +108,7 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{Shelf, Standing, standing};
+    use super::{Standing, standing};
     use crate::config::PromptDir;
     use crate::prompt::test::{Recorded, Recordings, Reply, asked, parse};
     use crate::prompt::{Prompt, Registry};
@@ -115,11 +132,11 @@ mod tests {
     fn stands(files: &[(&str, &str)]) -> Standing {
         let (_dir, dirs) = shelf(files);
         let prompt = greeting(&dirs);
-        standing(Shelf(&dirs), &prompt, &value(&json!({})))
+        standing(&Registry::new(&dirs), &prompt, &value(&json!({})))
     }
 
     fn greeting(dirs: &[PromptDir]) -> std::sync::Arc<Prompt> {
-        Registry::open(dirs).expect("sound").get("greet@1.0").expect("there")
+        Registry::new(dirs).get("greet@1.0").expect("there")
     }
 
     #[test]
@@ -149,7 +166,7 @@ mod tests {
             stands(&[prompt, ("greet/tests.yaml", TESTS), ("greet/recordings/v1.0.jsonl", &runs.text())])
         };
         let (_dir, dirs) = shelf(&[prompt]);
-        let fingerprint = greeting(&dirs).fingerprint.clone();
+        let fingerprint = greeting(&dirs).fingerprint().to_owned();
         assert!(recorded(&fingerprint, "hi, Ann").passed());
         let failed = recorded(&fingerprint, "hello");
         assert!(
