@@ -19,6 +19,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("schemars", &["src/config/", "src/secrets/secret.rs", "src/output.rs"]),
     ("include_dir", &["src/builtin.rs"]),
     // templates
+    ("gotmpl", &["src/template/"]),
     ("minijinja", &["src/template/"]),
     ("minijinja_contrib", &["src/template/"]),
     // network and model
