@@ -13,8 +13,8 @@ mod ban;
 mod contradiction;
 
 pub use context::{
-    AgentFacts, EndingFacts, PromptContext, SessionFacts, SkillFacts, SummaryFacts, SummaryPart, ToolFacts,
-    WorkspaceFacts,
+    AgentFacts, EndingFacts, Output, Person, PromptContext, SessionFacts, SkillFacts, SummaryFacts, SummaryPart,
+    ToolFacts, WorkspaceFacts,
 };
 pub use error::PromptError;
 pub use file::Prompt;
