@@ -13,7 +13,7 @@ use crate::session::SystemPrompt;
 use crate::skills::{Content, Window};
 
 use super::turn::{Stop, Turn};
-use super::{Agent, Briefing, Conversation, Run};
+use super::{Agent, Conversation, Run};
 
 /// Gives a conversation its system prompt, or a new one where an ingredient has changed: with the same ingredients
 /// the prompt stays byte for byte. Returns messages for the person, one sentence each.
@@ -43,10 +43,7 @@ pub fn brief(agent: &Agent, conversation: &mut Conversation, run: &Run) -> anyho
     }
     let tools: Vec<(&str, &str)> =
         agent.tools.all().map(|tool| (tool.name.as_str(), tool.description.as_str())).collect();
-    let Briefing { system, facts, .. } = &agent.briefing;
-    // A prompt that comes with the program forbids no tool itself.
-    let searched = if system.is_built_in() { &facts.agent.description } else { &text };
-    told.extend(system.contradictions(searched, &facts.instructions, &tools));
+    told.extend(agent.briefing.system_of(conversation).forbidden(&tools));
     conversation.session.set_system(SystemPrompt { text, basis }, now);
     Ok(told)
 }
@@ -60,7 +57,7 @@ fn changed(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) ->
 /// The ingredients of the system prompt in short: a value, or a digest of it.
 fn basis(agent: &Agent, conversation: &Conversation) -> BTreeMap<String, String> {
     let facts = &agent.briefing.facts;
-    let prompt = agent.briefing.system.used();
+    let prompt = agent.briefing.system_of(conversation).id();
     let list = |names: &mut dyn Iterator<Item = (&str, &str)>| {
         let text = names.fold(String::new(), |text, (name, about)| text + name + "\0" + about + "\n");
         digest(&text)
@@ -74,7 +71,7 @@ fn basis(agent: &Agent, conversation: &Conversation) -> BTreeMap<String, String>
         ("workspace", facts.workspace.dir.clone()),
         ("agent", agent.name.clone()),
         ("model", agent.model.info().id.clone()),
-        ("prompt", format!("{}@{}#{}", prompt.name, prompt.version, prompt.fingerprint)),
+        ("prompt", prompt),
         ("project instructions", digest(&facts.instructions)),
         ("tools", tools),
         ("skills", skills),
@@ -168,22 +165,5 @@ impl Turn<'_> {
         let path = self.conversation.skills().forget(name).unwrap_or_default();
         let name = name.to_owned();
         Ok(self.run.emitter.emit(EventKind::SkillUnloaded { name, path, tokens })?)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::prompt::Registry;
-    use crate::tools;
-
-    /// So nobody needs to look for contradictions in them when a run starts.
-    #[test]
-    fn no_prompt_of_the_program_forbids_a_tool() {
-        let tools = tools::NAMES.map(|name| (name, "Does something."));
-        for listed in Registry::open(&[]).expect("sound").list() {
-            let prompt = listed.prompt.expect("sound");
-            assert!(prompt.is_built_in());
-            assert_eq!(prompt.contradictions(&prompt.body, "", &tools), [""; 0], "{}", listed.name);
-        }
     }
 }

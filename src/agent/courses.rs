@@ -65,7 +65,7 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
         "loop_threshold": 3,
     }))
     .expect("limits");
-    let prompts = Registry::open(&[]).expect("the built-in prompts");
+    let prompts = Registry::new(&[]);
     let prompt = |text: &str| prompts.of(&PromptSource::Inline(text.to_owned()), "test", false).expect("a prompt");
     let mut tools = Toolbox::default();
     let definition = ToolDefinition {
@@ -86,7 +86,7 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
         briefing: Briefing {
             system: prompt("You look at things."),
             termination: prompt("Say how far you came."),
-            compression: prompts.get("compression@production").expect("a prompt"),
+            compression: prompts.released("compression").expect("a prompt"),
             facts: PromptContext {
                 agent: crate::prompt::AgentFacts::default(),
                 session: crate::prompt::SessionFacts::default(),

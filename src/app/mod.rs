@@ -35,7 +35,7 @@ use crate::workspace::Workspace;
 
 pub use boundary::confinement;
 pub use catalogue::{Listed, Listing, listing};
-pub use check::check;
+pub use check::{check, contradictions};
 pub use error::{SetupError, SetupErrorKind};
 pub use model_check::{Checked, Finding, ModelCheck, yaml as model_file};
 use models::chosen_model;
@@ -108,9 +108,7 @@ fn assemble_parts(
     let services = surroundings(config, options, &net)?;
     let model = model(config, settings, options, &services)?;
     let limits = limits(settings, options, model.as_ref())?;
-    let registry = Registry::open(&config.prompt_dirs).map_err(|errors| {
-        SetupError::configuration(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
-    })?;
+    let registry = Registry::new(&config.prompt_dirs);
     let system_source = options.prompt.as_ref().map_or_else(
         || settings.system_prompt.clone(),
         |reference| PromptSource::Registered(PromptRef { reference: reference.clone() }),
@@ -165,7 +163,7 @@ fn assemble_parts(
         .warnings
         .iter()
         .cloned()
-        .chain(registry.warnings().iter().take(MOST_TOLD).cloned())
+        .chain(registry.warnings().into_iter().take(MOST_TOLD))
         .chain(ignored::oddities(workspace.dirs_up_to_git_root()))
         .chain(catalogue.warnings())
         .chain(notes)

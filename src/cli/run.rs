@@ -215,7 +215,7 @@ async fn drive(prepared: Prepared) -> Result<u8, Failure> {
         // A mistake in the configuration is reported before any event.
         return briefed.map(|_| exit::DONE).map_err(Failure::briefing);
     }
-    run.emitter.notify(started(&agent));
+    run.emitter.notify(started(&agent, conversation.session.id()));
     run.emitter.warn(warnings);
     for event in events {
         run.emitter.notify(event);

@@ -3,8 +3,9 @@
 //! Facts come in, nothing is looked up here. The aliases (`name`, `tools`, `user_id`, …) are other names for facts
 //! that stand in their section.
 
+use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
 use crate::config::Profile;
 use crate::contract::Permission;
@@ -12,6 +13,9 @@ use crate::message::Usage;
 use crate::template::{self, Value};
 
 use super::file::Prompt;
+
+/// The clock of [`PromptContext::sample`]: 2026-01-02T03:04:05Z.
+const SAMPLE_TIME: Timestamp = Timestamp::constant(1_767_323_045, 0);
 
 /// The facts of a run.
 #[derive(Debug, Clone)]
@@ -198,7 +202,7 @@ impl PromptContext {
             workspace: WorkspaceFacts::default(),
             env: anything(),
             open_env: anything(),
-            datetime: template::clock(jiff::Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC)),
+            datetime: template::clock(Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC)),
             vars: Map::new(),
             state: Map::new(),
             instructions: String::new(),
@@ -214,6 +218,62 @@ impl PromptContext {
         let pairs = names.filter_map(|name| Some((name.as_str()?.to_owned(), defined.get_item(&name).ok()?)));
         let open = ["vars", "state"].map(|name| (name.to_owned(), anything()));
         template::object(pairs.chain(open))
+    }
+
+    /// A context with the same values everywhere, in which all is defined that ever is: for tests of prompts, which
+    /// replace what they are about.
+    #[must_use]
+    pub fn sample() -> Self {
+        let tool = |name: &str, description: &str, permission| ToolFacts {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            permission,
+            listed: false,
+        };
+        let nothing = || template::value(&Map::new());
+        Self {
+            agent: AgentFacts {
+                name: "default".to_owned(),
+                model: "sample-model".to_owned(),
+                tools: vec![
+                    tool("edit_file", "Replaces text in a file.", Permission::Write),
+                    tool("read_file", "Reads a file.", Permission::Read),
+                    tool("run_command", "Runs a shell command.", Permission::Write),
+                ],
+                ..AgentFacts::default()
+            },
+            session: SessionFacts {
+                id: "20260102-030405-sample".to_owned(),
+                session_id: "20260102-030405-sample".to_owned(),
+                run_id: "run-sample".to_owned(),
+                user_id: "ada".to_owned(),
+                turn: 1,
+                step: 0,
+                started_at: "2026-01-02T03:04:05Z".to_owned(),
+            },
+            workspace: WorkspaceFacts {
+                dir: "/home/ada/project".to_owned(),
+                git_branch: Some("main".to_owned()),
+                os: "linux".to_owned(),
+                shell: "bash".to_owned(),
+            },
+            env: nothing(),
+            open_env: nothing(),
+            datetime: template::clock(SAMPLE_TIME.to_zoned(jiff::tz::TimeZone::UTC)),
+            vars: Map::new(),
+            state: Map::new(),
+            instructions: String::new(),
+            ending: Some(EndingFacts {
+                termination_reason: "the limit of 50 steps is reached".to_owned(),
+                limits: json!({ "max_turns": 50, "max_time": "30m", "max_tokens": null, "max_cost": null }),
+                usage: Usage { input_tokens: 1000, output_tokens: 200, ..Usage::default() },
+            }),
+            summary: Some(SummaryFacts {
+                parts: vec![SummaryPart { name: "Task", about: "what was asked" }],
+                tokens: 1000,
+                ..SummaryFacts::default()
+            }),
+        }
     }
 
     /// The value that this prompt is rendered with.
@@ -302,8 +362,7 @@ mod tests {
     }
 
     fn render(reference: &str, context: &PromptContext) -> String {
-        let registry = Registry::open(&[]).expect("sound");
-        registry.get(reference).expect("built in").render(&context.value()).expect("all is defined")
+        Registry::new(&[]).get(reference).expect("built in").render(&context.value()).expect("all is defined")
     }
 
     #[test]
@@ -348,9 +407,11 @@ mod tests {
             "{prompt}"
         );
         context.ending = None;
-        let registry = Registry::open(&[]).expect("sound");
-        let error =
-            registry.get("termination").expect("built in").render(&context.value()).expect_err("no ending");
+        let error = Registry::new(&[])
+            .get("termination")
+            .expect("built in")
+            .render(&context.value())
+            .expect_err("no ending");
         assert!(error.to_string().contains("`termination_reason`, `limits`, `usage`"), "{error}");
     }
 }

@@ -6,9 +6,15 @@
 mod context;
 mod error;
 mod file;
+mod head;
 mod instructions;
 mod registry;
+mod family;
+mod layer;
+mod release;
 mod version;
+mod variables;
+mod includes;
 mod ban;
 mod contradiction;
 
@@ -18,6 +24,10 @@ pub use context::{
 };
 pub use error::PromptError;
 pub use file::Prompt;
+pub use head::{Head, Output, Section, SectionSource};
 pub use instructions::Instructions;
+pub use layer::MODULES;
 pub use registry::{Listed, Registry};
+pub use release::{Canary, LATEST, LOCK, Lock, PRODUCTION, RELEASE, Release, Released};
+pub use variables::with_given;
 pub use version::Version;

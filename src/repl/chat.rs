@@ -119,7 +119,7 @@ impl Chat {
         self.in_turn = true;
         self.begin_run();
         let agent = &self.services.agent;
-        self.run.emitter.notify(started(agent));
+        self.run.emitter.notify(started(agent, self.conversation.session.id()));
         let mut said = Said::by_person(message);
         let (skills, attached) = (std::mem::take(&mut self.skills), std::mem::take(&mut self.attached));
         let prepared = load_skills(agent, &self.conversation, &mut said, &skills)

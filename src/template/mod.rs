@@ -14,6 +14,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use minijinja::value::ValueKind;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, UndefinedBehavior};
 use minijinja_contrib::pycompat;
 use serde::Serialize;
@@ -199,6 +200,12 @@ fn describe(error: &Error) -> String {
         (_, Some(detail)) => detail.to_owned(),
         (kind, None) => kind.to_string(),
     }
+}
+
+/// Whether a value has named attributes.
+#[must_use]
+pub fn is_mapping(value: &Value) -> bool {
+    value.kind() == ValueKind::Map
 }
 
 /// Converts a serialisable value for a template.

@@ -17,15 +17,16 @@ use super::{Failure, Outcome, exit, print, tables};
 pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
     let workspace = setup.workspace()?;
     let config = setup.config(&workspace)?;
-    let registry = Registry::open(&config.prompt_dirs).map_err(|errors| {
-        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        Failure::new(exit::CONFIGURATION, anyhow::anyhow!("{}", lines.join("\n")))
-    })?;
+    let registry = Registry::new(&config.prompt_dirs);
     match command {
-        PromptCommand::List => print(list(&registry.list())),
+        PromptCommand::List => {
+            let names = registry.names().map_err(Failure::prompt)?;
+            let listed = registry.list(names.iter().map(String::as_str)).map_err(Failure::prompt)?;
+            print(list(&listed))
+        }
         PromptCommand::Show { reference } => {
             let prompt = registry.get(&reference).map_err(Failure::prompt)?;
-            print(format!("{}\n", prompt.body.trim_end()))
+            print(format!("{}\n", prompt.body().trim_end()))
         }
         PromptCommand::Render { reference, vars } => {
             registry.get(&reference).map_err(Failure::prompt)?;
@@ -38,13 +39,7 @@ pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
             let conversation = Conversation::new(Session::ephemeral(about, now), now);
             let run_id = app::new_run_id();
             let briefing = &agent.briefing;
-            // The prompt that ends a turn reads what only the end of one defines: as if the first limit were reached.
-            let text = if briefing.system.name == briefing.termination.name {
-                briefing.ending(&conversation, &run_id, &agent.limits)
-            } else {
-                briefing.system(&conversation, &run_id)
-            };
-            let text = text.map_err(Failure::briefing)?;
+            let text = briefing.preview(&conversation, &run_id, &agent.limits).map_err(Failure::briefing)?;
             print(text + "\n")
         }
     }
@@ -55,7 +50,7 @@ fn list(prompts: &[Listed]) -> String {
         .iter()
         .map(|listed| {
             let (fingerprint, description) = match &listed.prompt {
-                Ok(prompt) => (prompt.fingerprint.clone(), prompt.description.clone()),
+                Ok(prompt) => (prompt.fingerprint().to_owned(), prompt.head.description.clone()),
                 Err(error) => ("-".to_owned(), format!("error: {error}")),
             };
             let version = match listed.labels.as_slice() {
