@@ -25,7 +25,7 @@ use crate::llm::catalogue::{Catalogue as ModelCatalogue, providers};
 use crate::llm::{self, Surroundings, WireLog};
 use crate::net::Net;
 use crate::policy::Rules;
-use crate::prompt::{Output, Person, Registry};
+use crate::prompt::{Person, Reader, Registry};
 #[cfg(feature = "otlp")]
 use crate::sink::Collector;
 use crate::skills::{Catalogue, Variables};
@@ -65,7 +65,7 @@ pub struct Options {
     /// Whether an answer can be answered by a further message.
     pub chat: bool,
     /// The reader of the answer.
-    pub output: Output,
+    pub output: Reader,
 }
 
 /// An agent that is ready, and what a front end shows of it.

@@ -16,7 +16,7 @@ use crate::attachment::{Attachment, attach};
 use crate::contract::{Approver, EventSink, Request, ToolChoice};
 use crate::event::EventKind;
 use crate::message::{Item, Said};
-use crate::prompt::{Output, PromptError};
+use crate::prompt::{PromptError, Reader};
 use crate::sink::{Facts, Fanout, Jsonl, Nobody, Outlets, Person, Screen, StdinLines};
 
 use super::args::{OutputFormat, RunArgs, TurnArgs};
@@ -84,8 +84,8 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
         Arc::new(Nobody)
     };
     let output = match args.output {
-        _ if schema.is_some() => Output::Schema,
-        OutputFormat::Json | OutputFormat::Jsonl => Output::Json,
+        _ if schema.is_some() => Reader::Schema,
+        OutputFormat::Json | OutputFormat::Jsonl => Reader::Json,
         OutputFormat::Text => plain_output(),
     };
     let options = Options { output, ..options(&args.turn, schema) };
@@ -134,13 +134,13 @@ pub(super) fn options(args: &TurnArgs, schema: Option<Value>) -> Options {
         effort: None,
         log_wire: args.log_wire.clone(),
         chat: false,
-        output: Output::default(),
+        output: Reader::default(),
     }
 }
 
 /// The reader of an answer that stdout gets as it is.
-pub(super) fn plain_output() -> Output {
-    if io::stdout().is_terminal() { Output::Terminal } else { Output::Pipe }
+pub(super) fn plain_output() -> Reader {
+    if io::stdout().is_terminal() { Reader::Terminal } else { Reader::Pipe }
 }
 
 fn read_schema(path: &std::path::Path) -> Result<Value, Failure> {

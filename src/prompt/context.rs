@@ -102,7 +102,7 @@ pub struct SessionFacts {
     pub run_id: String,
     pub user_id: String,
     pub person: Person,
-    pub output: Output,
+    pub output: Reader,
     pub turn: u64,
     pub step: u64,
     /// RFC 3339.
@@ -125,7 +125,7 @@ pub enum Person {
 /// The reader of the answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Output {
+pub enum Reader {
     /// A person, in a terminal.
     Terminal,
     /// A file or a program, which gets it as it is.
@@ -247,6 +247,8 @@ impl PromptContext {
                 session_id: "20260102-030405-sample".to_owned(),
                 run_id: "run-sample".to_owned(),
                 user_id: "ada".to_owned(),
+                person: Person::Absent,
+                output: Reader::Pipe,
                 turn: 1,
                 step: 0,
                 started_at: "2026-01-02T03:04:05Z".to_owned(),

@@ -19,7 +19,7 @@ mod ban;
 mod contradiction;
 
 pub use context::{
-    AgentFacts, EndingFacts, Output, Person, PromptContext, SessionFacts, SkillFacts, SummaryFacts, SummaryPart,
+    AgentFacts, EndingFacts, Person, PromptContext, Reader, SessionFacts, SkillFacts, SummaryFacts, SummaryPart,
     ToolFacts, WorkspaceFacts,
 };
 pub use error::PromptError;
