@@ -210,7 +210,8 @@ impl Course {
             stage.acts = acts.into();
             stage.cancel.clone()
         });
-        let end = take_turn(&self.agent, conversation, &mut self.run, Said::by_person(said), &cancel).await;
+        let said = Said::by_person(said);
+        let end = Box::pin(take_turn(&self.agent, conversation, &mut self.run, said, &cancel)).await;
         let faults = self.shared.with(|stage| std::mem::take(&mut stage.faults));
         prop_assert!(faults.is_empty(), "{faults:#?}");
         prop_assert!(conversation.session.open_calls().is_empty(), "a call stayed open");

@@ -160,8 +160,7 @@ fn range_of(text: &str, name: &str) -> Option<Range<usize>> {
 }
 
 fn error_at(text: &str, range: Option<Range<usize>>) -> TemplateError {
-    let line = range.as_ref().map(|range| text[..range.start].matches('\n').count() + 1);
-    TemplateError { message: String::new(), line, column: None, range, missing: Vec::new() }
+    range.map_or_else(TemplateError::default, |range| TemplateError::at(text, range, String::new()))
 }
 
 /// The first `{{` of a line for the shell that stands between quotes of the shell.

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::event::PromptUsed;
 use crate::frontmatter::{self, Parts};
-use crate::template::{Template, TemplateError, Undefined, Value};
+use crate::template::{Syntax, Template, TemplateError, Undefined, Value};
 use crate::yaml;
 
 use super::error::PromptError;
@@ -285,8 +285,7 @@ impl Prompt {
 
     fn attempt(&self, context: &Value) -> (Result<String, PromptError>, Missed) {
         let context = variables::with_declared(context, &self.head);
-        let mut missed = Missed::default();
-        missed.names = variables::undefined(self.required(), &context);
+        let mut missed = Missed { names: variables::undefined(self.required(), &context), ..Missed::default() };
         let mut text = String::new();
         let mut failed = None;
         for part in &self.parts {
@@ -335,7 +334,10 @@ impl Prompt {
         let compile = || {
             let included = Arc::clone(&self.included);
             let load = move |name: &str| included.get(name).cloned();
-            let compiled = Template::compile_with(&self.origin, self.body(), Undefined::Error, load);
+            let compiled = match self.head.format {
+                Syntax::Jinja => Template::compile_with(&self.origin, self.body(), Undefined::Error, load),
+                syntax => Template::compile_as(syntax, &self.origin, self.body(), Undefined::Error),
+            };
             compiled.map_err(|error| self.error(&error))
         };
         self.template.get_or_init(compile).as_ref().map_err(PromptError::clone)
@@ -376,7 +378,7 @@ impl Missed {
 }
 
 fn sha256<'a>(texts: impl IntoIterator<Item = &'a [u8]>) -> String {
-    let digest = texts.into_iter().fold(Sha256::new(), |hash, text| hash.chain_update(text)).finalize();
+    let digest = texts.into_iter().fold(Sha256::new(), Sha256::chain_update).finalize();
     digest.iter().fold(String::with_capacity(64), |mut out, byte| {
         let _ = write!(out, "{byte:02x}");
         out

@@ -6,11 +6,15 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, de};
 use serde_json::{Map, Value as Json};
 
+use crate::template::Syntax;
+
 /// The YAML between the dashes.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Head {
     pub description: String,
+    /// The syntax of the body.
+    pub format: Syntax,
     /// Names that must be defined, dotted ones (`vars.team`) included.
     pub required_vars: Vec<String>,
     /// Values of names that nothing else defines. Mappings are filled up key by key.
@@ -102,10 +106,10 @@ impl<'de> Visitor<'de> for SectionVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Section, A::Error> {
-        let one = |_: ()| de::Error::custom("a section is one heading with one module: `Heading: NAME@VERSION`");
-        let (heading, written) = map.next_entry::<String, String>()?.ok_or(()).map_err(one)?;
+        let one = || de::Error::custom("a section is one heading with one module: `Heading: NAME@VERSION`");
+        let (heading, written) = map.next_entry::<String, String>()?.ok_or_else(one)?;
         match map.next_entry::<String, String>()? {
-            Some(_) => Err(one(())),
+            Some(_) => Err(one()),
             None => Ok(Section { heading: Some(heading), source: written.as_str().into() }),
         }
     }

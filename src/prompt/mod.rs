@@ -17,6 +17,8 @@ mod variables;
 mod includes;
 mod ban;
 mod contradiction;
+pub mod chat;
+pub mod test;
 
 pub use context::{
     AgentFacts, EndingFacts, Person, PromptContext, Reader, SessionFacts, SkillFacts, SummaryFacts, SummaryPart,

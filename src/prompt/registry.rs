@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::builtin;
 use crate::config::{PromptDir, PromptSource};
 use crate::frontmatter;
+use crate::template::Syntax;
 use crate::text;
 use crate::yaml;
 
@@ -247,7 +248,7 @@ impl Registry {
         }
         let prompt = Prompt::parse(name, version, &origin, text)?.owned_by(layer.owner());
         let prompt = self.compose(prompt, None)?.compiled()?;
-        self.held(layer, &prompt, version)?;
+        held(layer, &prompt, version)?;
         Ok(Arc::new(prompt))
     }
 
@@ -273,7 +274,10 @@ impl Registry {
             };
             parts.push(Part { heading: section.heading, module });
         }
-        let included = self.included(prompt.body())?;
+        let included = match prompt.head.format {
+            Syntax::Jinja => self.included(prompt.body())?,
+            _ => BTreeMap::new(),
+        };
         let owner = included.values().map(|(owner, _)| *owner).max();
         let prompt = match owner {
             Some(owner @ Owner::Project) => prompt.owned_by(owner),
@@ -302,31 +306,6 @@ impl Registry {
         Ok(found)
     }
 
-    /// A released version stays as it was.
-    fn held(&self, layer: &Layer, prompt: &Prompt, version: Version) -> Result<(), PromptError> {
-        let path = format!("{}/{LOCK}", prompt.name);
-        let Some(text) = layer.read(&path)? else { return Ok(()) };
-        let lock = release::lock(&layer.origin(&path), &text)?;
-        match lock.get(&version) {
-            Some(digest) if digest != prompt.digest() => {
-                let error = PromptError::of_file(
-                    &prompt.origin,
-                    format!(
-                        "{version} was released as #{} and has changed to #{}, or a module or an included file of it has",
-                        text::head(digest, 12),
-                        prompt.fingerprint()
-                    ),
-                );
-                Err(error.hint(format!(
-                    "Put it back and write the change as a new version (agent prompt new {}), or take its line out of \
-                     {LOCK} if nobody uses it.",
-                    prompt.name
-                )))
-            }
-            _ => Ok(()),
-        }
-    }
-
     fn no_such_name(&self, name: &str) -> PromptError {
         let names = match self.names() {
             Ok(names) => names,
@@ -341,6 +320,31 @@ impl Registry {
         let name = text::one_line(name.strip_prefix(MODULES).unwrap_or(name), 80);
         let hint = did_you_mean(&name, &names);
         PromptError::unknown(format!("there is no {kind} `{name}`{hint}; known: {}", names.join(", ")))
+    }
+}
+
+/// A released version stays as it was.
+fn held(layer: &Layer, prompt: &Prompt, version: Version) -> Result<(), PromptError> {
+    let path = format!("{}/{LOCK}", prompt.name);
+    let Some(text) = layer.read(&path)? else { return Ok(()) };
+    let lock = release::lock(&layer.origin(&path), &text)?;
+    match lock.get(&version) {
+        Some(digest) if digest != prompt.digest() => {
+            let error = PromptError::of_file(
+                &prompt.origin,
+                format!(
+                    "{version} was released as #{} and has changed to #{}, or a module or an included file of it has",
+                    text::head(digest, 12),
+                    prompt.fingerprint()
+                ),
+            );
+            Err(error.hint(format!(
+                "Put it back and write the change as a new version (agent prompt new {}), or take its line out of \
+                 {LOCK} if nobody uses it.",
+                prompt.name
+            )))
+        }
+        _ => Ok(()),
     }
 }
 

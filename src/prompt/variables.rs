@@ -17,7 +17,7 @@ pub(super) fn with_declared(context: &Value, head: &Head) -> Value {
         let here = attribute(context, name);
         own.push((name.clone(), merged(&template::value(default), &here)));
     }
-    for name in head.declared().map(|name| root(name)) {
+    for name in head.declared().map(root) {
         let Some((_, value)) = given.iter().find(|(given, _)| given == name && name != "vars") else { continue };
         let below = match own.iter().position(|(own, _)| own == name) {
             Some(at) => own.remove(at).1,

@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior, Value};
 
-use super::{Bounded, Template};
+use super::Bounded;
+use super::jinja::Jinja;
 
 /// The most failures before rendering is abandoned.
 const MOST_ROUNDS: usize = 64;
 
-pub(super) fn find(template: &Template, context: &Value) -> Vec<String> {
+pub(super) fn find(template: &Jinja, context: &Value) -> Vec<String> {
     let candidates: Vec<String> =
         template.variables().into_iter().filter(|name| is_undefined(context, name)).collect();
     let mut search = Search { template, context, candidates, fills: Vec::new(), missing: BTreeSet::new() };
@@ -27,7 +28,7 @@ pub(super) fn find(template: &Template, context: &Value) -> Vec<String> {
 }
 
 struct Search<'t> {
-    template: &'t Template,
+    template: &'t Jinja,
     context: &'t Value,
     /// Names of the context that the template mentions and the context does not define.
     candidates: Vec<String>,
@@ -133,7 +134,7 @@ impl Search<'_> {
         let context = filled(self.context.clone(), &fills);
         let rendered = environment
             .get_template(&self.template.name)
-            .and_then(|template| template.render_captured_to(context, &mut Bounded(Vec::new())).map(drop));
+            .and_then(|template| template.render_captured_to(context, &mut Bounded::default()).map(drop));
         match rendered {
             Ok(()) => End::Done,
             Err(error) => undefined_name(&error).map_or(End::Otherwise, End::Undefined),

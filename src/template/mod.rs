@@ -1,50 +1,90 @@
-//! The one door to templates (Jinja): compiled once, rendered in a sandbox; a value is never rendered a second
-//! time.
+//! The one door to templates, in three syntaxes: compiled once, rendered in a sandbox; a value is never rendered a
+//! second time.
 //!
-//! The sandbox: fuel bounds loops, the output and single values are bounded (`growth`), files come only from the caller's loader, and the
-//! context cannot be dumped. Errors name places and variables, never values.
+//! The sandbox: steps are counted, the output and single values are bounded (for Jinja by `growth`), files come only
+//! from the caller's loader, and the context cannot be dumped. Errors name places and variables, never values.
 
+mod error;
+mod objects;
 mod growth;
 mod missing;
-mod objects;
+mod jinja;
+mod python;
+mod fstring;
+mod go;
 mod pieces;
+mod expression;
 
 use std::collections::BTreeSet;
-use std::io;
-use std::ops::Range;
-use std::sync::LazyLock;
+use std::str::FromStr;
+use std::{fmt, io};
 
 use minijinja::value::ValueKind;
-use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, UndefinedBehavior};
-use minijinja_contrib::pycompat;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+pub use error::TemplateError;
+pub use expression::Expression;
 pub use minijinja::Value;
-pub use objects::{clock, lookup, object};
+pub use objects::{clock, layered, lookup, object};
 pub use pieces::{Piece, PieceTemplate};
 
 /// The longest text that a template may produce, in bytes.
 pub const LONGEST_OUTPUT: usize = 1024 * 1024;
-const FUEL: u64 = 1_000_000;
+/// The most steps of a rendering: an instruction of Jinja, an action or a call of a Go template.
+const STEPS: u64 = 1_000_000;
 
-/// What all templates have in common. A clone shares it.
-static GROUND: LazyLock<Environment<'static>> = LazyLock::new(|| {
-    let mut environment = Environment::new();
-    environment.set_auto_escape_callback(|_| AutoEscape::None);
-    environment.set_fuel(Some(FUEL));
-    // In debug mode errors name the undefined variable. They also hold values, so only `describe` prints them.
-    environment.set_debug(true);
-    environment.remove_global("debug");
-    environment.set_unknown_method_callback(method);
-    growth::bound(&mut environment);
-    environment
-});
+/// What a template is written in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Syntax {
+    /// `{{ name }}`, as of Jinja2.
+    #[default]
+    Jinja,
+    /// `{name}`, as of Python's `str.format`.
+    FString,
+    /// `{{.name}}`, as of Go's `text/template`.
+    GoTemplate,
+}
+
+impl Syntax {
+    /// Every syntax by its name.
+    pub const NAMES: [(&str, Self); 3] =
+        [("jinja", Self::Jinja), ("fstring", Self::FString), ("gotemplate", Self::GoTemplate)];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, syntax)| *syntax == self).map_or("", |(name, _)| name)
+    }
+}
+
+impl fmt::Display for Syntax {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Syntax {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, syntax)| *syntax);
+        found.ok_or_else(|| format!("`{name}` is no syntax of templates; there are jinja, fstring and gotemplate"))
+    }
+}
 
 /// A compiled template.
 #[derive(Debug)]
 pub struct Template {
-    environment: Environment<'static>,
-    name: String,
+    body: Body,
+    defaults: Option<Value>,
+}
+
+#[derive(Debug)]
+enum Body {
+    Jinja(Box<jinja::Jinja>),
+    FString(fstring::FString),
+    Go(Box<go::GoTemplate>),
 }
 
 /// The value of an undefined name.
@@ -54,21 +94,6 @@ pub enum Undefined {
     Empty,
     /// An error: prompts and scripts.
     Error,
-}
-
-/// A template error with its place. Never holds a rendered value.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct TemplateError {
-    pub message: String,
-    /// 1-based line in the template, where known.
-    pub line: Option<usize>,
-    /// 1-based column of that line, in characters, where known.
-    pub column: Option<usize>,
-    /// The byte range of the template that it concerns, where known.
-    pub range: Option<Range<usize>>,
-    /// All undefined names that the template needs, if that is the error.
-    pub missing: Vec<String>,
 }
 
 /// Whether `text` has anything to render. Text without marks need not be compiled.
@@ -86,79 +111,75 @@ pub fn is_safe_name(name: &str) -> bool {
 }
 
 impl Template {
-    /// Compiles a template that can include no other. Errors refer to it as `name`.
+    /// Compiles a Jinja template that can include no other. Errors refer to it as `name`.
     pub fn compile(name: &str, source: &str, undefined: Undefined) -> Result<Self, TemplateError> {
         Self::compile_with(name, source, undefined, |_| None)
     }
 
-    /// Compiles a template whose `{% include %}`, `{% extends %}` and `{% import %}` ask `loader` for the text of
-    /// a name. Names that [`is_safe_name`] rejects never reach it.
+    /// Compiles a template of any syntax that can include no other. Errors refer to it as `name`.
+    pub fn compile_as(
+        syntax: Syntax,
+        name: &str,
+        source: &str,
+        undefined: Undefined,
+    ) -> Result<Self, TemplateError> {
+        match syntax {
+            Syntax::Jinja => Self::compile(name, source, undefined),
+            Syntax::FString => fstring::FString::compile(source, undefined).map(Body::FString).map(Self::of),
+            Syntax::GoTemplate => {
+                go::GoTemplate::compile(source, undefined).map(Box::new).map(Body::Go).map(Self::of)
+            }
+        }
+    }
+
+    /// Compiles a Jinja template whose `{% include %}`, `{% extends %}` and `{% import %}` ask `loader` for the text
+    /// of a name. Names that [`is_safe_name`] rejects never reach it.
     pub fn compile_with(
         name: &str,
         source: &str,
         undefined: Undefined,
         loader: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Result<Self, TemplateError> {
-        let mut environment = GROUND.clone();
-        environment.set_undefined_behavior(match undefined {
-            Undefined::Empty => UndefinedBehavior::Chainable,
-            Undefined::Error => UndefinedBehavior::SemiStrict,
-        });
-        environment.set_loader(move |name| {
-            let source = Some(name).filter(|name| is_safe_name(name)).and_then(&loader);
-            Ok(source.map(|source| growth::guarded(&source).into_owned()))
-        });
-        environment
-            .add_template_owned(name.to_owned(), growth::guarded(source).into_owned())
-            .map_err(|e| TemplateError::from(&e))?;
-        Ok(Self { environment, name: name.to_owned() })
+        jinja::Jinja::compile(name, source, undefined, loader).map(Box::new).map(Body::Jinja).map(Self::of)
+    }
+
+    /// The same, with what stands in for names that a context does not define. Maps are merged deeply.
+    #[must_use]
+    pub fn with_defaults(self, defaults: Value) -> Self {
+        Self { defaults: Some(defaults), ..self }
     }
 
     /// Renders with `context` as the top-level names.
     pub fn render(&self, context: &Value) -> Result<String, TemplateError> {
-        self.render_raw(context).map_err(|error| {
-            let missing = match self.environment.undefined_behavior() {
-                UndefinedBehavior::SemiStrict => missing::find(self, context),
-                _ => Vec::new(),
-            };
-            let mut described = TemplateError::from(&error);
-            if !missing.is_empty() {
-                described.message = format!("nothing defines {}", missing.join(", "));
-                described.missing = missing;
-            }
-            described
-        })
+        let context = match &self.defaults {
+            Some(defaults) => &layered(context.clone(), defaults.clone()),
+            None => context,
+        };
+        match &self.body {
+            Body::Jinja(jinja) => jinja.render(context),
+            Body::FString(fstring) => fstring.render(context),
+            Body::Go(go) => go.render(context),
+        }
     }
 
     /// The names that the template reads from its context, with dotted attributes: `session.id`, `vars`. Excludes
     /// the names that included templates read.
     #[must_use]
     pub fn variables(&self) -> BTreeSet<String> {
-        let template = self.environment.get_template(&self.name).expect("compiled under this name");
-        let globals: BTreeSet<&str> = self.environment.globals().map(|(name, _)| name).collect();
-        let names = template.undeclared_variables(true);
-        names.into_iter().filter(|name| !globals.contains(name.as_str())).collect()
+        match &self.body {
+            Body::Jinja(jinja) => jinja.variables(),
+            Body::FString(fstring) => fstring.variables(),
+            Body::Go(go) => go.variables(),
+        }
     }
 
-    fn render_raw(&self, context: &Value) -> Result<String, Error> {
-        let template = self.environment.get_template(&self.name)?;
-        let mut output = Bounded(Vec::new());
-        growth::begin();
-        template.render_captured_to(context, &mut output)?;
-        String::from_utf8(output.0).map_err(|_| Error::new(ErrorKind::BadEscape, "the result is not Unicode"))
+    fn of(body: Body) -> Self {
+        Self { body, defaults: None }
     }
 }
 
-/// The methods that Python has. In configuration an unset variable is the empty string, so it has the methods of a
-/// string: `env.NAMES.split(',')`.
-fn method(state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Value]) -> Result<Value, Error> {
-    growth::check_method(value, name, arguments)?;
-    if value.is_undefined() && state.undefined_behavior() == UndefinedBehavior::Chainable {
-        return pycompat::unknown_method_callback(state, &Value::from(""), name, arguments);
-    }
-    pycompat::unknown_method_callback(state, value, name, arguments)
-}
-
+/// Text as it is made, up to [`LONGEST_OUTPUT`] bytes.
+#[derive(Debug, Default)]
 struct Bounded(Vec<u8>);
 
 impl io::Write for Bounded {
@@ -175,31 +196,12 @@ impl io::Write for Bounded {
     }
 }
 
-impl From<&Error> for TemplateError {
-    fn from(error: &Error) -> Self {
-        let mut message = describe(error);
-        let mut source = std::error::Error::source(error);
-        while let Some(inner) = source.and_then(|source| source.downcast_ref::<Error>()) {
-            let name = inner.name().unwrap_or("?");
-            message = format!("{message}: {} (in {name}:{})", describe(inner), inner.line().unwrap_or(0));
-            source = std::error::Error::source(inner);
-        }
-        let written = |end: usize| Some(growth::as_written(error.template_source()?.get(..end)?));
-        let range = error.range().and_then(|range| Some(written(range.start)?.len()..written(range.end)?.len()));
-        let before = range.as_ref().and_then(|_| written(error.range()?.start));
-        let column = before.map(|before| before.chars().rev().take_while(|c| *c != '\n').count() + 1);
-        Self { message, line: error.line(), column, range, missing: Vec::new() }
-    }
+fn too_long() -> String {
+    format!("its result is longer than {} KiB", LONGEST_OUTPUT / 1024)
 }
 
-fn describe(error: &Error) -> String {
-    match (error.kind(), error.detail()) {
-        (ErrorKind::OutOfFuel, _) => "it runs too long".to_owned(),
-        (ErrorKind::WriteFailure, _) => format!("its result is longer than {} KiB", LONGEST_OUTPUT / 1024),
-        (ErrorKind::UnknownFunction, Some(detail)) => format!("unknown function: {detail}"),
-        (_, Some(detail)) => detail.to_owned(),
-        (kind, None) => kind.to_string(),
-    }
+fn too_many_steps() -> String {
+    "it runs too long".to_owned()
 }
 
 /// Whether a value has named attributes.

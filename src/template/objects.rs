@@ -1,12 +1,12 @@
 //! Values that are computed when a template reads them: the environment, the clock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
 use jiff::Zoned;
 use jiff::fmt::strtime;
-use minijinja::value::{Enumerator, Object, ObjectRepr};
+use minijinja::value::{Enumerator, Object, ObjectRepr, ValueKind};
 use minijinja::{Error, ErrorKind, State};
 
 use super::Value;
@@ -20,6 +20,12 @@ pub fn lookup(names: Vec<String>, find: impl Fn(&str) -> Option<String> + Send +
 /// An object with these attributes: the usual way to build a context.
 pub fn object<K: Into<String>>(pairs: impl IntoIterator<Item = (K, Value)>) -> Value {
     pairs.into_iter().map(|(name, value)| (name.into(), value)).collect::<BTreeMap<String, Value>>().into()
+}
+
+/// `over`, and below it what stands in for names that it does not define. Maps in both are layered in the same way.
+#[must_use]
+pub fn layered(over: Value, under: Value) -> Value {
+    Value::from_object(Layered { over, under })
 }
 
 /// `datetime`: its `now()` always returns `now`, so that rendering twice gives the same text. A moment has
@@ -53,6 +59,35 @@ impl Object for Lookup {
 
     fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("{}")
+    }
+}
+
+/// Whether it is a map that can be read as a whole; the clock is none.
+fn is_map(value: &Value) -> bool {
+    value.kind() == ValueKind::Map && value.try_iter().is_ok()
+}
+
+#[derive(Debug)]
+struct Layered {
+    over: Value,
+    under: Value,
+}
+
+impl Object for Layered {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let given = |of: &Value| of.get_item(key).ok().filter(|value| !value.is_undefined());
+        match (given(&self.over), given(&self.under)) {
+            (Some(over), Some(under)) if is_map(&over) && is_map(&under) => Some(layered(over, under)),
+            (over, under) => over.or(under),
+        }
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        let keys = |of: &Value| of.try_iter().into_iter().flatten().collect::<Vec<_>>();
+        let mut all = keys(&self.over);
+        let known: BTreeSet<Value> = all.iter().cloned().collect();
+        all.extend(keys(&self.under).into_iter().filter(|key| !known.contains(key)));
+        Enumerator::Values(all)
     }
 }
 

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind};
 
-use super::{Template, TemplateError, Undefined, Value};
+use super::jinja::Jinja;
+use super::{TemplateError, Undefined, Value};
 
 /// Surrounds every value while a template is rendered. No argument of a program can contain it.
 const MARK: char = '\0';
@@ -22,16 +23,15 @@ pub enum Piece {
 
 /// A template whose values stay apart from its text.
 #[derive(Debug)]
-pub struct PieceTemplate(Template);
+pub struct PieceTemplate(Jinja);
 
 impl PieceTemplate {
     /// Compiles a template that can include no other. Errors refer to it as `name`.
     pub fn compile(name: &str, source: &str, undefined: Undefined) -> Result<Self, TemplateError> {
         if source.contains(MARK) {
-            let message = "a command has no zero byte in it".to_owned();
-            return Err(TemplateError { message, line: None, column: None, range: None, missing: Vec::new() });
+            return Err(TemplateError::new("a command has no zero byte in it"));
         }
-        let mut template = Template::compile(name, source, undefined)?;
+        let mut template = Jinja::compile(name, source, undefined, |_| None)?;
         template.environment.set_formatter(|out, _state, value| {
             if value.is_undefined() || value.is_none() {
                 return Ok(());
@@ -58,7 +58,7 @@ impl PieceTemplate {
         Ok(parts.filter(|part| *part != Piece::Literal(String::new())).collect())
     }
 
-    /// See [`Template::variables`].
+    /// See [`Template::variables`](super::Template::variables).
     #[must_use]
     pub fn variables(&self) -> BTreeSet<String> {
         self.0.variables()

@@ -1,0 +1,88 @@
+//! Errors of templates: the message, the place and the line itself; never a value that was rendered.
+
+use std::ops::Range;
+
+/// A template error with its place. Never holds a rendered value.
+#[derive(Debug, Clone, Default, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct TemplateError {
+    pub message: String,
+    /// 1-based line in the template, where known.
+    pub line: Option<usize>,
+    /// 1-based column of that line, in characters, where known.
+    pub column: Option<usize>,
+    /// The byte range of the template that it concerns, where known.
+    pub range: Option<Range<usize>>,
+    /// The line as the template has it, where known: cut to what stands around the column if it is long.
+    pub excerpt: Option<Box<str>>,
+    /// All undefined names that the template needs, if that is the error.
+    pub missing: Vec<String>,
+}
+
+impl TemplateError {
+    /// An error without a place.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..Self::default() }
+    }
+
+    /// An error about these bytes of `source`.
+    pub fn at(source: &str, range: Range<usize>, message: impl Into<String>) -> Self {
+        let start = source.floor_char_boundary(range.start);
+        let end = source.floor_char_boundary(range.end).max(start);
+        let before = &source[..start];
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        Self {
+            line: Some(line),
+            column: Some(column),
+            range: Some(start..end),
+            excerpt: excerpt(source, line, column),
+            ..Self::new(message)
+        }
+    }
+
+    /// The same, because nothing defines these names.
+    #[must_use]
+    pub(super) fn lacking(mut self, missing: Vec<String>) -> Self {
+        self.message = format!("nothing defines {}", missing.join(", "));
+        self.missing = missing;
+        self
+    }
+}
+
+/// A line of `source`, both 1-based: of a long line what stands around the column.
+pub(super) fn excerpt(source: &str, line: usize, column: usize) -> Option<Box<str>> {
+    const BEFORE: usize = 60;
+    const LONGEST: usize = 120;
+    let text = source.lines().nth(line.checked_sub(1)?)?;
+    if text.chars().nth(LONGEST).is_none() {
+        return Some(text.into());
+    }
+    let first = column.saturating_sub(BEFORE + 1);
+    let mut rest = text.chars().skip(first);
+    let shown: String = rest.by_ref().take(LONGEST).collect();
+    let (left, right) = (if first > 0 { "…" } else { "" }, if rest.next().is_some() { "…" } else { "" });
+    Some(format!("{left}{shown}{right}").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TemplateError, excerpt};
+
+    #[test]
+    fn an_error_has_its_place_and_its_line() {
+        let error = TemplateError::at("one\ntwo ä x\nthree", 11..12, "no x");
+        assert_eq!((error.line, error.column, error.excerpt.as_deref()), (Some(2), Some(7), Some("two ä x")));
+        let error = TemplateError::at("one", 90..95, "beyond the end");
+        assert_eq!((error.line, error.column, error.range), (Some(1), Some(4), Some(3..3)));
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_the_column() {
+        let line = format!("{}X{}", "a".repeat(500), "b".repeat(500));
+        let cut = excerpt(&line, 1, 501).expect("a line");
+        assert_eq!(*cut, format!("…{}X{}…", "a".repeat(60), "b".repeat(59)));
+        assert_eq!(excerpt("one", 2, 1), None);
+        assert_eq!(excerpt("one", 0, 1), None);
+    }
+}

@@ -1,0 +1,229 @@
+//! Format specs: `[[fill]align][sign][#][0][width][grouping][.precision][type]`.
+
+use minijinja::Value;
+use minijinja::value::ValueKind;
+
+use super::number;
+
+/// The most that a width or a precision may ask for.
+const MOST: usize = 10_000;
+
+/// A spec that was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Spec {
+    pub fill: char,
+    /// `0` is a zero before the width: like `=` for numbers.
+    pub align: Option<char>,
+    pub sign: char,
+    pub alternate: bool,
+    pub width: usize,
+    pub grouping: Option<char>,
+    pub precision: Option<usize>,
+    pub kind: Option<char>,
+}
+
+/// The value in the form that the spec asks for.
+pub(super) fn format(value: &Value, written: &str) -> Result<String, String> {
+    if written.is_empty() {
+        return Ok(value.to_string());
+    }
+    let spec = read(written)?;
+    let is_text = value.kind() == ValueKind::String;
+    if let Some(text) = value.as_str().filter(|_| is_text) {
+        return of_text(text, spec);
+    }
+    match value.kind() {
+        ValueKind::Bool => number::of_integer(i128::from(value.is_true()), spec),
+        ValueKind::Number => match i128::try_from(value.clone()) {
+            Ok(integer) if value.is_integer() => number::of_integer(integer, spec),
+            _ => number::of_float(f64::try_from(value.clone()).unwrap_or(f64::NAN), spec),
+        },
+        kind => Err(format!("a value of type {kind} has no formats; `!s` makes a text of it first")),
+    }
+}
+
+/// Fills up to the width. `body` is what stands behind the sign; `default` is where it stands unless the spec says.
+pub(super) fn pad(sign: &str, body: &str, spec: Spec, default: char) -> String {
+    let missing = spec.width.saturating_sub(sign.chars().count() + body.chars().count());
+    let fill = |count: usize| spec.fill.to_string().repeat(count);
+    match spec.align.unwrap_or(default) {
+        '<' => format!("{sign}{body}{}", fill(missing)),
+        '^' => format!("{}{sign}{body}{}", fill(missing / 2), fill(missing - missing / 2)),
+        '=' => format!("{sign}{}{body}", fill(missing)),
+        _ => format!("{}{sign}{body}", fill(missing)),
+    }
+}
+
+fn of_text(text: &str, spec: Spec) -> Result<String, String> {
+    match spec {
+        Spec { kind: Some(kind), .. } if kind != 's' => Err(format!("`{kind}` is no format for text")),
+        Spec { sign: '+' | ' ', .. } => Err("text has no sign".to_owned()),
+        Spec { alternate: true, .. } => Err("`#` is no format for text".to_owned()),
+        Spec { grouping: Some(sign), .. } => Err(format!("`{sign}` is no format for text")),
+        Spec { align: Some('='), .. } => Err("`=` is no alignment for text".to_owned()),
+        _ => {
+            let cut =
+                spec.precision.and_then(|most| text.char_indices().nth(most)).map_or(text.len(), |(at, _)| at);
+            let align = spec.align.filter(|align| *align != '0');
+            Ok(pad("", &text[..cut], Spec { align, ..spec }, '<'))
+        }
+    }
+}
+
+fn read(written: &str) -> Result<Spec, String> {
+    let signs: Vec<char> = written.chars().collect();
+    let mut at = 0;
+    let is_align = |c: Option<&char>| c.is_some_and(|c| matches!(c, '<' | '>' | '^' | '='));
+    let mut spec = Spec {
+        fill: ' ',
+        align: None,
+        sign: '-',
+        alternate: false,
+        width: 0,
+        grouping: None,
+        precision: None,
+        kind: None,
+    };
+    if is_align(signs.get(1)) {
+        (spec.fill, spec.align) = (signs[0], Some(signs[1]));
+        at = 2;
+    } else if is_align(signs.first()) {
+        spec.align = Some(signs[0]);
+        at = 1;
+    }
+    let filled = at == 2;
+    let mut take = |wanted: &[char]| {
+        let found = signs.get(at).copied().filter(|c| wanted.contains(c));
+        at += usize::from(found.is_some());
+        found
+    };
+    spec.sign = take(&['+', '-', ' ']).unwrap_or('-');
+    if take(&['z']).is_some() {
+        return Err("`z` is not supported".to_owned());
+    }
+    spec.alternate = take(&['#']).is_some();
+    let zero = take(&['0']).is_some();
+    if zero && !filled {
+        spec.fill = '0';
+    }
+    let mut digits = || {
+        let mut read = String::new();
+        while let Some(digit) = take(&['0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) {
+            read.push(digit);
+        }
+        read
+    };
+    let width = digits();
+    spec.width = bounded(&width)?.unwrap_or(0);
+    let rest: String = signs[at..].iter().collect();
+    let (grouping, rest) = match rest.strip_prefix([',', '_']) {
+        Some(after) => (rest.chars().next(), after.to_owned()),
+        None => (None, rest),
+    };
+    spec.grouping = grouping;
+    let rest = match rest.strip_prefix('.') {
+        None => rest,
+        Some(after) => {
+            let length = after.bytes().take_while(u8::is_ascii_digit).count();
+            let Some(precision) = bounded(&after[..length])? else {
+                return Err("a precision has digits behind its point".to_owned());
+            };
+            spec.precision = Some(precision);
+            after[length..].to_owned()
+        }
+    };
+    let mut kinds = rest.chars();
+    spec.kind = kinds.next();
+    match (spec.kind, kinds.next()) {
+        (Some('n'), None) => Err("`n` (numbers as a place writes them) is not supported".to_owned()),
+        (_, Some(_)) => Err(format!("`{written}` is no format")),
+        _ => {
+            // A zero before the width fills between the sign and the number.
+            if zero && spec.align.is_none() {
+                spec.align = Some('0');
+            }
+            Ok(spec)
+        }
+    }
+}
+
+fn bounded(digits: &str) -> Result<Option<usize>, String> {
+    if digits.is_empty() {
+        return Ok(None);
+    }
+    let number = digits.parse().ok().filter(|number| *number <= MOST);
+    number.map(Some).ok_or_else(|| format!("{digits} is more than {MOST}, the most of a width or a precision"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::format;
+    use crate::template::Value;
+
+    #[test]
+    fn specs_are_those_of_python() {
+        let cases: [(Value, &str, &str); 35] = [
+            ("ab".into(), ">5", "   ab"),
+            ("ab".into(), "^5", " ab  "),
+            ("ab".into(), "*<5", "ab***"),
+            ("ab".into(), "05", "ab000"),
+            ("abc".into(), ".2", "ab"),
+            ("abc".into(), "5.2s", "ab   "),
+            (42.into(), "d", "42"),
+            (42.into(), "5", "   42"),
+            (42.into(), "<5", "42   "),
+            (42.into(), "+d", "+42"),
+            (42.into(), " d", " 42"),
+            (Value::from(-42), "06", "-00042"),
+            (255.into(), "x", "ff"),
+            (255.into(), "#X", "0XFF"),
+            (255.into(), "#010b", "0b11111111"),
+            (255.into(), "o", "377"),
+            (1_234_567.into(), ",", "1,234,567"),
+            (1_234_567.into(), "_", "1_234_567"),
+            (65_535.into(), "_x", "ffff"),
+            (1_048_575.into(), "_b", "1111_1111_1111_1111_1111"),
+            (1234.into(), "08,", "0,001,234"),
+            (1234.into(), "07,", "001,234"),
+            (97.into(), "c", "a"),
+            (42.into(), ".2f", "42.00"),
+            (true.into(), "d", "1"),
+            (true.into(), ">5", "    1"),
+            (1.23456.into(), ".2f", "1.23"),
+            (1.23456.into(), "8.2f", "    1.23"),
+            (0.256.into(), ".1%", "25.6%"),
+            (1234.5.into(), ",.2f", "1,234.50"),
+            (12345.678.into(), ".3e", "1.235e+04"),
+            (12345.678.into(), "g", "12345.7"),
+            (1e-7.into(), "G", "1E-07"),
+            (12345.0.into(), ".6", "12345.0"),
+            (123_456.0.into(), ".6", "1.23456e+05"),
+        ];
+        for (value, spec, expected) in cases {
+            assert_eq!(format(&value, spec).as_deref(), Ok(expected), "{value}:{spec}");
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for (value, spec) in [
+            (Value::from("a"), "d"),
+            ("a".into(), "+5"),
+            ("a".into(), ","),
+            (1.into(), "s"),
+            (1.into(), ".2"),
+            (1.into(), ".2d"),
+            (1.5.into(), "d"),
+            (1.5.into(), "x"),
+            (1.into(), "q"),
+            (1.into(), "99999999999999999999999"),
+            (1.into(), ">999999999"),
+            (1.5.into(), ".99999f"),
+            (1.into(), "n"),
+            (1.into(), ",x"),
+            (().into(), ">5"),
+        ] {
+            assert!(format(&value, spec).is_err(), "{value}:{spec}");
+        }
+    }
+}

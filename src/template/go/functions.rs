@@ -1,0 +1,234 @@
+//! The functions of Go's templates. `and` and `or`, which look at no more arguments than they need, are in `run`.
+
+use std::cmp::Ordering;
+use std::fmt::Write;
+
+use minijinja::Value;
+
+use super::values::{Basic, basic, for_formatting, is_list, is_map, type_name};
+use crate::template::LONGEST_OUTPUT;
+
+type Function = fn(&[Value]) -> Result<Value, String>;
+
+/// Every function with the fewest and the most arguments that it takes.
+const FUNCTIONS: &[(&str, usize, usize, Function)] = &[
+    ("eq", 2, usize::MAX, equal_to_any),
+    ("ne", 2, 2, |of| Ok(Value::from(!equal(&of[0], &of[1])?))),
+    ("lt", 2, 2, |of| ordered(of, Ordering::is_lt)),
+    ("le", 2, 2, |of| ordered(of, Ordering::is_le)),
+    ("gt", 2, 2, |of| ordered(of, Ordering::is_gt)),
+    ("ge", 2, 2, |of| ordered(of, Ordering::is_ge)),
+    ("not", 1, 1, |of| Ok(Value::from(!super::values::is_true(&of[0])))),
+    ("len", 1, 1, length),
+    ("index", 1, usize::MAX, |of| of[1..].iter().try_fold(of[0].clone(), |value, key| index(&value, key))),
+    ("slice", 1, 4, slice),
+    ("print", 0, usize::MAX, |of| formatted("print", of)),
+    ("println", 0, usize::MAX, |of| formatted("println", of)),
+    ("printf", 1, usize::MAX, printf),
+    ("html", 1, usize::MAX, |of| escaped(of, gotmpl::html_escape)),
+    ("js", 1, usize::MAX, |of| escaped(of, gotmpl::js_escape)),
+    ("urlquery", 1, usize::MAX, |of| escaped(of, gotmpl::url_encode)),
+];
+
+/// How many arguments a function takes; an error says that there is no such function.
+pub(super) fn arguments(name: &str) -> Result<(usize, usize), String> {
+    match name {
+        "and" | "or" => Ok((1, usize::MAX)),
+        "call" => Err("`call` is not supported: no value is a function".to_owned()),
+        _ => match FUNCTIONS.iter().find(|(known, ..)| *known == name) {
+            Some((_, fewest, most, _)) => Ok((*fewest, *most)),
+            None => {
+                let known: Vec<&str> = FUNCTIONS.iter().map(|(known, ..)| *known).collect();
+                Err(format!("there is no function `{name}`; there are and, or, {}", known.join(", ")))
+            }
+        },
+    }
+}
+
+/// Calls a function by its name.
+pub(super) fn call(name: &str, given: &[Value]) -> Result<Value, String> {
+    let (fewest, most) = arguments(name)?;
+    if given.len() < fewest || given.len() > most {
+        let wanted = if given.len() < fewest { format!("at least {fewest}") } else { format!("at most {most}") };
+        return Err(format!("`{name}` takes {wanted} arguments, not {}", given.len()));
+    }
+    match FUNCTIONS.iter().find(|(known, ..)| *known == name) {
+        Some((.., function)) => function(given),
+        None => Err(format!("`{name}` cannot be called here")),
+    }
+}
+
+/// The value as `{{.}}` shows it; `<no value>` for nothing.
+pub(super) fn shown(value: &Value) -> Result<String, String> {
+    match basic(value) {
+        Basic::Text(text) => Ok(text.to_owned()),
+        Basic::Nil => Ok("<no value>".to_owned()),
+        _ => write(&for_formatting(value)?),
+    }
+}
+
+fn equal_to_any(of: &[Value]) -> Result<Value, String> {
+    for other in &of[1..] {
+        if equal(&of[0], other)? {
+            return Ok(Value::from(true));
+        }
+    }
+    Ok(Value::from(false))
+}
+
+fn equal(one: &Value, other: &Value) -> Result<bool, String> {
+    match (basic(one), basic(other)) {
+        (Basic::Other, _) | (_, Basic::Other) => {
+            Err(format!("a {} and a {} cannot be compared", type_name(one), type_name(other)))
+        }
+        (Basic::Nil, other) | (other, Basic::Nil) => Ok(other == Basic::Nil),
+        (one, other) if std::mem::discriminant(&one) == std::mem::discriminant(&other) => Ok(one == other),
+        _ => Err(incompatible(one, other)),
+    }
+}
+
+fn ordered(of: &[Value], wanted: fn(Ordering) -> bool) -> Result<Value, String> {
+    let order = match (basic(&of[0]), basic(&of[1])) {
+        (Basic::Int(one), Basic::Int(other)) => Some(one.cmp(&other)),
+        (Basic::Text(one), Basic::Text(other)) => Some(one.cmp(other)),
+        (Basic::Float(one), Basic::Float(other)) => one.partial_cmp(&other),
+        _ => return Err(incompatible(&of[0], &of[1])),
+    };
+    Ok(Value::from(order.is_some_and(wanted)))
+}
+
+fn incompatible(one: &Value, other: &Value) -> String {
+    format!("a value of type {} cannot be compared with one of type {}", type_name(one), type_name(other))
+}
+
+fn length(of: &[Value]) -> Result<Value, String> {
+    let value = &of[0];
+    // Bytes, as in Go.
+    let length = value.as_str().map(str::len).or_else(|| value.len().filter(|_| is_list(value) || is_map(value)));
+    length.map(Value::from).ok_or_else(|| format!("a value of type {} has no length", type_name(value)))
+}
+
+fn index(value: &Value, key: &Value) -> Result<Value, String> {
+    let number = || match basic(key) {
+        Basic::Int(number) => Ok(number),
+        _ => Err(format!("a value of type {} is no index of a {}", type_name(key), type_name(value))),
+    };
+    match basic(value) {
+        Basic::Text(text) => {
+            let at = number()?;
+            let byte = usize::try_from(at).ok().and_then(|at| text.as_bytes().get(at));
+            byte.map(|byte| Value::from(*byte)).ok_or_else(|| out_of_range(at, text.len()))
+        }
+        _ if is_list(value) => {
+            let (at, length) = (number()?, value.len().unwrap_or(0));
+            let item = usize::try_from(at).ok().filter(|at| *at < length);
+            let item = item.ok_or_else(|| out_of_range(at, length))?;
+            value.get_item_by_index(item).map_err(|_| out_of_range(at, length))
+        }
+        _ if is_map(value) => {
+            Ok(value.get_item(key).ok().filter(|item| !item.is_undefined()).unwrap_or(Value::from(())))
+        }
+        _ => Err(format!("a value of type {} has no items", type_name(value))),
+    }
+}
+
+fn out_of_range(at: i128, length: usize) -> String {
+    format!("there is no item {at} in {length}")
+}
+
+fn slice(of: &[Value]) -> Result<Value, String> {
+    let value = &of[0];
+    let length = match value.as_str() {
+        Some(text) if of.len() < 4 => text.len(),
+        Some(_) => return Err("a string is sliced by two numbers at most".to_owned()),
+        None if is_list(value) => value.len().unwrap_or(0),
+        None => return Err(format!("a value of type {} cannot be sliced", type_name(value))),
+    };
+    let mut bounds = Vec::new();
+    for bound in &of[1..] {
+        let Basic::Int(at) = basic(bound) else {
+            return Err(format!("a value of type {} is no bound of a slice", type_name(bound)));
+        };
+        let at = usize::try_from(at).ok().filter(|at| *at <= length).ok_or_else(|| out_of_range(at, length))?;
+        bounds.push(at);
+    }
+    if !bounds.is_sorted() {
+        return Err("the bounds of a slice go upwards".to_owned());
+    }
+    let start = bounds.first().copied().unwrap_or(0);
+    let end = bounds.get(1).copied().unwrap_or(length);
+    match value.as_str() {
+        Some(text) => match text.get(start..end) {
+            Some(part) => Ok(Value::from(part)),
+            None => Err(format!("a slice from byte {start} to {end} cuts a character in two")),
+        },
+        None => {
+            let items = value.try_iter().map_err(|_| "a list cannot be read".to_owned())?;
+            Ok(Value::from(items.skip(start).take(end.saturating_sub(start)).collect::<Vec<_>>()))
+        }
+    }
+}
+
+fn escaped(of: &[Value], escape: fn(&str) -> String) -> Result<Value, String> {
+    let text = match of {
+        [one] if one.as_str().is_some() => one.clone(),
+        _ => formatted("print", of)?,
+    };
+    bounded(escape(text.as_str().unwrap_or_default()))
+}
+
+/// `printf`, unless its result could be beyond all bounds: widths are clamped, but each verb has one of its own.
+fn printf(of: &[Value]) -> Result<Value, String> {
+    const WIDEST: usize = u16::MAX as usize;
+    const MOST: usize = 64 * LONGEST_OUTPUT;
+    let Some(format) = of[0].as_str() else {
+        return Err(format!(
+            "the first argument of `printf` is a format, not a value of type {}",
+            type_name(&of[0])
+        ));
+    };
+    let verbs = format.matches('%').count();
+    // A width is written in digits, or is an argument.
+    let is_wide = format.contains('*') || format.bytes().filter(u8::is_ascii_digit).count() > 2;
+    let mut largest = if is_wide { WIDEST } else { 100 };
+    for value in &of[1..] {
+        // A byte is at most `\x00` or ` 0x00` of a quoted text or of one in hexadecimal digits.
+        largest = largest.max(shown(value)?.len().saturating_mul(6));
+    }
+    if verbs.saturating_mul(largest) > MOST {
+        return Err(too_long());
+    }
+    formatted("printf", of)
+}
+
+/// What the crate's own function makes of the values: it can be asked by a template only.
+fn formatted(function: &str, of: &[Value]) -> Result<Value, String> {
+    let mut source = format!("{{{{{function}");
+    let mut named = std::collections::BTreeMap::new();
+    let mut bytes = 0;
+    for (number, value) in of.iter().enumerate() {
+        let _ = write!(source, " .a{number}");
+        bytes += value.as_str().map_or(0, str::len);
+        if bytes > 16 * LONGEST_OUTPUT {
+            return Err(too_long());
+        }
+        named.insert(format!("a{number}").into(), for_formatting(value)?);
+    }
+    source += "}}";
+    let template = gotmpl::Template::new("").parse(&source).map_err(|error| error.to_string())?;
+    let text = template.execute_to_string(&gotmpl::Value::Map(named.into())).map_err(|error| error.to_string())?;
+    bounded(text)
+}
+
+fn write(value: &gotmpl::Value) -> Result<String, String> {
+    let text = value.to_string();
+    if text.len() > LONGEST_OUTPUT { Err(too_long()) } else { Ok(text) }
+}
+
+fn bounded(text: String) -> Result<Value, String> {
+    if text.len() > LONGEST_OUTPUT { Err(too_long()) } else { Ok(Value::from(text)) }
+}
+
+fn too_long() -> String {
+    format!("a value is longer than {} KiB", LONGEST_OUTPUT / 1024)
+}

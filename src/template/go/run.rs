@@ -1,0 +1,442 @@
+//! Renders a template: steps, depth and sizes are bounded, every error has its place, and missing names are collected
+//! until the end.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use gotmpl::parse::{BranchNode, CommandNode, Expr, ListNode, Node, Number, PipeNode, SmolStr, TemplateNode};
+use minijinja::Value;
+
+use super::values::{Basic, basic, is_list, is_map, is_true, sorted_keys, type_name};
+use super::{Problem, Tree, functions};
+use crate::template::{LONGEST_OUTPUT, STEPS, Undefined, too_long, too_many_steps};
+
+/// How deep blocks and templates may lie in one another.
+const DEEPEST: usize = 100;
+/// The most bytes of all values that functions make.
+const MOST_MADE: usize = 64 * LONGEST_OUTPUT;
+/// How many bytes are read in one step.
+const BYTES_A_STEP: usize = 1024;
+
+/// Why nothing was rendered.
+pub(super) struct End {
+    pub problem: Problem,
+    /// The names that nothing defines, if that is why.
+    pub missing: BTreeSet<String>,
+}
+
+/// What leaves a body before its end.
+enum Leave {
+    Break,
+    Continue,
+    Problem(Problem),
+    /// A bound was met, whatever is missing.
+    Bound(Problem),
+}
+
+/// A value, and what it is called in the context: nothing for the context itself.
+#[derive(Clone)]
+struct Named {
+    value: Value,
+    name: Option<Rc<str>>,
+}
+
+impl Named {
+    fn unnamed(value: Value) -> Self {
+        Self { value, name: None }
+    }
+
+    /// How a name below it is told.
+    fn told(&self, below: &[SmolStr]) -> String {
+        let mut told = self.name.as_deref().map_or_else(String::new, |name| format!("{name}."));
+        for (number, part) in below.iter().enumerate() {
+            told += if number > 0 { "." } else { "" };
+            told += part;
+        }
+        told.trim_start_matches('.').to_owned()
+    }
+}
+
+type Outcome<T> = Result<T, Leave>;
+
+pub(super) struct Run<'t> {
+    tree: &'t Tree,
+    is_strict: bool,
+    out: String,
+    variables: Vec<(SmolStr, Named)>,
+    steps: u64,
+    depth: usize,
+    made: usize,
+    missing: BTreeSet<String>,
+    /// Where the first missing name stands.
+    first: usize,
+}
+
+impl<'t> Run<'t> {
+    pub(super) fn new(tree: &'t Tree, undefined: Undefined) -> Self {
+        Self {
+            tree,
+            is_strict: undefined == Undefined::Error,
+            out: String::new(),
+            variables: Vec::new(),
+            steps: 0,
+            depth: 0,
+            made: 0,
+            missing: BTreeSet::new(),
+            first: 0,
+        }
+    }
+
+    pub(super) fn render(mut self, context: &Value) -> Result<String, End> {
+        let dot = Named { value: context.clone(), name: Some("".into()) };
+        let root = &self.tree.root;
+        let problem = match self.template(root, &dot) {
+            Err(Leave::Bound(problem)) => return Err(End { problem, missing: BTreeSet::new() }),
+            Err(Leave::Problem(problem)) => Some(problem),
+            Err(Leave::Break | Leave::Continue) | Ok(()) => None,
+        };
+        match problem {
+            _ if !self.missing.is_empty() => {
+                let problem = Problem { at: self.first, message: String::new() };
+                Err(End { problem, missing: self.missing })
+            }
+            Some(problem) => Err(End { problem, missing: BTreeSet::new() }),
+            None => Ok(self.out),
+        }
+    }
+
+    fn template(&mut self, body: &'t ListNode, dot: &Named) -> Outcome<()> {
+        let dollar = vec![(SmolStr::new_static("$"), dot.clone())];
+        let outer = std::mem::replace(&mut self.variables, dollar);
+        let done = self.list(body, dot);
+        self.variables = outer;
+        done
+    }
+
+    fn list(&mut self, list: &'t ListNode, dot: &Named) -> Outcome<()> {
+        for node in &list.nodes {
+            match self.node(node, dot) {
+                // Goes on to find all the names that are missing.
+                Err(Leave::Problem(_)) if !self.missing.is_empty() => {}
+                done => done?,
+            }
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, node: &'t Node, dot: &Named) -> Outcome<()> {
+        match node {
+            Node::Text(text) => self.write(&text.text, text.pos.offset),
+            Node::Action(action) => {
+                let value = self.pipe(&action.pipe, dot)?.value;
+                if !action.pipe.decl.is_empty() || value.is_undefined() {
+                    return Ok(());
+                }
+                let at = action.pos.offset;
+                match value.as_str() {
+                    Some(text) => self.write(text, at),
+                    None => {
+                        let text = functions::shown(&value).map_err(|message| wrong(at, message))?;
+                        self.write(&text, at)
+                    }
+                }
+            }
+            Node::If(branch) => self.inside(branch.pos.offset, |run| {
+                let value = run.pipe(&branch.pipe, dot)?.value;
+                run.one_of(branch, is_true(&value).then_some(dot), dot)
+            }),
+            Node::With(branch) => self.inside(branch.pos.offset, |run| {
+                let value = run.pipe(&branch.pipe, dot)?;
+                run.one_of(branch, is_true(&value.value).then_some(&value), dot)
+            }),
+            Node::Range(branch) => self.inside(branch.pos.offset, |run| run.range(branch, dot)),
+            Node::Template(call) => self.inside(call.pos.offset, |run| run.call_template(call, dot)),
+            Node::List(list) => self.list(list, dot),
+            Node::Define(_) => Ok(()),
+            Node::Break(_) => Err(Leave::Break),
+            Node::Continue(_) => Err(Leave::Continue),
+        }
+    }
+
+    /// A level deeper, with variables of its own.
+    fn inside(&mut self, at: usize, act: impl FnOnce(&mut Self) -> Outcome<()>) -> Outcome<()> {
+        if self.depth == DEEPEST {
+            return Err(Leave::Bound(Problem { at, message: format!("it goes more than {DEEPEST} levels deep") }));
+        }
+        self.depth += 1;
+        let outer = self.variables.len();
+        let done = act(self);
+        self.variables.truncate(outer);
+        self.depth -= 1;
+        done
+    }
+
+    fn one_of(&mut self, branch: &'t BranchNode, chosen: Option<&Named>, dot: &Named) -> Outcome<()> {
+        match (chosen, &branch.else_body) {
+            (Some(chosen), _) => self.list(&branch.body, chosen),
+            (None, Some(otherwise)) => self.list(otherwise, dot),
+            (None, None) => Ok(()),
+        }
+    }
+
+    fn call_template(&mut self, call: &'t TemplateNode, dot: &Named) -> Outcome<()> {
+        let at = call.pos.offset;
+        self.step(at, 0)?;
+        let given = match &call.pipe {
+            Some(pipe) => self.pipe(pipe, dot)?,
+            None => Named::unnamed(Value::from(())),
+        };
+        let Some(body) = self.tree.defined.get(call.name.as_str()) else {
+            return Err(wrong(at, format!("no template `{}` is defined", call.name)));
+        };
+        self.template(body, &given)
+    }
+
+    fn range(&mut self, branch: &'t BranchNode, dot: &Named) -> Outcome<()> {
+        let at = branch.pos.offset;
+        let over = self.commands(&branch.pipe, dot)?;
+        let name: Option<Rc<str>> = over.name.as_deref().map(|name| format!("{name}[]").into());
+        let named = |value: Value| Named { value, name: name.clone() };
+        let value = &over.value;
+        let mut went = false;
+        let mut turn = |run: &mut Self, key: Value, item: Named| {
+            went = true;
+            run.turn(branch, key, item)
+        };
+        match basic(value) {
+            Basic::Nil => {}
+            Basic::Int(_) if branch.pipe.decl.len() > 1 => {
+                return Err(wrong(at, "a `range` over a number has one variable".to_owned()));
+            }
+            Basic::Int(most) => {
+                let most = i64::try_from(most).unwrap_or(i64::MAX);
+                for number in 0..most {
+                    if !turn(self, number.into(), named(number.into()))? {
+                        break;
+                    }
+                }
+            }
+            _ if is_list(value) => {
+                let items = value.try_iter().map_err(|_| wrong(at, "a list cannot be read".to_owned()))?;
+                for (number, item) in items.enumerate() {
+                    if !turn(self, number.into(), named(item))? {
+                        break;
+                    }
+                }
+            }
+            _ if is_map(value) => {
+                let keys = sorted_keys(value);
+                self.step(at, keys.len().saturating_mul(BYTES_A_STEP))?;
+                for key in keys {
+                    let item = value.get_item(&key).unwrap_or_default();
+                    if !turn(self, key, named(item))? {
+                        break;
+                    }
+                }
+            }
+            _ => return Err(wrong(at, format!("`range` cannot go through a value of type {}", type_name(value)))),
+        }
+        match &branch.else_body {
+            Some(otherwise) if !went => self.list(otherwise, dot),
+            _ => Ok(()),
+        }
+    }
+
+    /// One turn of a loop. False says that it was the last.
+    fn turn(&mut self, branch: &'t BranchNode, key: Value, item: Named) -> Outcome<bool> {
+        self.step(branch.pos.offset, 0)?;
+        let outer = self.variables.len();
+        let declared = &branch.pipe.decl;
+        let values: &mut dyn Iterator<Item = Named> = match declared.len() {
+            2 => &mut [Named::unnamed(key), item.clone()].into_iter(),
+            _ => &mut [item.clone()].into_iter(),
+        };
+        for (name, value) in declared.iter().zip(values) {
+            self.bind(name, value, branch.pipe.is_assign);
+        }
+        let done = self.list(&branch.body, &item);
+        self.variables.truncate(outer);
+        match done {
+            Ok(()) | Err(Leave::Continue) => Ok(true),
+            Err(Leave::Break) => Ok(false),
+            Err(problem) => Err(problem),
+        }
+    }
+
+    fn bind(&mut self, name: &SmolStr, value: Named, is_assigned: bool) {
+        match self.variables.iter_mut().rev().find(|(known, _)| is_assigned && known == name) {
+            Some((_, held)) => *held = value,
+            None => self.variables.push((name.clone(), value)),
+        }
+    }
+
+    fn pipe(&mut self, pipe: &'t PipeNode, dot: &Named) -> Outcome<Named> {
+        let value = self.commands(pipe, dot)?;
+        match pipe.decl.as_slice() {
+            [] => {}
+            [name] => self.bind(name, value.clone(), pipe.is_assign),
+            _ => return Err(wrong(pipe.pos.offset, "only a `range` has two variables".to_owned())),
+        }
+        Ok(value)
+    }
+
+    fn commands(&mut self, pipe: &'t PipeNode, dot: &Named) -> Outcome<Named> {
+        let mut value = None;
+        for command in &pipe.commands {
+            value = Some(self.command(command, value, dot)?);
+        }
+        value.ok_or_else(|| wrong(pipe.pos.offset, "there is no value here".to_owned()))
+    }
+
+    fn command(&mut self, command: &'t CommandNode, piped: Option<Named>, dot: &Named) -> Outcome<Named> {
+        let at = command.pos.offset;
+        self.step(at, 0)?;
+        let Some((first, rest)) = command.args.split_first() else {
+            return Err(wrong(at, "there is no value here".to_owned()));
+        };
+        match first {
+            Expr::Identifier(_, name) => self.call(name, at, rest, piped, dot).map(Named::unnamed),
+            Expr::Chain(place, inner, names) if matches!(**inner, Expr::Identifier(..)) => {
+                let Expr::Identifier(_, name) = &**inner else { return Err(wrong(at, String::new())) };
+                let value = self.call(name, at, rest, piped, dot)?;
+                self.fields(Named::unnamed(value), names, place.offset)
+            }
+            _ if piped.is_some() || !rest.is_empty() => {
+                Err(wrong(at, "only a function takes arguments, and this is none".to_owned()))
+            }
+            Expr::Nil(_) => Err(wrong(at, "`nil` alone is no value to show".to_owned())),
+            _ => self.expression(first, dot),
+        }
+    }
+
+    fn call(
+        &mut self,
+        name: &str,
+        at: usize,
+        arguments: &'t [Expr],
+        piped: Option<Named>,
+        dot: &Named,
+    ) -> Outcome<Value> {
+        if let Some(decides) = match name {
+            "and" => Some(false),
+            "or" => Some(true),
+            _ => None,
+        } {
+            return self.first_that(decides, at, arguments, piped, dot);
+        }
+        let mut given = Vec::with_capacity(arguments.len() + 1);
+        for argument in arguments {
+            given.push(self.expression(argument, dot)?.value);
+        }
+        given.extend(piped.map(|piped| piped.value));
+        self.step(at, given.iter().map(size).sum())?;
+        let value = functions::call(name, &given).map_err(|message| wrong(at, message))?;
+        self.made += if name == "index" { 0 } else { size(&value) };
+        if self.made > MOST_MADE {
+            let message = format!("its values take more than {} MiB", MOST_MADE / LONGEST_OUTPUT);
+            return Err(Leave::Bound(Problem { at, message }));
+        }
+        Ok(value)
+    }
+
+    /// `and` and `or`: the first argument that decides, or else the last.
+    fn first_that(
+        &mut self,
+        decides: bool,
+        at: usize,
+        arguments: &'t [Expr],
+        piped: Option<Named>,
+        dot: &Named,
+    ) -> Outcome<Value> {
+        let mut last = None;
+        for argument in arguments {
+            let value = self.expression(argument, dot)?.value;
+            if is_true(&value) == decides {
+                return Ok(value);
+            }
+            last = Some(value);
+        }
+        let last = piped.map(|piped| piped.value).or(last);
+        last.ok_or_else(|| wrong(at, "`and` and `or` take at least 1 argument, not 0".to_owned()))
+    }
+
+    fn expression(&mut self, expression: &'t Expr, dot: &Named) -> Outcome<Named> {
+        Ok(match expression {
+            Expr::Dot(_) => dot.clone(),
+            Expr::Field(at, names) => self.fields(dot.clone(), names, at.offset)?,
+            Expr::Variable(at, name, names) => {
+                let found = self.variables.iter().rev().find(|(known, _)| known == name);
+                let Some((_, held)) = found else {
+                    return Err(wrong(at.offset, format!("no variable `{name}` is declared here")));
+                };
+                self.fields(held.clone(), names, at.offset)?
+            }
+            Expr::Identifier(at, name) => Named::unnamed(self.call(name, at.offset, &[], None, dot)?),
+            Expr::Pipe(_, pipe) => self.pipe(pipe, dot)?,
+            Expr::Chain(at, of, names) => {
+                let value = self.expression(of, dot)?;
+                self.fields(value, names, at.offset)?
+            }
+            Expr::String(_, text) => Named::unnamed(Value::from(&**text)),
+            Expr::Number(_, Number::Int(number)) => Named::unnamed((*number).into()),
+            Expr::Number(_, Number::Float(number)) => Named::unnamed((*number).into()),
+            Expr::Number(at, Number::Uint(number)) => {
+                return Err(wrong(at.offset, format!("{number} is too large for a number")));
+            }
+            Expr::Bool(_, value) => Named::unnamed((*value).into()),
+            Expr::Nil(_) => Named::unnamed(Value::from(())),
+        })
+    }
+
+    fn fields(&mut self, of: Named, names: &[SmolStr], at: usize) -> Outcome<Named> {
+        let mut value = of.value.clone();
+        for name in names {
+            if value.is_none() {
+                return Err(wrong(at, format!("`{}` is nil up to `.{name}`", of.told(names))));
+            }
+            let is_text_or_number = !is_map(&value) && value.as_object().is_none() && !value.is_undefined();
+            if is_text_or_number || is_list(&value) {
+                let message = format!("a value of type {} has no field `{name}`", type_name(&value));
+                return Err(wrong(at, message));
+            }
+            value = value.get_attr(name).unwrap_or_default();
+        }
+        if names.is_empty() {
+            return Ok(of);
+        }
+        if value.is_undefined() && self.is_strict {
+            if self.missing.is_empty() {
+                self.first = at;
+            }
+            self.missing.insert(of.told(names));
+        }
+        let name = of.name.as_ref().map(|_| of.told(names).into());
+        Ok(Named { value, name })
+    }
+
+    fn write(&mut self, text: &str, at: usize) -> Outcome<()> {
+        self.step(at, text.len())?;
+        if self.out.len() + text.len() > LONGEST_OUTPUT {
+            return Err(Leave::Bound(Problem { at, message: too_long() }));
+        }
+        self.out.push_str(text);
+        Ok(())
+    }
+
+    fn step(&mut self, at: usize, bytes: usize) -> Outcome<()> {
+        self.steps = self.steps.saturating_add(1 + (bytes / BYTES_A_STEP) as u64);
+        if self.steps > STEPS {
+            return Err(Leave::Bound(Problem { at, message: too_many_steps() }));
+        }
+        Ok(())
+    }
+}
+
+fn wrong(at: usize, message: String) -> Leave {
+    Leave::Problem(Problem { at, message })
+}
+
+/// About how many bytes a function reads of a value, or made for it.
+fn size(value: &Value) -> usize {
+    value.as_str().map_or_else(|| value.len().unwrap_or(1).saturating_mul(32), str::len)
+}

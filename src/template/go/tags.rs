@@ -1,0 +1,103 @@
+//! Whether every block is closed, and how long its chains are: the parser asks for neither.
+
+use super::Problem;
+
+/// The most `else if` and `else with` of a template. The parser calls itself for each.
+const MOST_CHAINED: usize = 100;
+
+/// An open block: its word, where it stands, and whether its `else` was seen.
+struct Open<'s> {
+    word: &'s str,
+    at: usize,
+    had_else: bool,
+}
+
+/// Refuses what the parser would take for something else.
+pub(super) fn check(source: &str) -> Result<(), Problem> {
+    let mut open: Vec<Open<'_>> = Vec::new();
+    let mut chained = 0;
+    for (at, inside) in tags(source) {
+        let wrong = |message: String| Err(Problem { at, message });
+        let mut words = inside.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+        let starts_with_word = inside.starts_with(char::is_alphabetic);
+        let word = words.next().filter(|_| starts_with_word).unwrap_or_default();
+        match word {
+            "define" if !open.is_empty() => {
+                return wrong("`{{define}}` stands at the top level only".to_owned());
+            }
+            "if" | "range" | "with" | "define" | "block" => open.push(Open { word, at, had_else: false }),
+            "end" => match open.pop() {
+                Some(_) => {}
+                None => return wrong("this `{{end}}` closes nothing".to_owned()),
+            },
+            "else" => {
+                let Some(block) = open.last_mut().filter(|block| matches!(block.word, "if" | "range" | "with"))
+                else {
+                    return wrong("`{{else}}` belongs into `{{if}}`, `{{range}}` or `{{with}}`".to_owned());
+                };
+                if block.had_else {
+                    return wrong(format!("`{{{{{}}}}}` has an `{{{{else}}}}` already", block.word));
+                }
+                let goes_on = words.next();
+                block.had_else = goes_on.is_none();
+                chained += usize::from(goes_on.is_some());
+                if chained > MOST_CHAINED {
+                    return wrong(format!("a template has at most {MOST_CHAINED} `{{{{else if}}}}`"));
+                }
+            }
+            "break" | "continue" if !open.iter().any(|block| block.word == "range") => {
+                return wrong(format!("`{{{{{word}}}}}` belongs into `{{{{range}}}}`"));
+            }
+            _ => {}
+        }
+    }
+    match open.pop() {
+        None => Ok(()),
+        Some(Open { word, at, .. }) => {
+            Err(Problem { at, message: format!("no `{{{{end}}}}` closes this `{{{{{word}}}}}`") })
+        }
+    }
+}
+
+/// The places of all `{{`, and what stands behind each, without the marks that trim blanks. Comments are left out.
+fn tags(source: &str) -> Vec<(usize, &str)> {
+    let mut tags = Vec::new();
+    let mut at = 0;
+    while let Some(open) = source[at..].find("{{").map(|open| at + open) {
+        let start = match source[open + 2..].strip_prefix('-') {
+            Some(rest) if rest.starts_with(char::is_whitespace) => open + 3,
+            _ => open + 2,
+        };
+        let rest = &source[start..];
+        let inside = rest.trim_start();
+        if inside.starts_with("/*") {
+            let Some(end) = rest.find("*/") else { break };
+            at = start + end + 2;
+            continue;
+        }
+        let end = end(source, start);
+        tags.push((open, source[start..end].trim_start()));
+        at = end;
+    }
+    tags
+}
+
+/// Where the `}}` stands that ends the tag whose inside begins at `start`: not within a text.
+fn end(source: &str, start: usize) -> usize {
+    let bytes = source.as_bytes();
+    let mut at = start;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'}' if bytes.get(at + 1) == Some(&b'}') => return at,
+            quote @ (b'"' | b'`' | b'\'') => {
+                at += 1;
+                while at < bytes.len() && bytes[at] != quote {
+                    at += if bytes[at] == b'\\' && quote != b'`' { 2 } else { 1 };
+                }
+                at += 1;
+            }
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}

@@ -1,0 +1,129 @@
+//! Values as Go has them: what is true, what can be compared, and how they are shown.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use minijinja::Value;
+use minijinja::value::ValueKind;
+
+use crate::template::LONGEST_OUTPUT;
+
+/// How deep lists and maps may lie in one another.
+const DEEPEST: usize = 100;
+/// The most items of what is shown.
+const MOST_ITEMS: usize = 100_000;
+
+/// What a value is to Go's comparisons.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Basic<'v> {
+    Nil,
+    Bool(bool),
+    Int(i128),
+    Float(f64),
+    Text(&'v str),
+    /// A list or a map, or something else that cannot be compared.
+    Other,
+}
+
+pub(super) fn basic(value: &Value) -> Basic<'_> {
+    match value.kind() {
+        ValueKind::Undefined | ValueKind::None => Basic::Nil,
+        ValueKind::Bool => Basic::Bool(value.is_true()),
+        ValueKind::Number if value.is_integer() => i128::try_from(value.clone()).map_or(Basic::Other, Basic::Int),
+        ValueKind::Number => f64::try_from(value.clone()).map_or(Basic::Other, Basic::Float),
+        _ => value.as_str().map_or(Basic::Other, Basic::Text),
+    }
+}
+
+/// The name of its type, for errors.
+pub(super) fn type_name(value: &Value) -> &'static str {
+    match basic(value) {
+        Basic::Nil => "nil",
+        Basic::Bool(_) => "bool",
+        Basic::Int(_) => "int",
+        Basic::Float(_) => "float",
+        Basic::Text(_) => "string",
+        Basic::Other if is_map(value) => "map",
+        Basic::Other if is_list(value) => "list",
+        Basic::Other => "object",
+    }
+}
+
+pub(super) fn is_list(value: &Value) -> bool {
+    matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable)
+}
+
+pub(super) fn is_map(value: &Value) -> bool {
+    value.kind() == ValueKind::Map
+}
+
+/// Whether `{{if}}` takes it for true: not what is zero or empty.
+pub(super) fn is_true(value: &Value) -> bool {
+    match basic(value) {
+        Basic::Nil => false,
+        Basic::Bool(value) => value,
+        Basic::Int(value) => value != 0,
+        Basic::Float(value) => value != 0.0,
+        Basic::Text(value) => !value.is_empty(),
+        Basic::Other => value.is_true(),
+    }
+}
+
+/// The keys of a map in the order in which Go goes through them.
+pub(super) fn sorted_keys(map: &Value) -> Vec<Value> {
+    let mut keys: Vec<Value> = map.try_iter().into_iter().flatten().collect();
+    keys.sort();
+    keys
+}
+
+/// As a value of the crate that formats; an error if it is too large.
+pub(super) fn for_formatting(value: &Value) -> Result<gotmpl::Value, String> {
+    let mut left = Left { items: MOST_ITEMS, bytes: LONGEST_OUTPUT };
+    converted(value, &mut left, 0).ok_or_else(|| "a value is too large to be shown".to_owned())
+}
+
+struct Left {
+    items: usize,
+    bytes: usize,
+}
+
+impl Left {
+    fn text(&mut self, text: &str) -> Option<Arc<str>> {
+        self.bytes = self.bytes.checked_sub(text.len())?;
+        Some(Arc::from(text))
+    }
+}
+
+fn converted(value: &Value, left: &mut Left, depth: usize) -> Option<gotmpl::Value> {
+    left.items = left.items.checked_sub(1)?;
+    if depth > DEEPEST {
+        return None;
+    }
+    Some(match basic(value) {
+        Basic::Nil => gotmpl::Value::Nil,
+        Basic::Bool(value) => gotmpl::Value::Bool(value),
+        Basic::Int(number) => match (i64::try_from(number), u64::try_from(number)) {
+            (Ok(number), _) => gotmpl::Value::Int(number),
+            (_, Ok(number)) => gotmpl::Value::Uint(number),
+            _ => gotmpl::Value::String(left.text(&number.to_string())?),
+        },
+        Basic::Float(number) => gotmpl::Value::Float(number),
+        Basic::Text(text) => gotmpl::Value::String(left.text(text)?),
+        Basic::Other if is_list(value) => {
+            let mut items = Vec::new();
+            for item in value.try_iter().ok()? {
+                items.push(converted(&item, left, depth + 1)?);
+            }
+            gotmpl::Value::List(items.into())
+        }
+        Basic::Other if is_map(value) && value.try_iter().is_ok() => {
+            let mut entries = BTreeMap::new();
+            for key in value.try_iter().ok()? {
+                let item = converted(&value.get_item(&key).unwrap_or_default(), left, depth + 1)?;
+                entries.insert(left.text(&key.to_string())?, item);
+            }
+            gotmpl::Value::Map(Arc::new(entries))
+        }
+        Basic::Other => gotmpl::Value::String(left.text(&value.to_string())?),
+    })
+}

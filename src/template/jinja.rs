@@ -1,0 +1,118 @@
+//! Jinja: compiled and rendered by minijinja, in the one environment that everything shares.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, UndefinedBehavior, Value};
+use minijinja_contrib::pycompat;
+
+use super::error::{TemplateError, excerpt};
+use super::{Bounded, STEPS, Undefined, growth, is_safe_name, missing, too_long, too_many_steps};
+
+/// What all templates have in common. A clone shares it.
+pub(super) static GROUND: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    environment.set_fuel(Some(STEPS));
+    // In debug mode errors name the undefined variable. They also hold values, so only `describe` prints them.
+    environment.set_debug(true);
+    environment.remove_global("debug");
+    environment.set_unknown_method_callback(method);
+    growth::bound(&mut environment);
+    environment
+});
+
+/// A compiled Jinja template.
+#[derive(Debug)]
+pub(super) struct Jinja {
+    pub(super) environment: Environment<'static>,
+    pub(super) name: String,
+}
+
+impl Jinja {
+    pub(super) fn compile(
+        name: &str,
+        source: &str,
+        undefined: Undefined,
+        loader: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Result<Self, TemplateError> {
+        let mut environment = GROUND.clone();
+        environment.set_undefined_behavior(match undefined {
+            Undefined::Empty => UndefinedBehavior::Chainable,
+            Undefined::Error => UndefinedBehavior::SemiStrict,
+        });
+        environment.set_loader(move |name| {
+            let source = Some(name).filter(|name| is_safe_name(name)).and_then(&loader);
+            Ok(source.map(|source| growth::guarded(&source).into_owned()))
+        });
+        environment
+            .add_template_owned(name.to_owned(), growth::guarded(source).into_owned())
+            .map_err(|error| told(&error))?;
+        Ok(Self { environment, name: name.to_owned() })
+    }
+
+    pub(super) fn render(&self, context: &Value) -> Result<String, TemplateError> {
+        self.render_raw(context).map_err(|error| {
+            let missing = match self.environment.undefined_behavior() {
+                UndefinedBehavior::SemiStrict => missing::find(self, context),
+                _ => Vec::new(),
+            };
+            let error = told(&error);
+            if missing.is_empty() { error } else { error.lacking(missing) }
+        })
+    }
+
+    pub(super) fn variables(&self) -> BTreeSet<String> {
+        let template = self.environment.get_template(&self.name).expect("compiled under this name");
+        let globals: BTreeSet<&str> = self.environment.globals().map(|(name, _)| name).collect();
+        let names = template.undeclared_variables(true);
+        names.into_iter().filter(|name| !globals.contains(name.as_str())).collect()
+    }
+
+    fn render_raw(&self, context: &Value) -> Result<String, Error> {
+        let template = self.environment.get_template(&self.name)?;
+        let mut output = Bounded::default();
+        growth::begin();
+        template.render_captured_to(context, &mut output)?;
+        String::from_utf8(output.0).map_err(|_| Error::new(ErrorKind::BadEscape, "the result is not Unicode"))
+    }
+}
+
+/// The methods that Python has. In configuration an unset variable is the empty string, so it has the methods of a
+/// string: `env.NAMES.split(',')`.
+fn method(state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Value]) -> Result<Value, Error> {
+    growth::check_method(value, name, arguments)?;
+    if value.is_undefined() && state.undefined_behavior() == UndefinedBehavior::Chainable {
+        return pycompat::unknown_method_callback(state, &Value::from(""), name, arguments);
+    }
+    pycompat::unknown_method_callback(state, value, name, arguments)
+}
+
+/// The engine's error in our words, with its place in the source as it was written.
+pub(super) fn told(error: &Error) -> TemplateError {
+    let mut message = describe(error);
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause.and_then(|cause| cause.downcast_ref::<Error>()) {
+        let name = inner.name().unwrap_or("?");
+        message = format!("{message}: {} (in {name}:{})", describe(inner), inner.line().unwrap_or(0));
+        cause = std::error::Error::source(inner);
+    }
+    let written = |end: usize| Some(growth::as_written(error.template_source()?.get(..end)?));
+    let range = error.range().and_then(|range| Some(written(range.start)?.len()..written(range.end)?.len()));
+    let before = range.as_ref().and_then(|_| written(error.range()?.start));
+    let column = before.map(|before| before.chars().rev().take_while(|c| *c != '\n').count() + 1);
+    let line = error.line();
+    let whole = error.template_source().map(growth::as_written);
+    let excerpt = whole.zip(line).and_then(|(whole, line)| excerpt(&whole, line, column.unwrap_or(1)));
+    TemplateError { line, column, range, excerpt, ..TemplateError::new(message) }
+}
+
+fn describe(error: &Error) -> String {
+    match (error.kind(), error.detail()) {
+        (ErrorKind::OutOfFuel, _) => too_many_steps(),
+        (ErrorKind::WriteFailure, _) => too_long(),
+        (ErrorKind::UnknownFunction, Some(detail)) => format!("unknown function: {detail}"),
+        (_, Some(detail)) => detail.to_owned(),
+        (kind, None) => kind.to_string(),
+    }
+}
