@@ -24,8 +24,8 @@ pub mod test;
 
 pub use change::Desk;
 pub use context::{
-    AgentFacts, EndingFacts, PromptContext, SessionFacts, SkillFacts, SummaryFacts, SummaryPart, ToolFacts,
-    WorkspaceFacts,
+    AgentFacts, EndingFacts, Person, PromptContext, Reader, SessionFacts, SkillFacts, SummaryFacts, SummaryPart,
+    ToolFacts, WorkspaceFacts,
 };
 pub use error::PromptError;
 pub use file::Prompt;
