@@ -342,10 +342,9 @@ impl Prompt {
         let compile = || {
             let included = Arc::clone(&self.included);
             let load = move |name: &str| included.get(name).cloned();
-            let (origin, body) = (self.origin.as_str(), self.body());
             let compiled = match self.head.format {
-                Syntax::Jinja => Template::compile_with(origin, body, Undefined::Error, load),
-                other => Template::compile_as(other, origin, body, Undefined::Error),
+                Syntax::Jinja => Template::compile_with(&self.origin, self.body(), Undefined::Error, load),
+                syntax => Template::compile_as(syntax, &self.origin, self.body(), Undefined::Error),
             };
             compiled.map_err(|error| self.error(&error))
         };

@@ -13,6 +13,7 @@ mod python;
 mod fstring;
 mod go;
 mod pieces;
+mod expression;
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -22,6 +23,7 @@ use minijinja::value::ValueKind;
 use serde::{Deserialize, Serialize};
 
 pub use error::TemplateError;
+pub use expression::Expression;
 pub use minijinja::Value;
 pub use objects::{clock, layered, lookup, object};
 pub use pieces::{Piece, PieceTemplate};
