@@ -6,6 +6,8 @@
 mod context;
 mod error;
 mod file;
+mod messages;
+mod missed;
 mod head;
 mod instructions;
 mod registry;

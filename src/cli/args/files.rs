@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::key_value;
+use super::var::{self, Var};
 
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
@@ -30,8 +30,8 @@ pub enum PromptCommand {
     /// Print a prompt as the agent would render it here
     Render {
         reference: String,
-        /// Set vars.K (repeatable)
-        #[arg(long = "var", value_name = "K=V", value_parser = key_value)]
-        vars: Vec<(String, String)>,
+        /// Set vars.K: K=TEXT, K=@FILE, K:=JSON (repeatable)
+        #[arg(long = "var", value_name = "K=V", value_parser = var::var)]
+        vars: Vec<Var>,
     },
 }
