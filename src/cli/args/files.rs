@@ -3,6 +3,7 @@
 use clap::Subcommand;
 
 use super::key_value;
+use super::prompt_test::PromptTestArgs;
 
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
@@ -34,4 +35,11 @@ pub enum PromptCommand {
         #[arg(long = "var", value_name = "K=V", value_parser = key_value)]
         vars: Vec<(String, String)>,
     },
+    /// Run the cases of prompts and tell how many pass
+    #[command(
+        after_help = "Examples:\n  agent prompt test router@1.1 --runs 10\n  agent prompt test --replay -o junit\n  \
+                      agent prompt test --compare router@1.0 router@1.1\n\nExit codes: 0 when every case passes, 100 \
+                      when one fails."
+    )]
+    Test(PromptTestArgs),
 }
