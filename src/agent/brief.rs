@@ -75,6 +75,8 @@ fn basis(agent: &Agent, conversation: &Conversation) -> BTreeMap<String, String>
         ("project instructions", digest(&facts.instructions)),
         ("tools", tools),
         ("skills", skills),
+        ("profile", facts.agent.profile.name().to_owned()),
+        ("person and output", format!("{:?} {:?}", facts.session.person, facts.session.output)),
         ("variables", vars),
         ("date", conversation.clock.to_zoned(TimeZone::system()).date().to_string()),
     ];

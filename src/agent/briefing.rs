@@ -127,6 +127,8 @@ impl Briefing {
             session_id: session.id().to_owned(),
             run_id: run_id.to_owned(),
             user_id: context.session.user_id,
+            person: context.session.person,
+            output: context.session.output,
             turn: session.turns(),
             step,
             started_at: session.started_at().to_string(),

@@ -44,6 +44,7 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
         prices: None,
         calls_tools: true,
         sees: false,
+        profile: crate::config::Profile::Concise,
         retry: RetryConfig {
             attempts: 3,
             base_delay: std::time::Duration::ZERO,

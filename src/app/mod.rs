@@ -26,7 +26,7 @@ use crate::llm::catalogue::{Catalogue as ModelCatalogue, providers};
 use crate::llm::{self, Surroundings, WireLog};
 use crate::net::Net;
 use crate::policy::Rules;
-use crate::prompt::Registry;
+use crate::prompt::{Person, Reader, Registry};
 #[cfg(feature = "otlp")]
 use crate::sink::Collector;
 use crate::skills::{Catalogue, Variables};
@@ -63,6 +63,10 @@ pub struct Options {
     pub effort: Option<String>,
     /// The file that takes what goes over the wire.
     pub log_wire: Option<PathBuf>,
+    /// Whether an answer can be answered by a further message.
+    pub chat: bool,
+    /// The reader of the answer.
+    pub output: Reader,
 }
 
 /// An agent that is ready, and what a front end shows of it.
@@ -139,6 +143,7 @@ fn assemble_parts(
     } else {
         Toolbox::default()
     };
+    toolbox.guide(settings.profile.or(model.info().profile));
     let unfound = judge(config, settings, options, &model, &services).map(|judge| toolbox.find_by(judge)).err();
     let budget = Budget::new(model.info(), &settings.context).map_err(SetupError::configuration)?;
     let schema = options
@@ -147,8 +152,14 @@ fn assemble_parts(
         .map(AnswerSchema::new)
         .transpose()
         .map_err(|why| SetupError::usage(format!("--schema is not a valid JSON Schema: {why}")))?;
-    let (facts, notes) =
+    let (mut facts, notes) =
         facts::gather(config, settings, workspace, &toolbox, &catalogue, model.info(), &variables);
+    facts.session.output = options.output;
+    facts.session.person = match (approver.present(), options.chat) {
+        (true, true) => Person::Chat,
+        (true, false) => Person::Present,
+        (false, _) => Person::Absent,
+    };
     let warnings = config
         .warnings
         .iter()

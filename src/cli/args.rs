@@ -92,6 +92,9 @@ pub enum Command {
     Init {
         /// Where to [default: your config directory]
         dir: Option<PathBuf>,
+        /// Write the example skills out as well: the agent then offers them
+        #[arg(long)]
+        examples: bool,
     },
     /// Look at the configuration
     #[command(subcommand)]

@@ -16,7 +16,7 @@ use crate::attachment::{Attachment, attach};
 use crate::contract::{Approver, EventSink, Request, ToolChoice};
 use crate::event::EventKind;
 use crate::message::{Item, Said};
-use crate::prompt::PromptError;
+use crate::prompt::{PromptError, Reader};
 use crate::sink::{Facts, Fanout, Jsonl, Nobody, Outlets, Person, Screen, StdinLines};
 
 use super::args::{OutputFormat, RunArgs, TurnArgs};
@@ -83,7 +83,12 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
     } else {
         Arc::new(Nobody)
     };
-    let options = options(&args.turn, schema);
+    let output = match args.output {
+        _ if schema.is_some() => Reader::Schema,
+        OutputFormat::Json | OutputFormat::Jsonl => Reader::Json,
+        OutputFormat::Text => plain_output(),
+    };
+    let options = Options { output, ..options(&args.turn, schema) };
     let mut services = app::assemble(&config, &workspace, &options, approver).map_err(Failure::from_setup)?;
     let mut warnings = std::mem::take(&mut services.warnings);
     let say = if setup.global.quiet { |_: &str| {} } else { super::note };
@@ -128,7 +133,14 @@ pub(super) fn options(args: &TurnArgs, schema: Option<Value>) -> Options {
         schema,
         effort: None,
         log_wire: args.log_wire.clone(),
+        chat: false,
+        output: Reader::default(),
     }
+}
+
+/// The reader of an answer that stdout gets as it is.
+pub(super) fn plain_output() -> Reader {
+    if io::stdout().is_terminal() { Reader::Terminal } else { Reader::Pipe }
 }
 
 fn read_schema(path: &std::path::Path) -> Result<Value, Failure> {

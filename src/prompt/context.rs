@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
+use crate::config::Profile;
 use crate::contract::Permission;
 use crate::message::Usage;
 use crate::template::{self, Value};
@@ -66,6 +67,8 @@ pub struct AgentFacts {
     pub name: String,
     pub description: String,
     pub model: String,
+    /// How much the model has to be told.
+    pub profile: Profile,
     pub tools: Vec<ToolFacts>,
     pub skills: Vec<SkillFacts>,
     /// Skills that there is no room to list.
@@ -98,10 +101,40 @@ pub struct SessionFacts {
     pub session_id: String,
     pub run_id: String,
     pub user_id: String,
+    pub person: Person,
+    pub output: Reader,
     pub turn: u64,
     pub step: u64,
     /// RFC 3339.
     pub started_at: String,
+}
+
+/// Whether somebody can answer a question.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Person {
+    /// In a chat: their next message can answer.
+    Chat,
+    /// At the terminal: they can be asked while the turn runs, and the answer ends the run.
+    Present,
+    /// In no way.
+    #[default]
+    Absent,
+}
+
+/// The reader of the answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reader {
+    /// A person, in a terminal.
+    Terminal,
+    /// A file or a program, which gets it as it is.
+    #[default]
+    Pipe,
+    /// A program, which gets it as a text in JSON (`-o json`, `-o jsonl`).
+    Json,
+    /// A program, which gets a JSON document that matches a schema (`--schema`).
+    Schema,
 }
 
 /// Where the run works.
@@ -142,6 +175,7 @@ struct Names<'a> {
     summary: Option<&'a SummaryFacts>,
     name: &'a str,
     model: &'a str,
+    profile: Profile,
     tools: &'a [ToolFacts],
     skills: &'a [SkillFacts],
     user_id: &'a str,
@@ -213,6 +247,8 @@ impl PromptContext {
                 session_id: "20260102-030405-sample".to_owned(),
                 run_id: "run-sample".to_owned(),
                 user_id: "ada".to_owned(),
+                person: Person::Absent,
+                output: Reader::Pipe,
                 turn: 1,
                 step: 0,
                 started_at: "2026-01-02T03:04:05Z".to_owned(),
@@ -269,6 +305,7 @@ impl PromptContext {
             summary: self.summary.as_ref(),
             name: &self.agent.name,
             model: &self.agent.model,
+            profile: self.agent.profile,
             tools: &self.agent.tools,
             skills: &self.agent.skills,
             user_id: &self.session.user_id,

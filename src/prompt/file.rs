@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::event::PromptUsed;
 use crate::frontmatter::{self, Parts};
-use crate::template::{Template, TemplateError, Undefined, Value};
+use crate::template::{Syntax, Template, TemplateError, Undefined, Value};
 use crate::yaml;
 
 use super::error::PromptError;
@@ -334,7 +334,10 @@ impl Prompt {
         let compile = || {
             let included = Arc::clone(&self.included);
             let load = move |name: &str| included.get(name).cloned();
-            let compiled = Template::compile_with(&self.origin, self.body(), Undefined::Error, load);
+            let compiled = match self.head.format {
+                Syntax::Jinja => Template::compile_with(&self.origin, self.body(), Undefined::Error, load),
+                syntax => Template::compile_as(syntax, &self.origin, self.body(), Undefined::Error),
+            };
             compiled.map_err(|error| self.error(&error))
         };
         self.template.get_or_init(compile).as_ref().map_err(PromptError::clone)

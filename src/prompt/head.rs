@@ -6,11 +6,15 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, de};
 use serde_json::{Map, Value as Json};
 
+use crate::template::Syntax;
+
 /// The YAML between the dashes.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Head {
     pub description: String,
+    /// The syntax of the body.
+    pub format: Syntax,
     /// Names that must be defined, dotted ones (`vars.team`) included.
     pub required_vars: Vec<String>,
     /// Values of names that nothing else defines. Mappings are filled up key by key.

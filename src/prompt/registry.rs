@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::builtin;
 use crate::config::{PromptDir, PromptSource};
 use crate::frontmatter;
+use crate::template::Syntax;
 use crate::text;
 use crate::yaml;
 
@@ -194,7 +195,7 @@ impl Registry {
         };
         if is_brought {
             // A label of a project that means nothing takes none away.
-            let Release { labels, canary } = &mut release;
+            let Release { labels, canary, .. } = &mut release;
             labels.retain(|label, version| {
                 let exists = family.versions.contains_key(version);
                 if !exists {
@@ -273,7 +274,10 @@ impl Registry {
             };
             parts.push(Part { heading: section.heading, module });
         }
-        let included = self.included(prompt.body())?;
+        let included = match prompt.head.format {
+            Syntax::Jinja => self.included(prompt.body())?,
+            _ => BTreeMap::new(),
+        };
         let owner = included.values().map(|(owner, _)| *owner).max();
         let prompt = match owner {
             Some(owner @ Owner::Project) => prompt.owned_by(owner),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use minijinja::value::ValueKind;
 use minijinja::{Environment, UndefinedBehavior, Value};
 
-use super::error::TemplateError;
+use super::TemplateError;
 use super::jinja::{GROUND, told};
 
 /// A compiled expression whose value is true or false.

@@ -42,6 +42,10 @@ impl Tool for ViewImage {
         &self.definition
     }
 
+    fn advice(&self) -> &'static str {
+        "Only for pictures; text files take read_file."
+    }
+
     fn reads<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
         text_of(arguments, "path").into_iter().collect()
     }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::reply::Reply;
 use crate::run::Run;
-use crate::server::Server;
+use crate::server::{Server, between_tags};
 
 /// The system prompt of one run.
 fn system(run: impl FnOnce(Run) -> Run) -> String {
@@ -68,6 +68,32 @@ fn an_agent_may_bring_its_own_prompt_with_variables() {
             .args(["--var", "tone=Be {{ kind }}."])
     });
     assert!(text.starts_with("You are default. Be {{ kind }}."), "{text}");
+}
+
+#[test]
+fn it_knows_the_profile_and_who_reads_the_answer() {
+    let prompt =
+        json!({"system_prompt": "{{ profile }} {{ agent.profile }} {{ session.person }} {{ session.output }}"});
+    let said = |args: &[&str]| {
+        system(|run| run.config("agents/default.yaml", &prompt.to_string()).args(args.iter().copied()))
+    };
+    let by_model = said(&["-m", "qwen2.5-coder:7b"]);
+    assert_eq!(by_model, "guided guided absent pipe");
+    assert_eq!(said(&["-m", "gpt-6-sol", "-o", "json"]), "concise concise absent json");
+    assert_eq!(said(&["-m", "gpt-6-sol", "--set", "agents.default.profile=guided"]), "guided guided absent pipe");
+}
+
+#[test]
+fn it_names_the_shell_that_commands_run_in() {
+    let told = system(|run| run.env("SHELL", "/usr/bin/fish"));
+    let server =
+        Server::start([Reply::call("run_command", &json!({"command": "echo \"${0##*/}\""})), Reply::text("ok")]);
+    Run::task(&server, "task").args(["--approve", "all"]).run().success();
+    let requests = server.requests();
+    let shell = between_tags(requests[1].last_result()).lines().last().unwrap_or_default().to_owned();
+    assert!(!shell.is_empty() && told.contains(&shell), "{shell}: {told}");
+    assert!(requests[0].body["tools"].to_string().contains(&format!("\"{shell} -c\"")));
+    assert!(!told.contains("fish"), "{told}");
 }
 
 #[test]
