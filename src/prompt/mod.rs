@@ -12,6 +12,8 @@ mod registry;
 mod family;
 mod layer;
 mod release;
+mod promotion;
+mod change;
 mod version;
 mod variables;
 mod includes;
@@ -20,6 +22,7 @@ mod contradiction;
 pub mod chat;
 pub mod test;
 
+pub use change::Desk;
 pub use context::{
     AgentFacts, EndingFacts, Person, PromptContext, Reader, SessionFacts, SkillFacts, SummaryFacts, SummaryPart,
     ToolFacts, WorkspaceFacts,
@@ -29,7 +32,8 @@ pub use file::Prompt;
 pub use head::{Head, Output, Section, SectionSource};
 pub use instructions::Instructions;
 pub use layer::MODULES;
+pub use promotion::Promotion;
 pub use registry::{Listed, Registry};
-pub use release::{Canary, LATEST, LOCK, Lock, PRODUCTION, RELEASE, Release, Released};
+pub use release::{CHANGELOG, Canary, LATEST, LOCK, Lock, PRODUCTION, RELEASE, Release, Released};
 pub use variables::with_given;
 pub use version::Version;

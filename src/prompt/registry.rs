@@ -195,7 +195,7 @@ impl Registry {
         };
         if is_brought {
             // A label of a project that means nothing takes none away.
-            let Release { labels, canary } = &mut release;
+            let Release { labels, canary, .. } = &mut release;
             labels.retain(|label, version| {
                 let exists = family.versions.contains_key(version);
                 if !exists {

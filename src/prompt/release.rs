@@ -5,12 +5,13 @@
 //! # prompts/NAME/release.yaml
 //! labels: { production: v1.0, staging: v1.1 }
 //! canary: { version: v1.1, percent: 10 }
+//! history: [v0.9]
 //! ```
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::yaml;
@@ -27,18 +28,21 @@ pub const LATEST: &str = "latest";
 pub const RELEASE: &str = "release.yaml";
 /// The file of the hashes of released versions, beside them.
 pub const LOCK: &str = "release.lock";
+/// The file that tells people what changed from version to version.
+pub const CHANGELOG: &str = "changelog.md";
 
 /// What a `release.yaml` says.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Release {
     pub labels: BTreeMap<String, Version>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub canary: Option<Canary>,
+    /// What was in production before, oldest first: the way back.
+    pub history: Vec<Version>,
 }
 
 /// A version that a share of the sessions gets instead of the one in production.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Canary {
     pub version: Version,

@@ -175,6 +175,15 @@ fn read(source: &mut Source<'_>, node: &Node, defaults: &Node) -> Option<Case> {
     for from in [defaults, node] {
         assert.extend(assertions(source, from.get("assert"), render == Some(true)));
     }
+    if let Some(last) =
+        either("messages").filter(|_| messages.last().is_some_and(|m| m.role == Speaker::Assistant))
+    {
+        source.wrong_with(
+            last.place,
+            "the last message is the assistant's",
+            "end with one of the user, to be answered",
+        );
+    }
     let asks_nothing = assert.is_empty() && source.mistakes.len() == before;
     if asks_nothing {
         source.wrong_with(node.place, "a case asserts something", "write `assert:` with at least one assertion");
@@ -382,6 +391,7 @@ cases:
         ("- name: a\n  files: { /x: y }\n  assert: [is-json]", 3, 12, "stays inside"),
         ("- name: a\n  messages: [{ role: system, content: x }]\n  assert: [is-json]", 3, 22, "unknown variant"),
         ("- name: a\n  assert: [is-json]\n- name: a\n  assert: [is-json]", 4, 9, "two cases have the name `a`"),
+        ("- name: a\n  messages: [assistant: x]\n  assert: [is-json]", 3, 13, "the last message is"),
         ("- just text", 2, 3, "a case is a mapping"),
         ("  []", 2, 3, "there are no cases"),
     ];

@@ -4,8 +4,10 @@ use serde::Serialize;
 
 use crate::prompt::file::Prompt;
 use crate::template;
+use crate::text;
 
 use super::case::{Case, Suite};
+use super::check::Judged;
 use super::rendering::render;
 use super::reply::Reply;
 use super::statistics::Count;
@@ -44,6 +46,18 @@ pub struct Run {
 }
 
 impl Run {
+    /// Judges what came of a run. A long output is kept in part.
+    #[must_use]
+    pub fn of(case: &Case, mut reply: Reply, rendered: &str, judged: &[Option<Judged>]) -> Self {
+        /// Bytes of an output that reports keep.
+        const LONGEST: usize = 64 * 1024;
+        let judgement = case.judge(&reply, rendered, judged);
+        if reply.output.len() > LONGEST {
+            reply.output = format!("{}…", text::head(&reply.output, LONGEST));
+        }
+        Self { judgement, reply }
+    }
+
     /// A run that came to nothing: nothing could be judged, and `why` is told.
     #[must_use]
     pub fn failed(what: &str, why: String) -> Self {
@@ -74,6 +88,14 @@ impl Outcome {
         Count { passed, runs: self.runs.len() as u64 }
     }
 
+    /// The first reason of the first run that failed; empty where all passed.
+    #[must_use]
+    pub fn why(&self) -> String {
+        let failed = self.runs.iter().filter(|run| !run.judgement.passed);
+        let verdict = failed.flat_map(|run| &run.judgement.verdicts).find(|verdict| !verdict.passed);
+        verdict.map(|verdict| format!("{}: {}", verdict.assertion, verdict.fact)).unwrap_or_default()
+    }
+
     /// Whether enough of its runs passed.
     #[must_use]
     pub fn passed(&self) -> bool {
@@ -82,6 +104,12 @@ impl Outcome {
 }
 
 impl Tested {
+    /// The version and the model, for people.
+    #[must_use]
+    pub fn label(&self) -> String {
+        self.model.as_ref().map_or(self.prompt.clone(), |model| format!("{} ({model})", self.prompt))
+    }
+
     /// Runs and those that passed, of all cases that count.
     #[must_use]
     pub fn count(&self) -> Count {
@@ -119,7 +147,7 @@ pub fn run_rendered(prompt: &Prompt, case: &Case, sample: &template::Value) -> O
     let run = match render(prompt, case, sample) {
         Ok(text) => {
             let reply = Reply { output: text.clone(), ..Reply::default() };
-            Run { judgement: case.judge(&reply, &text, &[]), reply }
+            Run::of(case, reply, &text, &[])
         }
         Err(error) => Run::failed("the prompt renders", error.to_string()),
     };

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::prompt::error::PromptError;
 use crate::prompt::file::Prompt;
+use crate::prompt::variables::with_given;
 use crate::template;
 
 use super::case::{Case, merged};
@@ -16,33 +17,15 @@ pub fn render(prompt: &Prompt, case: &Case, sample: &template::Value) -> Result<
     prompt.render(&with_vars(sample, &case.vars))
 }
 
-/// The variables of the program, replaced or deepened by those of a case. `vars` has those of the case, too.
+/// The variables of the program, replaced or deepened by those of a case. `vars` has those of the case, too; one that
+/// is given as `vars.NAME` is given as `NAME`.
 #[must_use]
 pub fn with_vars(sample: &template::Value, vars: &Map<String, Value>) -> template::Value {
-    let mut names: Vec<(String, template::Value)> = Vec::new();
-    let of_program = |name: &str| sample.get_attr(name).ok().filter(|value| !value.is_undefined());
-    for name in sample.try_iter().into_iter().flatten() {
-        if let Some((name, value)) = name.as_str().and_then(|name| Some((name, of_program(name)?))) {
-            names.push((name.to_owned(), value));
-        }
+    let mut given = vars.clone();
+    if let Some(Value::Object(nested)) = given.remove("vars") {
+        given = merged(given, nested);
     }
-    let data = |value: &template::Value| serde_json::to_value(value).unwrap_or_default();
-    let deepened = |base: Option<Value>, over: &Value| match (base, over) {
-        (Some(Value::Object(base)), Value::Object(over)) => Value::Object(merged(base, over.clone())),
-        (_, over) => over.clone(),
-    };
-    let mut under_vars = vars.clone();
-    let nested = under_vars.remove("vars");
-    let under_vars = nested.iter().fold(Value::Object(under_vars), |base, over| deepened(Some(base), over));
-    let given = vars.iter().filter(|(name, _)| *name != "vars").map(|(name, value)| (name.as_str(), value));
-    for (name, over) in given.chain([("vars", &under_vars)]) {
-        let value = template::value(&deepened(of_program(name).as_ref().map(data), over));
-        match names.iter_mut().find(|(known, _)| known == name) {
-            Some((_, known)) => *known = value,
-            None => names.push((name.to_owned(), value)),
-        }
-    }
-    template::object(names)
+    with_given(sample, &given)
 }
 
 #[cfg(test)]
@@ -56,7 +39,7 @@ mod tests {
     fn the_variables_of_a_case_replace_or_deepen_those_of_the_program() {
         let sample =
             value(&json!({"session": {"id": "s", "turn": 1}, "tools": [1], "vars": {"a": 1}, "name": "n"}));
-        let vars = json!({"session": {"turn": 2}, "tools": [], "who": "Ann", "vars": {"team": "t"}});
+        let vars = json!({"session": {"turn": 2}, "tools": [], "vars": {"team": "t"}});
         let Value::Object(vars) = vars else { unreachable!("an object") };
         let all = serde_json::to_value(with_vars(&sample, &vars)).expect("data");
         assert_eq!(
@@ -64,8 +47,8 @@ mod tests {
             json!({
                 "session": {"id": "s", "turn": 2},
                 "tools": [],
-                "who": "Ann",
-                "vars": {"a": 1, "session": {"turn": 2}, "tools": [], "who": "Ann", "team": "t"},
+                "team": "t",
+                "vars": {"a": 1, "session": {"turn": 2}, "tools": [], "team": "t"},
                 "name": "n",
             })
         );
