@@ -1,5 +1,8 @@
-//! `agent prompt list / show / render`: the prompts as files, and as the agent would render them here.
+//! `agent prompt`: the prompts as files, as the agent would render them here, and as they are released.
 
+mod check;
+mod diff;
+mod release;
 mod test;
 
 use std::sync::Arc;
@@ -31,6 +34,14 @@ pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
             print(format!("{}\n", prompt.body().trim_end()))
         }
         PromptCommand::Test(args) => test::run(setup, &config, &registry, args),
+        PromptCommand::Diff { old, new } => diff::run(&registry, &old, &new),
+        PromptCommand::Check { references } => check::run(&config, &workspace, &registry, &references),
+        PromptCommand::Promote { name, version, canary, label, message, force } => {
+            let wanted = release::Wanted { name: &name, version, label: &label, canary, note: &message, force };
+            release::promote(setup, &registry, &config.prompt_dirs, &wanted)
+        }
+        PromptCommand::Rollback { name } => release::roll_back(setup, &registry, &name),
+        PromptCommand::New { name } => release::begin(setup, &registry, &name),
         PromptCommand::Render { reference, vars } => {
             registry.get(&reference).map_err(Failure::prompt)?;
             let options = Options { prompt: Some(reference), vars: vars::read(&vars)?, ..Options::default() };
@@ -73,7 +84,7 @@ impl Failure {
         Self::new(code, error)
     }
 
-    fn prompt(error: PromptError) -> Self {
+    pub(super) fn prompt(error: PromptError) -> Self {
         let code = if error.file.is_some() { exit::CONFIGURATION } else { exit::USAGE };
         Self::new(code, error)
     }
