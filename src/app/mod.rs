@@ -10,6 +10,7 @@ mod models;
 mod model_check;
 mod sessions;
 mod toolbox;
+pub mod prompt_test;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 
 mod files;
 mod model;
+mod prompt_test;
 mod quick;
 mod session;
 mod skill;
@@ -21,6 +22,7 @@ use crate::config::{ApprovalMode, parse_duration};
 pub use clap_complete::Shell;
 pub use files::{ConfigCommand, PromptCommand};
 pub use model::ModelCommand;
+pub use prompt_test::{PromptTestArgs, TestFormat};
 pub use session::SessionCommand;
 pub use skill::SkillCommand;
 pub use tool::{CallArgs, ToolCommand};

@@ -4,7 +4,7 @@
 //! rendered. Each part is rendered with the variables that its own head declares or, for the prompt itself, with all.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -332,6 +332,24 @@ impl Prompt {
                 Ok(String::new())
             }
         }
+    }
+
+    /// The names that its own templates read, those of included files among them.
+    ///
+    /// # Errors
+    /// When one of them is no template.
+    pub(super) fn reads(&self) -> Result<BTreeSet<String>, PromptError> {
+        let mut names = self.template()?.variables();
+        for (file, text) in self.included.iter() {
+            let compiled = Template::compile_with(file, text, Undefined::Empty, |_| None);
+            names.extend(compiled.map_err(|error| PromptError::of_template(file, &error))?.variables());
+        }
+        Ok(names)
+    }
+
+    /// The sources of its own templates.
+    pub(super) fn sources(&self) -> Vec<&str> {
+        std::iter::once(self.body()).chain(self.included.values().map(String::as_str)).collect()
     }
 
     fn required(&self) -> impl Iterator<Item = &str> {

@@ -21,10 +21,12 @@ mod variables;
 mod includes;
 mod ban;
 mod contradiction;
+mod check;
 pub mod chat;
 pub mod test;
 
 pub use change::Desk;
+pub use check::PartSize;
 pub use context::{
     AgentFacts, EndingFacts, Person, PromptContext, Reader, SessionFacts, SkillFacts, SummaryFacts, SummaryPart,
     ToolFacts, WorkspaceFacts,

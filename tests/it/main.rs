@@ -24,6 +24,7 @@ mod surroundings;
 mod hostile;
 mod prompting;
 mod chat_templates;
+mod shipped_prompts;
 mod repl;
 mod slash;
 mod terminal;

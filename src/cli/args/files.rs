@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 
+use super::prompt_test::PromptTestArgs;
 use super::var::{self, Var};
 
 #[derive(Debug, Subcommand)]
@@ -34,4 +35,11 @@ pub enum PromptCommand {
         #[arg(long = "var", value_name = "K=V", value_parser = var::var)]
         vars: Vec<Var>,
     },
+    /// Run the cases of prompts and tell how many pass
+    #[command(
+        after_help = "Examples:\n  agent prompt test router@1.1 --runs 10\n  agent prompt test --replay -o junit\n  \
+                      agent prompt test --compare router@1.0 router@1.1\n\nExit codes: 0 when every case passes, 100 \
+                      when one fails."
+    )]
+    Test(PromptTestArgs),
 }

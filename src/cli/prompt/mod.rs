@@ -1,5 +1,7 @@
 //! `agent prompt list / show / render`: the prompts as files, and as the agent would render them here.
 
+mod test;
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -28,6 +30,7 @@ pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
             let prompt = registry.get(&reference).map_err(Failure::prompt)?;
             print(format!("{}\n", prompt.body().trim_end()))
         }
+        PromptCommand::Test(args) => test::run(setup, &config, &registry, args),
         PromptCommand::Render { reference, vars } => {
             registry.get(&reference).map_err(Failure::prompt)?;
             let options = Options { prompt: Some(reference), vars: vars::read(&vars)?, ..Options::default() };
