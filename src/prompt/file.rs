@@ -320,7 +320,7 @@ impl Prompt {
         }
         match self.filled(&context) {
             Ok(messages) => parted(messages).0.iter().for_each(|system| add(None, system)),
-            Err(Unfilled { missing, error }) if missing.is_empty() => failed = failed.or(Some(error)),
+            Err(Unfilled { missing, error }) if missing.is_empty() => failed = failed.or(Some(*error)),
             Err(Unfilled { missing, error }) => {
                 missed.add(missing, &self.origin, Some((error.line, error.column)));
             }
