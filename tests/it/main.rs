@@ -23,6 +23,7 @@ mod configuration;
 mod surroundings;
 mod hostile;
 mod prompting;
+mod prompt_tests;
 mod repl;
 mod slash;
 mod terminal;
