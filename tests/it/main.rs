@@ -25,6 +25,7 @@ mod hostile;
 mod prompting;
 mod chat_templates;
 mod shipped_prompts;
+mod prompt_tests;
 mod repl;
 mod slash;
 mod terminal;
