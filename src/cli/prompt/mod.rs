@@ -1,12 +1,13 @@
 //! `agent prompt list / show / render`: the prompts as files, and as the agent would render them here.
 
+use std::fmt::Write;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use crate::agent::Conversation;
 use crate::app::{self, Options};
-use crate::prompt::{Listed, PromptError, Registry};
+use crate::prompt::{Listed, Prompt, PromptError, Registry};
 use crate::session::{About, Session};
 use crate::sink::Nobody;
 
@@ -26,7 +27,7 @@ pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
         }
         PromptCommand::Show { reference } => {
             let prompt = registry.get(&reference).map_err(Failure::prompt)?;
-            print(format!("{}\n", prompt.body().trim_end()))
+            print(written(&prompt))
         }
         PromptCommand::Render { reference, vars } => {
             registry.get(&reference).map_err(Failure::prompt)?;
@@ -43,6 +44,17 @@ pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
             print(text + "\n")
         }
     }
+}
+
+/// The template as it is written: that of each module under its heading, then the prompt's own.
+fn written(prompt: &Prompt) -> String {
+    let mut out = String::new();
+    for (heading, module) in prompt.modules() {
+        let version = module.version.map(|version| version.to_string()).unwrap_or_default();
+        let heading = heading.map(|heading| format!("# {heading}\n")).unwrap_or_default();
+        let _ = writeln!(out, "{{# {}@{version} #}}\n{heading}{}\n", module.name, module.body().trim());
+    }
+    out + prompt.body().trim() + "\n"
 }
 
 fn list(prompts: &[Listed]) -> String {
