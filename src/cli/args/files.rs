@@ -2,7 +2,8 @@
 
 use clap::Subcommand;
 
-use super::key_value;
+use super::prompt_test::PromptTestArgs;
+use super::var::{self, Var};
 
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
@@ -30,8 +31,15 @@ pub enum PromptCommand {
     /// Print a prompt as the agent would render it here
     Render {
         reference: String,
-        /// Set vars.K (repeatable)
-        #[arg(long = "var", value_name = "K=V", value_parser = key_value)]
-        vars: Vec<(String, String)>,
+        /// Set vars.K: K=TEXT, K=@FILE, K:=JSON (repeatable)
+        #[arg(long = "var", value_name = "K=V", value_parser = var::var)]
+        vars: Vec<Var>,
     },
+    /// Run the cases of prompts and tell how many pass
+    #[command(
+        after_help = "Examples:\n  agent prompt test router@1.1 --runs 10\n  agent prompt test --replay -o junit\n  \
+                      agent prompt test --compare router@1.0 router@1.1\n\nExit codes: 0 when every case passes, 100 \
+                      when one fails."
+    )]
+    Test(PromptTestArgs),
 }

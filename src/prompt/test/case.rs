@@ -332,6 +332,7 @@ cases:
     messages:
       - { role: user, content: 'What is 2 * 3?' }
       - assistant: '6'
+      - user: And 3 * 4?
     files: { src/a.rs: text }
     weight: 2
     assert:
@@ -349,7 +350,14 @@ cases:
             json!({"tools": [{"name": "calculator"}], "limits": {"steps": 8, "turns": 1}, "who": "Ann"})
         );
         let said = |role, content: &str| Said { role, content: content.to_owned() };
-        assert_eq!(math.messages, [said(Speaker::User, "What is 2 * 3?"), said(Speaker::Assistant, "6")]);
+        assert_eq!(
+            math.messages,
+            [
+                said(Speaker::User, "What is 2 * 3?"),
+                said(Speaker::Assistant, "6"),
+                said(Speaker::User, "And 3 * 4?")
+            ]
+        );
         assert_eq!((math.runs, math.render, math.assert.len()), (3, false, 3));
         assert_eq!(math.files["src/a.rs"], "text");
         assert_eq!((rendered.runs, rendered.render), (1, true));

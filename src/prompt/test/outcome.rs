@@ -88,6 +88,12 @@ impl Outcome {
         Count { passed, runs: self.runs.len() as u64 }
     }
 
+    /// USD of its runs and their judges, as far as it is known.
+    #[must_use]
+    pub fn cost(&self) -> f64 {
+        self.runs.iter().flat_map(|run| [run.reply.cost, run.reply.judging_cost]).flatten().sum()
+    }
+
     /// The first reason of the first run that failed; empty where all passed.
     #[must_use]
     pub fn why(&self) -> String {
@@ -130,10 +136,10 @@ impl Tested {
         self.counted().all(Outcome::passed)
     }
 
-    /// USD of all runs, as far as it is known.
+    /// USD of all runs and their judges, as far as it is known.
     #[must_use]
     pub fn cost(&self) -> f64 {
-        self.cases.iter().flat_map(|case| &case.runs).filter_map(|run| run.reply.cost).sum()
+        self.cases.iter().map(Outcome::cost).sum()
     }
 
     fn counted(&self) -> impl Iterator<Item = &Outcome> {

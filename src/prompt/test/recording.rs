@@ -3,7 +3,7 @@
 //! A run is found by its case and by the fingerprint of what was asked: the prompt, the variables, the messages, the
 //! files and the tools. A recording of anything else is stale, and says so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,13 @@ impl Recordings {
             (true, false) => Err("its recording is stale: the prompt or the case has changed since".to_owned()),
             (true, true) => Err("it has no recording".to_owned()),
         }
+    }
+
+    /// The models that runs were recorded with, sorted.
+    #[must_use]
+    pub fn models(&self) -> Vec<&str> {
+        let models: BTreeSet<&str> = self.0.iter().map(|run| run.model.as_str()).collect();
+        models.into_iter().collect()
     }
 
     /// Replaces what is recorded of these cases with this model.

@@ -25,6 +25,9 @@ pub struct Reply {
     /// USD; `None` where no prices are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+    /// USD of the judges that its assertions asked; `None` where none was asked or no prices are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judging_cost: Option<f64>,
     /// Milliseconds from the first request to the answer.
     pub latency_ms: u64,
     /// The exit code that `agent run` would have ended with.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::assertion::Assertion;
 use super::case::Case;
-use super::check::{Judged, Question};
+use super::check::{Check, Judged, Question};
 use super::lines::Line;
 use super::reply::{Reply, Seen};
 
@@ -37,7 +37,7 @@ impl Case {
     pub fn judge(&self, reply: &Reply, rendered: &str, judged: &[Option<Judged>]) -> Judgement {
         let seen = Seen::new(reply, rendered, &self.vars);
         let of_rendered = seen.of_rendered();
-        let verdicts: Vec<Verdict> = self
+        let mut verdicts: Vec<Verdict> = self
             .assert
             .iter()
             .enumerate()
@@ -46,11 +46,26 @@ impl Case {
                 assertion.verdict(seen, judged.get(at).and_then(Option::as_ref))
             })
             .collect();
+        // An output that never came contains nothing that it must not.
+        let ended = reply.failure.as_ref().filter(|_| !self.looks_at_the_code());
+        if let Some(why) = ended {
+            let assertion = "the run ends with an answer".to_owned();
+            let fact = format!("exit code {}: {why}", reply.code);
+            verdicts.insert(0, Verdict { assertion, passed: false, weight: 1.0, fact, diff: Vec::new() });
+        }
         let share = |passed: bool| -> f64 {
             verdicts.iter().filter(|verdict| !passed || verdict.passed).map(|verdict| verdict.weight).sum()
         };
         let score = if share(false) > 0.0 { share(true) / share(false) } else { 1.0 };
-        Judgement { passed: score + f64::EPSILON >= self.min_score, score, verdicts }
+        Judgement { passed: ended.is_none() && score + f64::EPSILON >= self.min_score, score, verdicts }
+    }
+}
+
+impl Case {
+    /// Whether a run that ends without an answer may be meant.
+    #[must_use]
+    pub fn looks_at_the_code(&self) -> bool {
+        self.assert.iter().any(|assertion| matches!(assertion.check, Check::ExitCode(_)))
     }
 }
 
@@ -91,6 +106,7 @@ mod tests {
             skills: vec!["tour".to_owned()],
             tokens: 120,
             cost: Some(0.002),
+            judging_cost: None,
             latency_ms: 1500,
             code: 0,
             failure: None,
@@ -232,6 +248,19 @@ mod tests {
         let text = "cases:\n- name: c\n  assert:\n  - { contains: prompt, of: rendered }\n";
         let case = parse("tests.yaml", text).expect("sound").cases.remove(0);
         assert!(case.render && case.judge(&reply("no"), "the prompt", &[]).passed);
+    }
+
+    #[test]
+    fn a_run_without_an_answer_fails_unless_its_code_is_asked_for() {
+        let judge = |assert: &str| {
+            let text = format!("cases:\n- {{ name: c, assert: [{assert}] }}\n");
+            let case = parse("tests.yaml", &text).expect("sound").cases.remove(0);
+            let failure = Some("no more than 1 step".to_owned());
+            case.judge(&Reply { code: 8, failure, ..Reply::default() }, "", &[])
+        };
+        let judgement = judge("not-contains: sorry");
+        assert!(!judgement.passed && judgement.verdicts[0].fact == "exit code 8: no more than 1 step");
+        assert!(judge("{ not-contains: sorry }, { exit-code: 8 }").passed);
     }
 
     #[test]

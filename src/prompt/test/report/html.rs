@@ -33,7 +33,6 @@ fn section(tested: &Tested, out: &mut String) {
     *out += "<table><tr><th>case<th>passed<th>rate<th>95 % interval<th>cost</tr>\n";
     for case in &tested.cases {
         let (count, class) = (case.count(), if case.passed() { "good" } else { "bad" });
-        let cost: f64 = case.runs.iter().filter_map(|run| run.reply.cost).sum();
         let _ = writeln!(
             out,
             "<tr class=\"{class}\"><td>{}<td>{}/{}<td>{}<td>{}<td>{}</tr>",
@@ -42,7 +41,7 @@ fn section(tested: &Tested, out: &mut String) {
             count.runs,
             percent(count.rate()),
             interval(count),
-            dollars(cost)
+            dollars(case.cost())
         );
     }
     let count = tested.count();

@@ -41,8 +41,7 @@ fn table(tested: &Tested) -> String {
     };
     let mut rows = vec![["  case", "passed", "rate", "95 % interval", "cost"].map(str::to_owned)];
     for case in &tested.cases {
-        let cost = case.runs.iter().filter_map(|run| run.reply.cost).sum();
-        rows.push(row(if case.passed() { " " } else { "✗" }, &case.name, case.count(), cost));
+        rows.push(row(if case.passed() { " " } else { "✗" }, &case.name, case.count(), case.cost()));
     }
     rows.push(row(" ", "all", tested.count(), tested.cost()));
     columns(&rows)
@@ -68,9 +67,6 @@ fn failures(case: &Outcome, out: &mut String) {
     let failed = || case.runs.iter().enumerate().filter(|(_, run)| !run.judgement.passed);
     for (at, run) in failed().take(MOST_SHOWN) {
         let _ = writeln!(out, "✗ {} (run {})", text::one_line(&case.name, WIDEST), at + 1);
-        if let Some(why) = &run.reply.failure {
-            let _ = writeln!(out, "    the run did not end well: {}", text::visible(why));
-        }
         for verdict in run.judgement.verdicts.iter().filter(|verdict| !verdict.passed) {
             let fact = text::visible(&verdict.fact).replace('\n', "\n      ");
             let _ = writeln!(out, "    {}: {fact}", text::visible(&verdict.assertion));
