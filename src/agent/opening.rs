@@ -42,7 +42,9 @@ impl Agent {
         }
         let picture = |source: &str| picture(&self.workspace, source);
         let mut items = self.briefing.opening(conversation, run_id, picture)?;
-        items.iter_mut().for_each(|item| redact(item, &self.redactor));
+        for item in &mut items {
+            redact(item, &self.redactor);
+        }
         Ok(items)
     }
 }

@@ -354,7 +354,7 @@ mod tests {
             },
             env: value(&json!({"EDITOR": "vi"})),
             open_env: value(&json!({})),
-            datetime: crate::template::clock(super::SAMPLE_TIME.to_zoned(jiff::tz::TimeZone::UTC)),
+            datetime: PromptContext::sample().datetime,
             vars: Map::new(),
             state: Map::new(),
             instructions: String::new(),

@@ -17,7 +17,7 @@ pub(super) struct Unfilled {
     /// The names that nothing defines, if any.
     pub missing: Vec<String>,
     /// The first problem, at its place.
-    pub error: PromptError,
+    pub error: Box<PromptError>,
 }
 
 impl Prompt {
@@ -29,10 +29,31 @@ impl Prompt {
     pub fn messages(&self, context: &Value) -> Result<Vec<ChatMessage>, PromptError> {
         let system = self.render(context)?;
         let filled =
-            self.filled(&variables::with_declared(context, &self.head)).map_err(|unfilled| unfilled.error)?;
+            self.filled(&variables::with_declared(context, &self.head)).map_err(|unfilled| *unfilled.error)?;
         let (_, rest) = parted(filled);
         let system = (!system.is_empty()).then(|| ChatMessage::system(system));
         Ok(system.into_iter().chain(rest).collect())
+    }
+
+    /// The prompt in this context as one text, to be looked at: the rendered text or, where it brings messages along,
+    /// each of them below its role.
+    ///
+    /// # Errors
+    /// As [`Prompt::render`].
+    pub fn shown(&self, context: &Value) -> Result<String, PromptError> {
+        if !self.has_messages() {
+            return self.render(context);
+        }
+        let shown = |message: ChatMessage| match message {
+            ChatMessage::Assistant { text, calls } => {
+                let calls = calls.iter().map(|call| format!("{} {}", call.name, call.arguments));
+                let lines: Vec<String> =
+                    std::iter::once(text).filter(|text| !text.is_empty()).chain(calls).collect();
+                format!("assistant:\n{}", lines.join("\n"))
+            }
+            other => format!("{}:\n{}", other.role(), other.text()),
+        };
+        Ok(self.messages(context)?.into_iter().map(shown).collect::<Vec<_>>().join("\n\n"))
     }
 
     /// What opens a conversation in this context: the messages after those of the system. `picture` reads the picture
@@ -74,11 +95,11 @@ impl Prompt {
 
     /// The messages that the head describes, with these variables.
     pub(super) fn filled(&self, context: &Value) -> Result<Vec<ChatMessage>, Unfilled> {
-        let template = self.chat().map_err(|error| Unfilled { missing: Vec::new(), error })?;
+        let template = self.chat().map_err(|error| Unfilled { missing: Vec::new(), error: error.into() })?;
         let Some(template) = template else { return Ok(Vec::new()) };
         template
             .format(context, &Options::default())
-            .map_err(|error| Unfilled { missing: error.missing(), error: self.placed(&error) })
+            .map_err(|error| Unfilled { missing: error.missing(), error: self.placed(&error).into() })
     }
 
     /// The compiled messages; `None` for a prompt without.
@@ -160,6 +181,9 @@ mod tests {
         let texts: Vec<String> =
             messages.iter().map(|message| format!("{}: {}", message.role(), message.text())).collect();
         assert_eq!(texts, ["system: You are {{ x }}.", "user: Hi", "assistant: Hello", "user: Be plain.\ngo"]);
+
+        let shown = without.shown(&context).expect("given");
+        assert!(shown.starts_with("system:\nYou are {{ x }}.\n\nuser:\nHi\n\nassistant:\nHello\n\n"), "{shown}");
 
         let with_body = prompt(&format!("{CHAT}Rules of {{{{ role }}}}.\n")).expect("sound");
         assert_eq!(with_body.render(&context).expect("given"), "Rules of {{ x }}.\n\nYou are {{ x }}.");

@@ -14,7 +14,7 @@ use super::case::{Case, merged};
 /// # Errors
 /// What [`Prompt::render`] says.
 pub fn render(prompt: &Prompt, case: &Case, sample: &template::Value) -> Result<String, PromptError> {
-    prompt.render(&with_vars(sample, &case.vars))
+    prompt.shown(&with_vars(sample, &case.vars))
 }
 
 /// The variables of the program, replaced or deepened by those of a case. `vars` has those of the case, too; one that
