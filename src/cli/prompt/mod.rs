@@ -5,13 +5,14 @@ mod diff;
 mod release;
 mod test;
 
+use std::fmt::Write;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use crate::agent::Conversation;
 use crate::app::{self, Options};
-use crate::prompt::{Listed, PromptError, Registry};
+use crate::prompt::{Listed, Prompt, PromptError, Registry};
 use crate::session::{About, Session};
 use crate::sink::Nobody;
 
@@ -31,7 +32,7 @@ pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
         }
         PromptCommand::Show { reference } => {
             let prompt = registry.get(&reference).map_err(Failure::prompt)?;
-            print(format!("{}\n", prompt.body().trim_end()))
+            print(written(&prompt))
         }
         PromptCommand::Test(args) => test::run(setup, &config, &registry, args),
         PromptCommand::Diff { old, new } => diff::run(&registry, &old, &new),
@@ -57,6 +58,21 @@ pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
             print(text + "\n")
         }
     }
+}
+
+/// The template as it is written: that of each module under its heading, then the prompt's own; the whole file where it
+/// has messages, which stand in its head.
+fn written(prompt: &Prompt) -> String {
+    if prompt.has_messages() {
+        return format!("{}\n", prompt.text().trim_end());
+    }
+    let mut out = String::new();
+    for (heading, module) in prompt.modules() {
+        let version = module.version.map(|version| version.to_string()).unwrap_or_default();
+        let heading = heading.map(|heading| format!("# {heading}\n")).unwrap_or_default();
+        let _ = writeln!(out, "{{# {}@{version} #}}\n{heading}{}\n", module.name, module.body().trim());
+    }
+    out + prompt.body().trim() + "\n"
 }
 
 fn list(prompts: &[Listed]) -> String {
