@@ -181,6 +181,16 @@ impl Prompt {
         &self.text
     }
 
+    /// The file as it is, and below it those of its modules, each under a line that names it.
+    #[must_use]
+    pub fn whole_text(&self) -> String {
+        let modules = self.modules().map(|(_, module)| {
+            let version = module.version.map(|version| format!("@{version}")).unwrap_or_default();
+            format!("\n=== {}{version} ===\n{}", module.name, module.text)
+        });
+        std::iter::once(self.text.to_string()).chain(modules).collect()
+    }
+
     /// The modules that it is composed of, in the order of the text, each with its heading.
     pub fn modules(&self) -> impl Iterator<Item = (Option<&str>, &Arc<Prompt>)> {
         self.parts.iter().filter_map(|part| Some((part.heading.as_deref(), part.module.as_ref()?)))
@@ -204,6 +214,12 @@ impl Prompt {
     #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest
+    }
+
+    /// Whether a prompt may have this name: a folder, or one below `modules/`.
+    #[must_use]
+    pub fn may_be_named(name: &str) -> bool {
+        super::layer::is_name(name)
     }
 
     /// Whether a workspace brings it, or a part of it, along.
