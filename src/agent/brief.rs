@@ -34,9 +34,14 @@ pub fn brief(agent: &Agent, conversation: &mut Conversation, run: &Run) -> anyho
         return Ok(Vec::new());
     }
     let changed = before.map(|prompt| changed(&prompt.basis, &basis));
+    let before_messages = before.and_then(|prompt| prompt.basis.get(MESSAGES).cloned());
     let text = agent.system_prompt(conversation, &run.emitter.run_id())?;
     let mut told: Vec<String> = Vec::new();
-    if let Some(changed) = changed
+    let begun = !conversation.session.items().is_empty();
+    if begun && before_messages.as_ref() != basis.get(MESSAGES) && basis.contains_key(MESSAGES) {
+        told.push("the messages of the prompt open new sessions only; this one has begun without them".to_owned());
+    }
+    if let Some(changed) = changed.filter(|changed| !changed.is_empty())
         && conversation.session.items().iter().any(|item| item.as_step().is_some())
     {
         told.push(format!("the system prompt was rendered again: {} changed", changed.join(", ")));
@@ -48,10 +53,13 @@ pub fn brief(agent: &Agent, conversation: &mut Conversation, run: &Run) -> anyho
     Ok(told)
 }
 
+/// The prompt whose messages opened the conversation, among the ingredients. The text does not depend on it.
+const MESSAGES: &str = "messages";
+
 /// The names of the ingredients that differ.
 fn changed(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<String> {
     let names = before.keys().chain(now.keys().filter(|name| !before.contains_key(*name)));
-    names.filter(|name| before.get(*name) != now.get(*name)).cloned().collect()
+    names.filter(|name| *name != MESSAGES && before.get(*name) != now.get(*name)).cloned().collect()
 }
 
 /// The ingredients of the system prompt in short: a value, or a digest of it.
@@ -65,8 +73,12 @@ fn basis(agent: &Agent, conversation: &Conversation) -> BTreeMap<String, String>
     let tools = list(&mut facts.agent.tools.iter().map(|tool| (tool.name.as_str(), tool.description.as_str())));
     let skills =
         list(&mut facts.agent.skills.iter().map(|skill| (skill.name.as_str(), skill.description.as_str())));
-    let vars =
-        list(&mut facts.vars.iter().map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default())));
+    let vars = facts
+        .vars
+        .iter()
+        .map(|(name, value)| (name, value.as_str().map_or_else(|| value.to_string(), str::to_owned)));
+    let vars: Vec<(&String, String)> = vars.collect();
+    let vars = list(&mut vars.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     let values = [
         ("workspace", facts.workspace.dir.clone()),
         ("agent", agent.name.clone()),
@@ -80,7 +92,9 @@ fn basis(agent: &Agent, conversation: &Conversation) -> BTreeMap<String, String>
         ("variables", vars),
         ("date", conversation.clock.to_zoned(TimeZone::system()).date().to_string()),
     ];
-    values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    let chosen = agent.briefing.chosen(conversation);
+    let messages = chosen.has_messages().then(|| (MESSAGES, chosen.id()));
+    values.into_iter().chain(messages).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 fn digest(text: &str) -> String {

@@ -7,7 +7,8 @@ use jiff::tz::TimeZone;
 
 use crate::config::{Limits, SkillDisclosure};
 use crate::event::PromptUsed;
-use crate::message::Usage;
+use crate::image::Image;
+use crate::message::{Item, Usage};
 use crate::prompt::{EndingFacts, Prompt, PromptContext, Released, SessionFacts, SummaryFacts, SummaryPart};
 use crate::skills::Catalogue;
 use crate::template;
@@ -19,7 +20,10 @@ use super::turn::{Stop, Turn};
 
 /// The prompts of an agent and the facts that they read.
 pub struct Briefing {
+    /// The chosen prompt. It may bring messages along that open a conversation, and need not be a system prompt.
     pub system: Released,
+    /// The agent's own system prompt, where the chosen one is none.
+    pub own: Option<Released>,
     pub termination: Released,
     pub compression: Released,
     /// The facts that stay the same while the agent runs. The session is filled in when a prompt is rendered.
@@ -45,7 +49,7 @@ impl Briefing {
     /// # Errors
     /// When the prompt reads an undefined variable.
     pub fn preview(&self, conversation: &Conversation, run_id: &str, limits: &Limits) -> anyhow::Result<String> {
-        let prompt = self.system_of(conversation);
+        let prompt = self.chosen(conversation);
         let mut context = self.context(conversation, run_id, 0, None);
         if !prompt.undefined_in(&context.value_for(prompt)).is_empty() {
             context.ending = Some(EndingFacts {
@@ -56,6 +60,23 @@ impl Briefing {
             context.summary = Some(SummaryFacts { parts: parts(), ..SummaryFacts::default() });
         }
         Ok(prompt.render(&context.value_for(prompt))?)
+    }
+
+    /// The messages that the chosen prompt brings along, without those of the system prompt. `picture` reads a picture.
+    ///
+    /// # Errors
+    /// When a variable is missing, or a conversation cannot hold the messages.
+    pub fn opening(
+        &self,
+        conversation: &Conversation,
+        run_id: &str,
+        picture: impl FnMut(&str) -> Result<Image, String>,
+    ) -> anyhow::Result<Vec<Item>> {
+        let prompt = self.chosen(conversation);
+        if !prompt.has_messages() {
+            return Ok(Vec::new());
+        }
+        Ok(prompt.items(&self.context(conversation, run_id, 0, None).value_for(prompt), picture)?)
     }
 
     /// The parts of the system prompt that belong to the layer `context`: the text of its lists, and the project's
@@ -104,13 +125,30 @@ impl Briefing {
     /// The prompts of a session, as `run.started` names them.
     #[must_use]
     pub fn used(&self, session: &str) -> Vec<PromptUsed> {
-        [&self.system, &self.termination, &self.compression].map(|prompt| prompt.of_session(session).used()).into()
+        let (chosen, system) = (self.system.of_session(session), self.system_in(session));
+        let opening = (!Arc::ptr_eq(chosen, system)).then_some(chosen);
+        let others = [&self.termination, &self.compression].map(|prompt| prompt.of_session(session));
+        std::iter::once(system).chain(others).chain(opening).map(|prompt| prompt.used()).collect()
     }
 
     /// The system prompt of a conversation: that of its session.
     #[must_use]
     pub fn system_of(&self, conversation: &Conversation) -> &Arc<Prompt> {
+        self.system_in(conversation.session.id())
+    }
+
+    /// The chosen prompt of a conversation: its system prompt, or what opens it beside that.
+    #[must_use]
+    pub fn chosen(&self, conversation: &Conversation) -> &Arc<Prompt> {
         self.system.of_session(conversation.session.id())
+    }
+
+    fn system_in(&self, session: &str) -> &Arc<Prompt> {
+        let chosen = self.system.of_session(session);
+        match &self.own {
+            Some(own) if !chosen.has_system() => own.of_session(session),
+            _ => chosen,
+        }
     }
 
     fn context(

@@ -85,6 +85,7 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
         tools,
         briefing: Briefing {
             system: prompt("You look at things."),
+            own: None,
             termination: prompt("Say how far you came."),
             compression: prompts.released("compression").expect("a prompt"),
             facts: PromptContext {

@@ -66,14 +66,14 @@ pub(super) fn gather(
 }
 
 /// What surrounds a run, as the body of a skill may read it, where it is a template.
-pub(super) fn surroundings(config: &Config, workspace: &Workspace, vars: &[(String, String)]) -> Variables {
+pub(super) fn surroundings(config: &Config, workspace: &Workspace, vars: &[(String, Value)]) -> Variables {
     Variables {
         dir: present::word(&workspace.root().display().to_string()).into_owned(),
         git_branch: branch(workspace),
         os: std::env::consts::OS.to_owned(),
         shell: shell_name().to_owned(),
         user_id: config.env.user().to_owned(),
-        vars: vars.iter().map(|(name, value)| (name.clone(), Value::String(value.clone()))).collect(),
+        vars: vars.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
     }
 }
 

@@ -3,10 +3,11 @@
 
 use jiff::Timestamp;
 
-use crate::agent::{Agent, Conversation};
+use crate::agent::{Agent, Briefing, Conversation};
 use crate::config::{Config, Mistake};
 use crate::contract::ToolDefinition;
 use crate::json;
+use crate::prompt::Released;
 use crate::session::{About, Session};
 use crate::tokens;
 use crate::window::Layer;
@@ -39,7 +40,10 @@ fn over(agent: &Agent) -> Vec<(Layer, String)> {
     // No token is shorter than a byte: where the bytes fit, nothing is rendered or counted.
     let size = |tool: &ToolDefinition| tool.description.len() + json::most_bytes(&tool.parameters);
     let of_tools: usize = definitions.iter().map(size).sum();
-    let bytes = lists.len() + instructions.len() + agent.briefing.system.stable.template_bytes() + of_tools;
+    let Briefing { system, own, .. } = &agent.briefing;
+    let templates: usize =
+        system.all().chain(own.iter().flat_map(Released::all)).map(|prompt| prompt.template_bytes()).sum();
+    let bytes = lists.len() + instructions.len() + templates + of_tools;
     let at_most = bytes as u64;
     if [shares.system, shares.context, shares.reminders].iter().all(|share| at_most <= share.of(budget)) {
         return Vec::new();

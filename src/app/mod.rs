@@ -52,7 +52,8 @@ pub struct Options {
     pub model: Option<String>,
     /// The system prompt, `NAME[@VERSION]`.
     pub prompt: Option<String>,
-    pub vars: Vec<(String, String)>,
+    /// What prompts read as `vars.NAME`.
+    pub vars: Vec<(String, Value)>,
     pub approve: Option<ApprovalMode>,
     pub max_turns: Option<u64>,
     pub max_time: Option<Duration>,
@@ -120,6 +121,9 @@ fn assemble_parts(
         registry.of(source, &origin, config.is_of_project(&key_of_agent)).map_err(SetupError::configuration)
     };
     let system = prompt("system_prompt", &system_source)?;
+    let is_system = system.all().all(|prompt| prompt.has_system());
+    let is_own = is_system || options.prompt.is_none();
+    let own = (!is_own).then(|| prompt("system_prompt", &settings.system_prompt)).transpose()?;
     let termination = prompt("termination_summary_prompt", &settings.termination_summary_prompt)?;
     let compression = prompt("compression_prompt", &settings.compression_prompt)?;
 
@@ -179,6 +183,7 @@ fn assemble_parts(
         tools: toolbox,
         briefing: Briefing {
             system,
+            own,
             termination,
             compression,
             facts,

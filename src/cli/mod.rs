@@ -18,6 +18,7 @@ mod skill;
 mod stats;
 mod stdin;
 mod tool;
+mod vars;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;

@@ -4,7 +4,7 @@
 //! rendered. Each part is rendered with the variables that its own head declares or, for the prompt itself, with all.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -16,8 +16,11 @@ use crate::frontmatter::{self, Parts};
 use crate::template::{Syntax, Template, TemplateError, Undefined, Value};
 use crate::yaml;
 
+use super::chat::ChatTemplate;
 use super::error::PromptError;
 use super::head::Head;
+use super::messages::{Unfilled, parted};
+use super::missed::Missed;
 use super::variables;
 use super::version::Version;
 
@@ -44,6 +47,7 @@ pub struct Prompt {
     digest: String,
     owner: Owner,
     template: OnceLock<Result<Template, PromptError>>,
+    pub(super) chat: OnceLock<Result<Option<ChatTemplate>, PromptError>>,
 }
 
 /// A section of a prompt.
@@ -62,14 +66,6 @@ pub(super) enum Owner {
     Person,
     /// A workspace brings it along: it sees no variable that looks like a secret.
     Project,
-}
-
-/// What rendering one part has missed.
-#[derive(Default)]
-struct Missed {
-    names: Vec<String>,
-    /// The first place where one of them was read.
-    place: Option<(String, Option<usize>, Option<usize>)>,
 }
 
 impl Prompt {
@@ -123,6 +119,7 @@ impl Prompt {
             digest,
             owner: Owner::Person,
             template: OnceLock::new(),
+            chat: OnceLock::new(),
         })
     }
 
@@ -139,6 +136,7 @@ impl Prompt {
     /// The same, if it is a template.
     pub(super) fn compiled(self) -> Result<Self, PromptError> {
         self.template()?;
+        self.chat()?;
         Ok(self)
     }
 
@@ -192,7 +190,9 @@ impl Prompt {
     /// The bytes of its templates: its own and those of its modules.
     #[must_use]
     pub fn template_bytes(&self) -> usize {
-        self.body.len() + self.modules().map(|(_, module)| module.body.len()).sum::<usize>()
+        // Messages stand in the head.
+        let own = if self.has_messages() { self.text.len() } else { self.body.len() };
+        own + self.modules().map(|(_, module)| module.body.len()).sum::<usize>()
     }
 
     /// The first 12 hexadecimal digits of the digest.
@@ -287,18 +287,26 @@ impl Prompt {
         let context = variables::with_declared(context, &self.head);
         let mut missed = Missed { names: variables::undefined(self.required(), &context), ..Missed::default() };
         let mut text = String::new();
+        let mut add = |heading: Option<&str>, section: &str| {
+            let gap = if text.is_empty() { "" } else { "\n\n" };
+            let _ = match heading {
+                _ if section.is_empty() => Ok(()),
+                Some(heading) => write!(text, "{gap}# {heading}\n{section}"),
+                None => write!(text, "{gap}{section}"),
+            };
+        };
         let mut failed = None;
         for part in &self.parts {
             match self.part(part, &context, &mut missed) {
-                Ok(section) if section.is_empty() => {}
-                Ok(section) => {
-                    let gap = if text.is_empty() { "" } else { "\n\n" };
-                    let _ = match &part.heading {
-                        Some(heading) => write!(text, "{gap}# {heading}\n{section}"),
-                        None => write!(text, "{gap}{section}"),
-                    };
-                }
+                Ok(section) => add(part.heading.as_deref(), &section),
                 Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        match self.filled(&context) {
+            Ok(messages) => parted(messages).0.iter().for_each(|system| add(None, system)),
+            Err(Unfilled { missing, error }) if missing.is_empty() => failed = failed.or(Some(error)),
+            Err(Unfilled { missing, error }) => {
+                missed.add(missing, &self.origin, Some((error.line, error.column)));
             }
         }
         (failed.map_or(Ok(text), Err), missed)
@@ -324,6 +332,24 @@ impl Prompt {
                 Ok(String::new())
             }
         }
+    }
+
+    /// The names that its own templates read, those of included files among them.
+    ///
+    /// # Errors
+    /// When one of them is no template.
+    pub(super) fn reads(&self) -> Result<BTreeSet<String>, PromptError> {
+        let mut names = self.template()?.variables();
+        for (file, text) in self.included.iter() {
+            let compiled = Template::compile_with(file, text, Undefined::Empty, |_| None);
+            names.extend(compiled.map_err(|error| PromptError::of_template(file, &error))?.variables());
+        }
+        Ok(names)
+    }
+
+    /// The sources of its own templates.
+    pub(super) fn sources(&self) -> Vec<&str> {
+        std::iter::once(self.body()).chain(self.included.values().map(String::as_str)).collect()
     }
 
     fn required(&self) -> impl Iterator<Item = &str> {
@@ -359,21 +385,6 @@ impl Prompt {
     /// The line of the file that the body's line (0-based) is.
     pub(super) fn line_of_body(&self, line: usize) -> usize {
         self.body_line + line
-    }
-}
-
-impl Missed {
-    fn add(&mut self, names: Vec<String>, origin: &str, place: Option<(Option<usize>, Option<usize>)>) {
-        if names.is_empty() {
-            return;
-        }
-        if let Some((line, column)) = place
-            && self.place.is_none()
-        {
-            self.place = Some((origin.to_owned(), line, column));
-        }
-        let new: Vec<String> = names.into_iter().filter(|name| !self.names.contains(name)).collect();
-        self.names.extend(new);
     }
 }
 

@@ -8,12 +8,14 @@ use serde_json::{Map, Value as Json};
 
 use crate::template::Syntax;
 
+use super::chat::MessageTemplate;
+
 /// The YAML between the dashes.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Head {
     pub description: String,
-    /// The syntax of the body.
+    /// What the body and the messages are written in.
     pub format: Syntax,
     /// Names that must be defined, dotted ones (`vars.team`) included.
     pub required_vars: Vec<String>,
@@ -21,6 +23,8 @@ pub struct Head {
     pub defaults: Map<String, Json>,
     /// The sections, in the order of the rendered text; empty for a prompt that is its body alone.
     pub modules: Vec<Section>,
+    /// What opens a conversation; empty for a prompt that is a system prompt alone.
+    pub messages: Vec<MessageTemplate>,
     /// Actions that no tool of the agent may have, as names of tools or words of what they do.
     pub forbidden: Vec<String>,
     /// Variables that hold what comes from outside: the text must delimit them.
@@ -74,9 +78,13 @@ impl Head {
         sections
     }
 
-    /// The names that the file declares: what it requires and what it has defaults for.
+    /// The names that the file declares: what it requires, what it has defaults for, and its placeholders.
     pub(super) fn declared(&self) -> impl Iterator<Item = &str> {
-        self.required_vars.iter().chain(self.defaults.keys()).map(String::as_str)
+        let placeholders = self.messages.iter().filter_map(|entry| match entry {
+            MessageTemplate::Placeholder { key, .. } => Some(key),
+            MessageTemplate::Message(_) => None,
+        });
+        self.required_vars.iter().chain(self.defaults.keys()).chain(placeholders).map(String::as_str)
     }
 }
 

@@ -6,6 +6,8 @@
 mod context;
 mod error;
 mod file;
+mod messages;
+mod missed;
 mod head;
 mod instructions;
 mod registry;
@@ -19,10 +21,12 @@ mod variables;
 mod includes;
 mod ban;
 mod contradiction;
+mod check;
 pub mod chat;
 pub mod test;
 
 pub use change::Desk;
+pub use check::PartSize;
 pub use context::{
     AgentFacts, EndingFacts, Person, PromptContext, Reader, SessionFacts, SkillFacts, SummaryFacts, SummaryPart,
     ToolFacts, WorkspaceFacts,

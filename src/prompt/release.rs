@@ -97,6 +97,11 @@ impl Released {
         Self { stable, canary: Some((percent, prompt)) }
     }
 
+    /// Every prompt that a session may get.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Prompt>> {
+        std::iter::once(&self.stable).chain(self.canary.as_ref().map(|(_, prompt)| prompt))
+    }
+
     /// The prompt of a session. It follows from the id alone, so that a session keeps it.
     #[must_use]
     pub fn of_session(&self, id: &str) -> &Arc<Prompt> {

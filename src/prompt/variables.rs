@@ -1,6 +1,8 @@
 //! The variables of one prompt: the names of the program, the values that its head gives or a person gave, and no more
 //! than what a module declares.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value as Json};
 
 use crate::template::{self, Value};
@@ -38,6 +40,24 @@ pub fn with_given(context: &Value, given: &Map<String, Json>) -> Value {
     let vars = merged(&attribute(context, "vars"), &given);
     let over = merged(context, &given);
     template::object(entries(&over).into_iter().chain([("vars".to_owned(), vars)]))
+}
+
+/// The context with a text for each of these names: its own name in angle brackets.
+pub(super) fn with_fillers(context: &Value, names: &BTreeSet<String>) -> Value {
+    let mut given = Map::new();
+    for name in names {
+        let mut parts = name.split('.').rev();
+        let last = parts.next().map(str::to_owned);
+        let filler = Json::String(format!("<{name}>"));
+        let inner = last.map(|last| (last, filler));
+        let whole = inner.map(|inner| {
+            parts.fold(inner, |(name, value), outer| {
+                (outer.to_owned(), Json::Object([(name, value)].into_iter().collect()))
+            })
+        });
+        given.extend(whole);
+    }
+    with_given(context, &given)
 }
 
 /// A context that has only these names; a dotted one gives that path alone.

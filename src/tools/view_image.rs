@@ -6,13 +6,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
-use crate::image::Image;
+use crate::image::{Image, MOST_BYTES};
 use crate::output::{ToolError, ToolOutput};
 
 use super::{arguments, definition, files, text_of};
-
-/// The largest picture that servers accept; its encoding is a third larger.
-const MOST_BYTES: u64 = 5 * 1024 * 1024;
 
 /// `view_image`: a picture for the model.
 pub struct ViewImage {

@@ -24,6 +24,8 @@ mod surroundings;
 mod hostile;
 mod prompting;
 mod prompt_tests;
+mod chat_templates;
+mod shipped_prompts;
 mod repl;
 mod slash;
 mod terminal;

@@ -2,8 +2,8 @@
 
 use clap::Subcommand;
 
-use super::key_value;
 use super::prompt_test::PromptTestArgs;
+use super::var::{self, Var};
 
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
@@ -31,9 +31,9 @@ pub enum PromptCommand {
     /// Print a prompt as the agent would render it here
     Render {
         reference: String,
-        /// Set vars.K (repeatable)
-        #[arg(long = "var", value_name = "K=V", value_parser = key_value)]
-        vars: Vec<(String, String)>,
+        /// Set vars.K: K=TEXT, K=@FILE, K:=JSON (repeatable)
+        #[arg(long = "var", value_name = "K=V", value_parser = var::var)]
+        vars: Vec<Var>,
     },
     /// Run the cases of prompts and tell how many pass
     #[command(

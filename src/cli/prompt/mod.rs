@@ -14,7 +14,7 @@ use crate::sink::Nobody;
 
 use super::args::PromptCommand;
 use super::setup::Setup;
-use super::{Failure, Outcome, exit, print, tables};
+use super::{Failure, Outcome, exit, print, tables, vars};
 
 pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
     let workspace = setup.workspace()?;
@@ -33,7 +33,7 @@ pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
         PromptCommand::Test(args) => test::run(setup, &config, &registry, args),
         PromptCommand::Render { reference, vars } => {
             registry.get(&reference).map_err(Failure::prompt)?;
-            let options = Options { prompt: Some(reference), vars, ..Options::default() };
+            let options = Options { prompt: Some(reference), vars: vars::read(&vars)?, ..Options::default() };
             let services =
                 app::assemble(&config, &workspace, &options, Arc::new(Nobody)).map_err(Failure::from_setup)?;
             let agent = &services.agent;

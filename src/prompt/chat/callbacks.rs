@@ -48,7 +48,7 @@ type OnError = dyn Fn(&Failed<'_>) + Send + Sync;
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// use agent::prompt::chat::{Callbacks, ChatTemplate, Options, user};
-/// use agent::template;
+/// use agent::template::{self, Syntax};
 /// use serde_json::json;
 ///
 /// let made = Arc::new(AtomicUsize::new(0));
@@ -58,7 +58,7 @@ type OnError = dyn Fn(&Failed<'_>) + Send + Sync;
 /// });
 /// let loud = Callbacks::default().on_start(|start| assert_eq!(start.templates.len(), 1));
 /// let options = Options { callbacks: counting.and(loud), ..Options::default() };
-/// ChatTemplate::from_messages([user("Hello {{ name }}")])?
+/// ChatTemplate::from_messages(Syntax::Jinja, [user("Hello {{ name }}")])?
 ///     .format(&template::value(&json!({ "name": "Ada" })), &options)?;
 /// assert_eq!(made.load(Ordering::Relaxed), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -2,12 +2,13 @@
 //!
 //! ```
 //! use agent::prompt::chat::{Chain, ChatMessage, ChatTemplate, Options, Part, system, user};
+//! use agent::template::Syntax;
 //! use serde_json::json;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-//! let translate = ChatTemplate::from_messages([user("Translate into {{ language }}: {{ text }}")])?;
-//! let check = ChatTemplate::from_messages([
+//! let translate = ChatTemplate::from_messages(Syntax::Jinja, [user("Translate into {{ language }}: {{ text }}")])?;
+//! let check = ChatTemplate::from_messages(Syntax::Jinja, [
 //!     system("You compare a text with its translation."),
 //!     user("{{ text }}\n\n{{ translation }}\n\n{{ words }} words. Is anything missing?"),
 //! ])?;
@@ -251,14 +252,15 @@ mod tests {
 
     use super::super::entry::{placeholder, system, user};
     use super::*;
+    use crate::template::Syntax;
 
     fn template(text: &str) -> ChatTemplate {
-        ChatTemplate::from_messages([system("s"), user(text)]).expect("sound")
+        ChatTemplate::from_messages(Syntax::Jinja, [system("s"), user(text)]).expect("sound")
     }
 
     #[test]
     fn a_name_that_no_earlier_part_gives_is_found_before_running() {
-        let history = ChatTemplate::from_messages([placeholder("history", false)]).expect("sound");
+        let history = ChatTemplate::from_messages(Syntax::Jinja, [placeholder("history", false)]).expect("sound");
         let chain = Chain::default()
             .then("first", Part::messages(template("{{ given.name }} {{ later }} {{ or | default('') }}")))
             .then("second", Part::model("firs", async |_| Ok(Json::Null)))

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value as Json;
 
-use crate::template::{self, Template, TemplateError, Undefined, Value};
+use crate::template::{self, Syntax, Template, TemplateError, Undefined, Value};
 
 use super::callbacks::{Ended, Failed, Started};
 use super::entry::MessageTemplate;
@@ -16,6 +16,7 @@ use super::options::Options;
 /// Messages with variables.
 #[derive(Debug)]
 pub struct ChatTemplate {
+    syntax: Syntax,
     entries: Vec<MessageTemplate>,
     strict: Compiled,
     /// Compiled when it is first needed.
@@ -30,10 +31,13 @@ impl ChatTemplate {
     ///
     /// # Errors
     /// Every text that is no template, with its message, line and column.
-    pub fn from_messages(messages: impl IntoIterator<Item = MessageTemplate>) -> Result<Self, ChatError> {
+    pub fn from_messages(
+        syntax: Syntax,
+        messages: impl IntoIterator<Item = MessageTemplate>,
+    ) -> Result<Self, ChatError> {
         let entries: Vec<MessageTemplate> = messages.into_iter().collect();
-        let strict = compiled(&entries, Undefined::Error)?;
-        Ok(Self { entries, strict, lenient: OnceLock::new() })
+        let strict = compiled(&entries, syntax, Undefined::Error)?;
+        Ok(Self { syntax, entries, strict, lenient: OnceLock::new() })
     }
 
     /// Its entries.
@@ -60,7 +64,7 @@ impl ChatTemplate {
         let (templates, extra) = (self.entries.as_slice(), &options.extra);
         let variables = &options.variables(variables);
         options.callbacks.started(&Started { variables, templates, extra });
-        let filled = self.fill(variables, options.undefined);
+        let filled = self.fill(variables, options);
         match &filled {
             Ok(result) => options.callbacks.ended(&Ended { result, templates, extra }),
             Err(error) => options.callbacks.failed(&Failed { error, templates, extra }),
@@ -87,13 +91,18 @@ impl ChatTemplate {
         names.into_iter().filter(|name| !is_given(name)).collect()
     }
 
-    fn fill(&self, variables: &Value, undefined: Undefined) -> Result<Vec<ChatMessage>, ChatError> {
-        let compiled = match undefined {
-            Undefined::Error => &self.strict,
-            Undefined::Empty => match self.lenient.get() {
+    fn fill(&self, variables: &Value, options: &Options) -> Result<Vec<ChatMessage>, ChatError> {
+        let in_another;
+        let compiled = match (options.syntax.filter(|syntax| *syntax != self.syntax), options.undefined) {
+            (Some(syntax), undefined) => {
+                in_another = compiled(&self.entries, syntax, undefined)?;
+                &in_another
+            }
+            (None, Undefined::Error) => &self.strict,
+            (None, Undefined::Empty) => match self.lenient.get() {
                 Some(compiled) => compiled,
                 None => {
-                    let compiled = compiled(&self.entries, undefined)?;
+                    let compiled = compiled(&self.entries, self.syntax, Undefined::Empty)?;
                     self.lenient.get_or_init(|| compiled)
                 }
             },
@@ -130,20 +139,21 @@ impl ChatMessage {
     /// # Errors
     /// As [`ChatTemplate::format`].
     pub fn format(&self, variables: &Value, options: &Options) -> Result<Self, ChatError> {
-        let alone = ChatTemplate::from_messages([MessageTemplate::Message(self.clone())])?;
+        let syntax = options.syntax.unwrap_or_default();
+        let alone = ChatTemplate::from_messages(syntax, [MessageTemplate::Message(self.clone())])?;
         let mut messages = alone.format(variables, options)?;
         Ok(messages.pop().unwrap_or_else(|| self.clone()))
     }
 }
 
 /// Compiles every text.
-fn compiled(entries: &[MessageTemplate], undefined: Undefined) -> Result<Compiled, ChatError> {
+fn compiled(entries: &[MessageTemplate], syntax: Syntax, undefined: Undefined) -> Result<Compiled, ChatError> {
     let mut problems = Vec::new();
     let mut of_entry = |(number, entry): (usize, &MessageTemplate)| {
         let mut texts = Vec::new();
         if let MessageTemplate::Message(message) = entry {
             message.map(|text| {
-                match compile(text, undefined) {
+                match compile(text, syntax, undefined) {
                     Ok(template) => texts.push(template),
                     Err(error) => problems.push(Problem::of_template(number, message.role(), error)),
                 }
@@ -156,8 +166,9 @@ fn compiled(entries: &[MessageTemplate], undefined: Undefined) -> Result<Compile
     if problems.is_empty() { Ok(compiled) } else { Err(ChatError { problems }) }
 }
 
-fn compile(text: &str, undefined: Undefined) -> Result<Option<Template>, TemplateError> {
-    template::is_template(text).then(|| Template::compile("message", text, undefined)).transpose()
+fn compile(text: &str, syntax: Syntax, undefined: Undefined) -> Result<Option<Template>, TemplateError> {
+    let has_marks = text.contains(['{', '}']);
+    has_marks.then(|| Template::compile_as(syntax, "message", text, undefined)).transpose()
 }
 
 /// The messages that a variable holds; `None` where nothing defines it.
@@ -195,7 +206,7 @@ mod tests {
     }
 
     fn template(entries: impl IntoIterator<Item = MessageTemplate>) -> ChatTemplate {
-        ChatTemplate::from_messages(entries).expect("sound")
+        ChatTemplate::from_messages(Syntax::Jinja, entries).expect("sound")
     }
 
     #[test]
@@ -301,8 +312,9 @@ mod tests {
 
     #[test]
     fn texts_that_are_no_templates_are_all_told() {
-        let error = ChatTemplate::from_messages([system("fine"), user("a\n{{ b"), assistant("{% if %}")])
-            .expect_err("two are wrong");
+        let error =
+            ChatTemplate::from_messages(Syntax::Jinja, [system("fine"), user("a\n{{ b"), assistant("{% if %}")])
+                .expect_err("two are wrong");
         let places: Vec<_> = error.problems.iter().map(|p| (p.number, p.role.as_str(), p.line)).collect();
         assert_eq!(places, [(2, "user", Some(2)), (3, "assistant", Some(1))]);
         assert!(error.to_string().starts_with("message 2 (user), line 2, column "), "{error}");
@@ -328,6 +340,29 @@ mod tests {
         let options = Options::with_defaults(defaults.as_object().expect("a map").clone());
         let vars = value(&json!({"limits": {"steps": 3}, "given": "yes"}));
         assert_eq!(template.format(&vars, &options).expect("defined"), [ChatMessage::user("plain 3 1 yes")]);
+    }
+
+    #[test]
+    fn the_syntaxes_give_the_same_and_none_renders_a_value() {
+        let vars = json!({"role": "{{ task }}{task}{{.task}}", "place": {"name": "x"}, "task": "no"});
+        for (syntax, text) in [
+            (Syntax::Jinja, "{{ role }} in {{ place.name }}"),
+            (Syntax::FString, "{role} in {place.name}"),
+            (Syntax::GoTemplate, "{{.role}} in {{.place.name}}"),
+        ] {
+            let template = ChatTemplate::from_messages(syntax, [system("plain"), user(text)]).expect("sound");
+            let expected = ChatMessage::user("{{ task }}{task}{{.task}} in x");
+            let messages = template.format(&value(&vars), &Options::default()).expect("given");
+            assert_eq!(messages[1], expected, "{syntax}");
+            let in_syntax = Options { syntax: Some(syntax), ..Options::default() };
+            assert_eq!(ChatMessage::user(text).format(&value(&vars), &in_syntax).expect("given"), expected);
+            let jinja = ChatTemplate::from_messages(Syntax::Jinja, [system("plain"), user("{{ role }}")]);
+            let other =
+                jinja.expect("sound").format(&value(&vars), &in_syntax).map(|messages| messages[1].clone());
+            assert_eq!(other.is_ok_and(|message| message.text().ends_with("{{.task}}")), syntax == Syntax::Jinja);
+            let missing = template.format(&value(&json!({})), &Options::default()).expect_err("two are missing");
+            assert_eq!(missing.missing().len(), 2, "{syntax}: {missing}");
+        }
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub struct Problem {
     pub line: Option<usize>,
     /// The column of that line, from 1, where known.
     pub column: Option<usize>,
+    /// That line, where known.
+    pub excerpt: Option<Box<str>>,
     /// What is wrong. Never a value of a variable.
     pub message: String,
     /// The variables that nothing defines, if that is the problem.
@@ -42,7 +44,7 @@ impl Problem {
     /// A problem of the message `number` as a whole.
     pub(super) fn of(number: usize, role: impl fmt::Display, message: impl Into<String>) -> Self {
         let (role, message) = (role.to_string(), message.into());
-        Self { number, role, line: None, column: None, message, missing: Vec::new() }
+        Self { number, role, line: None, column: None, excerpt: None, message, missing: Vec::new() }
     }
 
     /// A problem in the text of the message `number`.
@@ -50,6 +52,7 @@ impl Problem {
         Self {
             line: error.line,
             column: error.column,
+            excerpt: error.excerpt,
             missing: error.missing,
             ..Self::of(number, role, error.message)
         }
@@ -87,7 +90,10 @@ impl fmt::Display for ChatError {
             ));
         }
         let others = self.problems.iter().filter(|problem| problem.missing.is_empty());
-        lines.extend(others.map(|problem| format!("{}: {}", problem.place(), problem.message)));
+        lines.extend(others.map(|problem| {
+            let excerpt = problem.excerpt.as_ref().map(|line| format!("\n    {}", line.trim_end()));
+            format!("{}: {}{}", problem.place(), problem.message, excerpt.unwrap_or_default())
+        }));
         f.write_str(&lines.join("\n"))
     }
 }

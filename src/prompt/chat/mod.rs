@@ -2,10 +2,10 @@
 //!
 //! ```
 //! use agent::prompt::chat::{ChatMessage, ChatTemplate, Options, placeholder, system, user};
-//! use agent::template;
+//! use agent::template::{self, Syntax};
 //! use serde_json::json;
 //!
-//! let template = ChatTemplate::from_messages([
+//! let template = ChatTemplate::from_messages(Syntax::Jinja, [
 //!     system("You are {{ role }}."),
 //!     placeholder("history", true),
 //!     user("Please {{ task }}."),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use crate::template::{self, Undefined, Value};
+use crate::template::{self, Syntax, Undefined, Value};
 
 use super::callbacks::Callbacks;
 
@@ -11,6 +11,8 @@ use super::callbacks::Callbacks;
 pub struct Options {
     /// The value of a variable that nothing defines: an error (the default), or the empty string.
     pub undefined: Undefined,
+    /// The syntax of the texts, in place of the template's own; a message alone has none and is Jinja.
+    pub syntax: Option<Syntax>,
     /// Values of variables that are not given. A map is merged with the map that is given, at every depth.
     pub defaults: Map<String, Json>,
     pub callbacks: Callbacks,
@@ -20,8 +22,13 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let (defaults, extra) = (Map::new(), Map::new());
-        Self { undefined: Undefined::Error, defaults, callbacks: Callbacks::default(), extra }
+        Self {
+            undefined: Undefined::Error,
+            syntax: None,
+            defaults: Map::new(),
+            callbacks: Callbacks::default(),
+            extra: Map::new(),
+        }
     }
 }
 
@@ -52,42 +59,9 @@ impl Options {
 
     /// The variables together with the default values.
     pub(super) fn variables(&self, given: &Value) -> Value {
-        if self.defaults.is_empty() {
-            return given.clone();
-        }
-        let names = given.try_iter().into_iter().flatten();
-        let own = names.filter_map(|name| Some((name.as_str()?.to_owned(), given.get_item(&name).ok()?)));
-        let mut all: Vec<(String, Value)> = own.collect();
-        for (name, default) in &self.defaults {
-            let at = all.iter().position(|(known, value)| known == name && !value.is_undefined());
-            match at.map(|at| &mut all[at].1) {
-                None => all.push((name.clone(), template::value(default))),
-                Some(value) => {
-                    if let Some(merged) = merged(value, default) {
-                        *value = merged;
-                    }
-                }
-            }
-        }
-        template::object(all)
-    }
-}
-
-/// A map with the entries of `default` that it lacks; `None` where one of the two is no map.
-fn merged(given: &Value, default: &Json) -> Option<Value> {
-    let Ok(Json::Object(mut fields)) = serde_json::to_value(given) else { return None };
-    deepen(&mut fields, default.as_object()?);
-    Some(template::value(&fields))
-}
-
-fn deepen(fields: &mut Map<String, Json>, defaults: &Map<String, Json>) {
-    for (name, default) in defaults {
-        match (fields.get_mut(name), default) {
-            (None, _) => {
-                fields.insert(name.clone(), default.clone());
-            }
-            (Some(Json::Object(inner)), Json::Object(defaults)) => deepen(inner, defaults),
-            (Some(_), _) => {}
+        match self.defaults.is_empty() {
+            true => given.clone(),
+            false => template::layered(given.clone(), template::value(&self.defaults)),
         }
     }
 }

@@ -9,12 +9,20 @@ use crate::template;
 
 use super::case::{Case, merged};
 
-/// The text that a case renders a prompt to. `sample` has the variables of the program with fixed values.
+/// The text that a case renders a prompt to; of one with messages, each message below its role. `sample` has the
+/// variables of the program with fixed values.
 ///
 /// # Errors
 /// What [`Prompt::render`] says.
 pub fn render(prompt: &Prompt, case: &Case, sample: &template::Value) -> Result<String, PromptError> {
-    prompt.render(&with_vars(sample, &case.vars))
+    let context = with_vars(sample, &case.vars);
+    if !prompt.has_messages() {
+        return prompt.render(&context);
+    }
+    let messages = prompt.messages(&context)?;
+    let texts: Vec<String> =
+        messages.iter().map(|message| format!("{}:\n{}", message.role(), message.text())).collect();
+    Ok(texts.join("\n\n"))
 }
 
 /// The variables of the program, replaced or deepened by those of a case. `vars` has those of the case, too; one that
