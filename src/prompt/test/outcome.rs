@@ -94,6 +94,12 @@ impl Outcome {
         self.runs.iter().flat_map(|run| [run.reply.cost, run.reply.judging_cost]).flatten().sum()
     }
 
+    /// The same if a model was asked; no runs where every run would be the same.
+    #[must_use]
+    pub fn sampled(&self) -> Count {
+        if self.rendered { Count::default() } else { self.count() }
+    }
+
     /// The first reason of the first run that failed; empty where all passed.
     #[must_use]
     pub fn why(&self) -> String {
@@ -120,6 +126,13 @@ impl Tested {
     #[must_use]
     pub fn count(&self) -> Count {
         self.counted().map(Outcome::count).fold(Count::default(), |sum, count| sum + count)
+    }
+
+    /// The same of the cases that asked a model: the others come out the same each time, so no statistics are made of
+    /// them.
+    #[must_use]
+    pub fn sampled(&self) -> Count {
+        self.counted().map(Outcome::sampled).fold(Count::default(), |sum, count| sum + count)
     }
 
     /// The pass rates of the cases by their weights, from 0 to 1.

@@ -15,7 +15,9 @@ impl Pattern {
     /// Why it is none.
     pub fn new(source: &str) -> Result<Self, String> {
         let built = RegexMatcherBuilder::new().size_limit(LARGEST).dfa_size_limit(LARGEST).build(source);
-        built.map(Self).map_err(|error| error.to_string())
+        // The message draws the expression first, and says at last what is wrong with it.
+        let why = |text: &str| text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        built.map(Self).map_err(|error| why(&error.to_string()))
     }
 
     /// Whether it is found anywhere in the text.

@@ -27,6 +27,8 @@ pub struct Comparison {
 pub struct Side {
     pub label: String,
     pub count: Count,
+    /// Those runs that asked a model: what the test is made of.
+    pub sampled: Count,
 }
 
 /// A case in both.
@@ -46,26 +48,26 @@ impl Comparison {
         names.extend(b.cases.iter().map(|case| case.name.as_str()).filter(|name| count(a, name).is_none()));
         let row = |name: &str| Row { name: name.to_owned(), a: count(a, name), b: count(b, name) };
         let cases = names.into_iter().map(row).collect();
-        let p = fisher(a.count(), b.count());
-        Self {
-            a: Side { label: a.label(), count: a.count() },
-            b: Side { label: b.label(), count: b.count() },
-            p,
-            differs: p < SIGNIFICANT,
-            runs_that_tell: runs_that_tell(a.count().rate(), b.count().rate()),
-            cases,
-        }
+        let p = fisher(a.sampled(), b.sampled());
+        let side =
+            |tested: &Tested| Side { label: tested.label(), count: tested.count(), sampled: tested.sampled() };
+        let runs_that_tell = runs_that_tell(a.sampled().rate(), b.sampled().rate());
+        Self { a: side(a), b: side(b), p, differs: p < SIGNIFICANT, runs_that_tell, cases }
     }
 
     /// What it comes to, in one sentence or two.
     #[must_use]
     pub fn told(&self) -> String {
+        let fewest = self.a.sampled.runs.min(self.b.sampled.runs);
+        if fewest == 0 {
+            return "Cases that only render come out the same each time: every difference is a real one."
+                .to_owned();
+        }
         let p = if self.p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {:.2}", self.p) };
         if self.differs {
-            let better = if self.a.count.rate() > self.b.count.rate() { &self.a } else { &self.b };
+            let better = if self.a.sampled.rate() > self.b.sampled.rate() { &self.a } else { &self.b };
             return format!("{} is better, and the difference is more than noise: {p}.", better.label);
         }
-        let fewest = self.a.count.runs.min(self.b.count.runs);
         match self.runs_that_tell {
             None => format!("No difference was found: {p}."),
             Some(runs) if runs > fewest => format!(

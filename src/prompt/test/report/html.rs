@@ -40,7 +40,7 @@ fn section(tested: &Tested, out: &mut String) {
             count.passed,
             count.runs,
             percent(count.rate()),
-            interval(count),
+            interval(case.sampled()),
             dollars(case.cost())
         );
     }
@@ -51,7 +51,7 @@ fn section(tested: &Tested, out: &mut String) {
         count.passed,
         count.runs,
         percent(count.rate()),
-        interval(count),
+        interval(tested.sampled()),
         dollars(tested.cost())
     );
     for case in tested.cases.iter().filter(|case| !case.passed()) {

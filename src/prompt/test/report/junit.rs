@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::super::outcome::Outcome;
+use super::Report;
 use super::html::escaped;
-use super::{Report, interval, percent};
 
 pub(super) fn of(report: &Report) -> String {
     let all = || report.tested.iter().flat_map(|tested| &tested.cases);
@@ -40,8 +40,7 @@ fn test(case: &Outcome, class: &str, out: &mut String) {
         return;
     }
     let count = case.count();
-    let rate =
-        format!("{} of {} runs passed ({}, {})", count.passed, count.runs, percent(count.rate()), interval(count));
+    let rate = format!("{} of {} runs passed", count.passed, count.runs);
     let _ = writeln!(out, ">\n<failure message=\"{}\">", escaped(&rate));
     for (at, run) in case.runs.iter().enumerate().filter(|(_, run)| !run.judgement.passed) {
         for verdict in run.judgement.verdicts.iter().filter(|verdict| !verdict.passed) {

@@ -51,13 +51,13 @@ impl Report {
     pub fn json(&self) -> Value {
         let tested = self.tested.iter().map(|tested| {
             let cases = tested.cases.iter().map(|case| {
-                let mut value = figures(case.count(), case.passed());
+                let mut value = figures(case.count(), case.sampled(), case.passed());
                 add(&mut value, &json!({"name": case.name, "weight": case.weight, "threshold": case.threshold}));
                 add(&mut value, &json!({"rendered": case.rendered, "runs": case.runs}));
                 value
             });
             let cases: Vec<Value> = cases.collect();
-            let mut value = figures(tested.count(), tested.passed());
+            let mut value = figures(tested.count(), tested.sampled(), tested.passed());
             add(&mut value, &json!({"prompt": tested.prompt, "fingerprint": tested.fingerprint}));
             add(&mut value, &json!({"model": tested.model, "score": tested.score(), "cost_usd": tested.cost()}));
             add(&mut value, &json!({"cases": cases}));
@@ -68,9 +68,9 @@ impl Report {
     }
 }
 
-fn figures(count: Count, passed: bool) -> Value {
-    let (low, high) = count.interval();
-    json!({"passed": passed, "count": count, "rate": count.rate(), "interval": [low, high]})
+fn figures(count: Count, sampled: Count, passed: bool) -> Value {
+    let interval = (sampled.runs > 0).then(|| <[f64; 2]>::from(sampled.interval()));
+    json!({"passed": passed, "count": count, "rate": count.rate(), "interval": interval})
 }
 
 fn add(to: &mut Value, more: &Value) {
@@ -87,8 +87,11 @@ fn percent(share: f64) -> String {
     format!("{honest:.0} %")
 }
 
-/// A 95 % interval: `57–100 %`.
+/// A 95 % interval: `57–100 %`; none of no runs.
 fn interval(count: Count) -> String {
+    if count.runs == 0 {
+        return "-".to_owned();
+    }
     let (low, high) = count.interval();
     format!("{:.0}–{:.0} %", (low * 100.0).floor(), (high * 100.0).ceil())
 }
@@ -113,6 +116,10 @@ mod tests {
             - { name: good, assert: [contains: three] }\n\
             - { name: 'bad \"<case>\"', assert: [equals: \"one\\nthree\"] }\n";
         let cases = run_all_rendered(&prompt, &parse("tests.yaml", suite).expect("sound"), &value(&json!({})));
+        let mut cases = cases;
+        // As if a model had been asked three times.
+        cases[0].rendered = false;
+        cases[0].runs = vec![cases[0].runs[0].clone(); 3];
         let (name, fingerprint) = ("p@v1.0".to_owned(), "0123456789ab".to_owned());
         let a = Tested { prompt: name, fingerprint, model: Some("m".to_owned()), cases };
         let b = Tested { prompt: "p@v1.1".to_owned(), ..a.clone() };
@@ -125,9 +132,9 @@ mod tests {
         let text = report().text();
         let start = "p@v1.0 #0123456789ab, m\n\n\
             \x20 case          passed   rate  95 % interval  cost\n\
-            \x20 good             1/1  100 %       20–100 %     -\n\
-            ✗ bad \"<case>\"     0/1    0 %         0–80 %     -\n\
-            \x20 all              1/2   50 %         9–91 %     -\n";
+            \x20 good             3/3  100 %       43–100 %     -\n\
+            ✗ bad \"<case>\"     0/1    0 %              -     -\n\
+            \x20 all              3/4   75 %       43–100 %     -\n";
         assert!(text.starts_with(start), "{text}");
         assert!(text.contains("✗ bad \"<case>\" (run 1)\n    equals: one three: the output differs"), "{text}");
         assert!(text.contains("      one\n    + <two> & ␛[31m\n      three\n"), "{text}");
@@ -160,7 +167,7 @@ mod tests {
         let json = report().json();
         assert_eq!(json["passed"], false);
         assert_eq!(json["tested"][0]["cases"][1]["runs"][0]["verdicts"][0]["diff"][0]["side"], "both");
-        assert_eq!(json["tested"][0]["count"], json!({"passed": 1, "runs": 2}));
+        assert_eq!(json["tested"][0]["count"], json!({"passed": 3, "runs": 4}));
     }
 
     #[test]

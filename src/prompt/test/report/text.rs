@@ -35,15 +35,22 @@ pub(super) fn of(report: &Report) -> String {
 }
 
 fn table(tested: &Tested) -> String {
-    let row = |mark: &str, name: &str, count: Count, cost: f64| -> [String; 5] {
+    let row = |mark: &str, name: &str, count: Count, sampled: Count, cost: f64| -> [String; 5] {
         let name = format!("{mark} {}", text::one_line(name, WIDEST));
-        [name, format!("{}/{}", count.passed, count.runs), percent(count.rate()), interval(count), dollars(cost)]
+        let rate = percent(count.rate());
+        [name, format!("{}/{}", count.passed, count.runs), rate, interval(sampled), dollars(cost)]
     };
     let mut rows = vec![["  case", "passed", "rate", "95 % interval", "cost"].map(str::to_owned)];
     for case in &tested.cases {
-        rows.push(row(if case.passed() { " " } else { "✗" }, &case.name, case.count(), case.cost()));
+        rows.push(row(
+            if case.passed() { " " } else { "✗" },
+            &case.name,
+            case.count(),
+            case.sampled(),
+            case.cost(),
+        ));
     }
-    rows.push(row(" ", "all", tested.count(), tested.cost()));
+    rows.push(row(" ", "all", tested.count(), tested.sampled(), tested.cost()));
     columns(&rows)
 }
 
@@ -92,6 +99,6 @@ fn side_by_side(comparison: &Comparison, out: &mut String) {
         rows.push([format!("  {}", text::one_line(&row.name, WIDEST)), cell(row.a), cell(row.b)]);
     }
     rows.push(["  all".to_owned(), cell(Some(a.count)), cell(Some(b.count))]);
-    rows.push(["  95 % interval".to_owned(), interval(a.count), interval(b.count)]);
+    rows.push(["  95 % interval".to_owned(), interval(a.sampled), interval(b.sampled)]);
     let _ = writeln!(out, "{}\n{}\n", columns(&rows), comparison.told());
 }
