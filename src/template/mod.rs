@@ -1,11 +1,12 @@
 //! The one door to templates, in three syntaxes: compiled once, rendered in a sandbox; a value is never rendered a
 //! second time.
 //!
-//! The sandbox: steps are counted, the output and single values are bounded (for Jinja by `growth`), files come only
+//! The sandbox: steps are counted, the output and single values are bounded (for Jinja by `sizes` and `growth`), files come only
 //! from the caller's loader, and the context cannot be dumped. Errors name places and variables, never values.
 
 mod error;
 mod objects;
+mod sizes;
 mod growth;
 mod missing;
 mod jinja;
