@@ -8,7 +8,7 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, UndefinedBehav
 use minijinja_contrib::pycompat;
 
 use super::error::{TemplateError, excerpt};
-use super::{Bounded, STEPS, Undefined, growth, is_safe_name, missing, sizes, too_long, too_many_steps};
+use super::{Bounded, STEPS, Undefined, growth, is_safe_name, methods, missing, sizes, too_long, too_many_steps};
 
 /// How deep blocks, macros and includes may lie in one another; a macro counts for four, an include for ten.
 const DEEPEST: usize = 120;
@@ -96,6 +96,9 @@ fn method(state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Val
     let empty = Value::from("");
     let is_text = value.is_undefined() && state.undefined_behavior() == UndefinedBehavior::Chainable;
     let value = if is_text { &empty } else { value };
+    if let Some(found) = value.as_str().and_then(|text| methods::call(text, name, arguments)) {
+        return sizes::made(found?);
+    }
     sizes::made(pycompat::unknown_method_callback(state, value, name, arguments)?)
 }
 

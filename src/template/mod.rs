@@ -8,6 +8,7 @@ mod error;
 mod objects;
 mod sizes;
 mod growth;
+mod methods;
 mod missing;
 mod jinja;
 mod python;

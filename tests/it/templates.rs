@@ -9,11 +9,14 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use agent::template::{self, Syntax, Template, TemplateError, Undefined, Value};
+use agent::template::{self, LONGEST_OUTPUT, Syntax, Template, TemplateError, Undefined, Value};
+use proptest::prelude::{Strategy, any, prop_assert, prop_oneof, proptest};
+use proptest::test_runner::Config;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about a case")]
 struct Case {
     form: String,
     template: String,
@@ -124,7 +127,130 @@ fn the_tables_of_the_docs_are_made_of_the_cases() {
             assert_eq!(&text[from..to], table, "BLESS=1 writes the tables into docs/templates.md");
         }
     }
-    fs::write(path, text).expect("written");
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(path, text).expect("written");
+    }
+}
+
+/// Pieces that mean something in one of the syntaxes.
+const FRAGMENTS: &[&str] = &[
+    "{{",
+    "}}",
+    "{%",
+    "%}",
+    "{#",
+    "#}",
+    "{",
+    "}",
+    "{{-",
+    "-}}",
+    "{% for x in xs %}",
+    "{% endfor %}",
+    "{% if x %}",
+    "{% endif %}",
+    "{% set x = ",
+    "{% macro m(a) %}",
+    "{% endmacro %}",
+    "{{ m(1) }}",
+    "{{if .x}}",
+    "{{end}}",
+    "{{else}}",
+    "{{range .xs}}",
+    "{{define \"a\"}}",
+    "{{template \"a\" .}}",
+    "{{$x := .x}}",
+    "{{printf \"%s%9d%v\" .x 1 .}}",
+    ".x",
+    "$x",
+    "x",
+    "xs",
+    "user",
+    "{x!r:>{n}}",
+    "{xs[0]}",
+    ":0>9,.3f",
+    "!r",
+    "|upper",
+    "|join(x)",
+    "|tojson",
+    "|list",
+    "(",
+    ")",
+    "[",
+    "]",
+    "~",
+    "+",
+    "*",
+    "-",
+    " ",
+    "\n",
+    "\"",
+    "'",
+    "`",
+    "\\",
+    "é",
+    "\u{0}",
+    "99999",
+    "1.5",
+    "nil",
+    "and",
+    "not",
+    "is",
+    "in",
+    "|",
+    ",",
+    ":",
+    ":=",
+    "=",
+    ".",
+    "/*",
+    "*/",
+    "(\r\t\r",
+    "|__whole__",
+    "|__operand__",
+    "include \"a\"",
+    "range(9)",
+];
+
+/// A template of a case that was cut, with other pieces in between.
+fn mutated() -> impl Strategy<Value = (Syntax, String)> {
+    let syntax = proptest::sample::select(Syntax::NAMES.map(|(_, syntax)| syntax).to_vec());
+    // What only ends at a bound takes its time.
+    let all: Vec<String> = Syntax::NAMES
+        .iter()
+        .flat_map(|(_, syntax)| cases(*syntax))
+        .filter(|(name, _)| !name.contains("sandbox"))
+        .map(|(_, case)| case.template)
+        .collect();
+    let cut = (proptest::sample::select(all), any::<proptest::sample::Index>(), any::<proptest::sample::Index>());
+    let cut = cut.prop_map(|(text, one, other)| {
+        let text: Vec<char> = text.chars().collect();
+        let (one, other) = (one.index(text.len() + 1), other.index(text.len() + 1));
+        text[one.min(other)..one.max(other)].iter().collect::<String>()
+    });
+    let fragment = proptest::sample::select(FRAGMENTS).prop_map(str::to_owned);
+    let pieces = proptest::collection::vec(prop_oneof![2 => fragment, 1 => cut, 1 => "\\PC{0,4}"], 1..12);
+    (syntax, pieces.prop_map(|pieces| pieces.concat()))
+}
+
+proptest! {
+    #![proptest_config(Config { cases: 256, failure_persistence: None, ..Config::default() })]
+    #[test]
+    fn no_template_breaks_out_of_its_bounds((syntax, source) in mutated(), strict in any::<bool>()) {
+        let data = serde_json::json!({
+            "x": "a {{ x }} {x} {{.x}}", "xs": ["b", 1, null, [2.5, true]], "user": {"name": "Ann", "n": {}}, "n": 7,
+        });
+        let undefined = if strict { Undefined::Error } else { Undefined::Empty };
+        if let Ok(template) = Template::compile_as(syntax, "t", &source, undefined) {
+            template.variables();
+            match template.render(&template::value(&data)) {
+                Ok(text) => prop_assert!(text.len() <= LONGEST_OUTPUT),
+                Err(error) => {
+                    prop_assert!(!error.message.is_empty());
+                    prop_assert!(!error.message.contains("__whole__") && !error.message.contains("__operand__") || source.contains("__"));
+                }
+            }
+        }
+    }
 }
 
 fn table(cases: &[(String, Case)]) -> String {
