@@ -1,6 +1,6 @@
 //! The files of `configs/`, `prompts/` and `skills/`, compiled in: the binary needs no file to run.
 //!
-//! What every start would read of them, the build has read (`build/built_in.rs`): see [`tree`] and [`fingerprint`].
+//! What every start would read of them, the build has read (`build/built_in.rs`): see [`tree`] and [`digest`].
 
 use include_dir::include_dir;
 pub use include_dir::{Dir, File};
@@ -9,7 +9,7 @@ include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 
 /// Built-in configuration, laid out as a config directory.
 pub static CONFIGS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/configs");
-/// Built-in prompts: `NAME/vX.Y.md` and `release.yaml`.
+/// Built-in prompts: `NAME/vX.Y.md`, `modules/NAME/vX.Y.md`, and what stands beside them.
 pub static PROMPTS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/prompts");
 /// Built-in skills: `NAME/SKILL.md` and what belongs to it.
 pub static SKILLS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/skills");
@@ -21,10 +21,10 @@ pub fn tree(folder: &str, path: &str) -> Option<&'static [u8]> {
     find(TREES, folder, path)
 }
 
-/// The first 12 hexadecimal digits of the SHA-256 of the built-in prompt at `path` (`NAME/vX.Y.md`).
+/// The SHA-256 of the built-in prompt at `path` (`NAME/vX.Y.md`), composed with its modules, in hexadecimal digits.
 #[must_use]
-pub fn fingerprint(path: &str) -> Option<&'static str> {
-    find(FINGERPRINTS, "prompts", path)
+pub fn digest(path: &str) -> Option<&'static str> {
+    find(DIGESTS, "prompts", path)
 }
 
 fn find<T: ?Sized>(table: &[(&str, &'static T)], folder: &str, path: &str) -> Option<&'static T> {

@@ -132,6 +132,8 @@ pub enum Message {
         content: String,
         #[serde(skip_serializing_if = "Author::is_person")]
         author: Author,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Image>,
     },
     Assistant(Reply),
     Tool {
@@ -158,13 +160,17 @@ pub struct Reply {
     /// USD by the model's prices; `None` when the prices are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// A prompt brought it along; no model was asked.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub given: bool,
 }
 
 impl Message {
     /// The message of a text in the person's place.
     #[must_use]
     pub fn said(said: &Said) -> Self {
-        Self::User { content: said.texts().collect::<Vec<_>>().join("\n\n"), author: said.author }
+        let content = said.texts().collect::<Vec<_>>().join("\n\n");
+        Self::User { content, author: said.author, images: said.images.clone() }
     }
 
     /// The message of a reply. The answers in its slots are messages of their own.
@@ -177,6 +183,7 @@ impl Message {
             finish_reason: step.finish_reason,
             usage: step.usage,
             cost_usd: step.cost_usd,
+            given: step.given,
         })
     }
 

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 /// The estimated tokens of a picture in a request: providers count by size and detail, usually less.
 pub const TOKENS: u64 = 1500;
 
+/// The largest picture that servers accept, in bytes; its encoding is a third larger.
+pub const MOST_BYTES: u64 = 5 * 1024 * 1024;
+
 /// A picture, ready to be sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
@@ -28,6 +31,14 @@ impl Image {
     pub fn url(&self) -> String {
         format!("data:{};base64,{}", self.mime, self.data)
     }
+}
+
+/// The bytes in a `data:…;base64,…` URL; `None` for another text.
+#[must_use]
+pub fn decoded(url: &str) -> Option<Vec<u8>> {
+    let (about, data) = url.strip_prefix("data:")?.split_once(',')?;
+    about.strip_suffix(";base64")?;
+    STANDARD.decode(data.trim()).ok()
 }
 
 fn kind(bytes: &[u8]) -> Option<&'static str> {

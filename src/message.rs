@@ -40,6 +40,9 @@ pub struct Said {
     /// Instructions of skills that a person loaded with the text; they follow it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<SkillText>,
+    /// Pictures; they follow the texts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
 }
 
 /// The instructions of a skill.
@@ -87,6 +90,9 @@ pub struct Step {
     /// USD by the model's prices; `None` when the prices are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// A prompt brought it along; no model was asked, and its calls never ran.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub given: bool,
 }
 
 /// A part of a reply.
@@ -227,13 +233,13 @@ impl Said {
     /// Text written by a person.
     #[must_use]
     pub fn by_person(text: impl Into<String>) -> Self {
-        Self { text: text.into(), author: Author::Person, skills: Vec::new() }
+        Self { text: text.into(), author: Author::Person, skills: Vec::new(), images: Vec::new() }
     }
 
     /// Text that this program writes in the person's place.
     #[must_use]
     pub fn by_program(text: impl Into<String>) -> Self {
-        Self { text: text.into(), author: Author::Program, skills: Vec::new() }
+        Self { text: text.into(), author: Author::Program, skills: Vec::new(), images: Vec::new() }
     }
 
     /// Its texts, in the order in which they are sent.
@@ -345,10 +351,14 @@ impl Item {
         said.into_iter().flat_map(Said::texts).chain(summary).chain(parts.iter().flat_map(Part::texts))
     }
 
-    /// The pictures of its answers.
+    /// Its pictures: those of a text in the person's place, and those of answers.
     pub fn images(&self) -> impl Iterator<Item = &Image> {
+        let said = match self {
+            Self::Said(said) => said.images.as_slice(),
+            Self::Step(_) | Self::Summary(_) => &[],
+        };
         let answers = self.as_step().into_iter().flat_map(Step::calls).filter_map(|call| call.answer.as_ref());
-        answers.flat_map(|answer| &answer.images)
+        said.iter().chain(answers.flat_map(|answer| &answer.images))
     }
 }
 

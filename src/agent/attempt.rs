@@ -160,7 +160,7 @@ impl Turn<'_> {
     fn counted(&mut self, end: ReplyEnd) -> Step {
         let mut usage = end.usage;
         let cost_usd = self.spend(&mut usage, end.cost_usd);
-        Step { parts: end.parts, finish_reason: end.finish, usage, cost_usd }
+        Step { parts: end.parts, finish_reason: end.finish, usage, cost_usd, given: false }
     }
 }
 

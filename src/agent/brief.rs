@@ -13,7 +13,7 @@ use crate::session::SystemPrompt;
 use crate::skills::{Content, Window};
 
 use super::turn::{Stop, Turn};
-use super::{Agent, Briefing, Conversation, Run};
+use super::{Agent, Conversation, Run};
 
 /// Gives a conversation its system prompt, or a new one where an ingredient has changed: with the same ingredients
 /// the prompt stays byte for byte. Returns messages for the person, one sentence each.
@@ -34,33 +34,38 @@ pub fn brief(agent: &Agent, conversation: &mut Conversation, run: &Run) -> anyho
         return Ok(Vec::new());
     }
     let changed = before.map(|prompt| changed(&prompt.basis, &basis));
+    let before_messages = before.and_then(|prompt| prompt.basis.get(MESSAGES).cloned());
     let text = agent.system_prompt(conversation, &run.emitter.run_id())?;
     let mut told: Vec<String> = Vec::new();
-    if let Some(changed) = changed
+    let begun = !conversation.session.items().is_empty();
+    if begun && before_messages.as_ref() != basis.get(MESSAGES) && basis.contains_key(MESSAGES) {
+        told.push("the messages of the prompt open new sessions only; this one has begun without them".to_owned());
+    }
+    if let Some(changed) = changed.filter(|changed| !changed.is_empty())
         && conversation.session.items().iter().any(|item| item.as_step().is_some())
     {
         told.push(format!("the system prompt was rendered again: {} changed", changed.join(", ")));
     }
     let tools: Vec<(&str, &str)> =
         agent.tools.all().map(|tool| (tool.name.as_str(), tool.description.as_str())).collect();
-    let Briefing { system, facts, .. } = &agent.briefing;
-    // A prompt that comes with the program forbids no tool itself.
-    let searched = if system.is_built_in() { &facts.agent.description } else { &text };
-    told.extend(system.contradictions(searched, &facts.instructions, &tools));
+    told.extend(agent.briefing.system_of(conversation).forbidden(&tools));
     conversation.session.set_system(SystemPrompt { text, basis }, now);
     Ok(told)
 }
 
+/// The prompt whose messages opened the conversation, among the ingredients. The text does not depend on it.
+const MESSAGES: &str = "messages";
+
 /// The names of the ingredients that differ.
 fn changed(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<String> {
     let names = before.keys().chain(now.keys().filter(|name| !before.contains_key(*name)));
-    names.filter(|name| before.get(*name) != now.get(*name)).cloned().collect()
+    names.filter(|name| *name != MESSAGES && before.get(*name) != now.get(*name)).cloned().collect()
 }
 
 /// The ingredients of the system prompt in short: a value, or a digest of it.
 fn basis(agent: &Agent, conversation: &Conversation) -> BTreeMap<String, String> {
     let facts = &agent.briefing.facts;
-    let prompt = agent.briefing.system.used();
+    let prompt = agent.briefing.system_of(conversation).id();
     let list = |names: &mut dyn Iterator<Item = (&str, &str)>| {
         let text = names.fold(String::new(), |text, (name, about)| text + name + "\0" + about + "\n");
         digest(&text)
@@ -68,20 +73,28 @@ fn basis(agent: &Agent, conversation: &Conversation) -> BTreeMap<String, String>
     let tools = list(&mut facts.agent.tools.iter().map(|tool| (tool.name.as_str(), tool.description.as_str())));
     let skills =
         list(&mut facts.agent.skills.iter().map(|skill| (skill.name.as_str(), skill.description.as_str())));
-    let vars =
-        list(&mut facts.vars.iter().map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default())));
+    let vars = facts
+        .vars
+        .iter()
+        .map(|(name, value)| (name, value.as_str().map_or_else(|| value.to_string(), str::to_owned)));
+    let vars: Vec<(&String, String)> = vars.collect();
+    let vars = list(&mut vars.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     let values = [
         ("workspace", facts.workspace.dir.clone()),
         ("agent", agent.name.clone()),
         ("model", agent.model.info().id.clone()),
-        ("prompt", format!("{}@{}#{}", prompt.name, prompt.version, prompt.fingerprint)),
+        ("prompt", prompt),
         ("project instructions", digest(&facts.instructions)),
         ("tools", tools),
         ("skills", skills),
+        ("profile", facts.agent.profile.name().to_owned()),
+        ("person and output", format!("{:?} {:?}", facts.session.person, facts.session.output)),
         ("variables", vars),
         ("date", conversation.clock.to_zoned(TimeZone::system()).date().to_string()),
     ];
-    values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    let chosen = agent.briefing.chosen(conversation);
+    let messages = chosen.has_messages().then(|| (MESSAGES, chosen.id()));
+    values.into_iter().chain(messages).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 fn digest(text: &str) -> String {
@@ -166,22 +179,5 @@ impl Turn<'_> {
         let path = self.conversation.skills().forget(name).unwrap_or_default();
         let name = name.to_owned();
         Ok(self.run.emitter.emit(EventKind::SkillUnloaded { name, path, tokens })?)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::prompt::Registry;
-    use crate::tools;
-
-    /// So nobody needs to look for contradictions in them when a run starts.
-    #[test]
-    fn no_prompt_of_the_program_forbids_a_tool() {
-        let tools = tools::NAMES.map(|name| (name, "Does something."));
-        for listed in Registry::open(&[]).expect("sound").list() {
-            let prompt = listed.prompt.expect("sound");
-            assert!(prompt.is_built_in());
-            assert_eq!(prompt.contradictions(&prompt.body, "", &tools), [""; 0], "{}", listed.name);
-        }
     }
 }

@@ -7,8 +7,9 @@ use jiff::tz::TimeZone;
 
 use crate::config::{Limits, SkillDisclosure};
 use crate::event::PromptUsed;
-use crate::message::Usage;
-use crate::prompt::{EndingFacts, Prompt, PromptContext, SessionFacts, SummaryFacts, SummaryPart};
+use crate::image::Image;
+use crate::message::{Item, Usage};
+use crate::prompt::{EndingFacts, Prompt, PromptContext, Released, SessionFacts, SummaryFacts, SummaryPart};
 use crate::skills::Catalogue;
 use crate::template;
 use crate::window::{self, PARTS};
@@ -19,9 +20,12 @@ use super::turn::{Stop, Turn};
 
 /// The prompts of an agent and the facts that they read.
 pub struct Briefing {
-    pub system: Arc<Prompt>,
-    pub termination: Arc<Prompt>,
-    pub compression: Arc<Prompt>,
+    /// The chosen prompt. It may bring messages along that open a conversation, and need not be a system prompt.
+    pub system: Released,
+    /// The agent's own system prompt, where the chosen one is none.
+    pub own: Option<Released>,
+    pub termination: Released,
+    pub compression: Released,
     /// The facts that stay the same while the agent runs. The session is filled in when a prompt is rendered.
     pub facts: PromptContext,
     pub catalogue: Arc<Catalogue>,
@@ -35,20 +39,44 @@ impl Briefing {
     /// # Errors
     /// When the prompt reads an undefined variable.
     pub fn system(&self, conversation: &Conversation, run_id: &str) -> anyhow::Result<String> {
-        Ok(self.system.render(&self.context(conversation, run_id, 0, None).value_for(&self.system))?)
+        let prompt = self.system_of(conversation);
+        Ok(prompt.render(&self.context(conversation, run_id, 0, None).value_for(prompt))?)
     }
 
-    /// Renders the system prompt as the end of a turn would: with a reason, limits and no usage.
+    /// Renders the system prompt for a look at it. Where it reads what only the end of a turn or a compression
+    /// defines, it is rendered as at the first limit, with an empty summary to write.
     ///
     /// # Errors
     /// When the prompt reads an undefined variable.
-    pub fn ending(&self, conversation: &Conversation, run_id: &str, limits: &Limits) -> anyhow::Result<String> {
-        let ending = EndingFacts {
-            termination_reason: Limit::Steps(limits.max_turns.unwrap_or_default()).to_string(),
-            limits: limits.into(),
-            usage: Usage::default(),
-        };
-        Ok(self.system.render(&self.context(conversation, run_id, 0, Some(ending)).value_for(&self.system))?)
+    pub fn preview(&self, conversation: &Conversation, run_id: &str, limits: &Limits) -> anyhow::Result<String> {
+        let prompt = self.chosen(conversation);
+        let mut context = self.context(conversation, run_id, 0, None);
+        if !prompt.undefined_in(&context.value_for(prompt)).is_empty() {
+            context.ending = Some(EndingFacts {
+                termination_reason: Limit::Steps(limits.max_turns.unwrap_or_default()).to_string(),
+                limits: limits.into(),
+                usage: Usage::default(),
+            });
+            context.summary = Some(SummaryFacts { parts: parts(), ..SummaryFacts::default() });
+        }
+        Ok(prompt.shown(&context.value_for(prompt))?)
+    }
+
+    /// The messages that the chosen prompt brings along, without those of the system prompt. `picture` reads a picture.
+    ///
+    /// # Errors
+    /// When a variable is missing, or a conversation cannot hold the messages.
+    pub fn opening(
+        &self,
+        conversation: &Conversation,
+        run_id: &str,
+        picture: impl FnMut(&str) -> Result<Image, String>,
+    ) -> anyhow::Result<Vec<Item>> {
+        let prompt = self.chosen(conversation);
+        if !prompt.has_messages() {
+            return Ok(Vec::new());
+        }
+        Ok(prompt.items(&self.context(conversation, run_id, 0, None).value_for(prompt), picture)?)
     }
 
     /// The parts of the system prompt that belong to the layer `context`: the text of its lists, and the project's
@@ -75,7 +103,8 @@ impl Briefing {
         };
         let run_id = turn.run.emitter.run_id();
         let context = self.context(turn.conversation, &run_id, turn.meter.steps, Some(ending));
-        self.termination.render(&context.value_for(&self.termination)).map_err(|error| Stop::Failed(error.into()))
+        let prompt = self.termination.of_session(turn.conversation.session.id());
+        prompt.render(&context.value_for(prompt)).map_err(|error| Stop::Failed(error.into()))
     }
 
     /// Renders the prompt that asks for a summary. `focus` is what the person wants kept above all.
@@ -87,16 +116,39 @@ impl Briefing {
     ) -> Result<String, Stop> {
         let run_id = turn.run.emitter.run_id();
         let mut context = self.context(turn.conversation, &run_id, turn.meter.steps, None);
-        let parts = PARTS.iter().map(|(name, about)| SummaryPart { name, about }).collect();
         let (focus, updates, tokens) = (focus.to_owned(), facts.updates(), facts.room.allowed());
-        context.summary = Some(SummaryFacts { parts, focus, updates, tokens });
-        self.compression.render(&context.value_for(&self.compression)).map_err(|error| Stop::Failed(error.into()))
+        context.summary = Some(SummaryFacts { parts: parts(), focus, updates, tokens });
+        let prompt = self.compression.of_session(turn.conversation.session.id());
+        prompt.render(&context.value_for(prompt)).map_err(|error| Stop::Failed(error.into()))
     }
 
-    /// The prompts as `run.started` names them.
+    /// The prompts of a session, as `run.started` names them.
     #[must_use]
-    pub fn used(&self) -> Vec<PromptUsed> {
-        vec![self.system.used(), self.termination.used(), self.compression.used()]
+    pub fn used(&self, session: &str) -> Vec<PromptUsed> {
+        let (chosen, system) = (self.system.of_session(session), self.system_in(session));
+        let opening = (!Arc::ptr_eq(chosen, system)).then_some(chosen);
+        let others = [&self.termination, &self.compression].map(|prompt| prompt.of_session(session));
+        std::iter::once(system).chain(others).chain(opening).map(|prompt| prompt.used()).collect()
+    }
+
+    /// The system prompt of a conversation: that of its session.
+    #[must_use]
+    pub fn system_of(&self, conversation: &Conversation) -> &Arc<Prompt> {
+        self.system_in(conversation.session.id())
+    }
+
+    /// The chosen prompt of a conversation: its system prompt, or what opens it beside that.
+    #[must_use]
+    pub fn chosen(&self, conversation: &Conversation) -> &Arc<Prompt> {
+        self.system.of_session(conversation.session.id())
+    }
+
+    fn system_in(&self, session: &str) -> &Arc<Prompt> {
+        let chosen = self.system.of_session(session);
+        match &self.own {
+            Some(own) if !chosen.has_system() => own.of_session(session),
+            _ => chosen,
+        }
     }
 
     fn context(
@@ -113,6 +165,8 @@ impl Briefing {
             session_id: session.id().to_owned(),
             run_id: run_id.to_owned(),
             user_id: context.session.user_id,
+            person: context.session.person,
+            output: context.session.output,
             turn: session.turns(),
             step,
             started_at: session.started_at().to_string(),
@@ -126,4 +180,9 @@ impl Briefing {
         context.ending = ending;
         context
     }
+}
+
+/// The headings of a summary.
+fn parts() -> Vec<SummaryPart> {
+    PARTS.iter().map(|(name, about)| SummaryPart { name, about }).collect()
 }

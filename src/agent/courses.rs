@@ -44,6 +44,7 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
         prices: None,
         calls_tools: true,
         sees: false,
+        profile: crate::config::Profile::Concise,
         retry: RetryConfig {
             attempts: 3,
             base_delay: std::time::Duration::ZERO,
@@ -64,7 +65,7 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
         "loop_threshold": 3,
     }))
     .expect("limits");
-    let prompts = Registry::open(&[]).expect("the built-in prompts");
+    let prompts = Registry::new(&[]);
     let prompt = |text: &str| prompts.of(&PromptSource::Inline(text.to_owned()), "test", false).expect("a prompt");
     let mut tools = Toolbox::default();
     let definition = ToolDefinition {
@@ -84,8 +85,9 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
         tools,
         briefing: Briefing {
             system: prompt("You look at things."),
+            own: None,
             termination: prompt("Say how far you came."),
-            compression: prompts.get("compression@production").expect("a prompt"),
+            compression: prompts.released("compression").expect("a prompt"),
             facts: PromptContext {
                 agent: crate::prompt::AgentFacts::default(),
                 session: crate::prompt::SessionFacts::default(),
@@ -209,7 +211,8 @@ impl Course {
             stage.acts = acts.into();
             stage.cancel.clone()
         });
-        let end = take_turn(&self.agent, conversation, &mut self.run, Said::by_person(said), &cancel).await;
+        let said = Said::by_person(said);
+        let end = Box::pin(take_turn(&self.agent, conversation, &mut self.run, said, &cancel)).await;
         let faults = self.shared.with(|stage| std::mem::take(&mut stage.faults));
         prop_assert!(faults.is_empty(), "{faults:#?}");
         prop_assert!(conversation.session.open_calls().is_empty(), "a call stayed open");

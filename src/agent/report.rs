@@ -8,15 +8,15 @@ use super::exit::Ending;
 use super::turn::{Stop, TurnEnd};
 use super::{Agent, Run};
 
-/// The first event of a run.
+/// The first event of a run in this session.
 #[must_use]
-pub fn started(agent: &Agent) -> EventKind {
+pub fn started(agent: &Agent, session: &str) -> EventKind {
     EventKind::RunStarted(RunStarted {
         cwd: agent.workspace.root().display().to_string(),
         agent: agent.name.clone(),
         model: agent.model.info().id.clone(),
         scripted: agent.model.info().scripted,
-        prompts: agent.briefing.used(),
+        prompts: agent.briefing.used(session),
         tools: agent.tools.names().map(str::to_owned).collect(),
         limits: (&agent.limits).into(),
         context: ContextSize { budget: agent.budget.tokens, window: agent.budget.window },

@@ -8,6 +8,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use crate::config::Profile;
 use crate::contract::{Permission, Tool, ToolDefinition};
 use crate::output::{Encoding, ResponseFormat};
 use crate::text;
@@ -24,6 +25,8 @@ pub struct Toolbox {
     tools: Vec<Entry>,
     /// Finds the tools that are not sent.
     judge: Judge,
+    /// How much the definitions spell out.
+    profile: Profile,
     /// Computed on first use, again after a change.
     sent: OnceLock<Sent>,
 }
@@ -92,6 +95,12 @@ impl Toolbox {
         self.sent = OnceLock::new();
     }
 
+    /// Sends definitions that spell out as much as this profile wants.
+    pub fn guide(&mut self, profile: Profile) {
+        self.profile = profile;
+        self.sent = OnceLock::new();
+    }
+
     /// Removes a tool; false where there is none of that name.
     pub fn unregister(&mut self, name: &str) -> bool {
         let at = self.position(name);
@@ -140,6 +149,13 @@ impl Toolbox {
     #[must_use]
     pub fn definitions(&self) -> &[ToolDefinition] {
         &self.sent().definitions
+    }
+
+    /// The definition of a tool as the model sees it, sent or found.
+    #[must_use]
+    pub fn shown(&self, name: &str) -> Option<ToolDefinition> {
+        let sent = self.definitions().iter().find(|definition| definition.name == name).cloned();
+        sent.or_else(|| self.get(name).map(|found| found.tool.definition().clone()))
     }
 
     /// Every registered tool, sent or not, sorted by name.
@@ -192,12 +208,13 @@ impl Toolbox {
         self.sent.get_or_init(|| {
             let (built_in, further): (Vec<&Entry>, Vec<&Entry>) =
                 self.tools.iter().partition(|entry| !entry.is_further());
+            let sent = |entry: &Entry| entry.sent(self.profile);
             if !self.in_two_stages() {
-                return Sent { definitions: self.all().cloned().collect(), find_tools: None };
+                return Sent { definitions: self.tools.iter().map(sent).collect(), find_tools: None };
             }
             let definition = |entry: &&Entry| entry.tool.definition().clone();
             let find_tools = FindTools::new(further.iter().map(definition).collect(), self.judge.clone());
-            let mut definitions: Vec<ToolDefinition> = built_in.iter().map(definition).collect();
+            let mut definitions: Vec<ToolDefinition> = built_in.into_iter().map(sent).collect();
             definitions.extend([find_tools.definition().clone(), tools::call_tool()]);
             definitions.sort_by(|a, b| a.name.cmp(&b.name));
             let (tool, terms, validator) = (Arc::new(find_tools), Terms::default(), OnceLock::new());
@@ -210,6 +227,17 @@ impl Entry {
     /// Whether it is no built-in tool.
     fn is_further(&self) -> bool {
         self.terms.file.is_some()
+    }
+
+    /// The definition as it is sent: with the tool's advice where the profile wants it.
+    fn sent(&self, profile: Profile) -> ToolDefinition {
+        let mut definition = self.tool.definition().clone();
+        let advice = self.tool.advice();
+        if profile == Profile::Guided && !advice.is_empty() {
+            definition.description.push(' ');
+            definition.description.push_str(advice);
+        }
+        definition
     }
 
     fn found(&self) -> Found<'_> {

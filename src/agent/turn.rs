@@ -13,6 +13,7 @@ use crate::window::Layer;
 use super::clock::{Clock, calling_time, working_time};
 use super::emitter::SinkClosed;
 use super::limits::{Limit, Meter};
+use super::opening::Input;
 use super::purpose::Purpose;
 use super::repeat::RepeatDetector;
 use super::{Agent, Cancel, Conversation, Run};
@@ -86,9 +87,10 @@ pub async fn take_turn(
     agent: &Agent,
     conversation: &mut Conversation,
     run: &mut Run,
-    input: Said,
+    input: impl Into<Input>,
     cancel: &Cancel,
 ) -> TurnEnd {
+    let input = input.into();
     let clock = Clock::start();
     let max_time = agent.limits.max_time;
     let emitter = Arc::clone(&run.emitter);
@@ -126,12 +128,14 @@ impl<'a> Turn<'a> {
         Self { agent, conversation, run, clock, meter: Meter::default(), repeats }
     }
 
-    async fn work(&mut self, mut input: Said) -> Result<TurnEnd, Stop> {
+    async fn work(&mut self, input: Input) -> Result<TurnEnd, Stop> {
+        let Input { opening, said: mut input } = input;
         // `env | agent run …` must neither send nor store a key.
         input.text = self.agent.redactor.redact_known(&input.text).into_owned();
         self.conversation.session.start_turn(&self.run.emitter.run_id(), Timestamp::now());
         self.run.emitter.emit(EventKind::TurnStarted { input: input.text.clone() })?;
-        self.refuse_too_large(&input)?;
+        self.refuse_too_large(&opening, &input)?;
+        self.open_with(opening)?;
         self.say(input)?;
         loop {
             if let Some(limit) = self.meter.reached(&self.agent.limits).or_else(|| self.out_of_time()) {
@@ -156,10 +160,14 @@ impl<'a> Turn<'a> {
 
     /// Refuses an input that is too large for the window before it is recorded, so it leaves no trace in later
     /// requests.
-    fn refuse_too_large(&mut self, input: &Said) -> Result<(), Stop> {
+    fn refuse_too_large(&mut self, opening: &[Item], input: &Said) -> Result<(), Stop> {
+        let before: u64 =
+            opening.iter().flat_map(Item::texts).map(|text| self.conversation.ruler.weigh(text)).sum();
         let tokens: u64 = input.texts().map(|text| self.conversation.ruler.weigh(text)).sum();
         let (shares, budget) = (&self.agent.context.layers, self.budget().tokens);
-        match Layer::Input.over(shares, budget, &[("your message", tokens)]) {
+        let parts = [("your message", tokens), ("the messages of the prompt", before)];
+        let parts = if opening.is_empty() { &parts[..1] } else { &parts[..] };
+        match Layer::Input.over(shares, budget, parts) {
             Some(why) => Err(Stop::ContextFull(why)),
             None => Ok(()),
         }

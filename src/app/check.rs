@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use crate::config::{AgentConfig, Config, Mistake, PromptSource};
 use crate::contract::Approver;
-use crate::prompt::{PromptContext, Registry};
+use crate::prompt::{PromptContext, Registry, Released};
 use crate::skills::Variables;
 use crate::workspace::Workspace;
 
-use super::{Options, layers, toolbox};
+use super::{Options, Services, layers, toolbox};
 
 /// Every mistake in the names that agents use, and every layer that is over its limit. Prompts that do not exist or do
 /// not compile are not among them: reading the configuration tells of those, and `known` are the mistakes that it told.
@@ -32,13 +32,37 @@ pub fn check(
     mistakes
 }
 
+/// One sentence for each tool that an agent has although its system prompt forbids it: by the list of its head, or in
+/// words.
+#[must_use]
+pub fn contradictions(config: &Config, workspace: &Workspace, approver: &Arc<dyn Approver>) -> Vec<String> {
+    let mut found = Vec::new();
+    for name in config.agents.keys() {
+        let options = Options { agent: Some(name.clone()), ..Options::default() };
+        let Ok(Services { agent, .. }) = super::assemble_parts(config, workspace, &options, Arc::clone(approver))
+        else {
+            continue;
+        };
+        let conversation = layers::nobody_spoke(&agent);
+        let Ok(rendered) = agent.briefing.system(&conversation, "") else { continue };
+        let tools: Vec<(&str, &str)> =
+            agent.tools.all().map(|tool| (tool.name.as_str(), tool.description.as_str())).collect();
+        let prompt = agent.briefing.system_of(&conversation);
+        let told = prompt.forbidden(&tools).into_iter();
+        for sentence in told.chain(prompt.banned(&rendered, &agent.briefing.facts.instructions, &tools)) {
+            if !found.contains(&sentence) {
+                found.push(sentence);
+            }
+        }
+    }
+    found
+}
+
 fn names(config: &Config) -> Vec<Mistake> {
-    let registry = Registry::open(&config.prompt_dirs);
+    let registry = Registry::new(&config.prompt_dirs);
     let mut mistakes = toolbox::misnamed(config);
     for agent in config.agents.values() {
-        if let Ok(registry) = &registry {
-            prompts(config, agent, registry, &mut mistakes);
-        }
+        prompts(config, agent, &registry, &mut mistakes);
         mistakes.extend(toolbox::too_slow(config, agent));
         let mut wrong = |key: &str, why: &str| {
             mistakes.push(config.mistake(&format!("agents.{}.{key}", agent.name), why));
@@ -60,8 +84,10 @@ fn prompts(config: &Config, agent: &AgentConfig, registry: &Registry, mistakes: 
         ("compression_prompt", &agent.compression_prompt, None, true),
     ];
     for (key, source, ending_limits, summary) in sources {
-        let Ok(prompt) = registry.of(source, key, false) else { continue };
-        let missing = prompt.undefined_in(&PromptContext::anything(ending_limits, summary));
+        let Ok(Released { stable: prompt, .. }) = registry.of(source, key, false) else { continue };
+        let context = PromptContext::anything(ending_limits, summary);
+        let mut missing = prompt.undefined_in(&context);
+        missing.retain(|name| !prompt.asks_for(name, &context));
         if missing.is_empty() {
             continue;
         }

@@ -7,6 +7,7 @@ use crate::agent::Toolbox;
 use crate::config::{AgentConfig, Config};
 use crate::contract::ModelInfo;
 use crate::present;
+use crate::process::shell_name;
 use crate::prompt::{
     AgentFacts, Instructions, PromptContext, SessionFacts, SkillFacts, ToolFacts, WorkspaceFacts,
 };
@@ -40,6 +41,7 @@ pub(super) fn gather(
             name: agent.name.clone(),
             description: agent.description.clone(),
             model: model.id.clone(),
+            profile: agent.profile.or(model.profile),
             tools: tools.collect(),
             skills: skills.collect(),
             skills_left_out: listing.left_out,
@@ -64,22 +66,18 @@ pub(super) fn gather(
 }
 
 /// What surrounds a run, as the body of a skill may read it, where it is a template.
-pub(super) fn surroundings(config: &Config, workspace: &Workspace, vars: &[(String, String)]) -> Variables {
+pub(super) fn surroundings(config: &Config, workspace: &Workspace, vars: &[(String, Value)]) -> Variables {
     Variables {
         dir: present::word(&workspace.root().display().to_string()).into_owned(),
         git_branch: branch(workspace),
         os: std::env::consts::OS.to_owned(),
-        shell: shell(config).to_owned(),
+        shell: shell_name().to_owned(),
         user_id: config.env.user().to_owned(),
-        vars: vars.iter().map(|(name, value)| (name.clone(), Value::String(value.clone()))).collect(),
+        vars: vars.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
     }
 }
 
 /// The branch as one word: whoever named it is no author of the prompt.
 fn branch(workspace: &Workspace) -> Option<String> {
     workspace.git_branch().map(|branch| present::word(&branch).into_owned())
-}
-
-fn shell(config: &Config) -> &str {
-    config.env.get("SHELL").and_then(|path| path.rsplit('/').next()).unwrap_or("sh")
 }

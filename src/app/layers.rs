@@ -3,10 +3,11 @@
 
 use jiff::Timestamp;
 
-use crate::agent::{Agent, Conversation};
+use crate::agent::{Agent, Briefing, Conversation};
 use crate::config::{Config, Mistake};
 use crate::contract::ToolDefinition;
 use crate::json;
+use crate::prompt::Released;
 use crate::session::{About, Session};
 use crate::tokens;
 use crate::window::Layer;
@@ -26,6 +27,12 @@ pub(super) fn mistakes(config: &Config, agent: &Agent) -> Vec<Mistake> {
     over(agent).into_iter().map(mistake).collect()
 }
 
+/// A conversation that has not begun.
+pub(super) fn nobody_spoke(agent: &Agent) -> Conversation {
+    let about = About { workspace: agent.workspace.root(), agent: &agent.name, model: &agent.model.info().id };
+    Conversation::new(Session::ephemeral(about, Timestamp::UNIX_EPOCH), Timestamp::UNIX_EPOCH)
+}
+
 fn over(agent: &Agent) -> Vec<(Layer, String)> {
     let (lists, instructions) = agent.briefing.elastic();
     let definitions = agent.tools.definitions();
@@ -33,7 +40,10 @@ fn over(agent: &Agent) -> Vec<(Layer, String)> {
     // No token is shorter than a byte: where the bytes fit, nothing is rendered or counted.
     let size = |tool: &ToolDefinition| tool.description.len() + json::most_bytes(&tool.parameters);
     let of_tools: usize = definitions.iter().map(size).sum();
-    let bytes = lists.len() + instructions.len() + agent.briefing.system.body.len() + of_tools;
+    let Briefing { system, own, .. } = &agent.briefing;
+    let templates: usize =
+        system.all().chain(own.iter().flat_map(Released::all)).map(|prompt| prompt.template_bytes()).sum();
+    let bytes = lists.len() + instructions.len() + templates + of_tools;
     let at_most = bytes as u64;
     if [shares.system, shares.context, shares.reminders].iter().all(|share| at_most <= share.of(budget)) {
         return Vec::new();
@@ -43,13 +53,11 @@ fn over(agent: &Agent) -> Vec<(Layer, String)> {
         .map(|tool| tokens::estimate(&tool.description) + tokens::estimate(&tool.parameters.to_string()))
         .sum();
     let (lists, instructions) = (tokens::estimate(&lists), tokens::estimate(instructions));
-    let about = About { workspace: agent.workspace.root(), agent: &agent.name, model: &agent.model.info().id };
-    let session = Session::ephemeral(about, Timestamp::UNIX_EPOCH);
-    let conversation = Conversation::new(session, Timestamp::UNIX_EPOCH);
+    let conversation = nobody_spoke(agent);
     // A prompt that cannot be rendered is reported where it is rendered for good.
     let Ok(rendered) = agent.briefing.system(&conversation, "") else { return Vec::new() };
     let system = tokens::estimate(&rendered).saturating_sub(lists + instructions);
-    let reminders = tokens::estimate(&agent.briefing.termination.body);
+    let reminders = tokens::estimate(agent.briefing.termination.stable.body());
     let parts: [(Layer, &[(&str, u64)]); 3] = [
         (Layer::System, &[("the system prompt without lists and instructions", system)]),
         (

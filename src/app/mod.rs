@@ -10,6 +10,7 @@ mod models;
 mod model_check;
 mod sessions;
 mod toolbox;
+pub mod prompt_test;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use crate::llm::catalogue::{Catalogue as ModelCatalogue, providers};
 use crate::llm::{self, Surroundings, WireLog};
 use crate::net::Net;
 use crate::policy::Rules;
-use crate::prompt::Registry;
+use crate::prompt::{Person, Reader, Registry, Released};
 #[cfg(feature = "otlp")]
 use crate::sink::Collector;
 use crate::skills::{Catalogue, Variables};
@@ -35,7 +36,7 @@ use crate::workspace::Workspace;
 
 pub use boundary::confinement;
 pub use catalogue::{Listed, Listing, listing};
-pub use check::check;
+pub use check::{check, contradictions};
 pub use error::{SetupError, SetupErrorKind};
 pub use model_check::{Checked, Finding, ModelCheck, yaml as model_file};
 use models::chosen_model;
@@ -51,7 +52,8 @@ pub struct Options {
     pub model: Option<String>,
     /// The system prompt, `NAME[@VERSION]`.
     pub prompt: Option<String>,
-    pub vars: Vec<(String, String)>,
+    /// What prompts read as `vars.NAME`.
+    pub vars: Vec<(String, Value)>,
     pub approve: Option<ApprovalMode>,
     pub max_turns: Option<u64>,
     pub max_time: Option<Duration>,
@@ -62,6 +64,10 @@ pub struct Options {
     pub effort: Option<String>,
     /// The file that takes what goes over the wire.
     pub log_wire: Option<PathBuf>,
+    /// Whether an answer can be answered by a further message.
+    pub chat: bool,
+    /// The reader of the answer.
+    pub output: Reader,
 }
 
 /// An agent that is ready, and what a front end shows of it.
@@ -104,21 +110,8 @@ fn assemble_parts(
     let services = surroundings(config, options, &net)?;
     let model = model(config, settings, options, &services)?;
     let limits = limits(settings, options, model.as_ref())?;
-    let registry = Registry::open(&config.prompt_dirs).map_err(|errors| {
-        SetupError::configuration(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
-    })?;
-    let system_source = options.prompt.as_ref().map_or_else(
-        || settings.system_prompt.clone(),
-        |reference| PromptSource::Registered(PromptRef { reference: reference.clone() }),
-    );
-    let prompt = |key: &str, source: &PromptSource| {
-        let key_of_agent = format!("agents.{}.{key}", settings.name);
-        let origin = format!("{}: {key}", config.place(&key_of_agent));
-        registry.of(source, &origin, config.is_of_project(&key_of_agent)).map_err(SetupError::configuration)
-    };
-    let system = prompt("system_prompt", &system_source)?;
-    let termination = prompt("termination_summary_prompt", &settings.termination_summary_prompt)?;
-    let compression = prompt("compression_prompt", &settings.compression_prompt)?;
+    let registry = Registry::new(&config.prompt_dirs);
+    let Prompts { system, own, termination, compression } = prompts(config, settings, options, &registry)?;
 
     let variables = facts::surroundings(config, workspace, &options.vars);
     let catalogue = skills(config, settings, variables.clone()).map_err(|why| {
@@ -140,6 +133,7 @@ fn assemble_parts(
     } else {
         Toolbox::default()
     };
+    toolbox.guide(settings.profile.or(model.info().profile));
     let unfound = judge(config, settings, options, &model, &services).map(|judge| toolbox.find_by(judge)).err();
     let budget = Budget::new(model.info(), &settings.context).map_err(SetupError::configuration)?;
     let schema = options
@@ -148,13 +142,19 @@ fn assemble_parts(
         .map(AnswerSchema::new)
         .transpose()
         .map_err(|why| SetupError::usage(format!("--schema is not a valid JSON Schema: {why}")))?;
-    let (facts, notes) =
+    let (mut facts, notes) =
         facts::gather(config, settings, workspace, &toolbox, &catalogue, model.info(), &variables);
+    facts.session.output = options.output;
+    facts.session.person = match (approver.present(), options.chat) {
+        (true, true) => Person::Chat,
+        (true, false) => Person::Present,
+        (false, _) => Person::Absent,
+    };
     let warnings = config
         .warnings
         .iter()
         .cloned()
-        .chain(registry.warnings().iter().take(MOST_TOLD).cloned())
+        .chain(registry.warnings().into_iter().take(MOST_TOLD))
         .chain(ignored::oddities(workspace.dirs_up_to_git_root()))
         .chain(catalogue.warnings())
         .chain(notes)
@@ -169,6 +169,7 @@ fn assemble_parts(
         tools: toolbox,
         briefing: Briefing {
             system,
+            own,
             termination,
             compression,
             facts,
@@ -189,6 +190,42 @@ fn assemble_parts(
         schema,
     };
     Ok(Services { agent, catalogue, warnings })
+}
+
+/// The prompts of an agent.
+struct Prompts {
+    system: Released,
+    own: Option<Released>,
+    termination: Released,
+    compression: Released,
+}
+
+/// Finds the prompts. The agent's own system prompt is read beside the chosen one where that is none.
+fn prompts(
+    config: &Config,
+    settings: &AgentConfig,
+    options: &Options,
+    registry: &Registry,
+) -> Result<Prompts, SetupError> {
+    let prompt = |key: &str, source: &PromptSource| {
+        let key_of_agent = format!("agents.{}.{key}", settings.name);
+        let origin = format!("{}: {key}", config.place(&key_of_agent));
+        registry.of(source, &origin, config.is_of_project(&key_of_agent)).map_err(SetupError::configuration)
+    };
+    let own = || prompt("system_prompt", &settings.system_prompt);
+    let (system, own) = match &options.prompt {
+        None => (own()?, None),
+        Some(reference) => {
+            let chosen = PromptSource::Registered(PromptRef { reference: reference.clone() });
+            let chosen = prompt("system_prompt", &chosen)?;
+            let is_system = chosen.all().all(|prompt| prompt.has_system());
+            let own = if is_system { None } else { Some(own()?) };
+            (chosen, own)
+        }
+    };
+    let termination = prompt("termination_summary_prompt", &settings.termination_summary_prompt)?;
+    let compression = prompt("compression_prompt", &settings.compression_prompt)?;
+    Ok(Prompts { system, own, termination, compression })
 }
 
 fn environment(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> Environment {

@@ -3,10 +3,12 @@
 
 mod files;
 mod model;
+mod prompt_test;
 mod quick;
 mod session;
 mod skill;
 mod tool;
+mod var;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -20,9 +22,11 @@ use crate::config::{ApprovalMode, parse_duration};
 pub use clap_complete::Shell;
 pub use files::{ConfigCommand, PromptCommand};
 pub use model::ModelCommand;
+pub use prompt_test::{PromptTestArgs, TestFormat};
 pub use session::SessionCommand;
 pub use skill::SkillCommand;
 pub use tool::{CallArgs, ToolCommand};
+pub use var::{Var, VarValue};
 
 const GLOBAL: &str = "Global options";
 const LIMITS: &str = "Limits (chat: of each turn)";
@@ -90,6 +94,9 @@ pub enum Command {
     Init {
         /// Where to [default: your config directory]
         dir: Option<PathBuf>,
+        /// Write the example skills out as well: the agent then offers them
+        #[arg(long)]
+        examples: bool,
     },
     /// Look at the configuration
     #[command(subcommand)]
@@ -146,10 +153,10 @@ pub struct TurnArgs {
     /// Load a skill at the start (repeatable)
     #[arg(long = "skill", value_name = "SKILL")]
     pub skills: Vec<String>,
-    /// Give the prompts a value, {{ vars.K }} (repeatable)
-    #[arg(long = "var", value_name = "K=V", value_parser = key_value)]
-    pub vars: Vec<(String, String)>,
-    /// The system prompt to use
+    /// Give the prompts a value, {{ vars.K }}: K=TEXT, K=@FILE, K:=JSON (repeatable)
+    #[arg(long = "var", value_name = "K=V", value_parser = var::var)]
+    pub vars: Vec<Var>,
+    /// The prompt to use: the system prompt, and the messages that open the conversation
     #[arg(long, value_name = "NAME[@VERSION]")]
     pub prompt: Option<String>,
     /// What runs unasked: ask (what only reads), edits (also edits in the workspace), all (almost all), never (what
@@ -198,7 +205,7 @@ pub struct ChatArgs {
         git diff | agent run \"review this\" -o json | jq -r .result\n  \
         agent run --schema person.json \"who wrote this?\" -f letter.txt")]
 pub struct RunArgs {
-    /// The task; without it, or with -, the task is stdin
+    /// The task; without it, what the prompt asks at its end, else stdin; with -, stdin
     pub task: Option<String>,
     #[command(flatten)]
     pub turn: TurnArgs,
@@ -356,15 +363,8 @@ fn describe(command: &clap::Command, parent: &str, out: &mut Vec<u8>) -> std::io
 
 /// Only the form is checked here: which keys there are is known once the configuration is read.
 fn assignment(text: &str) -> Result<String, String> {
-    key_value(text).map(|_| text.to_owned())
-}
-
-fn key_value(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
-    if key.is_empty() {
-        return Err("the name before = is empty".to_owned());
-    }
-    Ok((key.to_owned(), value.to_owned()))
+    let (key, _) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
+    if key.is_empty() { Err("the name before = is empty".to_owned()) } else { Ok(text.to_owned()) }
 }
 
 fn approval(text: &str) -> Result<ApprovalMode, String> {

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::mpsc;
 
 use crate::agent::exit::Signal;
+use crate::app::Options;
 use crate::contract::Approver;
 use crate::repl::{self, Chat, Interrupter, Interrupts, Lines, Opening, Vocabulary};
 use crate::sink::{Facts, Nobody, Outlets, Person, Screen};
@@ -89,7 +90,7 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
     let attached = files.collect::<Result<_, _>>().map_err(Failure::usage)?;
     let (sink, export) = Export::beside(Box::new(Screen::on(&outlets, look)), &config)?;
     let opening = Opening {
-        options: run::options(&args.turn, None),
+        options: Options { chat: true, output: run::plain_output(), ..run::options(&args.turn, None)? },
         session: session_choice(&args.turn, false),
         skills: args.turn.skills.clone(),
         config,

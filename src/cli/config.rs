@@ -33,16 +33,8 @@ pub(super) fn run(setup: &Setup, command: ConfigCommand) -> Outcome {
 
 fn check(setup: &Setup, workspace: &Workspace) -> Outcome {
     let options = setup.load_options(workspace)?;
-    let mut opened: Option<Result<Registry, String>> = None;
     let mut prompt = |dirs: &[PromptDir], reference: &str| {
-        let registry = opened.get_or_insert_with(|| {
-            Registry::open(dirs)
-                .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
-        });
-        match registry {
-            Ok(registry) => registry.get(reference).map(drop).map_err(|error| error.to_string()),
-            Err(why) => Err(why.clone()),
-        }
+        Registry::new(dirs).released(reference).map(drop).map_err(|error| error.to_string())
     };
     let (config, mut mistakes) = config::check(&options, &mut prompt);
     let Some(config) = config else {
@@ -53,7 +45,7 @@ fn check(setup: &Setup, workspace: &Workspace) -> Outcome {
     if !mistakes.is_empty() {
         return Err(Failure::new(exit::CONFIGURATION, config.error(mistakes)));
     }
-    for warning in &config.warnings {
+    for warning in config.warnings.iter().chain(&app::contradictions(&config, workspace, &nobody)) {
         super::warn(warning);
     }
     print(format!("no mistakes: {} agents, {} models\n", config.agents.len(), config.models.len()))

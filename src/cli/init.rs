@@ -8,9 +8,9 @@ use crate::config;
 use super::setup::Setup;
 use super::{Outcome, print};
 
-pub(super) fn run(setup: &Setup, dir: Option<PathBuf>) -> Outcome {
+pub(super) fn run(setup: &Setup, dir: Option<PathBuf>, examples: bool) -> Outcome {
     let dir = dir.unwrap_or_else(|| setup.env.dirs().config);
-    let files = config::init(&dir)?;
+    let files = config::init(&dir, examples)?;
     let mut out = String::new();
     for file in &files {
         let what = if file.written { "wrote" } else { "kept" };

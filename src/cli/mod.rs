@@ -18,6 +18,7 @@ mod skill;
 mod stats;
 mod stdin;
 mod tool;
+mod vars;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -58,7 +59,7 @@ fn dispatch(cli: Cli) -> Outcome {
     match cli.command.expect("parsing fills in the default command") {
         Command::Chat(args) => chat::run(&setup, args),
         Command::Run(args) => run::run(setup, args),
-        Command::Init { dir } => init::run(&setup, dir),
+        Command::Init { dir, examples } => init::run(&setup, dir, examples),
         Command::Config(command) => config::run(&setup, command),
         Command::Prompt(command) => prompt::run(&setup, command),
         Command::Skill(command) => skill::run(&setup, command),

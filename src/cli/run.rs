@@ -8,15 +8,15 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::agent::{
-    Agent, Cancel, Conversation, Emitter, Run, Stop, TurnEnd, already_loaded, brief, completed, exit, load_skills,
-    started, take_turn,
+    Agent, Cancel, Conversation, Emitter, Input, Run, Stop, TurnEnd, already_loaded, brief, completed, exit,
+    load_skills, started, take_turn,
 };
 use crate::app::{self, Options, Services};
 use crate::attachment::{Attachment, attach};
 use crate::contract::{Approver, EventSink, Request, ToolChoice};
 use crate::event::EventKind;
 use crate::message::{Item, Said};
-use crate::prompt::PromptError;
+use crate::prompt::{PromptError, Reader};
 use crate::sink::{Facts, Fanout, Jsonl, Nobody, Outlets, Person, Screen, StdinLines};
 
 use super::args::{OutputFormat, RunArgs, TurnArgs};
@@ -24,14 +24,15 @@ use super::attachments;
 use super::collector::Export;
 use super::setup::{Setup, session_choice};
 use super::signals::Signals;
-use super::stdin::{self, Input};
-use super::{Failure, Outcome, print};
+use super::stdin::{self, Input as Piped};
+use super::{Failure, Outcome, print, vars};
 
 /// Everything known before the first request.
 struct Prepared {
     services: Services,
     conversation: Conversation,
-    input: Said,
+    input: Input,
+    run_id: String,
     sink: Box<dyn EventSink>,
     outlets: Outlets,
     output_file: Option<PathBuf>,
@@ -83,23 +84,30 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
     } else {
         Arc::new(Nobody)
     };
-    let options = options(&args.turn, schema);
+    let output = match args.output {
+        _ if schema.is_some() => Reader::Schema,
+        OutputFormat::Json | OutputFormat::Jsonl => Reader::Json,
+        OutputFormat::Text => plain_output(),
+    };
+    let options = Options { output, ..options(&args.turn, schema)? };
     let mut services = app::assemble(&config, &workspace, &options, approver).map_err(Failure::from_setup)?;
     let mut warnings = std::mem::take(&mut services.warnings);
-    let say = if setup.global.quiet { |_: &str| {} } else { super::note };
-    let (task, attached) = input(&args, say, &mut warnings)?;
     let choice = session_choice(&args.turn, args.dry_run);
     let (conversation, notes) =
         app::open_conversation(&config, &workspace, &choice, &services.agent).map_err(Failure::from_setup)?;
     warnings.extend(notes);
-    let mut input = Said::by_person(task);
+    let run_id = app::new_run_id();
+    let mut opening = services.agent.opening(&conversation, &run_id).map_err(Failure::briefing)?;
+    let say = if setup.global.quiet { |_: &str| {} } else { super::note };
+    let (mut said, attached) = input(&args, &mut opening, say, &mut warnings)?;
     let events =
-        load_skills(&services.agent, &conversation, &mut input, &args.turn.skills).map_err(Failure::skill)?;
+        load_skills(&services.agent, &conversation, &mut said, &args.turn.skills).map_err(Failure::skill)?;
     warnings.extend(already_loaded(&args.turn.skills, &events));
-    input.text = attach(&input.text, &attached);
+    said.text = attach(&said.text, &attached);
     if let Some(schema) = &services.agent.schema {
-        input.text = format!("{}\n\n{}", input.text, schema.instruction());
+        said.text = format!("{}\n\n{}", said.text, schema.instruction());
     }
+    let input = Input { opening, said };
     let screen = Screen::on(&outlets, look);
     let stdout = outlets.answer.clone();
     let sink: Box<dyn EventSink> = match args.output {
@@ -110,16 +118,16 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
     // A dry run sends no telemetry.
     let (sink, export) = if args.dry_run { (sink, Export::default()) } else { Export::beside(sink, &config)? };
     let output_file = args.output_file;
-    Ok(Prepared { services, conversation, input, sink, outlets, output_file, warnings, events, export })
+    Ok(Prepared { services, conversation, input, run_id, sink, outlets, output_file, warnings, events, export })
 }
 
 /// Translates the options of a turn for the agent.
-pub(super) fn options(args: &TurnArgs, schema: Option<Value>) -> Options {
-    Options {
+pub(super) fn options(args: &TurnArgs, schema: Option<Value>) -> Result<Options, Failure> {
+    Ok(Options {
         agent: args.agent.clone(),
         model: args.model.clone(),
         prompt: args.prompt.clone(),
-        vars: args.vars.clone(),
+        vars: vars::read(&args.vars)?,
         approve: args.approve,
         max_turns: args.max_turns,
         max_time: args.max_time,
@@ -128,7 +136,14 @@ pub(super) fn options(args: &TurnArgs, schema: Option<Value>) -> Options {
         schema,
         effort: None,
         log_wire: args.log_wire.clone(),
-    }
+        chat: false,
+        output: Reader::default(),
+    })
+}
+
+/// The reader of an answer that stdout gets as it is.
+pub(super) fn plain_output() -> Reader {
+    if io::stdout().is_terminal() { Reader::Terminal } else { Reader::Pipe }
 }
 
 fn read_schema(path: &std::path::Path) -> Result<Value, Failure> {
@@ -138,31 +153,39 @@ fn read_schema(path: &std::path::Path) -> Result<Value, Failure> {
     serde_json::from_str(&text).map_err(|error| Failure::usage(format!("--schema {name}: not JSON: {error}")))
 }
 
-/// Returns the task and its attachments. Without a task argument, stdin is the task.
-fn input(args: &RunArgs, say: fn(&str), warnings: &mut Vec<String>) -> Result<(String, Vec<Attachment>), Failure> {
+/// Returns the task and its attachments. Without a task argument it is what the prompt asks at the end of its
+/// messages, which is taken from `opening`; without that, stdin is the task.
+fn input(
+    args: &RunArgs,
+    opening: &mut Vec<Item>,
+    say: fn(&str),
+    warnings: &mut Vec<String>,
+) -> Result<(Said, Vec<Attachment>), Failure> {
     let task = args.task.as_deref().filter(|task| *task != "-");
+    let asked = if args.task.is_none() { opening.pop_if(|last| matches!(last, Item::Said(_))) } else { None };
     let mut attached = Vec::new();
     for file in &args.turn.files {
         attached.push(attachments::read(file).map_err(Failure::usage)?);
     }
     let from_stdin = args.turn.files.iter().any(|file| file.as_os_str() == "-");
-    let task = match task {
-        Some(task) if task.trim().is_empty() => return Err(Failure::usage("the task is empty")),
-        Some(task) => task.to_owned(),
-        None if from_stdin => return Err(Failure::usage("`-f -` reads stdin, so the task must be an argument")),
-        None => {
+    let task = match (task, asked) {
+        (Some(task), _) if task.trim().is_empty() => return Err(Failure::usage("the task is empty")),
+        (Some(task), _) => Said::by_person(task),
+        (None, Some(Item::Said(said))) => said,
+        _ if from_stdin => return Err(Failure::usage("`-f -` reads stdin, so the task must be an argument")),
+        _ => {
             let bytes = stdin::whole(say).map_err(|error| {
                 Failure::usage(format!(
                     "no task: {error}. Pass it as an argument, agent run \"task\", or pipe it in."
                 ))
             })?;
-            return Ok((String::from_utf8_lossy(&bytes).trim_end().to_owned(), attached));
+            return Ok((Said::by_person(String::from_utf8_lossy(&bytes).trim_end()), attached));
         }
     };
     if !from_stdin {
         match stdin::attachment(args.stdin, say).map_err(Failure::usage)? {
-            Input::Text(bytes) => attached.push(attachments::from_bytes("stdin", bytes).map_err(Failure::usage)?),
-            Input::Nothing(note) => warnings.extend(note),
+            Piped::Text(bytes) => attached.push(attachments::from_bytes("stdin", bytes).map_err(Failure::usage)?),
+            Piped::Nothing(note) => warnings.extend(note),
         }
     }
     Ok((task, attached))
@@ -174,11 +197,12 @@ fn preview(prepared: &Prepared) -> Outcome {
     let conversation = &prepared.conversation;
     let system = match conversation.session.system() {
         Some(prompt) => prompt.text.clone(),
-        None => agent.system_prompt(conversation, "dry-run").map_err(Failure::briefing)?,
+        None => agent.system_prompt(conversation, &prepared.run_id).map_err(Failure::briefing)?,
     };
-    let mut said = prepared.input.clone();
+    let Input { opening, mut said } = prepared.input.clone();
     said.text = agent.redactor.redact_known(&said.text).into_owned();
     let mut items = conversation.session.items().to_vec();
+    items.extend(opening);
     items.push(Item::Said(said));
     let request = Request {
         system: &system,
@@ -191,19 +215,29 @@ fn preview(prepared: &Prepared) -> Outcome {
 }
 
 async fn drive(prepared: Prepared) -> Result<u8, Failure> {
-    let Prepared { services, mut conversation, input, sink, mut outlets, output_file, warnings, events, .. } =
-        prepared;
+    let Prepared {
+        services,
+        mut conversation,
+        input,
+        run_id,
+        sink,
+        mut outlets,
+        output_file,
+        warnings,
+        events,
+        ..
+    } = prepared;
     let agent = services.agent;
     let cancel = Cancel::default();
     let signals = Signals::listen(cancel.clone())?;
     let id = conversation.session.id().to_owned();
-    let mut run = Run::new(Emitter::new(id, app::new_run_id(), sink).through(outlets.clone()));
+    let mut run = Run::new(Emitter::new(id, run_id, sink).through(outlets.clone()));
     let briefed = brief(&agent, &mut conversation, &run);
     if briefed.as_ref().is_err_and(anyhow::Error::is::<PromptError>) {
         // A mistake in the configuration is reported before any event.
         return briefed.map(|_| exit::DONE).map_err(Failure::briefing);
     }
-    run.emitter.notify(started(&agent));
+    run.emitter.notify(started(&agent, conversation.session.id()));
     run.emitter.warn(warnings);
     for event in events {
         run.emitter.notify(event);

@@ -99,7 +99,7 @@ fn show(skill: &Skill, body: &Body) -> String {
     line("needs", skill.compatibility.as_deref().unwrap_or_default());
     line("hides", &skill.hides.join(", "));
     if skill.is_hidden {
-        line("model", "does not see it (disable-model-invocation); /skill and --skill load it");
+        line("model", "does not see it; /skill and --skill load it");
     }
     if skill.is_template {
         line("body", "a template, rendered when it is loaded");

@@ -37,8 +37,9 @@ pub(super) fn run(setup: &Setup, command: ToolCommand) -> Outcome {
         }
         ToolCommand::Show { name, agent } => {
             let services = services(agent)?;
-            let found = services.agent.tools.find(&name).map_err(Failure::usage)?;
-            let definition = found.tool.definition();
+            let tools = &services.agent.tools;
+            let found = tools.find(&name).map_err(Failure::usage)?;
+            let definition = tools.shown(&name).unwrap_or_else(|| found.tool.definition().clone());
             let shown = json!({
                 "name": definition.name,
                 "description": definition.description,

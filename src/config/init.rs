@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::builtin::{self, Dir};
+use crate::yaml;
 
 /// One file and whether it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,16 +16,27 @@ pub struct InitFile {
 }
 
 /// Writes every built-in file below `dir`, which then is a config directory with prompts and skills inside it.
-/// Overwrites nothing.
+/// Overwrites nothing. Skills that are examples are written only if `examples` says so.
 ///
 /// # Errors
 /// When a directory or file cannot be written; what was written before it stays.
-pub fn init(dir: &Path) -> io::Result<Vec<InitFile>> {
+pub fn init(dir: &Path, examples: bool) -> io::Result<Vec<InitFile>> {
     let mut files = Vec::new();
     write_all(&builtin::CONFIGS, dir, &mut files)?;
     write_all(&builtin::PROMPTS, &dir.join("prompts"), &mut files)?;
-    write_all(&builtin::SKILLS, &dir.join("skills"), &mut files)?;
+    let skills = builtin::SKILLS.dirs().filter(|skill| examples || !is_example(skill));
+    for skill in skills {
+        write_all(skill, &dir.join("skills"), &mut files)?;
+    }
     Ok(files)
+}
+
+/// Whether the head of a skill says `metadata: { example: true }`.
+fn is_example(skill: &Dir<'static>) -> bool {
+    let path = format!("{}/SKILL.md", skill.path().display());
+    let head = builtin::tree("skills", &path).map(|packed| yaml::packed(packed, 0));
+    let example = head.as_ref().and_then(|head| head.get("metadata")?.get("example")?.text());
+    example == Some("true")
 }
 
 fn write_all(built_in: &Dir<'static>, into: &Path, files: &mut Vec<InitFile>) -> io::Result<()> {
@@ -60,10 +72,14 @@ mod tests {
     fn what_is_written_out_is_what_was_built_in() {
         let dir = tempfile::tempdir().expect("a directory");
         fs::write(dir.path().join("agent.yaml"), "default_agent: default").expect("written");
-        let files = init(dir.path()).expect("written");
+        let files = init(dir.path(), false).expect("written");
         let kept: Vec<_> = files.iter().filter(|file| !file.written).map(|file| file.path.clone()).collect();
         assert_eq!(kept, [dir.path().join("agent.yaml")]);
-        assert!(init(dir.path()).expect("nothing to do").iter().all(|file| !file.written));
+        assert!(init(dir.path(), false).expect("nothing to do").iter().all(|file| !file.written));
+        let examples = init(dir.path(), true).expect("written");
+        let mut new = examples.iter().filter(|file| file.written).peekable();
+        assert!(new.peek().is_some(), "there is an example");
+        assert!(new.all(|file| file.path.starts_with(dir.path().join("skills/book-flight"))));
 
         let env = Env::from_pairs([("HOME", "/nowhere")]);
         let workspace = Workspace::open(dir.path()).expect("a workspace");

@@ -12,6 +12,7 @@ mod narrowed;
 mod settings;
 mod selection;
 mod wire;
+mod profile;
 mod model;
 mod tool;
 mod schema;
@@ -56,6 +57,7 @@ pub use model::{
 pub use narrowed::Narrowed;
 pub use options::{LoadOptions, brought};
 pub use permissions::{Permission, PermissionRule, PermissionSettings, RuleEffect};
+pub use profile::{Profile, ProfileChoice};
 pub use schema::schema;
 pub use selection::{SelectBy, ToolsSettings};
 pub use settings::{

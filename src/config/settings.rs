@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::duration;
 use super::narrowed::Narrowed;
 use super::permissions::PermissionSettings;
+use super::profile::ProfileChoice;
 use super::selection::ToolsSettings;
 use crate::output::{Encoding, ResponseFormat};
 use crate::secrets::Secret;
@@ -65,6 +66,9 @@ pub struct AgentConfig {
     pub skills: Vec<String>,
     #[serde(default)]
     pub skill_disclosure: SkillDisclosure,
+    /// How much the built-in prompts and the definitions of tools spell out; `auto`: by the model.
+    #[serde(default)]
+    pub profile: ProfileChoice,
     #[serde(default)]
     pub approval: ApprovalMode,
     #[serde(default)]

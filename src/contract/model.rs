@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::config::{Prices, RetryConfig};
+use crate::config::{Prices, Profile, RetryConfig};
 use crate::message::{CallStatus, FinishReason, Item, Part, ToolCall, Usage};
 
 use super::ToolDefinition;
@@ -184,6 +184,8 @@ pub struct ModelInfo {
     pub calls_tools: bool,
     /// Whether it sees pictures.
     pub sees: bool,
+    /// How much it has to be told.
+    pub profile: Profile,
     pub retry: RetryConfig,
     /// True when a script writes the replies.
     pub scripted: bool,

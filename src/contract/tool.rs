@@ -25,6 +25,11 @@ pub trait Tool: Send + Sync {
     /// The description for the model and the policy. Never changes.
     fn definition(&self) -> &ToolDefinition;
 
+    /// One more sentence or an example, which models get that must be told more ([`Guided`](crate::config::Profile::Guided)).
+    fn advice(&self) -> &'static str {
+        ""
+    }
+
     /// The version of the tool, for telemetry: that of the program for built-in tools.
     #[expect(clippy::unnecessary_literal_bound, reason = "that of a configured tool is its own")]
     fn version(&self) -> &str {

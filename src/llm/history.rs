@@ -19,6 +19,7 @@ use sha2::{Digest, Sha256};
 use super::arguments;
 use super::turns::{ModelPart, ToolResult, Turn, UserPart, WireCall};
 use crate::contract::Request;
+use crate::image::Image;
 use crate::message::{Answer, Call, CallStatus, Item, Opaque, Origin, Part, Step};
 
 /// The order and the forms that a server accepts.
@@ -70,6 +71,7 @@ const NO_TEXT: &str = "[no output]";
 #[must_use]
 pub fn turns<'a>(request: &Request<'a>, rules: &Rules<'_>) -> Vec<Turn<'a>> {
     let mut rules = *rules;
+    let sees = rules.pictures != Pictures::Notes;
     if !rules.user_after_results && rules.pictures == Pictures::AfterResults {
         rules.pictures = Pictures::Notes;
     }
@@ -77,7 +79,10 @@ pub fn turns<'a>(request: &Request<'a>, rules: &Rules<'_>) -> Vec<Turn<'a>> {
     let mut turns = Vec::with_capacity(request.items.len() * 2 + 1);
     for item in request.items {
         match item {
-            Item::Said(said) => said.texts().for_each(|text| say(&mut turns, text, rules)),
+            Item::Said(said) => {
+                said.texts().for_each(|text| say(&mut turns, text, rules));
+                show(&mut turns, &said.images, sees, rules);
+            }
             Item::Summary(summary) => say(&mut turns, &summary.text, rules),
             Item::Step(step) => reply(&mut turns, step, rules),
         }
@@ -98,8 +103,8 @@ pub fn call_ids(items: &[Item]) -> HashSet<String> {
     calls.map(|call| call.request.id.clone()).collect()
 }
 
-fn say<'a>(turns: &mut Vec<Turn<'a>>, text: &'a str, rules: &Rules<'_>) {
-    let text = clean(text);
+fn say<'a>(turns: &mut Vec<Turn<'a>>, text: impl Into<Cow<'a, str>>, rules: &Rules<'_>) {
+    let text = clean(text.into());
     if text.trim().is_empty() {
         return;
     }
@@ -112,6 +117,24 @@ fn say<'a>(turns: &mut Vec<Turn<'a>>, text: &'a str, rules: &Rules<'_>) {
             }
         }
         _ => turns.push(Turn::User(vec![UserPart::Text(text)])),
+    }
+}
+
+/// The pictures of a person, after the texts.
+fn show<'a>(turns: &mut Vec<Turn<'a>>, pictures: &'a [Image], sees: bool, rules: &Rules<'_>) {
+    if pictures.is_empty() {
+        return;
+    }
+    if !sees {
+        return say(turns, format!("[{}]", not_shown(pictures.len())), rules);
+    }
+    let shown = pictures.iter().map(UserPart::Picture);
+    match turns.last_mut() {
+        Some(Turn::User(parts)) => parts.extend(shown),
+        Some(Turn::Results(_)) if !rules.user_after_results => {
+            say(turns, "[A picture is not shown: this server takes none after results.]", rules);
+        }
+        _ => turns.push(Turn::User(shown.collect())),
     }
 }
 
@@ -167,11 +190,7 @@ fn result<'a>(call: &'a Call, rules: &Rules<'_>) -> ToolResult<'a> {
         text = NO_TEXT.into();
     }
     if rules.pictures == Pictures::Notes && !pictures.is_empty() {
-        let what = match pictures.len() {
-            1 => "A picture is".to_owned(),
-            count => format!("{count} pictures are"),
-        };
-        let _ = write!(text.to_mut(), "\n[{what} not shown: you do not see pictures.]");
+        let _ = write!(text.to_mut(), "\n[{}]", not_shown(pictures.len()));
     }
     ToolResult {
         id: rules.ids.fit(&call.request.id),
@@ -180,6 +199,15 @@ fn result<'a>(call: &'a Call, rules: &Rules<'_>) -> ToolResult<'a> {
         is_error: status != CallStatus::Ok,
         pictures: if rules.pictures == Pictures::InResults { pictures } else { &[] },
     }
+}
+
+/// The note in the place of pictures.
+fn not_shown(count: usize) -> String {
+    let what = match count {
+        1 => "A picture is".to_owned(),
+        count => format!("{count} pictures are"),
+    };
+    format!("{what} not shown: you do not see pictures.")
 }
 
 fn show_pictures<'a>(turns: &mut Vec<Turn<'a>>, step: &'a Step, rules: &Rules<'_>) {
@@ -201,8 +229,9 @@ fn own<'a>(opaque: Option<&'a Opaque>, rules: &Rules<'_>) -> Option<&'a serde_js
     opaque.filter(|opaque| opaque.origin == *rules.origin).map(|opaque| &opaque.data)
 }
 
-fn clean(text: &str) -> Cow<'_, str> {
-    if memchr(0, text.as_bytes()).is_some() { text.replace('\0', "").into() } else { text.into() }
+fn clean<'a>(text: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
+    let text = text.into();
+    if memchr(0, text.as_bytes()).is_some() { text.replace('\0', "").into() } else { text }
 }
 
 impl Ids {

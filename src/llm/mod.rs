@@ -57,7 +57,7 @@ mod demo_tests;
 
 use std::sync::Arc;
 
-use crate::config::{ModelConfig, Provider};
+use crate::config::{ModelConfig, Profile, Provider};
 use crate::contract::{ChatModel, Embedder, ModelInfo, WindowSource};
 use crate::net::Net;
 
@@ -166,6 +166,8 @@ fn facts(config: &ModelConfig, id: &str, around: &Surroundings) -> (ModelInfo, K
         prices: config.prices.clone().or_else(|| known.as_ref()?.prices.clone()),
         calls_tools: config.capabilities.tools,
         sees: config.capabilities.vision.or(sees).unwrap_or(false),
+        // A script needs no advice.
+        profile: if scripted { Profile::Concise } else { catalogue::profile(id, known.is_some()) },
         retry: config.retry.clone(),
         scripted,
         configured: true,

@@ -7,6 +7,7 @@
 //! end with the command.
 
 mod group;
+mod shell;
 mod subject;
 
 use std::future::{pending, poll_fn};
@@ -27,9 +28,7 @@ use group::Force;
 use subject::{Killer, Pipes, Subject};
 
 pub use group::kill_all;
-
-/// The shell that runs command lines, and the flag before the line.
-pub const SHELL: [&str; 2] = if cfg!(unix) { ["/bin/sh", "-c"] } else { ["cmd", "/C"] };
+pub use shell::{SHELL, shell, shell_name};
 
 /// The time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);

@@ -3,14 +3,19 @@
 //! Facts come in, nothing is looked up here. The aliases (`name`, `tools`, `user_id`, …) are other names for facts
 //! that stand in their section.
 
+use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
+use crate::config::Profile;
 use crate::contract::Permission;
 use crate::message::Usage;
 use crate::template::{self, Value};
 
 use super::file::Prompt;
+
+/// The clock of [`PromptContext::sample`]: 2026-01-02T03:04:05Z.
+const SAMPLE_TIME: Timestamp = Timestamp::constant(1_767_323_045, 0);
 
 /// The facts of a run.
 #[derive(Debug, Clone)]
@@ -62,6 +67,8 @@ pub struct AgentFacts {
     pub name: String,
     pub description: String,
     pub model: String,
+    /// How much the model has to be told.
+    pub profile: Profile,
     pub tools: Vec<ToolFacts>,
     pub skills: Vec<SkillFacts>,
     /// Skills that there is no room to list.
@@ -94,10 +101,40 @@ pub struct SessionFacts {
     pub session_id: String,
     pub run_id: String,
     pub user_id: String,
+    pub person: Person,
+    pub output: Reader,
     pub turn: u64,
     pub step: u64,
     /// RFC 3339.
     pub started_at: String,
+}
+
+/// Whether somebody can answer a question.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Person {
+    /// In a chat: their next message can answer.
+    Chat,
+    /// At the terminal: they can be asked while the turn runs, and the answer ends the run.
+    Present,
+    /// In no way.
+    #[default]
+    Absent,
+}
+
+/// The reader of the answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reader {
+    /// A person, in a terminal.
+    Terminal,
+    /// A file or a program, which gets it as it is.
+    #[default]
+    Pipe,
+    /// A program, which gets it as a text in JSON (`-o json`, `-o jsonl`).
+    Json,
+    /// A program, which gets a JSON document that matches a schema (`--schema`).
+    Schema,
 }
 
 /// Where the run works.
@@ -138,6 +175,7 @@ struct Names<'a> {
     summary: Option<&'a SummaryFacts>,
     name: &'a str,
     model: &'a str,
+    profile: Profile,
     tools: &'a [ToolFacts],
     skills: &'a [SkillFacts],
     user_id: &'a str,
@@ -164,7 +202,7 @@ impl PromptContext {
             workspace: WorkspaceFacts::default(),
             env: anything(),
             open_env: anything(),
-            datetime: template::clock(jiff::Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC)),
+            datetime: template::clock(Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC)),
             vars: Map::new(),
             state: Map::new(),
             instructions: String::new(),
@@ -180,6 +218,64 @@ impl PromptContext {
         let pairs = names.filter_map(|name| Some((name.as_str()?.to_owned(), defined.get_item(&name).ok()?)));
         let open = ["vars", "state"].map(|name| (name.to_owned(), anything()));
         template::object(pairs.chain(open))
+    }
+
+    /// A context with the same values everywhere, in which all is defined that ever is: for tests of prompts, which
+    /// replace what they are about.
+    #[must_use]
+    pub fn sample() -> Self {
+        let tool = |name: &str, description: &str, permission| ToolFacts {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            permission,
+            listed: false,
+        };
+        let nothing = || template::value(&Map::new());
+        Self {
+            agent: AgentFacts {
+                name: "default".to_owned(),
+                model: "sample-model".to_owned(),
+                tools: vec![
+                    tool("edit_file", "Replaces text in a file.", Permission::Write),
+                    tool("read_file", "Reads a file.", Permission::Read),
+                    tool("run_command", "Runs a shell command.", Permission::Write),
+                ],
+                ..AgentFacts::default()
+            },
+            session: SessionFacts {
+                id: "20260102-030405-sample".to_owned(),
+                session_id: "20260102-030405-sample".to_owned(),
+                run_id: "run-sample".to_owned(),
+                user_id: "ada".to_owned(),
+                person: Person::Absent,
+                output: Reader::Pipe,
+                turn: 1,
+                step: 0,
+                started_at: "2026-01-02T03:04:05Z".to_owned(),
+            },
+            workspace: WorkspaceFacts {
+                dir: "/home/ada/project".to_owned(),
+                git_branch: Some("main".to_owned()),
+                os: "linux".to_owned(),
+                shell: "bash".to_owned(),
+            },
+            env: nothing(),
+            open_env: nothing(),
+            datetime: template::clock(SAMPLE_TIME.to_zoned(jiff::tz::TimeZone::UTC)),
+            vars: Map::new(),
+            state: Map::new(),
+            instructions: String::new(),
+            ending: Some(EndingFacts {
+                termination_reason: "the limit of 50 steps is reached".to_owned(),
+                limits: json!({ "max_turns": 50, "max_time": "30m", "max_tokens": null, "max_cost": null }),
+                usage: Usage { input_tokens: 1000, output_tokens: 200, ..Usage::default() },
+            }),
+            summary: Some(SummaryFacts {
+                parts: vec![SummaryPart { name: "Task", about: "what was asked" }],
+                tokens: 1000,
+                ..SummaryFacts::default()
+            }),
+        }
     }
 
     /// The value that this prompt is rendered with.
@@ -209,6 +305,7 @@ impl PromptContext {
             summary: self.summary.as_ref(),
             name: &self.agent.name,
             model: &self.agent.model,
+            profile: self.agent.profile,
             tools: &self.agent.tools,
             skills: &self.agent.skills,
             user_id: &self.session.user_id,
@@ -257,7 +354,7 @@ mod tests {
             },
             env: value(&json!({"EDITOR": "vi"})),
             open_env: value(&json!({})),
-            datetime: value(&json!({})),
+            datetime: PromptContext::sample().datetime,
             vars: Map::new(),
             state: Map::new(),
             instructions: String::new(),
@@ -267,8 +364,7 @@ mod tests {
     }
 
     fn render(reference: &str, context: &PromptContext) -> String {
-        let registry = Registry::open(&[]).expect("sound");
-        registry.get(reference).expect("built in").render(&context.value()).expect("all is defined")
+        Registry::new(&[]).get(reference).expect("built in").render(&context.value()).expect("all is defined")
     }
 
     #[test]
@@ -313,9 +409,11 @@ mod tests {
             "{prompt}"
         );
         context.ending = None;
-        let registry = Registry::open(&[]).expect("sound");
-        let error =
-            registry.get("termination").expect("built in").render(&context.value()).expect_err("no ending");
+        let error = Registry::new(&[])
+            .get("termination")
+            .expect("built in")
+            .render(&context.value())
+            .expect_err("no ending");
         assert!(error.to_string().contains("`termination_reason`, `limits`, `usage`"), "{error}");
     }
 }

@@ -9,32 +9,40 @@ use super::ban::{Ban, bans};
 use super::file::Prompt;
 
 impl Prompt {
-    /// One sentence for each contradiction between this prompt, as it was rendered, and the tools that are on (name
-    /// and description). Lines of `instructions`, which the workspace brings along, are not the prompt's own.
+    /// One sentence for each tool (name and description) that the list `forbidden` of the head, or of a module's,
+    /// forbids although the tool is on.
     #[must_use]
-    pub fn contradictions(&self, rendered: &str, instructions: &str, tools: &[(&str, &str)]) -> Vec<String> {
+    pub fn forbidden(&self, tools: &[(&str, &str)]) -> Vec<String> {
+        let own = self.head.forbidden.iter().flat_map(|word| {
+            let word = word.trim();
+            let place = self.place(Some(self.line_of("forbidden", word)));
+            tools.iter().filter_map(move |(name, description)| {
+                let sentence = offends(&word.to_lowercase(), name, description)?;
+                Some(told(&place, &format!("forbids `{word}`"), name, sentence))
+            })
+        });
+        own.chain(self.modules().flat_map(|(_, module)| module.forbidden(tools))).collect()
+    }
+
+    /// One sentence for each tool that the prompt, as it was rendered, forbids in words although the tool is on. Lines
+    /// of `instructions`, which the workspace brings along, are not the prompt's own.
+    #[must_use]
+    pub fn banned(&self, rendered: &str, instructions: &str, tools: &[(&str, &str)]) -> Vec<String> {
         let names: Vec<&str> = tools.iter().map(|(name, _)| *name).collect();
         let described = |name: &str| {
             let description =
                 tools.iter().find(|(tool, _)| *tool == name).map_or("", |(_, description)| *description);
             sentences(description).next().unwrap_or_default()
         };
-        let of_head = self.forbidden.iter().flat_map(|(word, line)| {
-            let place = self.place(Some(*line));
-            tools.iter().filter_map(move |(name, description)| {
-                let sentence = offends(word, name, description)?;
-                Some(told(&place, &format!("forbids `{word}`"), name, sentence))
-            })
-        });
         let of_text = bans(rendered, &names).into_iter().filter_map(|Ban { tool, line }| {
-            let at = self.body.lines().position(|own| own.trim() == line);
+            let at = self.body().lines().position(|own| own.trim() == line);
             if at.is_none() && instructions.lines().any(|other| other.trim() == line) {
                 return None;
             }
-            let place = self.place(at.map(|at| at + self.body_line));
+            let place = self.place(at.map(|at| self.line_of_body(at)));
             Some(told(&place, &format!("says \"{line}\""), tool, described(tool)))
         });
-        of_head.chain(of_text).collect()
+        of_text.collect()
     }
 
     fn place(&self, line: Option<usize>) -> String {
@@ -96,9 +104,8 @@ mod tests {
             ("elete", ""),
         ] {
             let text = format!("---\ndescription: d\nforbidden:\n  - {words}\n---\nYou help.\n");
-            let prompt =
-                Prompt::parse("p", "v1.0".parse().expect("a version"), "p/v1.0.md", &text).expect("sound");
-            let told = prompt.contradictions("You help.", "", &tools);
+            let prompt = Prompt::parse("p", "v1.0".parse().expect("a version"), "p/v1.0.md", text).expect("sound");
+            let told = prompt.forbidden(&tools);
             assert_eq!(told.len(), usize::from(!expected.is_empty()), "{words}: {told:?}");
             if let Some(told) = told.first() {
                 assert!(

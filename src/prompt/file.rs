@@ -1,50 +1,66 @@
-//! One prompt: a small YAML head (what it is for, which variables it needs) and a template.
+//! One prompt: a YAML head and the text below it, composed with its modules and rendered when the agent runs.
 //!
-//! It is compiled once: when it is read, or, where it comes with the program, when it is first rendered. In what is
-//! compiled a comment stands for the head, so that the template's places are the file's.
+//! A template is compiled once: when the prompt is read, or, where it comes with the program, when it is first
+//! rendered. Each part is rendered with the variables that its own head declares or, for the prompt itself, with all.
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
-use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::event::PromptUsed;
-use crate::frontmatter::{self, Document, Parts};
-use crate::template::{Template, TemplateError, Undefined, Value};
+use crate::frontmatter::{self, Parts};
+use crate::template::{Syntax, Template, TemplateError, Undefined, Value};
 use crate::yaml;
 
+use super::chat::ChatTemplate;
 use super::error::PromptError;
+use super::head::Head;
+use super::messages::{Unfilled, parted};
+use super::missed::Missed;
+use super::variables;
 use super::version::Version;
 
 /// A prompt, ready to be rendered.
 #[derive(Debug)]
 pub struct Prompt {
-    /// `system`; `inline` for text that stands in a configuration file.
+    /// `system`; `modules/rules` for a module; `inline` for text that stands in a configuration file.
     pub name: String,
     /// `None` for an inline prompt.
     pub version: Option<Version>,
-    pub description: String,
-    /// Names that must be defined, dotted ones (`vars.team`) included.
-    pub required_vars: Vec<String>,
-    /// Actions that its head forbids, as the names of tools or words of what they do, each with its line.
-    pub(super) forbidden: Vec<(String, usize)>,
-    /// The line of the file, 1-based, on which the body begins.
-    pub(super) body_line: usize,
-    /// The first 12 hexadecimal digits of the SHA-256 of the file as it is.
-    pub fingerprint: String,
+    pub head: Head,
     /// Where it comes from, for people: a path, or `built-in prompts/…`.
     pub origin: String,
-    /// The template as written, without the head.
-    pub body: String,
+    /// The file as it is.
+    text: Cow<'static, str>,
+    body: Range<usize>,
+    /// The line of the file, 1-based, on which the body begins.
+    body_line: usize,
+    /// The sections of the rendered text.
+    parts: Vec<Part>,
+    /// The files that the body includes, by the name that it gives them.
+    included: Arc<BTreeMap<String, String>>,
+    /// The SHA-256 of the composed template, in 64 hexadecimal digits.
+    digest: String,
     owner: Owner,
-    /// Compiled when it is first needed; that of a person or a project when it is read.
     template: OnceLock<Result<Template, PromptError>>,
+    pub(super) chat: OnceLock<Result<Option<ChatTemplate>, PromptError>>,
 }
 
-/// Whose prompt it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Owner {
+/// A section of a prompt.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub heading: Option<String>,
+    /// `None` for the prompt's own body.
+    pub module: Option<Arc<Prompt>>,
+}
+
+/// Whose text it is. The order is that of trust: what is composed of several belongs to the last of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Owner {
     /// It comes with the program: a test has found it sound.
     Program,
     Person,
@@ -52,55 +68,59 @@ enum Owner {
     Project,
 }
 
-/// The head of a prompt.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Head {
-    description: String,
-    required_vars: Vec<String>,
-    forbidden: Vec<String>,
-}
-
 impl Prompt {
-    /// Compiles a file's text.
-    pub(super) fn parse(name: &str, version: Version, origin: &str, text: &str) -> Result<Self, PromptError> {
-        let document = frontmatter::parse(text).map_err(|error| PromptError::of_head(origin, error))?;
-        Self::of((name, version, origin), text, document, fingerprint(text)).compiled()
+    /// Reads a file's head. Nothing is composed or compiled yet.
+    pub(super) fn parse(
+        name: &str,
+        version: Version,
+        origin: &str,
+        text: impl Into<Cow<'static, str>>,
+    ) -> Result<Self, PromptError> {
+        let text = text.into();
+        let wrong = |error| PromptError::of_head(origin, error);
+        let head = frontmatter::parse(&text).map_err(wrong)?.head;
+        let digest = sha256([text.as_bytes()]);
+        Self::of((name, Some(version), origin), text, head, digest).map_err(wrong)
     }
 
-    /// A built-in file, whose head and fingerprint the build has read. Nothing is compiled yet.
+    /// A built-in file, whose head and digest the build has read.
     pub(super) fn built_in(
-        named: (&str, Version, &str),
-        text: &str,
+        (name, version, origin): (&str, Version, &str),
+        text: &'static str,
         head: &'static [u8],
-        fingerprint: &str,
+        digest: &str,
     ) -> Result<Self, PromptError> {
-        let wrong = |error| PromptError::of_head(named.2, error);
-        let Parts { body, body_line, .. } = frontmatter::split(text).map_err(wrong)?;
-        let head = yaml::packed(head, 0).read().map_err(|error| PromptError::of_file(named.2, error.message))?;
-        let prompt = Self::of(named, text, Document { head, body, body_line }, fingerprint.to_owned());
-        Ok(Self { owner: Owner::Program, ..prompt })
+        let head = yaml::packed(head, 0).read().map_err(|error| PromptError::of_file(origin, error.message))?;
+        let prompt = Self::of((name, Some(version), origin), text.into(), head, digest.to_owned());
+        prompt.map_err(|error| PromptError::of_head(origin, error)).map(|prompt| prompt.owned_by(Owner::Program))
     }
 
     fn of(
-        (name, version, origin): (&str, Version, &str),
-        text: &str,
-        Document { head, body, body_line }: Document<'_, Head>,
-        fingerprint: String,
-    ) -> Self {
-        Self {
+        (name, version, origin): (&str, Option<Version>, &str),
+        text: Cow<'static, str>,
+        head: Head,
+        digest: String,
+    ) -> Result<Self, frontmatter::FrontmatterError> {
+        let Parts { body, body_line, .. } = match version {
+            Some(_) => frontmatter::split(&text)?,
+            None => Parts { head: None, body: &text, body_line: 1 },
+        };
+        let body = text.len() - body.len()..text.len();
+        Ok(Self {
             name: name.to_owned(),
-            version: Some(version),
-            description: head.description,
-            required_vars: head.required_vars,
-            forbidden: placed(head.forbidden, text),
-            body_line,
-            fingerprint,
+            version,
+            head,
             origin: origin.to_owned(),
-            body: body.to_owned(),
+            text,
+            body,
+            body_line,
+            parts: vec![Part { heading: None, module: None }],
+            included: Arc::default(),
+            digest,
             owner: Owner::Person,
             template: OnceLock::new(),
-        }
+            chat: OnceLock::new(),
+        })
     }
 
     /// A prompt that is written out in a configuration file: no head, no version. `origin` is what errors call it.
@@ -108,48 +128,102 @@ impl Prompt {
     /// # Errors
     /// When it is not a template.
     pub fn inline(text: &str, origin: &str) -> Result<Self, PromptError> {
-        let prompt = Self {
-            name: "inline".to_owned(),
-            version: None,
-            description: String::new(),
-            required_vars: Vec::new(),
-            forbidden: Vec::new(),
-            body_line: 1,
-            fingerprint: fingerprint(text),
-            origin: origin.to_owned(),
-            body: text.to_owned(),
-            owner: Owner::Person,
-            template: OnceLock::new(),
-        };
-        prompt.compiled()
+        let digest = sha256([text.as_bytes()]);
+        let prompt = Self::of(("inline", None, origin), text.to_owned().into(), Head::default(), digest);
+        prompt.map_err(|error| PromptError::of_head(origin, error))?.compiled()
     }
 
     /// The same, if it is a template.
-    fn compiled(self) -> Result<Self, PromptError> {
+    pub(super) fn compiled(self) -> Result<Self, PromptError> {
         self.template()?;
+        self.chat()?;
         Ok(self)
     }
 
-    fn template(&self) -> Result<&Template, PromptError> {
-        let compile = || {
-            let source = match self.body_line {
-                1 => Cow::Borrowed(self.body.as_str()),
-                // One line break less than lines before the body: the last one follows the comment, which eats it.
-                line => format!("{{#{}-#}}\n{}", "\n".repeat(line - 2), self.body).into(),
-            };
-            let compiled = Template::compile(&self.origin, &source, Undefined::Error);
-            compiled.map_err(|error| PromptError::of_template(&self.origin, &error))
+    /// The same with these sections and included files. `digest` is that of the composed template, where it is known.
+    pub(super) fn composed(
+        self,
+        parts: Vec<Part>,
+        included: BTreeMap<String, String>,
+        digest: Option<&str>,
+    ) -> Self {
+        let modules = parts.iter().filter_map(|part| part.module.as_ref());
+        let owner = modules.clone().map(|module| module.owner).fold(self.owner, Owner::max);
+        let digest = match digest {
+            Some(digest) => digest.to_owned(),
+            None if included.is_empty() && modules.clone().next().is_none() => self.digest.clone(),
+            None => {
+                let texts =
+                    modules.flat_map(|module| module.texts()).chain(included.values().map(String::as_bytes));
+                sha256(std::iter::once(self.text.as_bytes()).chain(texts))
+            }
         };
-        self.template.get_or_init(compile).as_ref().map_err(PromptError::clone)
+        Self { parts, digest, owner, included: Arc::new(included), ..self }
     }
 
-    /// The same as one that a workspace brings along.
+    /// Every text that the prompt is made of.
+    fn texts(&self) -> impl Iterator<Item = &[u8]> {
+        std::iter::once(self.text.as_bytes()).chain(self.included.values().map(String::as_bytes))
+    }
+
+    pub(super) fn owned_by(self, owner: Owner) -> Self {
+        Self { owner, ..self }
+    }
+
+    /// The template as written, without the head and without modules.
     #[must_use]
-    pub(super) fn of_project(self) -> Self {
-        Self { owner: Owner::Project, ..self }
+    pub fn body(&self) -> &str {
+        &self.text[self.body.clone()]
     }
 
-    /// Whether a workspace brings it along.
+    /// The file as it is, head included.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The file as it is, and below it those of its modules, each under a line that names it.
+    #[must_use]
+    pub fn whole_text(&self) -> String {
+        let modules = self.modules().map(|(_, module)| {
+            let version = module.version.map(|version| format!("@{version}")).unwrap_or_default();
+            format!("\n=== {}{version} ===\n{}", module.name, module.text)
+        });
+        std::iter::once(self.text.to_string()).chain(modules).collect()
+    }
+
+    /// The modules that it is composed of, in the order of the text, each with its heading.
+    pub fn modules(&self) -> impl Iterator<Item = (Option<&str>, &Arc<Prompt>)> {
+        self.parts.iter().filter_map(|part| Some((part.heading.as_deref(), part.module.as_ref()?)))
+    }
+
+    /// The bytes of its templates: its own and those of its modules.
+    #[must_use]
+    pub fn template_bytes(&self) -> usize {
+        // Messages stand in the head.
+        let own = if self.has_messages() { self.text.len() } else { self.body.len() };
+        own + self.modules().map(|(_, module)| module.body.len()).sum::<usize>()
+    }
+
+    /// The first 12 hexadecimal digits of the digest.
+    #[must_use]
+    pub fn fingerprint(&self) -> &str {
+        &self.digest[..12.min(self.digest.len())]
+    }
+
+    /// The SHA-256 of the composed template, in hexadecimal digits.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// Whether a prompt may have this name: a folder, or one below `modules/`.
+    #[must_use]
+    pub fn may_be_named(name: &str) -> bool {
+        super::layer::is_name(name)
+    }
+
+    /// Whether a workspace brings it, or a part of it, along.
     #[must_use]
     pub fn is_of_project(&self) -> bool {
         self.owner == Owner::Project
@@ -161,37 +235,11 @@ impl Prompt {
         self.owner == Owner::Program
     }
 
-    /// The text of the prompt in this context, without blank lines around it.
-    ///
-    /// # Errors
-    /// One that names every variable that is missing; else what the template says.
-    pub fn render(&self, context: &Value) -> Result<String, PromptError> {
-        let rendered = self.template()?.render(context);
-        let missing = self.missing(context, rendered.as_ref().err());
-        match rendered {
-            Ok(text) if missing.is_empty() => Ok(text.trim().to_owned()),
-            Err(error) if missing.is_empty() => Err(PromptError::of_template(&self.origin, &error)),
-            rendered => {
-                let place = rendered.err().filter(|error| !error.missing.is_empty());
-                let (line, column) = place.map_or((None, None), |error| (error.line, error.column));
-                Err(PromptError { line, column, ..PromptError::of_missing(&self.origin, &missing) })
-            }
-        }
-    }
-
-    /// The names that rendering in this context would miss.
+    /// `system@v1.0#0123456789ab`.
     #[must_use]
-    pub fn undefined_in(&self, context: &Value) -> Vec<String> {
-        let Ok(template) = self.template() else { return Vec::new() };
-        self.missing(context, template.render(context).err().as_ref())
-    }
-
-    /// The names that the head requires and nothing defines, then those that rendering missed.
-    fn missing(&self, context: &Value, error: Option<&TemplateError>) -> Vec<String> {
-        let mut missing: Vec<String> = undefined(&self.required_vars, context).map(str::to_owned).collect();
-        let read = error.into_iter().flat_map(|error| &error.missing);
-        missing.extend(read.filter(|name| !self.required_vars.contains(name)).cloned());
-        missing
+    pub fn id(&self) -> String {
+        let version = self.version.map(|version| format!("@{version}")).unwrap_or_default();
+        format!("{}{version}#{}", self.name, self.fingerprint())
     }
 
     /// How `run.started` names it.
@@ -200,36 +248,167 @@ impl Prompt {
         PromptUsed {
             name: self.name.clone(),
             version: self.version.map(|version| version.to_string()).unwrap_or_default(),
-            fingerprint: self.fingerprint.clone(),
+            fingerprint: self.fingerprint().to_owned(),
         }
+    }
+
+    /// The text of the prompt in this context: its sections, each under its heading, without those that are empty.
+    ///
+    /// # Errors
+    /// One that names every variable that is missing; else what the template says.
+    pub fn render(&self, context: &Value) -> Result<String, PromptError> {
+        let (rendered, missed) = self.attempt(context);
+        if missed.names.is_empty() {
+            return rendered;
+        }
+        let (file, line, column) = missed.place.unwrap_or_else(|| (self.origin.clone(), None, None));
+        Err(PromptError { line, column, ..PromptError::of_missing(&file, &missed.names) })
+    }
+
+    /// The names that rendering in this context would miss.
+    #[must_use]
+    pub fn undefined_in(&self, context: &Value) -> Vec<String> {
+        self.attempt(context).1.names
+    }
+
+    /// Whether it asks for a variable that the program does not know, so that a person has to give it.
+    #[must_use]
+    pub fn asks_for(&self, name: &str, context: &Value) -> bool {
+        let modules = self.modules().map(|(_, module)| module.as_ref());
+        let mut declared = std::iter::once(self).chain(modules).flat_map(|prompt| prompt.head.declared());
+        let root = variables::root(name);
+        declared.any(|declared| variables::root(declared) == root)
+            && !variables::undefined(std::iter::once(root), context).is_empty()
+    }
+
+    /// Each section of the rendered text, by its heading or the name of its module; the body is named `body`.
+    ///
+    /// # Errors
+    /// As [`Prompt::render`].
+    pub fn sections(&self, context: &Value) -> Result<Vec<(String, String)>, PromptError> {
+        self.render(context)?;
+        let context = variables::with_declared(context, &self.head);
+        let of_part = |part: &Part| {
+            let name = match (&part.heading, &part.module) {
+                (Some(heading), _) => heading.clone(),
+                (None, Some(module)) => module.name.clone(),
+                (None, None) => "body".to_owned(),
+            };
+            Ok((name, self.part(part, &context, &mut Missed::default())?))
+        };
+        self.parts.iter().map(of_part).collect()
+    }
+
+    fn attempt(&self, context: &Value) -> (Result<String, PromptError>, Missed) {
+        let context = variables::with_declared(context, &self.head);
+        let mut missed = Missed { names: variables::undefined(self.required(), &context), ..Missed::default() };
+        let mut text = String::new();
+        let mut add = |heading: Option<&str>, section: &str| {
+            let gap = if text.is_empty() { "" } else { "\n\n" };
+            let _ = match heading {
+                _ if section.is_empty() => Ok(()),
+                Some(heading) => write!(text, "{gap}# {heading}\n{section}"),
+                None => write!(text, "{gap}{section}"),
+            };
+        };
+        let mut failed = None;
+        for part in &self.parts {
+            match self.part(part, &context, &mut missed) {
+                Ok(section) => add(part.heading.as_deref(), &section),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        match self.filled(&context) {
+            Ok(messages) => parted(messages).0.iter().for_each(|system| add(None, system)),
+            Err(Unfilled { missing, error }) if missing.is_empty() => failed = failed.or(Some(*error)),
+            Err(Unfilled { missing, error }) => {
+                missed.add(missing, &self.origin, Some((error.line, error.column)));
+            }
+        }
+        (failed.map_or(Ok(text), Err), missed)
+    }
+
+    /// The text of a section without blank lines around it; a failure for want of a variable is noted, and no error.
+    fn part(&self, part: &Part, context: &Value, missed: &mut Missed) -> Result<String, PromptError> {
+        let Some(module) = &part.module else { return self.own(context, missed) };
+        let declared = variables::with_declared(context, &module.head);
+        let seen = variables::restricted(&declared, module.head.declared());
+        missed.add(variables::undefined(module.required(), &seen), &module.origin, None);
+        module.own(&seen, missed)
+    }
+
+    /// The body alone.
+    fn own(&self, context: &Value, missed: &mut Missed) -> Result<String, PromptError> {
+        match self.template()?.render(context) {
+            Ok(text) => Ok(text.trim().to_owned()),
+            Err(error) if error.missing.is_empty() => Err(self.error(&error)),
+            Err(error) => {
+                let place = self.error(&error);
+                missed.add(error.missing, &self.origin, Some((place.line, place.column)));
+                Ok(String::new())
+            }
+        }
+    }
+
+    /// The names that its own templates read, those of included files among them.
+    ///
+    /// # Errors
+    /// When one of them is no template.
+    pub(super) fn reads(&self) -> Result<BTreeSet<String>, PromptError> {
+        let mut names = self.template()?.variables();
+        for (file, text) in self.included.iter() {
+            let compiled = Template::compile_with(file, text, Undefined::Empty, |_| None);
+            names.extend(compiled.map_err(|error| PromptError::of_template(file, &error))?.variables());
+        }
+        Ok(names)
+    }
+
+    /// The sources of its own templates.
+    pub(super) fn sources(&self) -> Vec<&str> {
+        std::iter::once(self.body()).chain(self.included.values().map(String::as_str)).collect()
+    }
+
+    fn required(&self) -> impl Iterator<Item = &str> {
+        self.head.required_vars.iter().map(String::as_str)
+    }
+
+    fn template(&self) -> Result<&Template, PromptError> {
+        let compile = || {
+            let included = Arc::clone(&self.included);
+            let load = move |name: &str| included.get(name).cloned();
+            let compiled = match self.head.format {
+                Syntax::Jinja => Template::compile_with(&self.origin, self.body(), Undefined::Error, load),
+                syntax => Template::compile_as(syntax, &self.origin, self.body(), Undefined::Error),
+            };
+            compiled.map_err(|error| self.error(&error))
+        };
+        self.template.get_or_init(compile).as_ref().map_err(PromptError::clone)
+    }
+
+    /// An error of the body, at its place in the file.
+    fn error(&self, error: &TemplateError) -> PromptError {
+        let found = PromptError::of_template(&self.origin, error);
+        PromptError { line: found.line.map(|line| line + self.body_line - 1), ..found }
+    }
+
+    /// The line of the file, 1-based, on which a word of the head's list `key` stands.
+    pub(super) fn line_of(&self, key: &str, word: &str) -> usize {
+        let start = self.text.lines().position(|line| line.starts_with(key)).unwrap_or_default();
+        let below = self.text.lines().skip(start).position(|line| line.contains(word));
+        start + below.unwrap_or_default() + 1
+    }
+
+    /// The line of the file that the body's line (0-based) is.
+    pub(super) fn line_of_body(&self, line: usize) -> usize {
+        self.body_line + line
     }
 }
 
-/// Each word with its line, looked for below the key.
-fn placed(words: Vec<String>, text: &str) -> Vec<(String, usize)> {
-    let key = text.lines().position(|line| line.starts_with("forbidden")).unwrap_or_default();
-    let line =
-        |word: &str| text.lines().skip(key).position(|line| line.contains(word)).unwrap_or_default() + key + 1;
-    words
-        .into_iter()
-        .map(|word| (word.trim().to_lowercase(), line(word.trim())))
-        .filter(|(word, _)| !word.is_empty())
-        .collect()
-}
-
-fn fingerprint(text: &str) -> String {
-    use std::fmt::Write;
-    Sha256::digest(text.as_bytes()).iter().take(6).fold(String::new(), |mut out, byte| {
+fn sha256<'a>(texts: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let digest = texts.into_iter().fold(Sha256::new(), Sha256::chain_update).finalize();
+    digest.iter().fold(String::with_capacity(64), |mut out, byte| {
         let _ = write!(out, "{byte:02x}");
         out
-    })
-}
-
-/// Those of the dotted `names` that the context does not define.
-fn undefined<'a>(names: &'a [String], context: &Value) -> impl Iterator<Item = &'a str> {
-    names.iter().map(String::as_str).filter(|name| {
-        let found = name.split('.').try_fold(context.clone(), |value, part| value.get_attr(part));
-        found.map_or(true, |value| value.is_undefined())
     })
 }
 
@@ -241,7 +420,8 @@ mod tests {
     use crate::template::value;
 
     fn prompt(text: &str) -> Result<Prompt, super::PromptError> {
-        Prompt::parse("greet", "v1.0".parse().expect("a version"), "prompts/greet/v1.0.md", text)
+        let version = "v1.0".parse().expect("a version");
+        Prompt::parse("greet", version, "prompts/greet/v1.0.md", text.to_owned())?.compiled()
     }
 
     const GREETING: &str =
@@ -252,7 +432,7 @@ mod tests {
         let prompt = prompt(GREETING).expect("sound");
         let context = value(&json!({"vars": {"who": "{{ x }}", "team": "t"}}));
         assert_eq!(prompt.render(&context).expect("all is defined"), "Hello {{ x }}!");
-        assert_eq!(prompt.fingerprint.len(), 12);
+        assert_eq!(prompt.fingerprint().len(), 12);
         assert_eq!(prompt.used().version, "v1.0");
     }
 
@@ -281,6 +461,7 @@ mod tests {
             ("{% endif %}", "prompts/greet/v1.0.md:1:4: "),
             ("---\ndescription: d\nrequired: []\n---\n", "prompts/greet/v1.0.md:3:1: "),
             ("---\ndescription: d\n", "prompts/greet/v1.0.md:1: "),
+            ("---\nmodules: [ { A: x, B: y } ]\n---\n", "prompts/greet/v1.0.md:2:"),
         ] {
             let error = prompt(text).expect_err("wrong").to_string();
             assert!(error.starts_with(place), "{error}");
@@ -292,5 +473,12 @@ mod tests {
         let prompt = Prompt::inline("---\n{{ name }}", "agents/a.yaml").expect("a template");
         assert_eq!(prompt.render(&value(&json!({"name": "n"}))).expect("defined"), "---\nn");
         assert_eq!(prompt.name, "inline");
+    }
+
+    #[test]
+    fn the_fingerprint_of_a_prompt_alone_is_the_hash_of_its_file() {
+        let abc = prompt("abc").expect("sound");
+        assert!(abc.digest().starts_with("ba7816bf8f01cfea") && abc.digest().len() == 64, "{}", abc.digest());
+        assert_eq!(abc.id(), "greet@v1.0#ba7816bf8f01");
     }
 }

@@ -6,18 +6,38 @@
 mod context;
 mod error;
 mod file;
+mod messages;
+mod missed;
+mod head;
 mod instructions;
 mod registry;
+mod family;
+mod layer;
+mod release;
+mod promotion;
+mod change;
 mod version;
+mod variables;
+mod includes;
 mod ban;
 mod contradiction;
+mod check;
+pub mod chat;
+pub mod test;
 
+pub use change::Desk;
+pub use check::PartSize;
 pub use context::{
-    AgentFacts, EndingFacts, PromptContext, SessionFacts, SkillFacts, SummaryFacts, SummaryPart, ToolFacts,
-    WorkspaceFacts,
+    AgentFacts, EndingFacts, Person, PromptContext, Reader, SessionFacts, SkillFacts, SummaryFacts, SummaryPart,
+    ToolFacts, WorkspaceFacts,
 };
 pub use error::PromptError;
 pub use file::Prompt;
+pub use head::{Head, Output, Section, SectionSource};
 pub use instructions::Instructions;
+pub use layer::MODULES;
+pub use promotion::Promotion;
 pub use registry::{Listed, Registry};
+pub use release::{CHANGELOG, Canary, LATEST, LOCK, Lock, PRODUCTION, RELEASE, Release, Released};
+pub use variables::with_given;
 pub use version::Version;

@@ -12,6 +12,21 @@ pub struct Version {
     pub minor: u32,
 }
 
+impl Version {
+    /// The version that a file is, by its name: `v1.2.md` or `v1.2.txt`.
+    #[must_use]
+    pub fn of_file(name: &str) -> Option<Self> {
+        let stem = name.strip_suffix(".md").or_else(|| name.strip_suffix(".txt"))?;
+        stem.strip_prefix('v').filter(|number| !number.starts_with('v'))?.parse().ok()
+    }
+
+    /// The next version with the same first number.
+    #[must_use]
+    pub fn next_minor(self) -> Self {
+        Self { minor: self.minor.saturating_add(1), ..self }
+    }
+}
+
 impl FromStr for Version {
     type Err = String;
 
@@ -53,6 +68,10 @@ mod tests {
         let version = |text: &str| text.parse::<Version>();
         assert_eq!(version("v1.0"), version("1.0"));
         assert!(version("v1.10") > version("v1.9"));
+        assert_eq!(Version::of_file("v1.10.txt"), version("v1.10").ok());
+        for other in ["v1.0", "1.0.md", "vv1.0.md", "notes.md", "v1.0.md.bak"] {
+            assert_eq!(Version::of_file(other), None, "{other}");
+        }
         for wrong in ["", "v", "1", "v1", "v1.0.0", "v1.x", "v+1.0", "latest"] {
             assert!(version(wrong).is_err(), "{wrong}");
         }

@@ -9,15 +9,15 @@ use jiff::Timestamp;
 use super::mentions;
 use crate::agent::exit::{self, Signal};
 use crate::agent::{
-    Agent, Cancel, Conversation, Emitter, Run, Stop, TurnEnd, already_loaded, brief, completed, load_skills,
-    settle, started, take_turn,
+    Agent, Cancel, Conversation, Emitter, Input, Run, Stop, TurnEnd, already_loaded, brief, completed,
+    load_skills, settle, started, take_turn,
 };
 use crate::app::{self, Options, Services, SessionChoice, SetupError};
 use crate::attachment::{Attachment, attach};
 use crate::config::Config;
 use crate::contract::{Approver, EventSink};
 use crate::llm::effort::Effort;
-use crate::message::Said;
+use crate::message::{Item, Said};
 use crate::sink::Outlets;
 use crate::skills::Catalogue;
 use crate::workspace::Workspace;
@@ -114,28 +114,40 @@ impl Chat {
         refused
     }
 
+    /// Whether the prompt brings along messages that end with the user's, so that an answer comes first. Where that
+    /// cannot be told, the turn says why.
+    pub(super) fn is_asked(&self) -> bool {
+        let opening = self.services.agent.opening(&self.conversation, &self.run.emitter.run_id());
+        opening.map_or(true, |items| matches!(items.last(), Some(Item::Said(_))))
+    }
+
     /// Takes one turn. The sink shows everything that happens in it. Dropping the future stops it.
-    pub(super) async fn turn(&mut self, message: String) -> Ended {
+    ///
+    /// Without a message it is what the prompt asks at the end of the messages that open the conversation.
+    pub(super) async fn turn(&mut self, message: Option<String>) -> Ended {
         self.in_turn = true;
         self.begin_run();
         let agent = &self.services.agent;
-        self.run.emitter.notify(started(agent));
-        let mut said = Said::by_person(message);
+        self.run.emitter.notify(started(agent, self.conversation.session.id()));
+        let opened = agent.opening(&self.conversation, &self.run.emitter.run_id());
+        let (mut said, opened) = with_asked(message, opened);
         let (skills, attached) = (std::mem::take(&mut self.skills), std::mem::take(&mut self.attached));
         let prepared = load_skills(agent, &self.conversation, &mut said, &skills)
             .map_err(anyhow::Error::from)
-            .and_then(|events| {
+            .and_then(|events| Ok((events, opened?)))
+            .and_then(|(events, opening)| {
                 self.run.emitter.warn(already_loaded(&skills, &events));
                 for event in events {
                     self.run.emitter.notify(event);
                 }
-                brief(agent, &mut self.conversation, &self.run)
+                Ok((brief(agent, &mut self.conversation, &self.run)?, opening))
             });
         said.text = attach(&said.text, &attached);
         let end = match prepared {
-            Ok(notes) => {
+            Ok((notes, opening)) => {
                 self.run.emitter.warn(notes);
-                take_turn(agent, &mut self.conversation, &mut self.run, said, &Cancel::default()).await
+                let input = Input { opening, said };
+                take_turn(agent, &mut self.conversation, &mut self.run, input, &Cancel::default()).await
             }
             Err(error) => TurnEnd { stop: Stop::Failed(error), answer: String::new() },
         };
@@ -237,4 +249,17 @@ impl Chat {
         self.end_background();
         Ok(std::mem::replace(&mut self.conversation, conversation))
     }
+}
+
+/// What is said in a turn, and the messages before it: without a message the last of them.
+fn with_asked(message: Option<String>, opened: anyhow::Result<Vec<Item>>) -> (Said, anyhow::Result<Vec<Item>>) {
+    let Some(message) = message else {
+        let mut items = opened;
+        let asked = items.as_mut().ok().and_then(|items| items.pop_if(|last| matches!(last, Item::Said(_))));
+        return match asked {
+            Some(Item::Said(said)) => (said, items),
+            _ => (Said::by_person(""), items),
+        };
+    };
+    (Said::by_person(message), opened)
 }

@@ -34,6 +34,11 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
     let interactive = lines.interactive();
     let interrupted = Signal::Interrupt.code();
     let mut code = exit::DONE;
+    if chat.is_asked()
+        && let Some(code) = taken(chat, None, interrupts, interactive, &mut code).await
+    {
+        return code;
+    }
     loop {
         let line = tokio::select! {
             biased;
@@ -83,18 +88,30 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
         for why in chat.attach_mentioned(&message) {
             tell(outlets, &format!("warning: {why}"));
         }
-        let end = match Box::pin(turn(chat, message, interrupts)).await {
-            Some(Ended::Unseen) => return code,
-            Some(Ended::With(end)) => end,
-            None => return interrupted,
-        };
-        if !interactive && end != exit::DONE {
-            code = end;
-        }
-        if !interactive && end == interrupted {
+        if let Some(code) = taken(chat, Some(message), interrupts, interactive, &mut code).await {
             return code;
         }
     }
+}
+
+/// Takes one turn, and keeps the code of one that failed. Returns the code of a chat that ends with it.
+async fn taken(
+    chat: &mut Chat,
+    message: Option<String>,
+    interrupts: &mut Interrupts,
+    interactive: bool,
+    code: &mut u8,
+) -> Option<u8> {
+    let interrupted = Signal::Interrupt.code();
+    let end = match Box::pin(turn(chat, message, interrupts)).await {
+        Some(Ended::Unseen) => return Some(*code),
+        Some(Ended::With(end)) => end,
+        None => return Some(interrupted),
+    };
+    if !interactive && end != exit::DONE {
+        *code = end;
+    }
+    (!interactive && end == interrupted).then_some(*code)
 }
 
 /// Runs a command. Ctrl-C stops it.
@@ -118,7 +135,7 @@ async fn answer(chat: &mut Chat, command: &Command, argument: &str, interrupts: 
 }
 
 /// Takes one turn. Ctrl-C stops it. Returns `None` when a second Ctrl-C came meanwhile.
-async fn turn(chat: &mut Chat, message: String, interrupts: &mut Interrupts) -> Option<Ended> {
+async fn turn(chat: &mut Chat, message: Option<String>, interrupts: &mut Interrupts) -> Option<Ended> {
     interrupts.forget();
     let ended = tokio::select! {
         biased;

@@ -23,6 +23,8 @@ struct Outline {
     #[serde(default)]
     usage: Usage,
     cost_usd: Option<f64>,
+    #[serde(default)]
+    given: bool,
     /// These are of an answer.
     call: Option<usize>,
     content: Option<IgnoredAny>,
@@ -75,6 +77,7 @@ pub(super) fn of(line: &[u8]) -> serde_json::Result<Line> {
                 finish_reason: outline.finish_reason.ok_or_else(|| missing("finish_reason"))?,
                 usage: outline.usage,
                 cost_usd: outline.cost_usd,
+                given: outline.given,
             };
             Line::Reply { n, step }
         }

@@ -56,7 +56,7 @@ impl Transcript {
     }
 
     pub fn reply(&mut self, step: Step) {
-        self.steps += 1;
+        self.steps += u64::from(!step.given);
         self.spend(step.usage, step.cost_usd);
         self.last += 1;
         if step.usage.input_tokens > 0 && !step.usage.estimated {
@@ -65,10 +65,13 @@ impl Transcript {
         self.view.push(self.last, Item::Step(step));
     }
 
-    /// Fills the slot of a call; false where there is none, or it is filled.
+    /// Fills the slot of a call; false where there is none, or it is filled. A call that a prompt brought along never
+    /// ran and is not counted.
     pub fn answer(&mut self, number: u64, call: usize, answer: Answer, cost: &CallTelemetry) -> bool {
-        let filled = self.view.step_mut(number).is_some_and(|step| step.fill(call, answer));
-        if filled {
+        let step = self.view.step_mut(number);
+        let ran = step.as_ref().is_some_and(|step| !step.given);
+        let filled = step.is_some_and(|step| step.fill(call, answer));
+        if filled && ran {
             self.calls += 1;
             self.costs.add(cost);
         }

@@ -10,6 +10,7 @@ mod style;
 mod screen;
 mod line;
 mod spinner;
+mod bar;
 mod jsonl;
 mod fanout;
 #[cfg(feature = "otlp")]
@@ -17,6 +18,7 @@ mod otlp;
 mod question;
 mod person;
 
+pub use bar::Bar;
 pub use fanout::Fanout;
 pub use jsonl::Jsonl;
 pub use look::{AnswerTo, Facts, Look, Verbosity, look};

@@ -356,7 +356,7 @@ impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
             EventKind::RequestStarted { step, .. } => self.on_request(*step),
             EventKind::TextDelta { text } => self.on_text(text),
             EventKind::ReasoningDelta { text } => self.on_reasoning(text),
-            EventKind::Message(Message::Assistant(reply)) => self.on_reply(reply),
+            EventKind::Message(Message::Assistant(reply)) if !reply.given => self.on_reply(reply),
             EventKind::ToolStarted { call_id, name, subject, .. } => self.on_call_started(call_id, name, subject),
             EventKind::ToolOutput { call_id, chunk } => self.on_call_output(call_id, chunk),
             kind @ EventKind::ToolFinished { .. } => self.on_call_finished(kind),

@@ -247,6 +247,7 @@ impl Catalogue {
         let path = format!("{}/{FILE}", dir.path().display());
         let Some(packed) = builtin::tree("skills", &path) else { return };
         let mut header = Header::of(&yaml::packed(packed, 0));
+        header.is_hidden |= header.is_example;
         if let (Some(name), Some(description)) = (header.name.take(), header.description.take()) {
             let skill = Skill::new(name, description, header, SkillScope::BuiltIn, Place::Builtin(dir));
             self.skills.insert(skill.name.clone(), skill);

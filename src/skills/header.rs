@@ -32,6 +32,8 @@ pub(super) struct Header {
     pub is_hidden: bool,
     /// The body is a template.
     pub is_template: bool,
+    /// Shows how a skill is made: of the built-in ones, people load it by its name.
+    pub is_example: bool,
     pub remarks: Vec<Remark>,
 }
 
@@ -97,6 +99,7 @@ impl Header {
     }
 
     fn take_metadata(&mut self, value: &Node) {
+        self.is_example = value.get("example").and_then(Node::text) == Some("true");
         let Some(template) = value.get("template") else { return };
         match template.text() {
             Some("jinja") => self.is_template = true,

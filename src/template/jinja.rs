@@ -14,7 +14,7 @@ use super::{Bounded, STEPS, Undefined, growth, is_safe_name, methods, missing, s
 const DEEPEST: usize = 120;
 
 /// What all templates have in common. A clone shares it.
-static GROUND: LazyLock<Environment<'static>> = LazyLock::new(|| {
+pub(super) static GROUND: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_fuel(Some(STEPS));
@@ -103,7 +103,7 @@ fn method(state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Val
 }
 
 /// The engine's error in our words, with its place in the source as it was written.
-fn told(error: &Error) -> TemplateError {
+pub(super) fn told(error: &Error) -> TemplateError {
     let mut message = describe(error);
     let mut innermost = None;
     let mut cause = std::error::Error::source(error);

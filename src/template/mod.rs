@@ -15,14 +15,17 @@ mod python;
 mod fstring;
 mod go;
 mod pieces;
+mod expression;
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
 use std::{fmt, io};
 
+use minijinja::value::ValueKind;
 use serde::{Deserialize, Serialize};
 
 pub use error::TemplateError;
+pub use expression::Expression;
 pub use minijinja::Value;
 pub use objects::{clock, layered, lookup, object};
 pub use pieces::{Piece, PieceTemplate};
@@ -201,6 +204,12 @@ fn too_long() -> String {
 
 fn too_many_steps() -> String {
     "it runs too long".to_owned()
+}
+
+/// Whether a value has named attributes.
+#[must_use]
+pub fn is_mapping(value: &Value) -> bool {
+    value.kind() == ValueKind::Map
 }
 
 /// Converts a serialisable value for a template.

@@ -53,6 +53,10 @@ impl Tool for ApplyPatch {
         &self.definition
     }
 
+    fn advice(&self) -> &'static str {
+        "Lines that stay begin with a blank, new ones with +, old ones with -."
+    }
+
     fn writes<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
         let files = patch::parse(text_of(arguments, "patch").unwrap_or_default()).unwrap_or_default();
         files.iter().flat_map(FilePatch::paths).collect()

@@ -47,6 +47,10 @@ impl Tool for AskUser {
         &self.definition
     }
 
+    fn advice(&self) -> &'static str {
+        "Ask once, for all that is missing."
+    }
+
     fn trusted(&self) -> bool {
         true
     }

@@ -65,6 +65,10 @@ impl Tool for Background {
         &self.definition
     }
 
+    fn advice(&self) -> &'static str {
+        "Only for an id that run_command returned."
+    }
+
     /// Output that was read is not returned again.
     fn idempotent(&self) -> bool {
         false

@@ -65,6 +65,10 @@ impl Tool for EditFile {
         &self.definition
     }
 
+    fn advice(&self) -> &'static str {
+        "Read the file first. old_text is whole lines of it, exact to the blank; without the `12<tab>` that read_file puts before a line. Where it occurs twice, take a line more."
+    }
+
     fn reads<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
         text_of(arguments, "path").into_iter().collect()
     }

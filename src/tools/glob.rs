@@ -52,6 +52,10 @@ impl Tool for Glob {
         &self.definition
     }
 
+    fn advice(&self) -> &'static str {
+        "Example: {\"pattern\": \"tests/**/*_test.py\"}."
+    }
+
     fn reads<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
         text_of(arguments, "path").into_iter().collect()
     }

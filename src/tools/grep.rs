@@ -75,6 +75,10 @@ impl Tool for Grep {
         &self.definition
     }
 
+    fn advice(&self) -> &'static str {
+        "Example: {\"pattern\": \"fn parse\\\\(\", \"glob\": \"*.rs\"}: escape ( ) [ ] { } . * + ? where you mean them."
+    }
+
     fn reads<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
         text_of(arguments, "path").into_iter().collect()
     }

@@ -78,6 +78,10 @@ impl Tool for ListDir {
         &self.definition
     }
 
+    fn advice(&self) -> &'static str {
+        "Call it first in a workspace that you do not know."
+    }
+
     fn reads<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
         text_of(arguments, "path").into_iter().collect()
     }

@@ -124,6 +124,10 @@ impl Tool for LoadSkill {
         &self.definition
     }
 
+    fn advice(&self) -> &'static str {
+        "Then follow what it returns."
+    }
+
     fn trusted(&self) -> bool {
         true
     }

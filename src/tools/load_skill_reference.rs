@@ -91,6 +91,10 @@ impl Tool for LoadSkillReference {
         &self.definition
     }
 
+    fn advice(&self) -> &'static str {
+        "Only for a file that the skill names."
+    }
+
     fn trusted(&self) -> bool {
         true
     }

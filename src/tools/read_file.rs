@@ -63,6 +63,10 @@ impl Tool for ReadFile {
         &self.definition
     }
 
+    fn advice(&self) -> &'static str {
+        "Call it before you change a file or speak about it. Long files: go on with offset."
+    }
+
     fn reads<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
         text_of(arguments, "path").into_iter().collect()
     }

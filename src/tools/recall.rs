@@ -61,6 +61,10 @@ impl Tool for Recall {
         &self.definition
     }
 
+    fn advice(&self) -> &'static str {
+        "Only for an id that a notice like [… left out; recall id=r1 …] names: {\"id\": \"r1\"}."
+    }
+
     fn subject(&self, arguments: &Value) -> String {
         let named = |key: &str| arguments[key].as_str().map(str::to_owned);
         named("id").or_else(|| named("query")).unwrap_or_default()

@@ -18,7 +18,7 @@ use crate::contract::{
 };
 use crate::knowledge::Ledger;
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
-use crate::process::{Cut, Ended, Exit, Patience, SHELL};
+use crate::process::{Cut, Ended, Exit, Patience, shell, shell_name};
 use crate::text;
 
 use super::commands::bounded::{Bounded, Shown};
@@ -60,7 +60,7 @@ impl RunCommand {
             &description,
             (Permission::Write, &[Effect::Process]),
             json!({
-                "command": { "type": "string", "description": "sh -c" },
+                "command": { "type": "string", "description": format!("{} -c", shell_name()) },
                 "workdir": { "type": "string" },
                 "timeout": { "type": "integer", "minimum": 1, "description": "Seconds" },
                 "background": { "type": "boolean", "description": "Goes on; returns an id" },
@@ -74,6 +74,10 @@ impl RunCommand {
 impl Tool for RunCommand {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
+    }
+
+    fn advice(&self) -> &'static str {
+        "Example: {\"command\": \"cargo test 2>&1 | tail -n 40\"}. Each call starts anew in the workspace: `cd` and variables do not last."
     }
 
     fn shell_line<'a>(&'a self, arguments: &'a Value) -> Option<ShellLine<'a>> {
@@ -137,8 +141,9 @@ impl Tool for RunCommand {
 
 impl RunCommand {
     async fn run(&self, command: &str, dir: &Path, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
-        let arguments = [SHELL[1], command];
-        let order = Order { program: SHELL[0], arguments: &arguments, dir, patience: patience(&context) };
+        let [program, flag] = shell();
+        let arguments = [flag, command];
+        let order = Order { program, arguments: &arguments, dir, patience: patience(&context) };
         let Ran { mut output, remarks, .. } = execute(&self.confined, order, context, &mut |_| {}).await?;
         output.observation += &remarks;
         Ok(output)

@@ -68,6 +68,10 @@ impl Tool for Todo {
         &self.definition
     }
 
+    fn advice(&self) -> &'static str {
+        "Send it again, whole, when an item is done. Not for tasks of one or two steps."
+    }
+
     /// It returns only counts.
     fn trusted(&self) -> bool {
         true

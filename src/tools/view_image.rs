@@ -6,13 +6,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
-use crate::image::Image;
+use crate::image::{Image, MOST_BYTES};
 use crate::output::{ToolError, ToolOutput};
 
 use super::{arguments, definition, files, text_of};
-
-/// The largest picture that servers accept; its encoding is a third larger.
-const MOST_BYTES: u64 = 5 * 1024 * 1024;
 
 /// `view_image`: a picture for the model.
 pub struct ViewImage {
@@ -40,6 +37,10 @@ impl ViewImage {
 impl Tool for ViewImage {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
+    }
+
+    fn advice(&self) -> &'static str {
+        "Only for pictures; text files take read_file."
     }
 
     fn reads<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {

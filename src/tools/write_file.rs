@@ -50,6 +50,10 @@ impl Tool for WriteFile {
         &self.definition
     }
 
+    fn advice(&self) -> &'static str {
+        "Give the whole text, never `... rest as before`."
+    }
+
     fn writes<'a>(&self, arguments: &'a Value) -> Vec<&'a str> {
         text_of(arguments, "path").into_iter().collect()
     }

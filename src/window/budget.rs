@@ -128,6 +128,7 @@ mod tests {
             prices: None,
             calls_tools: true,
             sees: false,
+            profile: crate::config::Profile::Concise,
             retry: crate::config::RetryConfig::default(),
             scripted: true,
             configured: true,

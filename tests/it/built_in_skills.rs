@@ -121,7 +121,26 @@ fn data_report() {
 }
 
 #[test]
+fn an_example_is_offered_once_it_was_written_out() {
+    let offered = |run: Run| {
+        let server = Server::start([Reply::text("done")]);
+        run.args(["run", "task"]).server(&server).run().success();
+        let request = server.only_request();
+        request.system().contains("- [○] workspace-tour: ") && request.system().contains("book-flight")
+    };
+    let place = Run::new().args(["init"]).run().success().place;
+    assert!(!offered(Run::at(&place)));
+    Run::at(&place).args(["init", "--examples"]).run().success();
+    assert!(offered(Run::at(&place)));
+    // By its name a person loads it all the same.
+    let server = Server::start([Reply::text("done")]);
+    Run::task(&server, "task").args(["--skill", "book-flight"]).run().success();
+    assert!(server.only_request().raw.contains("Only a clear yes to that message counts"));
+}
+
+#[test]
 fn book_flight() {
+    let place = Run::new().args(["init", "--examples"]).run().success().place;
     let walk = Walk::through(
         "book-flight",
         "references/fares-and-rules.md",
@@ -136,7 +155,7 @@ fn book_flight() {
              $(python3 SKILL/scripts/price_flight.py --flight SK101 --date tomorrow --adults 1 --cabin economy \
              --now 2026-03-02 | sed -n 's/^quote: \\(Q[0-9A-F]*\\).*/\\1/p')",
         ],
-        Run::new(),
+        Run::at(&place),
     );
     walk.disclosed(
         "book-flight",
@@ -165,7 +184,7 @@ fn all_keep_to_the_standard_and_to_their_size() {
         assert_eq!(field(&text, "name"), Some(name.as_str()));
         let description = field(&text, "description").expect("one line");
         assert!(description.len() <= 1024 && description.contains("Use "), "{name} says what it does and when");
-        let known = ["name", "description", "license", "compatibility"];
+        let known = ["name", "description", "license", "compatibility", "  example"];
         let keys = head(&text).lines().filter_map(|line| line.split_once(": ")).map(|(key, _)| key);
         assert!(keys.clone().all(|key| known.contains(&key)), "{name}: {:?}", keys.collect::<Vec<_>>());
         let size = tokens::count(&text, Vocabulary::O200k);

@@ -206,7 +206,7 @@ fn whatever_fits_goes_on() {
     });
     files
         .file("big.txt", line.repeat(1200))
-        .args(["-f", "big.txt"])
+        .args(["-f", "big.txt", "--set", "agents.default.profile=concise"])
         .config("models/default.yaml", "context_window: 32000\n")
         .run()
         .success()

@@ -23,6 +23,8 @@ mod configuration;
 mod surroundings;
 mod hostile;
 mod prompting;
+mod chat_templates;
+mod shipped_prompts;
 mod repl;
 mod slash;
 mod terminal;

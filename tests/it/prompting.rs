@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::reply::Reply;
 use crate::run::Run;
-use crate::server::Server;
+use crate::server::{Server, between_tags};
 
 /// The system prompt of one run.
 fn system(run: impl FnOnce(Run) -> Run) -> String {
@@ -71,13 +71,39 @@ fn an_agent_may_bring_its_own_prompt_with_variables() {
 }
 
 #[test]
+fn it_knows_the_profile_and_who_reads_the_answer() {
+    let prompt =
+        json!({"system_prompt": "{{ profile }} {{ agent.profile }} {{ session.person }} {{ session.output }}"});
+    let said = |args: &[&str]| {
+        system(|run| run.config("agents/default.yaml", &prompt.to_string()).args(args.iter().copied()))
+    };
+    let by_model = said(&["-m", "qwen2.5-coder:7b"]);
+    assert_eq!(by_model, "guided guided absent pipe");
+    assert_eq!(said(&["-m", "gpt-6-sol", "-o", "json"]), "concise concise absent json");
+    assert_eq!(said(&["-m", "gpt-6-sol", "--set", "agents.default.profile=guided"]), "guided guided absent pipe");
+}
+
+#[test]
+fn it_names_the_shell_that_commands_run_in() {
+    let told = system(|run| run.env("SHELL", "/usr/bin/fish"));
+    let server =
+        Server::start([Reply::call("run_command", &json!({"command": "echo \"${0##*/}\""})), Reply::text("ok")]);
+    Run::task(&server, "task").args(["--approve", "all"]).run().success();
+    let requests = server.requests();
+    let shell = between_tags(requests[1].last_result()).lines().last().unwrap_or_default().to_owned();
+    assert!(!shell.is_empty() && told.contains(&shell), "{shell}: {told}");
+    assert!(requests[0].body["tools"].to_string().contains(&format!("\"{shell} -c\"")));
+    assert!(!told.contains("fish"), "{told}");
+}
+
+#[test]
 fn a_prompt_of_the_user_is_found_by_name_and_version() {
     let prompt = |version: &str| format!("---\ndescription: Mine.\n---\nThis is {version}.\n");
     let with = |reference: &'static str| {
         system(move |run| {
             run.config("prompts/mine/v1.0.md", &prompt("one"))
                 .config("prompts/mine/v2.0.md", &prompt("two"))
-                .config("prompts/release.yaml", "mine: { production: v1.0 }\n")
+                .config("prompts/mine/release.yaml", "labels: { production: v1.0 }\n")
                 .args(["--prompt", reference])
         })
     };
@@ -141,40 +167,56 @@ fn warnings(run: impl FnOnce(Run) -> Run) -> Vec<String> {
 
 #[test]
 fn a_prompt_that_forbids_what_a_tool_is_there_for_is_told_with_both_texts() {
-    let text = "---\nforbidden: [wholly replaces]\n---\nYou help.\n{% if vars.careful is defined %}\n\
-                - **Never** use `run_command`.\n{% endif %}\nDo not guess; use `read_file`.\n";
+    let text = "---\nforbidden: [wholly replaces]\n---\nYou help.\n- **Never** use `run_command`.\n";
     let prompt = |run: Run| {
         run.config("prompts/careful/v1.0.md", text)
-            .config("prompts/release.yaml", "careful: { production: v1.0 }\n")
+            .config("prompts/careful/release.yaml", "labels: { production: v1.0 }\n")
             .file("AGENTS.md", "Never use `grep`.\n")
             .args(["--prompt", "careful"])
     };
-    let said = warnings(|run| prompt(run).args(["--var", "careful=yes"]));
-    let [head, line] = said.as_slice() else { panic!("{said:?}") };
+    // A run holds the list of the head against the tools, and leaves words to `config check`.
+    let said = warnings(prompt);
+    let [head] = said.as_slice() else { panic!("{said:?}") };
     assert!(
         head.contains("careful/v1.0.md:2 forbids `wholly replaces`, but the tool `write_file` is on (\""),
         "{head}"
     );
-    assert!(line.contains("careful/v1.0.md:6 says \"- **Never** use `run_command`.\""), "{line}");
-    assert!(line.contains("the tool `run_command` is on (\"Runs a shell command.\")"), "{line}");
-    // Text that is not in the rendered prompt forbids nothing, and a tool that is off contradicts nothing.
-    assert_eq!(warnings(prompt).len(), 1);
     let without = "tools: [\"*\", \"!run_command\", \"!write_file\"]\n";
-    let off = |run| prompt(run).args(["--var", "careful=yes"]).config("agents/default.yaml", without);
-    assert_eq!(warnings(off), [""; 0]);
-    let inline = "system_prompt: |\n  You help.\n  不要使用 `write_file`。\n";
-    let said = warnings(|run| run.config("agents/default.yaml", inline));
-    assert!(said[0].contains("system_prompt, line 2 says") && said.len() == 1, "{said:?}");
+    assert_eq!(warnings(|run| prompt(run).config("agents/default.yaml", without)), [""; 0]);
     assert_eq!(warnings(|run| run), [""; 0], "the built-in prompt contradicts nothing");
+}
+
+#[test]
+fn checking_the_configuration_reads_what_prompts_forbid_in_words() {
+    let server = Server::start([]);
+    let checked = |agent: &str| {
+        let text = "You help.\n{% if agent.name == 'default' %}\n- **Never** use `run_command`.\n{% endif %}\n";
+        let run = Run::new().args(["config", "check"]).server(&server).file("AGENTS.md", "Never use `grep`.\n");
+        run.config("prompts/careful/v1.0.md", text).config("agents/default.yaml", agent).run().success().stderr
+    };
+    let said = checked("system_prompt: { ref: careful }\n");
+    assert!(said.contains("careful/v1.0.md:3 says \"- **Never** use `run_command`.\""), "{said}");
+    assert!(
+        said.contains("the tool `run_command` is on (\"Runs a shell command.\")") && !said.contains("grep"),
+        "{said}"
+    );
+    let off = checked("system_prompt: { ref: careful }\ntools: [\"*\", \"!run_command\"]\n");
+    assert!(!off.contains("Never"), "a tool that is off contradicts nothing: {off}");
+    let inline = checked("system_prompt: |\n  You help.\n  不要使用 `write_file`。\n");
+    assert!(inline.contains("system_prompt, line 2 says"), "{inline}");
+    assert!(!checked("{}\n").contains("says"), "the built-in prompt contradicts nothing");
 }
 
 #[test]
 fn a_contradiction_is_told_once_a_session() {
     let server = Server::start([Reply::text("One."), Reply::text("Two.")]);
-    let prompt = "system_prompt: Never use `run_command`.\n";
-    let output = Run::task(&server, "task").config("agents/default.yaml", prompt).run().success();
-    assert!(output.stderr.contains("run_command"), "{}", output.stderr);
-    Run::at(&output.place).args(["run", "--continue", "on"]).server(&server).run().success().stderr_lacks("Never");
+    let prompt = "---\nforbidden: [run_command]\n---\nYou help.\n";
+    let agent = "system_prompt: { ref: careful }\n";
+    let task = Run::task(&server, "task").config("agents/default.yaml", agent);
+    let output = task.config("prompts/careful/v1.0.md", prompt).run().success();
+    assert!(output.stderr.contains("forbids `run_command`"), "{}", output.stderr);
+    let next = Run::at(&output.place).args(["run", "--continue", "on"]).server(&server).run().success();
+    next.stderr_lacks("forbids");
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn only_regular_files_of_a_bounded_size_are_read() {
         ("agent.yaml", "is not a regular file"),
         ("models/default.yaml.j2", "is not a regular file"),
         ("prompts/system/v9.9.md", "is not a regular file"),
-        ("prompts/release.yaml", "is not a regular file"),
+        ("prompts/system/release.yaml", "is not a regular file"),
     ] {
         let place = Place::new();
         pipe(&place.config().join(path));

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::output::Output;
 use crate::reply::Reply;
 use crate::run::Run;
-use crate::server::Server;
+use crate::server::{Request, Server};
 
 /// Plays these calls one after the other in a workspace with `files`; the run, and what each call returned.
 fn called(files: &[(&str, &str)], calls: &[(&str, Value)]) -> (Output, Vec<String>) {
@@ -23,11 +23,28 @@ fn called(files: &[(&str, &str)], calls: &[(&str, Value)]) -> (Output, Vec<Strin
     (output, results)
 }
 
+/// The request of a run under a profile.
+fn request_under(profile: &str) -> Request {
+    let server = Server::start([Reply::text("done")]);
+    let set = format!("agents.default.profile={profile}");
+    Run::task(&server, "task").args(["--set", &set]).run().success();
+    server.only_request()
+}
+
+#[test]
+fn the_definitions_have_two_sizes() {
+    // Where a person is present `ask_user` comes on top, with at most 100.
+    for (profile, most) in [("concise", 1400), ("guided", 1900)] {
+        let tools = request_under(profile).body["tools"].to_string();
+        let tokens = agent::tokens::count(&tools, agent::tokens::Vocabulary::O200k);
+        assert!(tokens <= most, "{profile}: {tokens} tokens of {most}: say it shorter");
+        assert_eq!(tools.contains("whole lines of it"), profile == "guided", "{tools}");
+    }
+}
+
 #[test]
 fn the_defaults_are_offered_sorted_and_within_their_budget() {
-    let server = Server::start([Reply::text("done")]);
-    Run::task(&server, "task").run().success();
-    let request = server.only_request();
+    let request = request_under("concise");
     let names = request.tool_names();
     assert!(names.is_sorted(), "definitions are sorted: {names:?}");
     for name in

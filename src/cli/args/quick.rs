@@ -60,6 +60,8 @@ mod tests {
             "chat",
             "run chat",
             "-f a -f b --skill s --var k=v --var bad x",
+            "--var k=@f --var n:=[1] --prompt p",
+            "--var n:=[1 x",
             "--ephemeral --continue x",
             "--session a --approve edits x --sandbox off",
             "x y",

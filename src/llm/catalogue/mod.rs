@@ -12,6 +12,7 @@ mod row;
 mod table;
 pub mod providers;
 mod models_dev;
+mod profile;
 pub mod update;
 
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ use providers::{Kind, PROVIDERS, Provider};
 use row::without_date;
 use table::{FILE, MOST_BYTES, Table, embedded};
 
+pub use profile::profile;
 pub use row::{Facts, Off};
 
 /// The catalogue that comes with the program, and the user's own above it.

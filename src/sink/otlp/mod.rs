@@ -212,7 +212,7 @@ impl EventSink for Otlp {
                     step.span.add_event("retry", told);
                 }
             }
-            EventKind::Message(Message::Assistant(reply)) => self.step_finished(reply),
+            EventKind::Message(Message::Assistant(reply)) if !reply.given => self.step_finished(reply),
             EventKind::ToolStarted { call_id, name, .. } => self.call_started(call_id, name),
             EventKind::ToolFinished { call_id, name, telemetry, .. } => {
                 self.call_finished(call_id, name, telemetry);

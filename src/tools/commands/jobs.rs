@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 
 use crate::contract::{CallContext, Enclosure};
 use crate::output::ToolError;
-use crate::process::{Cut, Ended, Exit, Leash, Patience, SHELL};
+use crate::process::{Cut, Ended, Exit, Leash, Patience, shell};
 use crate::sandbox::{Protection, Walls};
 use crate::secrets::{Redacting, Redactor};
 use crate::spill::Writer;
@@ -347,9 +347,10 @@ impl Work {
                 piece.clear();
             }
         };
-        let arguments = [SHELL[1], &self.command];
+        let [program, flag] = shell();
+        let arguments = [flag, &self.command];
         let patience = Patience { call: self.lifetime, leash: Some(&self.leash), ..Patience::default() };
-        let order = Order { program: SHELL[0], arguments: &arguments, dir: &self.dir, patience };
+        let order = Order { program, arguments: &arguments, dir: &self.dir, patience };
         let heard = |bytes: &[u8]| {
             plain.push(bytes, &mut piece);
             take(&mut piece);

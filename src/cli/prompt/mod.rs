@@ -1,4 +1,9 @@
-//! `agent prompt list / show / render`: the prompts as files, and as the agent would render them here.
+//! `agent prompt`: the prompts as files, as the agent would render them here, and as they are released.
+
+mod check;
+mod diff;
+mod release;
+mod test;
 
 use std::sync::Arc;
 
@@ -12,24 +17,34 @@ use crate::sink::Nobody;
 
 use super::args::PromptCommand;
 use super::setup::Setup;
-use super::{Failure, Outcome, exit, print, tables};
+use super::{Failure, Outcome, exit, print, tables, vars};
 
 pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
     let workspace = setup.workspace()?;
     let config = setup.config(&workspace)?;
-    let registry = Registry::open(&config.prompt_dirs).map_err(|errors| {
-        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        Failure::new(exit::CONFIGURATION, anyhow::anyhow!("{}", lines.join("\n")))
-    })?;
+    let registry = Registry::new(&config.prompt_dirs);
     match command {
-        PromptCommand::List => print(list(&registry.list())),
+        PromptCommand::List => {
+            let names = registry.names().map_err(Failure::prompt)?;
+            let listed = registry.list(names.iter().map(String::as_str)).map_err(Failure::prompt)?;
+            print(list(&listed))
+        }
         PromptCommand::Show { reference } => {
             let prompt = registry.get(&reference).map_err(Failure::prompt)?;
-            print(format!("{}\n", prompt.body.trim_end()))
+            print(format!("{}\n", prompt.body().trim_end()))
         }
+        PromptCommand::Test(args) => test::run(setup, &config, &registry, args),
+        PromptCommand::Diff { old, new } => diff::run(&registry, &old, &new),
+        PromptCommand::Check { references } => check::run(&config, &workspace, &registry, &references),
+        PromptCommand::Promote { name, version, canary, label, message, force } => {
+            let wanted = release::Wanted { name: &name, version, label: &label, canary, note: &message, force };
+            release::promote(setup, &registry, &config.prompt_dirs, &wanted)
+        }
+        PromptCommand::Rollback { name } => release::roll_back(setup, &registry, &name),
+        PromptCommand::New { name } => release::begin(setup, &registry, &name),
         PromptCommand::Render { reference, vars } => {
             registry.get(&reference).map_err(Failure::prompt)?;
-            let options = Options { prompt: Some(reference), vars, ..Options::default() };
+            let options = Options { prompt: Some(reference), vars: vars::read(&vars)?, ..Options::default() };
             let services =
                 app::assemble(&config, &workspace, &options, Arc::new(Nobody)).map_err(Failure::from_setup)?;
             let agent = &services.agent;
@@ -38,13 +53,7 @@ pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
             let conversation = Conversation::new(Session::ephemeral(about, now), now);
             let run_id = app::new_run_id();
             let briefing = &agent.briefing;
-            // The prompt that ends a turn reads what only the end of one defines: as if the first limit were reached.
-            let text = if briefing.system.name == briefing.termination.name {
-                briefing.ending(&conversation, &run_id, &agent.limits)
-            } else {
-                briefing.system(&conversation, &run_id)
-            };
-            let text = text.map_err(Failure::briefing)?;
+            let text = briefing.preview(&conversation, &run_id, &agent.limits).map_err(Failure::briefing)?;
             print(text + "\n")
         }
     }
@@ -55,7 +64,7 @@ fn list(prompts: &[Listed]) -> String {
         .iter()
         .map(|listed| {
             let (fingerprint, description) = match &listed.prompt {
-                Ok(prompt) => (prompt.fingerprint.clone(), prompt.description.clone()),
+                Ok(prompt) => (prompt.fingerprint().to_owned(), prompt.head.description.clone()),
                 Err(error) => ("-".to_owned(), format!("error: {error}")),
             };
             let version = match listed.labels.as_slice() {
@@ -75,7 +84,7 @@ impl Failure {
         Self::new(code, error)
     }
 
-    fn prompt(error: PromptError) -> Self {
+    pub(super) fn prompt(error: PromptError) -> Self {
         let code = if error.file.is_some() { exit::CONFIGURATION } else { exit::USAGE };
         Self::new(code, error)
     }

@@ -1,0 +1,155 @@
+//! What opens a conversation: the messages of a prompt, recorded before the first input, and never again.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use crate::event::{CallTelemetry, EventKind, Message};
+use crate::image::{self, Image};
+use crate::message::{Item, Part, Said, Step};
+use crate::regular::{Links, read_bytes};
+use crate::secrets::Redactor;
+use crate::text;
+use crate::workspace::Workspace;
+
+use super::turn::{Stop, Turn};
+use super::{Agent, Conversation};
+
+/// What a turn begins with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Input {
+    /// The items before it in a conversation that has not begun: see [`Agent::opening`].
+    pub opening: Vec<Item>,
+    /// What the person says.
+    pub said: Said,
+}
+
+impl From<Said> for Input {
+    fn from(said: Said) -> Self {
+        Self { opening: Vec::new(), said }
+    }
+}
+
+impl Agent {
+    /// The messages that its prompt brings along for a conversation, without those of the system prompt. Empty once
+    /// the conversation has begun.
+    ///
+    /// # Errors
+    /// When a variable is missing, or a conversation cannot hold the messages.
+    pub fn opening(&self, conversation: &Conversation, run_id: &str) -> anyhow::Result<Vec<Item>> {
+        if !conversation.session.items().is_empty() {
+            return Ok(Vec::new());
+        }
+        let picture = |source: &str| picture(&self.workspace, source);
+        let mut items = self.briefing.opening(conversation, run_id, picture)?;
+        for item in &mut items {
+            redact(item, &self.redactor);
+        }
+        Ok(items)
+    }
+}
+
+impl Turn<'_> {
+    /// Records what opens the conversation: on disk, then in memory, then as events.
+    pub(super) fn open_with(&mut self, items: Vec<Item>) -> Result<(), Stop> {
+        for item in items {
+            match item {
+                Item::Said(said) => self.say(said)?,
+                Item::Step(step) => self.give(step)?,
+                Item::Summary(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Records a reply that no model wrote, and the answers to its calls.
+    fn give(&mut self, mut step: Step) -> Result<(), Stop> {
+        let calls: Vec<_> = step.calls_mut().map(|call| (call.request.clone(), call.answer.take())).collect();
+        let number = self.keep_reply(step)?;
+        for (call, (request, answer)) in calls.into_iter().enumerate() {
+            let Some(answer) = answer else { continue };
+            let event = EventKind::Message(Message::answer(&request, &answer));
+            let telemetry = CallTelemetry::unmeasured(&request.name, answer.status);
+            let recorded = self.conversation.session.answer((number, call), answer, telemetry, Timestamp::now());
+            recorded.map_err(anyhow::Error::from)?;
+            self.run.emitter.emit(event)?;
+        }
+        Ok(())
+    }
+}
+
+/// Removes known secrets, as from whatever a person hands over.
+fn redact(item: &mut Item, redactor: &Redactor) {
+    let clean = |text: &mut String| *text = redactor.redact_known(text).into_owned();
+    match item {
+        Item::Said(said) => clean(&mut said.text),
+        Item::Step(step) => {
+            for part in &mut step.parts {
+                match part {
+                    Part::Text { text, .. } | Part::Reasoning { text, .. } => clean(text),
+                    Part::Call(call) => {
+                        clean(&mut call.request.arguments);
+                        call.answer.iter_mut().for_each(|answer| clean(&mut answer.content));
+                    }
+                }
+            }
+        }
+        Item::Summary(_) => {}
+    }
+}
+
+/// Reads the picture that a prompt names: a file of the workspace, or a `data:` URL.
+fn picture(workspace: &Workspace, source: &str) -> Result<Image, String> {
+    let name = text::one_line(source, 80);
+    let wrong = |why: &str| format!("the picture {name} {why}");
+    let bytes = if source.starts_with("data:") {
+        image::decoded(source).ok_or_else(|| wrong("is not written as data:image/TYPE;base64,DATA"))?
+    } else if source.contains("://") {
+        return Err(wrong("is an address, and prompts fetch nothing: save it and name the path of the file"));
+    } else {
+        let found = workspace.resolve_path(Path::new(source));
+        if !found.inside || workspace.is_secret(&found.path) {
+            return Err(wrong("lies outside of the workspace; only files in it are sent"));
+        }
+        let read = read_bytes(&found.path, Links::Refuse, image::MOST_BYTES).map_err(|why| wrong(&why))?;
+        read.ok_or_else(|| wrong("does not exist"))?
+    };
+    if bytes.len() as u64 > image::MOST_BYTES {
+        return Err(wrong("is longer than 5 MiB"));
+    }
+    Image::of(&bytes).ok_or_else(|| wrong("is no PNG, JPEG, WebP or GIF picture"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_are_files_of_the_workspace_or_written_out() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let root = dir.path().join("w");
+        std::fs::create_dir(&root).expect("created");
+        for (name, bytes) in [("a.gif", &b"GIF89a"[..]), ("a.txt", b"text"), ("../out.gif", b"GIF89a")] {
+            std::fs::write(root.join(name), bytes).expect("written");
+        }
+        std::fs::write(root.join("big.gif"), vec![b'G'; 5 * 1024 * 1024 + 1]).expect("written");
+        std::os::unix::fs::symlink("../out.gif", root.join("link.gif")).expect("linked");
+        let workspace = Workspace::open(&root).expect("it exists");
+        for source in ["a.gif", "./a.gif", "data:image/gif;base64,R0lGODlh"] {
+            assert_eq!(picture(&workspace, source).expect("a picture").mime, "image/gif");
+        }
+        for (source, why) in [
+            ("a.txt", "the picture a.txt is no PNG, JPEG, WebP or GIF picture"),
+            ("no.gif", "does not exist"),
+            ("big.gif", "is longer than 5 MiB"),
+            ("../out.gif", "lies outside of the workspace"),
+            ("link.gif", "lies outside of the workspace"),
+            ("https://example.org/a.png", "is an address"),
+            ("data:image/gif,GIF89a", "is not written as data:"),
+            ("data:image/gif;base64,!", "is not written as data:"),
+        ] {
+            let error = picture(&workspace, source).expect_err("none");
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! One run of a case with a model: an agent of its own in a workspace of its own, which is gone afterwards.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::agent::{Agent, AnswerSchema, Cancel, Conversation, Emitter, Run, brief, exit, take_turn};
+use crate::config::{ApprovalMode, Config, Permission};
+use crate::message::{FinishReason, Said, Step};
+use crate::prompt::test::{Case, Reply, Speaker, with_vars};
+use crate::prompt::{Prompt, PromptContext, Released};
+use crate::session::{About, Session};
+use crate::sink::Nobody;
+use crate::workspace::Workspace;
+
+use super::super::{Options, SetupError, assemble, new_run_id};
+use super::paced::{Gate, Paced};
+use super::watch::Watch;
+
+/// The variable that holds the rendered prompt: so its text is a value, and is not rendered again.
+const RENDERED: &str = "rendered";
+/// Tools that change files: they reach the workspace of the case alone.
+const FILE_TOOLS: &[&str] = &["apply_patch", "edit_file", "write_file"];
+
+/// What runs have in common.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'a> {
+    pub config: &'a Config,
+    pub options: &'a Options,
+    pub gate: &'a Gate,
+    pub cancel: &'a Cancel,
+}
+
+/// Runs a case once.
+///
+/// # Errors
+/// When no agent can be put together, or the case names a tool that there is not.
+pub(super) async fn attempt(around: Around<'_>, prompt: &Arc<Prompt>, case: &Case) -> Result<Reply, SetupError> {
+    let dir = tempfile::tempdir().map_err(SetupError::failed)?;
+    lay_out(dir.path(), case).map_err(|error| SetupError::failed(anyhow::Error::from(error)))?;
+    let mut agent = agent(around, dir.path(), around.options)?;
+    restrict(&mut agent, case)?;
+    let facts = &mut agent.briefing.facts;
+    let sample = PromptContext::sample();
+    (facts.session, facts.ending, facts.summary) = (sample.session, sample.ending, sample.summary);
+    let text = match prompt.render(&with_vars(&facts.value_for(prompt), &case.vars)) {
+        Ok(text) => text,
+        Err(error) => {
+            return Ok(Reply { code: exit::CONFIGURATION, failure: Some(error.to_string()), ..Reply::default() });
+        }
+    };
+    // A prompt that nothing follows is the whole request; else it is the system prompt of what follows.
+    let (system, before, input) = match case.messages.split_last() {
+        None => (String::new(), &[][..], text),
+        Some((last, before)) => (text, before, last.content.clone()),
+    };
+    let mut conversation = conversation(&agent);
+    let now = Timestamp::now();
+    for said in before {
+        let kept = match said.role {
+            Speaker::User => conversation.session.say(Said::by_person(&said.content), now),
+            Speaker::Assistant => {
+                conversation.session.reply(Step::of_text(&said.content, FinishReason::Stop), now).map(drop)
+            }
+        };
+        kept.map_err(SetupError::failed)?;
+    }
+    ask(agent, conversation, system, input, around.cancel).await
+}
+
+/// Asks a model one question, without tools, for an answer by a schema.
+pub(super) async fn ask_once(around: Around<'_>, question: String, schema: Value) -> Result<Reply, SetupError> {
+    let dir = tempfile::tempdir().map_err(SetupError::failed)?;
+    let mut agent = agent(around, dir.path(), around.options)?;
+    retain_tools(&mut agent, |_| false);
+    let schema = AnswerSchema::new(schema).map_err(SetupError::configuration)?;
+    let question = format!("{question}\n\n{}", schema.instruction());
+    agent.schema = Some(schema);
+    let conversation = conversation(&agent);
+    ask(agent, conversation, String::new(), question, around.cancel).await
+}
+
+/// The name by which recordings and reports know the model.
+pub(super) fn model_of(around: Around<'_>) -> Result<String, SetupError> {
+    let dir = tempfile::tempdir().map_err(SetupError::failed)?;
+    agent(around, dir.path(), around.options).map(|agent| agent.model.info().name.clone())
+}
+
+fn agent(around: Around<'_>, dir: &Path, options: &Options) -> Result<Agent, SetupError> {
+    let workspace = Workspace::open(dir).map_err(SetupError::failed)?;
+    // Whatever is configured for the daily work: nobody looks on here.
+    let approve = options.approve.or(Some(ApprovalMode::Edits));
+    let options = Options { approve, prompt: None, ..options.clone() };
+    let mut agent = assemble(around.config, &workspace, &options, Arc::new(Nobody))?.agent;
+    agent.model = Arc::new(Paced { model: Arc::clone(&agent.model), gate: around.gate.clone() });
+    Ok(agent)
+}
+
+/// Leaves the tools that the case names, or those that only read and those that write files.
+fn restrict(agent: &mut Agent, case: &Case) -> Result<(), SetupError> {
+    let Some(named) = &case.tools else {
+        let harmless: Vec<String> = agent
+            .tools
+            .all()
+            .filter(|tool| tool.permission == Permission::Read || FILE_TOOLS.contains(&tool.name.as_str()))
+            .map(|tool| tool.name.clone())
+            .collect();
+        retain_tools(agent, |name| harmless.iter().any(|harmless| harmless == name));
+        return Ok(());
+    };
+    if let Some(unknown) = named.iter().find(|name| agent.tools.get(name).is_none()) {
+        let known: Vec<&str> = agent.tools.names().collect();
+        return Err(SetupError::configuration(format!(
+            "the case `{}` names the tool `{unknown}`, which the agent `{}` does not have; known: {}",
+            case.name,
+            agent.name,
+            known.join(", ")
+        )));
+    }
+    retain_tools(agent, |name| named.iter().any(|named| named == name));
+    Ok(())
+}
+
+fn retain_tools(agent: &mut Agent, keep: impl Fn(&str) -> bool) {
+    let gone: Vec<String> = agent.tools.names().filter(|name| !keep(name)).map(str::to_owned).collect();
+    for name in gone {
+        agent.tools.unregister(&name);
+    }
+    agent.briefing.facts.agent.tools.retain(|tool| keep(&tool.name));
+}
+
+fn conversation(agent: &Agent) -> Conversation {
+    let now = Timestamp::now();
+    let about = About { workspace: agent.workspace.root(), agent: &agent.name, model: &agent.model.info().id };
+    Conversation::new(Session::ephemeral(about, now), now)
+}
+
+async fn ask(
+    mut agent: Agent,
+    mut conversation: Conversation,
+    system: String,
+    input: String,
+    cancel: &Cancel,
+) -> Result<Reply, SetupError> {
+    let prompt = Prompt::inline(&format!("{{{{ vars.{RENDERED} }}}}"), "the prompt under test");
+    agent.briefing.system = Released::only(Arc::new(prompt.map_err(SetupError::configuration)?));
+    agent.briefing.facts.vars.insert(RENDERED.to_owned(), system.into());
+    let watch = Watch::default();
+    let id = conversation.session.id().to_owned();
+    let mut run = Run::new(Emitter::new(id, new_run_id(), Box::new(watch.clone())));
+    brief(&agent, &mut conversation, &run).map_err(SetupError::failed)?;
+    let end = take_turn(&agent, &mut conversation, &mut run, Said::by_person(input), cancel).await;
+    drop(agent.end_background());
+    let ending = exit::ending(&end.stop, run.totals.unasked, None);
+    let mut noted = watch.take();
+    let skills = std::mem::take(&mut noted.skills);
+    Ok(Reply {
+        output: end.answer,
+        calls: noted.calls(),
+        skills,
+        tokens: run.totals.usage.total(),
+        cost: run.totals.cost.usd(),
+        judging_cost: None,
+        latency_ms: u64::try_from(run.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        code: ending.code,
+        failure: (ending.code != exit::DONE).then(|| agent.redactor.redact(&ending.reason).into_owned()),
+    })
+}
+
+fn lay_out(dir: &Path, case: &Case) -> std::io::Result<()> {
+    for (path, text) in &case.files {
+        let path = dir.join(path);
+        std::fs::create_dir_all(path.parent().unwrap_or(dir))?;
+        std::fs::write(path, text)?;
+    }
+    Ok(())
+}

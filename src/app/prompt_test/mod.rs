@@ -1,0 +1,181 @@
+//! Running the cases of prompts: those that only render at once, the others with a model, several at a time, or from
+//! what was recorded.
+
+mod watch;
+mod paced;
+mod attempt;
+mod judges;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+
+use crate::agent::Cancel;
+use crate::config::Config;
+use crate::prompt::test::{
+    Case, Judged, Outcome, Recorded, Recordings, Run, Suite, Tested, asked, question_key, render, replay,
+    replayed, run_rendered,
+};
+use crate::prompt::{Prompt, PromptContext, Registry};
+use crate::template;
+
+use super::{Options, SetupError};
+use attempt::{Around, attempt, model_of};
+use paced::Gate;
+
+/// Where the replies of a model come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replies {
+    /// From the model; nothing is recorded.
+    Asked,
+    /// From recordings alone: no model is asked.
+    Replayed,
+    /// From recordings as far as they are there; the rest is asked and recorded.
+    Completed,
+    /// From the model; all of it is recorded.
+    Renewed,
+}
+
+/// A place to run cases.
+pub struct Bench<'a> {
+    pub config: &'a Config,
+    pub registry: &'a Registry,
+    /// The agent, the model and the limits of a run. Its prompt is not used.
+    pub options: Options,
+    pub replies: Replies,
+    /// The most runs at a time.
+    pub jobs: usize,
+    /// Runs of each case, instead of what it says.
+    pub runs: Option<u32>,
+    pub cancel: Cancel,
+}
+
+/// How far a test has come: runs that are done, and all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    pub done: usize,
+    pub all: usize,
+}
+
+impl Bench<'_> {
+    /// Runs the cases of a suite against one version. `recordings` are those of the version, and take up what is asked
+    /// where `replies` says so. `model` names whose recordings are replayed; `None` for whoever's they are.
+    ///
+    /// # Errors
+    /// When no agent can be put together. A run that fails is no error.
+    pub async fn test(
+        &self,
+        prompt: &Arc<Prompt>,
+        suite: &Suite,
+        recordings: &mut Recordings,
+        model: Option<&str>,
+        progress: &dyn Fn(Progress),
+    ) -> Result<Tested, SetupError> {
+        let gate = Gate::default();
+        let around = Around { config: self.config, options: &self.options, gate: &gate, cancel: &self.cancel };
+        let asks = suite.cases.iter().any(|case| !case.render);
+        let model = match self.replies {
+            Replies::Replayed => model.map(str::to_owned),
+            _ if asks => Some(model_of(around)?),
+            _ => None,
+        };
+        let sample = PromptContext::sample().value_for(prompt);
+        let mut outcomes: Vec<Option<Outcome>> = Vec::with_capacity(suite.cases.len());
+        for case in &suite.cases {
+            outcomes.push(self.without_a_model(prompt, case, &sample, recordings, model.as_deref()));
+        }
+        let open: Vec<usize> = (0..outcomes.len()).filter(|at| outcomes[*at].is_none()).collect();
+        let tasks: Vec<(usize, u32)> = open
+            .iter()
+            .flat_map(|at| (1..=self.runs.unwrap_or(suite.cases[*at].runs)).map(|run| (*at, run)))
+            .collect();
+        let all = tasks.len();
+        progress(Progress { done: 0, all });
+        let mut done = 0;
+        let runs = tasks.into_iter().map(|(at, run)| {
+            let (case, model) = (&suite.cases[at], model.clone().unwrap_or_default());
+            async move { Ok::<_, SetupError>((at, self.run(around, prompt, case, run, model).await?)) }
+        });
+        let runs: Vec<(usize, Recorded)> = stream::iter(runs)
+            .buffer_unordered(self.jobs.max(1))
+            .inspect_ok(|_| {
+                done += 1;
+                progress(Progress { done, all });
+            })
+            .try_collect()
+            .await?;
+        for at in open {
+            let case = &suite.cases[at];
+            let mut of_case: Vec<Recorded> =
+                runs.iter().filter(|(of, _)| *of == at).map(|(_, run)| run.clone()).collect();
+            of_case.sort_by_key(|run| run.run);
+            let rendered = render(prompt, case, &sample).unwrap_or_default();
+            outcomes[at] =
+                Some(Outcome::of(case, of_case.iter().map(|run| replay(case, run, &rendered)).collect()));
+            if matches!(self.replies, Replies::Completed | Replies::Renewed) {
+                // A run that came to nothing is worth no recording, unless that is what the case is about.
+                of_case.retain(|run| run.reply.failure.is_none() || case.looks_at_the_code());
+                recordings.put(of_case);
+            }
+        }
+        Ok(Tested {
+            prompt: named(prompt),
+            fingerprint: prompt.fingerprint().to_owned(),
+            model: model.filter(|_| asks),
+            cases: outcomes.into_iter().flatten().collect(),
+        })
+    }
+
+    /// The outcome of a case for which no model has to be asked.
+    fn without_a_model(
+        &self,
+        prompt: &Prompt,
+        case: &Case,
+        sample: &template::Value,
+        recordings: &Recordings,
+        model: Option<&str>,
+    ) -> Option<Outcome> {
+        if case.render {
+            return Some(run_rendered(prompt, case, sample));
+        }
+        let from_recording = || replayed(prompt, case, sample, recordings, model);
+        match self.replies {
+            Replies::Asked | Replies::Renewed => None,
+            Replies::Completed => from_recording().ok(),
+            Replies::Replayed => Some(from_recording().unwrap_or_else(|why| {
+                let why = format!("{why}; --record records it");
+                Outcome::of(case, vec![Run::failed("a recording to replay", why)])
+            })),
+        }
+    }
+
+    async fn run(
+        &self,
+        around: Around<'_>,
+        prompt: &Arc<Prompt>,
+        case: &Case,
+        run: u32,
+        model: String,
+    ) -> Result<Recorded, SetupError> {
+        let mut reply = attempt(around, prompt, case).await?;
+        let mut judged: BTreeMap<String, Judged> = BTreeMap::new();
+        // Nothing is asked about a run that has no answer.
+        let questions = case.assert.iter().filter_map(|assertion| assertion.question());
+        for question in questions.filter(|_| reply.failure.is_none()).collect::<Vec<_>>() {
+            let (answer, cost) = judges::answer(around, self.registry, question, &reply.output).await;
+            judged.insert(question_key(question), answer);
+            reply.judging_cost = match (reply.judging_cost, cost) {
+                (Some(before), Some(cost)) => Some(before + cost),
+                (before, cost) => cost.or(before),
+            };
+        }
+        let asked = asked(prompt.fingerprint(), case);
+        Ok(Recorded { case: case.name.clone(), run, asked, model, reply, judged })
+    }
+}
+
+/// `NAME@vX.Y`, or the name alone where there is no version.
+fn named(prompt: &Prompt) -> String {
+    prompt.version.map_or(prompt.name.clone(), |version| format!("{}@{version}", prompt.name))
+}

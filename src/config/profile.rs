@@ -1,0 +1,66 @@
+//! How much the built-in prompts and the definitions of tools spell out.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How much a model is told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Profile {
+    /// Rules and facts, for models that know how to work.
+    #[default]
+    Concise,
+    /// A recipe and examples as well, for models of some 7 to 30 billion parameters.
+    Guided,
+}
+
+impl Profile {
+    /// The name as configuration and prompts spell it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Concise => "concise",
+            Self::Guided => "guided",
+        }
+    }
+}
+
+/// `profile` of an agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProfileChoice {
+    /// As the model needs it.
+    #[default]
+    Auto,
+    Concise,
+    Guided,
+}
+
+impl ProfileChoice {
+    /// The profile for a model that needs `by_model`.
+    #[must_use]
+    pub fn or(self, by_model: Profile) -> Profile {
+        match self {
+            Self::Auto => by_model,
+            Self::Concise => Profile::Concise,
+            Self::Guided => Profile::Guided,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Profile, ProfileChoice};
+
+    #[test]
+    fn what_is_configured_beats_what_the_model_needs() {
+        for (choice, by_model, profile) in [
+            (ProfileChoice::Auto, Profile::Guided, Profile::Guided),
+            (ProfileChoice::Auto, Profile::Concise, Profile::Concise),
+            (ProfileChoice::Guided, Profile::Concise, Profile::Guided),
+            (ProfileChoice::Concise, Profile::Guided, Profile::Concise),
+        ] {
+            assert_eq!(choice.or(by_model), profile, "{choice:?}");
+        }
+    }
+}

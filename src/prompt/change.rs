@@ -1,0 +1,210 @@
+//! Changes of the files of a prompt: a release, a way back, a new version. One process at a time changes a prompt, and
+//! each file is replaced as a whole, `release.yaml` last: until then nothing has changed for a run.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use jiff::civil::Date;
+use tempfile::NamedTempFile;
+
+use crate::regular::read_regular;
+
+use super::error::PromptError;
+use super::file::Prompt;
+use super::promotion::{Promotion, logged};
+use super::release::{CHANGELOG, LOCK, Lock, RELEASE, Release, lock};
+use super::version::Version;
+
+/// The files of one prompt in a directory that may be written.
+#[derive(Debug)]
+pub struct Desk {
+    dir: PathBuf,
+    name: String,
+    /// Held while the desk is there.
+    _lock: File,
+}
+
+impl Desk {
+    /// Waits until no other process changes the prompt. `prompts` is a directory of prompts; it is made if need be.
+    ///
+    /// # Errors
+    /// When the directory cannot be made or locked.
+    pub fn open(prompts: &Path, name: &str) -> Result<Self, PromptError> {
+        let dir = prompts.join(name);
+        let opened = fs::create_dir_all(&dir).and_then(|()| File::open(&dir)).and_then(|file| {
+            file.lock()?;
+            Ok(file)
+        });
+        let lock = opened.map_err(|error| unwritable(&dir, &error))?;
+        Ok(Self { dir, name: name.to_owned(), _lock: lock })
+    }
+
+    /// Releases a version: notes its hash, logs it, and then gives it its label or its share. `prompt` is the version,
+    /// `before` the one that the name alone meant so far, `is_here` whether the version stands in this directory.
+    /// Returns one sentence about it; `None` where nothing changes.
+    ///
+    /// # Errors
+    /// When a file is wrong or cannot be written. What the name means has not changed then.
+    pub fn promote(
+        &self,
+        promotion: &Promotion<'_>,
+        prompt: &Prompt,
+        before: Version,
+    ) -> Result<Option<String>, PromptError> {
+        let release = self.release()?;
+        let Some((next, said)) = release.promoted(promotion, before) else { return Ok(None) };
+        if Path::new(&prompt.origin).starts_with(&self.dir) {
+            let mut lock = self.lock()?;
+            lock.insert(promotion.version, prompt.digest().to_owned());
+            let lines: String = lock.iter().map(|(version, digest)| format!("{version}: {digest}\n")).collect();
+            self.write(LOCK, &lines)?;
+        }
+        let note = if promotion.note.is_empty() { String::new() } else { format!(". {}", promotion.note.trim()) };
+        self.log(promotion.version, &format!("{}: {said}{note}", promotion.today))?;
+        self.write(RELEASE, &next.written(&self.text(RELEASE)?))?;
+        Ok(Some(said))
+    }
+
+    /// Takes the last promotion back. Returns one sentence about it; `None` where there is nothing to take back.
+    ///
+    /// # Errors
+    /// As [`Desk::promote`].
+    pub fn roll_back(&self, today: Date) -> Result<Option<String>, PromptError> {
+        let release = self.release()?;
+        let Some((next, said)) = release.rolled_back() else { return Ok(None) };
+        let canary = release.canary.map(|canary| canary.version);
+        if let Some(version) = canary.or(release.labels.get(super::release::PRODUCTION).copied()) {
+            self.log(version, &format!("{today}: {said}"))?;
+        }
+        self.write(RELEASE, &next.written(&self.text(RELEASE)?))?;
+        Ok(Some(said))
+    }
+
+    /// Begins a version with this text. Overwrites nothing.
+    ///
+    /// # Errors
+    /// When the version is there already, or cannot be written.
+    pub fn begin(&self, version: Version, text: &str) -> Result<PathBuf, PromptError> {
+        let path = self.dir.join(format!("{version}.md"));
+        let twin = self.dir.join(format!("{version}.txt"));
+        if path.exists() || twin.exists() {
+            return Err(PromptError::of_file(&path.display().to_string(), "is there already"));
+        }
+        self.write(&format!("{version}.md"), text)?;
+        Ok(path)
+    }
+
+    /// Adds a file beside the versions; `None` where it is there already.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn add(&self, file: &str, text: &str) -> Result<Option<PathBuf>, PromptError> {
+        let path = self.dir.join(file);
+        if path.exists() {
+            return Ok(None);
+        }
+        self.write(file, text)?;
+        Ok(Some(path))
+    }
+
+    fn release(&self) -> Result<Release, PromptError> {
+        Release::parse(&self.dir.join(RELEASE).display().to_string(), &self.text(RELEASE)?)
+    }
+
+    fn lock(&self) -> Result<Lock, PromptError> {
+        lock(&self.dir.join(LOCK).display().to_string(), &self.text(LOCK)?)
+    }
+
+    fn log(&self, version: Version, line: &str) -> Result<(), PromptError> {
+        self.write(CHANGELOG, &logged(&self.text(CHANGELOG)?, &self.name, version, line))
+    }
+
+    /// The text of a file; empty where there is none.
+    fn text(&self, file: &str) -> Result<String, PromptError> {
+        let path = self.dir.join(file);
+        let text = read_regular(&path).map_err(|why| PromptError::of_file(&path.display().to_string(), why))?;
+        Ok(text.unwrap_or_default())
+    }
+
+    /// Another process reads the old file or the new one, never a part.
+    fn write(&self, file: &str, text: &str) -> Result<(), PromptError> {
+        let path = self.dir.join(file);
+        let written = NamedTempFile::new_in(&self.dir).and_then(|mut temporary| {
+            temporary.write_all(text.as_bytes())?;
+            temporary.as_file().sync_all()?;
+            temporary.persist(&path).map(drop).map_err(|error| error.error)
+        });
+        written.map_err(|error| unwritable(&path, &error))
+    }
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> PromptError {
+    PromptError::of_file(&path.display().to_string(), format!("cannot be written: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::thread;
+
+    use jiff::civil::Date;
+
+    use super::Desk;
+    use crate::config::PromptDir;
+    use crate::prompt::{Promotion, Registry};
+
+    const TODAY: Date = Date::constant(2026, 1, 2);
+
+    fn promote(prompts: &std::path::Path, to: &str) -> Option<String> {
+        let desk = Desk::open(prompts, "mine").expect("a desk");
+        let registry = Registry::new(&[PromptDir::new(prompts.to_path_buf())]);
+        let prompt = registry.get(&format!("mine@{to}")).expect("the version");
+        let before = registry.get("mine").expect("a version").version.expect("a version");
+        let version = to.parse().expect("a version");
+        let promotion = Promotion { version, label: "production", canary: None, note: "Why.", today: TODAY };
+        desk.promote(&promotion, &prompt, before).expect("promoted")
+    }
+
+    #[test]
+    fn a_release_is_locked_logged_and_taken_back() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = |name: &str| fs::read_to_string(dir.path().join("mine").join(name)).expect(name);
+        fs::create_dir(dir.path().join("mine")).expect("a directory");
+        fs::write(dir.path().join("mine/v1.0.md"), "one").expect("a file");
+        assert!(promote(dir.path(), "v1.0").expect("a change").contains("v1.0 is `production`"));
+        fs::write(dir.path().join("mine/v1.1.md"), "two").expect("a file");
+        assert_eq!(promote(dir.path(), "v1.1").as_deref(), Some("v1.1 is `production` instead of v1.0"));
+        assert_eq!(promote(dir.path(), "v1.1"), None);
+        assert!(
+            file("release.lock").starts_with("v1.0: 7692c3ad3540bb80") && file("release.lock").contains("v1.1: ")
+        );
+        assert!(file("changelog.md").contains("- 2026-01-02: v1.1 is `production` instead of v1.0. Why."));
+        let back = Desk::open(dir.path(), "mine").expect("a desk").roll_back(TODAY).expect("a way back");
+        assert_eq!(back.as_deref(), Some("v1.0 is `production` again instead of v1.1"));
+        assert_eq!(file("release.yaml"), "labels: { production: v1.0 }\n");
+        assert_eq!(fs::read_dir(dir.path().join("mine")).expect("listed").count(), 5, "no file is left over");
+    }
+
+    #[test]
+    fn two_at_once_follow_one_another() {
+        let dir = tempfile::tempdir().expect("a directory");
+        fs::create_dir(dir.path().join("mine")).expect("a directory");
+        let versions: Vec<String> = (0..8).map(|minor| format!("v1.{minor}")).collect();
+        for version in &versions {
+            fs::write(dir.path().join(format!("mine/{version}.md")), version).expect("a file");
+        }
+        thread::scope(|scope| {
+            for version in &versions {
+                scope.spawn(|| promote(dir.path(), version));
+            }
+        });
+        let lock = fs::read_to_string(dir.path().join("mine/release.lock")).expect("a lock");
+        let changelog = fs::read_to_string(dir.path().join("mine/changelog.md")).expect("a changelog");
+        let count = |text: &str, mark: &str| text.lines().filter(|line| line.starts_with(mark)).count();
+        assert_eq!(count(&lock, "v1."), count(&changelog, "- "), "{lock}{changelog}");
+        assert!(count(&lock, "v1.") >= 7, "all but the one that was meant already: {lock}");
+        let release = fs::read_to_string(dir.path().join("mine/release.yaml")).expect("a release");
+        crate::prompt::Release::parse("release.yaml", &release).expect("whole");
+    }
+}

@@ -1,0 +1,134 @@
+//! The entries of a chat template: messages, and places for messages that come with the variables. As data, in the
+//! head of a prompt file:
+//!
+//! ```yaml
+//! - system: You are {{ role }}.
+//! - { placeholder: history, optional: true }
+//! - user: [ { text: "Look at {{ thing }}" }, { image: "{{ path }}" } ]
+//! - { assistant: "", calls: [ { id: c1, name: read_file, arguments: { path: "{{ path }}" } } ] }
+//! - { tool: what it returned, call_id: c1 }
+//! ```
+
+use serde::Deserialize;
+
+use crate::message::ToolCall;
+
+use super::message::{ChatMessage, ChatPart, Role};
+use super::written::{Content, WrittenCall};
+
+/// An entry of a chat template.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "Form")]
+pub enum MessageTemplate {
+    /// A message whose texts are templates.
+    Message(ChatMessage),
+    /// The messages that the variable `key` holds. Where nothing defines it, an optional one is no message at all.
+    Placeholder { key: String, optional: bool },
+}
+
+/// A message with instructions for the model.
+#[must_use]
+pub fn system(text: impl Into<String>) -> MessageTemplate {
+    ChatMessage::system(text).into()
+}
+
+/// A message of the user.
+#[must_use]
+pub fn user(text: impl Into<String>) -> MessageTemplate {
+    ChatMessage::user(text).into()
+}
+
+/// A message of the user that consists of texts and pictures.
+///
+/// ```
+/// use agent::prompt::chat::{ChatPart, parts};
+/// let look = parts([ChatPart::Text("Look at {{ thing }}".into()), ChatPart::Image("{{ path }}".into())]);
+/// ```
+#[must_use]
+pub fn parts(parts: impl IntoIterator<Item = ChatPart>) -> MessageTemplate {
+    ChatMessage::User { parts: parts.into_iter().collect() }.into()
+}
+
+/// A reply of the model.
+#[must_use]
+pub fn assistant(text: impl Into<String>) -> MessageTemplate {
+    ChatMessage::assistant(text).into()
+}
+
+/// A reply of the model that calls tools.
+#[must_use]
+pub fn calling(text: impl Into<String>, calls: impl IntoIterator<Item = ToolCall>) -> MessageTemplate {
+    ChatMessage::Assistant { text: text.into(), calls: calls.into_iter().collect() }.into()
+}
+
+/// The answer to the call `call_id`.
+#[must_use]
+pub fn tool(call_id: impl Into<String>, text: impl Into<String>) -> MessageTemplate {
+    ChatMessage::tool(call_id, text).into()
+}
+
+/// The messages that the variable `key` holds, mostly a history.
+#[must_use]
+pub fn placeholder(key: impl Into<String>, optional: bool) -> MessageTemplate {
+    MessageTemplate::Placeholder { key: key.into(), optional }
+}
+
+impl From<ChatMessage> for MessageTemplate {
+    fn from(message: ChatMessage) -> Self {
+        Self::Message(message)
+    }
+}
+
+/// An entry as data: one key that says whose it is, and what belongs to that.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Form {
+    system: Option<Content>,
+    user: Option<Content>,
+    assistant: Option<Content>,
+    tool: Option<Content>,
+    placeholder: Option<String>,
+    calls: Option<Vec<WrittenCall>>,
+    call_id: Option<String>,
+    optional: Option<bool>,
+}
+
+impl TryFrom<Form> for MessageTemplate {
+    type Error = String;
+
+    fn try_from(form: Form) -> Result<Self, String> {
+        let Form { system, user, assistant, tool, placeholder, calls, call_id, optional } = form;
+        let belongs = [
+            (calls.is_some() && assistant.is_none(), "calls", "assistant"),
+            (call_id.is_some() && tool.is_none(), "call_id", "tool"),
+            (optional.is_some() && placeholder.is_none(), "optional", "placeholder"),
+        ];
+        if let Some((_, key, to)) = belongs.iter().find(|(is_astray, ..)| *is_astray) {
+            return Err(format!("`{key}` belongs beside `{to}`"));
+        }
+        Ok(match (system, user, assistant, tool, placeholder) {
+            (Some(content), None, None, None, None) => {
+                ChatMessage::System { text: content.text(Role::System)? }.into()
+            }
+            (None, Some(content), None, None, None) => ChatMessage::User { parts: content.parts()? }.into(),
+            (None, None, Some(content), None, None) => ChatMessage::Assistant {
+                text: content.text(Role::Assistant)?,
+                calls: calls.unwrap_or_default().into_iter().map(ToolCall::from).collect(),
+            }
+            .into(),
+            (None, None, None, Some(content), None) => ChatMessage::Tool {
+                call_id: call_id.ok_or("`tool` needs a `call_id`: the id of the call that it answers")?,
+                text: content.text(Role::Tool)?,
+            }
+            .into(),
+            (None, None, None, None, Some(key)) => {
+                Self::Placeholder { key, optional: optional.unwrap_or_default() }
+            }
+            _ => {
+                return Err(
+                    "a message has exactly one of `system`, `user`, `assistant`, `tool`, `placeholder`".to_owned()
+                );
+            }
+        })
+    }
+}

@@ -1,0 +1,165 @@
+//! A message of a chat: an enum by role, so that the answer of a tool without the id of its call cannot be written.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::message::ToolCall;
+
+/// A message. As an entry of a [`ChatTemplate`](super::ChatTemplate) its texts are templates; what a template gives
+/// are messages as they are sent.
+///
+/// In JSON it is `{"role": …, "content": …}`; `content` is a text or a list of parts. The reply of a model may have
+/// `calls` (`id`, `name`, `arguments`), the answer of a tool has a `call_id`.
+///
+/// ```
+/// use agent::prompt::chat::ChatMessage;
+/// let message: ChatMessage = serde_json::from_str(r#"{"role": "user", "content": "Hello"}"#)?;
+/// assert_eq!(message, ChatMessage::user("Hello"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(into = "super::written::Written", try_from = "super::written::Written")]
+pub enum ChatMessage {
+    System {
+        text: String,
+    },
+    /// Text and pictures, in order.
+    User {
+        parts: Vec<ChatPart>,
+    },
+    /// A reply of the model.
+    Assistant {
+        text: String,
+        calls: Vec<ToolCall>,
+    },
+    /// What a call returned.
+    Tool {
+        call_id: String,
+        text: String,
+    },
+}
+
+/// A part of a message of the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChatPart {
+    Text(String),
+    /// A picture: the path of its file, or a `data:` URL.
+    Image(String),
+}
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    System,
+    User,
+    Assistant,
+    Tool,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+        })
+    }
+}
+
+impl ChatMessage {
+    /// Instructions for the model.
+    #[must_use]
+    pub fn system(text: impl Into<String>) -> Self {
+        Self::System { text: text.into() }
+    }
+
+    /// A text of the user.
+    #[must_use]
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::User { parts: vec![ChatPart::Text(text.into())] }
+    }
+
+    /// A reply of the model, without calls.
+    #[must_use]
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self::Assistant { text: text.into(), calls: Vec::new() }
+    }
+
+    /// The answer to the call `call_id`.
+    #[must_use]
+    pub fn tool(call_id: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::Tool { call_id: call_id.into(), text: text.into() }
+    }
+
+    /// Who speaks.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        match self {
+            Self::System { .. } => Role::System,
+            Self::User { .. } => Role::User,
+            Self::Assistant { .. } => Role::Assistant,
+            Self::Tool { .. } => Role::Tool,
+        }
+    }
+
+    /// Its text; that of several parts is separated by blank lines. Pictures have none.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::System { text } | Self::Assistant { text, .. } | Self::Tool { text, .. } => text.clone(),
+            Self::User { parts } => {
+                let texts = parts.iter().filter_map(|part| match part {
+                    ChatPart::Text(text) => Some(text.as_str()),
+                    ChatPart::Image(_) => None,
+                });
+                texts.collect::<Vec<_>>().join("\n\n")
+            }
+        }
+    }
+
+    /// The same message with every text that is a template replaced: its text or parts, and the texts in the
+    /// arguments of its calls. The order is always the same.
+    pub(super) fn map(&self, mut replace: impl FnMut(&str) -> String) -> Self {
+        match self {
+            Self::System { text } => Self::System { text: replace(text) },
+            Self::User { parts } => Self::User {
+                parts: parts
+                    .iter()
+                    .map(|part| match part {
+                        ChatPart::Text(text) => ChatPart::Text(replace(text)),
+                        ChatPart::Image(source) => ChatPart::Image(replace(source)),
+                    })
+                    .collect(),
+            },
+            Self::Assistant { text, calls } => Self::Assistant {
+                text: replace(text),
+                calls: calls
+                    .iter()
+                    .map(|call| ToolCall { arguments: arguments(&call.arguments, &mut replace), ..call.clone() })
+                    .collect(),
+            },
+            Self::Tool { call_id, text } => Self::Tool { call_id: call_id.clone(), text: replace(text) },
+        }
+    }
+}
+
+/// Replaces the texts inside of arguments, so that a value can never break the JSON around it. What is no JSON is
+/// one text.
+fn arguments(written: &str, replace: &mut impl FnMut(&str) -> String) -> String {
+    fn walk(value: Json, replace: &mut impl FnMut(&str) -> String) -> Json {
+        match value {
+            Json::String(text) => Json::String(replace(&text)),
+            Json::Array(items) => items.into_iter().map(|item| walk(item, replace)).collect(),
+            Json::Object(fields) => fields.into_iter().map(|(name, value)| (name, walk(value, replace))).collect(),
+            other => other,
+        }
+    }
+    match serde_json::from_str(written) {
+        Ok(value) => walk(value, replace).to_string(),
+        Err(_) => replace(written),
+    }
+}

@@ -1,0 +1,45 @@
+//! Chat templates: lists of messages whose texts are templates, filled with variables.
+//!
+//! ```
+//! use agent::prompt::chat::{ChatMessage, ChatTemplate, Options, placeholder, system, user};
+//! use agent::template::{self, Syntax};
+//! use serde_json::json;
+//!
+//! let template = ChatTemplate::from_messages(Syntax::Jinja, [
+//!     system("You are {{ role }}."),
+//!     placeholder("history", true),
+//!     user("Please {{ task }}."),
+//! ])?;
+//! let vars = template::value(&json!({
+//!     "role": "a painter",
+//!     "task": "paint a tree",
+//!     "history": [{ "role": "user", "content": "Hello!" }, { "role": "assistant", "content": "Good day." }],
+//! }));
+//! let messages = template.format(&vars, &Options::default())?;
+//! assert_eq!(messages[0], ChatMessage::system("You are a painter."));
+//! assert_eq!(messages[2], ChatMessage::assistant("Good day."));
+//! assert_eq!(messages.len(), 4);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Variables are data: a value that contains template marks comes out as it went in. One error names every variable
+//! that is missing, of all messages.
+
+mod message;
+mod written;
+mod error;
+mod entry;
+mod callbacks;
+mod options;
+mod chat_template;
+mod chain;
+mod items;
+
+pub use callbacks::{Callbacks, Ended, Failed, Started};
+pub use chain::{Chain, ChainError, Compiled, Outcome, Part};
+pub use chat_template::ChatTemplate;
+pub use entry::{MessageTemplate, assistant, calling, parts, placeholder, system, tool, user};
+pub use error::{ChatError, Problem};
+pub use items::{Converted, items};
+pub use message::{ChatMessage, ChatPart, Role};
+pub use options::Options;

@@ -1,0 +1,67 @@
+//! How a template is filled.
+
+use serde_json::{Map, Value as Json};
+
+use crate::template::{self, Syntax, Undefined, Value};
+
+use super::callbacks::Callbacks;
+
+/// How a template is filled.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The value of a variable that nothing defines: an error (the default), or the empty string.
+    pub undefined: Undefined,
+    /// The syntax of the texts, in place of the template's own; a message alone has none and is Jinja.
+    pub syntax: Option<Syntax>,
+    /// Values of variables that are not given. A map is merged with the map that is given, at every depth.
+    pub defaults: Map<String, Json>,
+    pub callbacks: Callbacks,
+    /// Anything that the callbacks should see.
+    pub extra: Map<String, Json>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            undefined: Undefined::Error,
+            syntax: None,
+            defaults: Map::new(),
+            callbacks: Callbacks::default(),
+            extra: Map::new(),
+        }
+    }
+}
+
+impl Options {
+    /// Options under which a variable that nothing defines is the empty string.
+    #[must_use]
+    pub fn lenient() -> Self {
+        Self { undefined: Undefined::Empty, ..Self::default() }
+    }
+
+    /// Options with these default values.
+    ///
+    /// ```
+    /// use agent::prompt::chat::{ChatMessage, Options};
+    /// use agent::template;
+    /// use serde_json::json;
+    ///
+    /// let defaults = json!({ "tone": "plain" }).as_object().cloned().unwrap_or_default();
+    /// let message = ChatMessage::user("Be {{ tone }}.");
+    /// let options = Options::with_defaults(defaults);
+    /// assert_eq!(message.format(&template::value(&json!({})), &options)?, ChatMessage::user("Be plain."));
+    /// # Ok::<(), agent::prompt::chat::ChatError>(())
+    /// ```
+    #[must_use]
+    pub fn with_defaults(defaults: Map<String, Json>) -> Self {
+        Self { defaults, ..Self::default() }
+    }
+
+    /// The variables together with the default values.
+    pub(super) fn variables(&self, given: &Value) -> Value {
+        if self.defaults.is_empty() {
+            return given.clone();
+        }
+        template::layered(given.clone(), template::value(&self.defaults))
+    }
+}

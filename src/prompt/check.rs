@@ -1,0 +1,247 @@
+//! What is doubtful about a prompt although it renders: variables that nobody gives or reads, too many hard rules, a
+//! reply in JSON without a way out, a reminder that is missing at the end, input from outside that nothing delimits.
+
+use std::collections::BTreeSet;
+
+use crate::template::Value;
+use crate::tokens::{self, Vocabulary};
+
+use super::context::PromptContext;
+use super::error::PromptError;
+use super::file::Prompt;
+use super::head::Output;
+use super::variables;
+
+/// The most hard rules that a model keeps in mind.
+const MOST_HARD_RULES: usize = 7;
+/// How a line says that there is no exception.
+const HARD: [&str; 12] = [
+    "MUST", "NEVER", "ALWAYS", "CRITICAL", "Never ", "Always ", "You must", "you must", "必须", "绝不", "严禁",
+    "禁止",
+];
+/// Words of a way out of a reply in JSON.
+const WAYS_OUT: [&str; 12] = [
+    "none", "clarif", "refus", "unknown", "escalate", "cannot", "ask", "not sure", "missing", "无法", "澄清",
+    "拒绝",
+];
+
+/// The tokens of a section of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartSize {
+    pub name: String,
+    pub tokens: u64,
+}
+
+impl Prompt {
+    /// Everything doubtful about it, with its place. `sample` is a context in which all is defined that ever is.
+    #[must_use]
+    pub fn doubts(&self, sample: &Value) -> Vec<PromptError> {
+        let mut doubts = self.unread_and_ungiven();
+        doubts.extend(self.undelimited());
+        for (_, module) in self.modules() {
+            doubts.extend(module.unread_and_ungiven());
+            doubts.extend(module.undelimited());
+        }
+        let context = variables::with_fillers(sample, &self.asked(sample));
+        match self.render(&context) {
+            Ok(text) => doubts.extend(self.doubts_of_text(&text)),
+            // That something is not given was told above, at its place.
+            Err(error) if doubts.is_empty() => doubts.push(error),
+            Err(_) => {}
+        }
+        doubts
+    }
+
+    /// The tokens of its sections, as they are rendered with a sample of the variables.
+    ///
+    /// # Errors
+    /// As [`Prompt::render`].
+    pub fn sizes(&self, sample: &Value) -> Result<Vec<PartSize>, PromptError> {
+        let context = variables::with_fillers(sample, &self.asked(sample));
+        let sections = self.sections(&context)?;
+        Ok(sections
+            .into_iter()
+            .map(|(name, text)| PartSize { name, tokens: tokens::count(&text, Vocabulary::O200k) })
+            .collect())
+    }
+
+    /// The variables that a person has to give.
+    fn asked(&self, sample: &Value) -> BTreeSet<String> {
+        self.undefined_in(sample).into_iter().filter(|name| self.asks_for(name, sample)).collect()
+    }
+
+    /// Names that the template reads and nothing gives, and names that the head declares and nobody reads.
+    fn unread_and_ungiven(&self) -> Vec<PromptError> {
+        let Ok(own) = self.reads() else { return Vec::new() };
+        let modules: BTreeSet<String> = self
+            .modules()
+            .flat_map(|(_, module)| module.head.declared().map(str::to_owned).collect::<Vec<_>>())
+            .collect();
+        let declared: Vec<&str> = self.head.declared().collect();
+        let program = PromptContext::anything(Some(serde_json::Value::Null), true);
+        let is_module = self.name.starts_with(super::layer::MODULES);
+        let covers = |wide: &str, name: &str| {
+            name == wide || name.strip_prefix(wide).is_some_and(|rest| rest.starts_with('.'))
+        };
+        let mut doubts = Vec::new();
+        for name in &own {
+            let is_declared = declared.iter().any(|wide| covers(wide, name) || covers(name, wide));
+            let is_of_program =
+                !is_module && variables::undefined(std::iter::once(variables::root(name)), &program).is_empty();
+            if !is_declared && !is_of_program {
+                let why = format!("reads `{name}`, which nothing gives: name it in `required_vars` or `defaults`");
+                doubts.push(PromptError {
+                    line: self.line_in_body(name),
+                    ..PromptError::of_file(&self.origin, why)
+                });
+            }
+        }
+        for name in &declared {
+            let is_read = own.iter().chain(&modules).any(|read| covers(name, read) || covers(read, name));
+            if !is_read && self.version.is_some() {
+                let why = format!("declares `{name}`, which nothing in it reads: take it out");
+                let key = if self.head.required_vars.iter().any(|own| own == name) {
+                    "required_vars"
+                } else {
+                    "defaults"
+                };
+                let line = Some(self.line_of(key, name));
+                doubts.push(PromptError { line, ..PromptError::of_file(&self.origin, why) });
+            }
+        }
+        doubts
+    }
+
+    /// Variables from outside that stand in the text without marks around them.
+    fn undelimited(&self) -> Vec<PromptError> {
+        let bare = self.head.untrusted.iter().filter(|name| {
+            let texts = self.sources();
+            texts.iter().any(|text| uses(text, name).any(|at| !is_delimited(text, at)))
+        });
+        bare.map(|name| {
+            let why = format!(
+                "`{name}` comes from outside, and nothing delimits it: put it between marks like <{name}> and \
+                 </{name}>, or write it with `tojson`"
+            );
+            PromptError { line: self.line_in_body(name), ..PromptError::of_file(&self.origin, why) }
+        })
+        .collect()
+    }
+
+    fn doubts_of_text(&self, text: &str) -> Vec<PromptError> {
+        let mut doubts = Vec::new();
+        let mut doubt = |why: String| doubts.push(PromptError::of_file(&self.origin, why));
+        let hard = text.lines().filter(|line| HARD.iter().any(|word| line.contains(word))).count();
+        if hard > MOST_HARD_RULES {
+            doubt(format!(
+                "has {hard} hard rules (lines with {}): a model keeps about {MOST_HARD_RULES}; keep those that matter",
+                "MUST, NEVER, ALWAYS or the like"
+            ));
+        }
+        let lower = text.to_lowercase();
+        if self.head.output == Output::Json && !WAYS_OUT.iter().any(|word| lower.contains(word)) {
+            doubt("demands JSON and leaves no way out: say what to reply where the request is unclear or cannot be met".to_owned());
+        }
+        let reminder = self.head.reminder.trim();
+        if !reminder.is_empty() && !end(text).contains(reminder) {
+            doubt(format!("does not end with its reminder, \"{reminder}\""));
+        }
+        doubts
+    }
+
+    /// The line of the file on which the body first names a variable.
+    fn line_in_body(&self, name: &str) -> Option<usize> {
+        let at = self.body().lines().position(|line| line.contains(name))?;
+        Some(self.line_of_body(at))
+    }
+}
+
+/// The last fifth of a text, three lines at least.
+fn end(text: &str) -> &str {
+    let lines = text.lines().count();
+    let kept = (lines / 5).max(3);
+    let start = text.lines().take(lines.saturating_sub(kept)).map(|line| line.len() + 1).sum::<usize>();
+    text.get(start..).unwrap_or(text)
+}
+
+/// Where a source prints a variable, in any of the syntaxes.
+fn uses<'t>(source: &'t str, name: &'t str) -> impl Iterator<Item = usize> + 't {
+    source.match_indices(name).map(|(at, _)| at).filter(move |at| {
+        let before = source[..*at].trim_end_matches(['-', ' ', '.', '$']);
+        let is_start = before.ends_with('{') && !before.ends_with("{%");
+        let next = source[at + name.len()..].chars().next();
+        is_start && next.is_some_and(|c| !c.is_alphanumeric() && c != '_')
+    })
+}
+
+/// Whether what stands at a place is between an opening and its closing mark, in a code fence, or written as JSON.
+fn is_delimited(source: &str, at: usize) -> bool {
+    let (before, after) = source.split_at(at);
+    let in_tag = before.match_indices('<').filter_map(|(open, _)| {
+        let rest = &before[open + 1..];
+        let name = &rest[..rest.find(|c: char| !c.is_alphanumeric() && !"_-".contains(c))?];
+        (!name.is_empty() && !rest.contains(&format!("</{name}>"))).then(|| format!("</{name}>"))
+    });
+    let is_json = after.split('}').next().is_some_and(|tag| tag.contains("tojson") || tag.contains("%q"));
+    let in_fence = |mark: &str| before.matches(mark).count() % 2 == 1 && after.contains(mark);
+    is_json || in_fence("```") || in_fence("\"\"\"") || in_tag.into_iter().any(|close| after.contains(&close))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Registry;
+    use super::*;
+    use crate::config::PromptDir;
+
+    fn doubts(text: &str) -> Vec<String> {
+        let dir = tempfile::tempdir().expect("a directory");
+        std::fs::create_dir(dir.path().join("p")).expect("a directory");
+        std::fs::write(dir.path().join("p/v1.0.md"), text).expect("a file");
+        let prompt = Registry::new(&[PromptDir::new(dir.path().to_path_buf())]).get("p").expect("sound");
+        let sample = PromptContext::sample().value();
+        prompt.doubts(&sample).iter().map(|doubt| format!("{:?} {}", doubt.line, doubt.message)).collect()
+    }
+
+    #[test]
+    fn what_is_doubtful_is_named_with_its_line() {
+        for (text, said) in [
+            ("---\nrequired_vars: [a]\n---\n{{ a }}\n{{ b.c }}\n", "Some(5) reads `b.c`, which nothing gives"),
+            ("---\nrequired_vars: [a, b]\n---\n{{ a }}\n", "Some(2) declares `b`, which nothing in it reads"),
+            ("---\ndefaults:\n  tone: x\n---\nNo.\n", "Some(3) declares `tone`"),
+            ("---\noutput: json\n---\nReply with {\"a\": 1}.\n", "leaves no way out"),
+            ("---\nreminder: Be brief.\n---\nBe brief.\n1\n2\n3\n4\n5\n", "does not end with its reminder"),
+            ("---\nrequired_vars: [q]\nuntrusted: [q]\n---\nDo {{ q }}.\n", "Some(5) `q` comes from outside"),
+            (
+                "1. You must a.\n2. NEVER b.\n- Always c\n- MUST d\n- ALWAYS e\n- Never f\n- 必须 g\n- 禁止 h\n",
+                "has 8 hard rules",
+            ),
+        ] {
+            let doubts = doubts(text);
+            assert!(doubts.len() == 1 && doubts[0].contains(said), "{text}: {doubts:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_in_order_is_left_alone() {
+        for text in [
+            "{{ agent.name }} {{ tools | length }} {% for t in tools %}{{ t.name }}{% endfor %}{{ vars.x | default('') }}",
+            "---\nrequired_vars: [q]\nuntrusted: [q]\n---\n<request>\n{{ q }}\n</request>\n{{ q | tojson }}\n```\n{{- q }}\n```\n",
+            "---\noutput: json\nreminder: JSON alone.\n---\nReply {\"tool\": \"none\"} where none fits.\nJSON alone.\n",
+            "{% set x = 1 %}{{ x }}{{ datetime.now().year }}{{ termination_reason }}{{ parts | length }}",
+        ] {
+            assert_eq!(doubts(text), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn what_comes_with_the_program_is_beyond_doubt() {
+        let registry = Registry::new(&[]);
+        let names = registry.names().expect("listed");
+        let sample = PromptContext::sample().value();
+        for listed in registry.list(names.iter().map(String::as_str)).expect("listed") {
+            let prompt = listed.prompt.expect("sound");
+            let doubts: Vec<String> = prompt.doubts(&sample).iter().map(ToString::to_string).collect();
+            assert_eq!(doubts, [""; 0], "{}@{}", listed.name, listed.version);
+        }
+    }
+}

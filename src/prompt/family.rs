@@ -1,0 +1,88 @@
+//! The versions of one prompt, and what its labels and its canary mean.
+
+use std::collections::BTreeMap;
+
+use crate::text;
+
+use super::error::PromptError;
+use super::release::{Canary, LATEST, PRODUCTION, RELEASE};
+use super::version::Version;
+
+/// The versions of one name.
+#[derive(Debug, Default)]
+pub(super) struct Family {
+    pub versions: BTreeMap<Version, Place>,
+    pub labels: BTreeMap<String, Version>,
+    pub canary: Option<Canary>,
+    /// Whether any place has a `release.yaml` for it.
+    pub is_released: bool,
+}
+
+/// Where a version stands.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    /// Index of the layer.
+    pub layer: usize,
+    /// `NAME/v1.0.md`.
+    pub path: String,
+}
+
+impl Family {
+    /// The version that a selector means: a version, a label, `latest`.
+    pub fn version(&self, wanted: &str) -> Option<Version> {
+        let latest = self.versions.keys().next_back().copied();
+        match wanted {
+            LATEST => latest,
+            PRODUCTION if !self.is_released => latest,
+            _ => {
+                let labelled = self.labels.get(wanted).copied();
+                wanted.parse().ok().or(labelled).filter(|version| self.versions.contains_key(version))
+            }
+        }
+    }
+
+    /// Every label, and the canary, means a version that exists.
+    pub fn checked(self, name: &str) -> Result<Self, PromptError> {
+        let canary = self.canary.map(|canary| ("canary", canary.version));
+        let meant = self.labels.iter().map(|(label, version)| (label.as_str(), *version)).chain(canary);
+        let dangling = meant.into_iter().find(|(_, version)| !self.versions.contains_key(version));
+        let Some((label, version)) = dangling else { return Ok(self) };
+        Err(PromptError::unknown(format!(
+            "{name}/{RELEASE} says that `{label}` is {version}, but {name}/{version}.md does not exist; {}",
+            self.known()
+        )))
+    }
+
+    /// The labels of a version, sorted, with `canary N%` for a canary.
+    pub fn labels_of(&self, version: Version) -> Vec<String> {
+        let labels = self.labels.iter().filter(|(_, meant)| **meant == version).map(|(label, _)| label.clone());
+        let canary = self.canary.filter(|canary| canary.version == version);
+        labels.chain(canary.map(|canary| format!("canary {}%", canary.percent))).collect()
+    }
+
+    /// The error for a selector that means nothing.
+    pub fn no_such_version(&self, name: &str, wanted: &str) -> PromptError {
+        let labels: Vec<&str> = self.labels.keys().map(String::as_str).chain([LATEST]).collect();
+        let wanted = text::one_line(wanted, 80);
+        let hint = did_you_mean(&wanted, &labels);
+        let known = self.known();
+        PromptError::unknown(format!("prompt `{name}` has no version or label `{wanted}`{hint}; {known}"))
+    }
+
+    /// The known versions and labels.
+    fn known(&self) -> String {
+        let versions = self.versions.keys().map(Version::to_string).collect::<Vec<_>>().join(", ");
+        let labels: Vec<String> =
+            self.labels.iter().map(|(label, version)| format!("{label} ({version})")).collect();
+        let labels = if labels.is_empty() { "none".to_owned() } else { labels.join(", ") };
+        format!("versions: {versions}; labels: {labels}")
+    }
+}
+
+/// The end of a sentence about an unknown name: what may have been meant.
+pub(super) fn did_you_mean(name: &str, candidates: &[&str]) -> String {
+    match text::nearest(name, candidates.iter().copied()).as_slice() {
+        [] => String::new(),
+        near => format!("; did you mean {}?", near.join(" or ")),
+    }
+}

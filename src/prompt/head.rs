@@ -1,0 +1,124 @@
+//! The head of a prompt file: what it is for, which variables it reads, and the parts that it is composed of.
+
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, de};
+use serde_json::{Map, Value as Json};
+
+use crate::template::Syntax;
+
+use super::chat::MessageTemplate;
+
+/// The YAML between the dashes.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Head {
+    pub description: String,
+    /// What the body and the messages are written in.
+    pub format: Syntax,
+    /// Names that must be defined, dotted ones (`vars.team`) included.
+    pub required_vars: Vec<String>,
+    /// Values of names that nothing else defines. Mappings are filled up key by key.
+    pub defaults: Map<String, Json>,
+    /// The sections, in the order of the rendered text; empty for a prompt that is its body alone.
+    pub modules: Vec<Section>,
+    /// What opens a conversation; empty for a prompt that is a system prompt alone.
+    pub messages: Vec<MessageTemplate>,
+    /// Actions that no tool of the agent may have, as names of tools or words of what they do.
+    pub forbidden: Vec<String>,
+    /// Variables that hold what comes from outside: the text must delimit them.
+    pub untrusted: Vec<String>,
+    /// What the end of the rendered text says once more; empty for nothing.
+    pub reminder: String,
+    /// What a reply to it is.
+    pub output: Output,
+    /// Notes of its authors. The program reads none of them.
+    pub metadata: Map<String, Json>,
+}
+
+/// What a prompt asks a reply to be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Output {
+    #[default]
+    Text,
+    Json,
+}
+
+/// A part of a composed prompt: `identity@1.0`, or `Heading: skills@1.0`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    /// The heading above it; `None` for a part without one.
+    pub heading: Option<String>,
+    pub source: SectionSource,
+}
+
+/// Where the text of a section comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SectionSource {
+    /// The file's own text.
+    Body,
+    /// `NAME` or `NAME@VERSION` of a module.
+    Module(String),
+}
+
+/// The word in `modules` that stands for the file's own text.
+const BODY: &str = "body";
+
+impl Head {
+    /// The sections with the body among them: a body that `modules` does not place comes last.
+    #[must_use]
+    pub(super) fn sections(&self, has_body: bool) -> Vec<Section> {
+        let mut sections = self.modules.clone();
+        let is_placed = sections.iter().any(|section| section.source == SectionSource::Body);
+        if sections.is_empty() || has_body && !is_placed {
+            sections.push(Section { heading: None, source: SectionSource::Body });
+        }
+        sections
+    }
+
+    /// The names that the file declares: what it requires, what it has defaults for, and its placeholders.
+    pub(super) fn declared(&self) -> impl Iterator<Item = &str> {
+        let placeholders = self.messages.iter().filter_map(|entry| match entry {
+            MessageTemplate::Placeholder { key, .. } => Some(key),
+            MessageTemplate::Message(_) => None,
+        });
+        self.required_vars.iter().chain(self.defaults.keys()).chain(placeholders).map(String::as_str)
+    }
+}
+
+impl From<&str> for SectionSource {
+    fn from(written: &str) -> Self {
+        if written == BODY { Self::Body } else { Self::Module(written.to_owned()) }
+    }
+}
+
+impl<'de> Deserialize<'de> for Section {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SectionVisitor)
+    }
+}
+
+struct SectionVisitor;
+
+impl<'de> Visitor<'de> for SectionVisitor {
+    type Value = Section;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a module (`NAME@VERSION`), or one below its heading (`Heading: NAME@VERSION`)")
+    }
+
+    fn visit_str<E: de::Error>(self, written: &str) -> Result<Section, E> {
+        Ok(Section { heading: None, source: written.into() })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Section, A::Error> {
+        let one = || de::Error::custom("a section is one heading with one module: `Heading: NAME@VERSION`");
+        let (heading, written) = map.next_entry::<String, String>()?.ok_or_else(one)?;
+        match map.next_entry::<String, String>()? {
+            Some(_) => Err(one()),
+            None => Ok(Section { heading: Some(heading), source: written.as_str().into() }),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The places that prompts come from: the program, directories of a person, directories that a workspace brings along.
+
+use std::borrow::Cow;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::builtin;
+use crate::config::PromptDir;
+use crate::file_name;
+use crate::regular::read_regular;
+
+use super::error::PromptError;
+use super::file::Owner;
+
+/// The folder of the modules, and how their names begin.
+pub const MODULES: &str = "modules/";
+
+/// One place of prompts. Names of files are relative to it, with `/` between their parts.
+#[derive(Debug, Clone)]
+pub(super) enum Layer {
+    Builtin,
+    Dir(PathBuf),
+    /// What a workspace brings along is read through the manifest, as it was agreed to.
+    Brought(PromptDir),
+}
+
+impl Layer {
+    pub fn of(dir: &PromptDir) -> Self {
+        match dir.through.listed(&dir.dir) {
+            Some(_) => Self::Brought(dir.clone()),
+            None => Self::Dir(dir.dir.clone()),
+        }
+    }
+
+    pub fn owner(&self) -> Owner {
+        match self {
+            Self::Builtin => Owner::Program,
+            Self::Dir(_) => Owner::Person,
+            Self::Brought(_) => Owner::Project,
+        }
+    }
+
+    /// The directory; `None` for the program.
+    pub fn dir(&self) -> Option<&Path> {
+        match self {
+            Self::Builtin => None,
+            Self::Dir(dir) => Some(dir),
+            Self::Brought(brought) => Some(&brought.dir),
+        }
+    }
+
+    /// The names of all prompts, modules included.
+    pub fn names(&self) -> Result<Vec<String>, PromptError> {
+        let inside = |folder: &str| -> Result<Vec<String>, PromptError> {
+            let folders = self.entries(folder)?.into_iter().filter(|entry| entry.is_folder);
+            Ok(folders.map(|entry| format!("{folder}{}", entry.name)).filter(|name| is_name(name)).collect())
+        };
+        let mut names = inside("")?;
+        names.retain(|name| name != MODULES.trim_end_matches('/'));
+        names.extend(inside(MODULES)?);
+        Ok(names)
+    }
+
+    /// The names of the files of one prompt.
+    pub fn files(&self, prompt: &str) -> Result<Vec<String>, PromptError> {
+        let entries = self.entries(&format!("{prompt}/"))?;
+        Ok(entries.into_iter().filter(|entry| !entry.is_folder).map(|entry| entry.name).collect())
+    }
+
+    /// The text of a file; `None` where there is none.
+    pub fn read(&self, path: &str) -> Result<Option<Cow<'static, str>>, PromptError> {
+        let read = match self {
+            Self::Builtin => {
+                return Ok(builtin::PROMPTS.get_file(path).and_then(builtin::File::contents_utf8).map(Into::into));
+            }
+            Self::Dir(dir) => read_regular(&dir.join(path)),
+            Self::Brought(brought) => brought.through.read_text(&brought.dir.join(path)),
+        };
+        Ok(read.map_err(|why| PromptError::of_file(&self.origin(path), why))?.map(Into::into))
+    }
+
+    /// How errors call a file.
+    pub fn origin(&self, path: &str) -> String {
+        match self {
+            Self::Builtin => format!("built-in prompts/{path}"),
+            Self::Dir(dir) => dir.join(path).display().to_string(),
+            Self::Brought(brought) => file_name::written(&brought.dir.join(path)).into_owned(),
+        }
+    }
+
+    fn entries(&self, folder: &str) -> Result<Vec<Entry>, PromptError> {
+        let folder = folder.trim_end_matches('/');
+        let mut entries = match self {
+            Self::Builtin => of_program(folder),
+            Self::Dir(dir) => of_dir(dir.join(folder))
+                .map_err(|error| PromptError::of_file(&self.origin(folder), format!("cannot be read: {error}")))?,
+            Self::Brought(brought) => of_manifest(brought, folder),
+        };
+        entries.retain(|entry| !entry.name.starts_with('.'));
+        entries.sort();
+        entries.dedup();
+        Ok(entries)
+    }
+}
+
+/// Whether a prompt may have this name: one folder, or one below `modules/`.
+pub(super) fn is_name(name: &str) -> bool {
+    let folder = name.strip_prefix(MODULES).unwrap_or(name);
+    let is_fine = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    !folder.is_empty() && !folder.starts_with('.') && folder.chars().all(is_fine)
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    name: String,
+    is_folder: bool,
+}
+
+fn of_program(folder: &str) -> Vec<Entry> {
+    let dir = if folder.is_empty() { Some(&builtin::PROMPTS) } else { builtin::PROMPTS.get_dir(folder) };
+    let Some(dir) = dir else { return Vec::new() };
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let folders = dir.dirs().map(|dir| Entry { name: name(dir.path()), is_folder: true });
+    folders.chain(dir.files().map(|file| Entry { name: name(file.path()), is_folder: false })).collect()
+}
+
+/// None where the directory does not exist.
+fn of_dir(dir: PathBuf) -> io::Result<Vec<Entry>> {
+    let listing = match fs::read_dir(dir) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        listing => listing?,
+    };
+    let mut entries = Vec::new();
+    for entry in listing {
+        let entry = entry?;
+        // A link to a directory is one.
+        let is_folder = entry.path().is_dir();
+        if let Ok(name) = entry.file_name().into_string() {
+            entries.push(Entry { name, is_folder });
+        }
+    }
+    Ok(entries)
+}
+
+fn of_manifest(brought: &PromptDir, folder: &str) -> Vec<Entry> {
+    let files = brought.through.listed(&brought.dir).unwrap_or_default();
+    let inside = |file: PathBuf| {
+        let rest = file.strip_prefix(brought.dir.join(folder)).ok()?.to_str()?.to_owned();
+        Some(match rest.split_once('/') {
+            Some((name, _)) => Entry { name: name.to_owned(), is_folder: true },
+            None => Entry { name: rest, is_folder: false },
+        })
+    };
+    files.into_iter().filter_map(inside).filter(|entry| !entry.name.is_empty()).collect()
+}

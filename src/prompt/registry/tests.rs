@@ -1,0 +1,187 @@
+//! What a name means, place by place, and what is said where it means nothing.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::{Listed, Registry};
+use crate::config::{PromptDir, PromptSource};
+use crate::prompt::PromptContext;
+use crate::prompt::file::Prompt;
+use crate::template::value;
+
+fn registry(files: &[(&str, &str)]) -> (tempfile::TempDir, Registry) {
+    let dir = tempfile::tempdir().expect("a directory");
+    for (path, text) in files {
+        let path = dir.path().join(path);
+        fs::create_dir_all(path.parent().expect("inside")).expect("a directory");
+        fs::write(path, text).expect("a file");
+    }
+    let dirs = [dir.path().to_path_buf(), dir.path().join("absent")].map(PromptDir::new);
+    (dir, Registry::new(&dirs))
+}
+
+fn body(registry: &Registry, reference: &str) -> String {
+    registry.get(reference).map_or_else(|error| format!("error: {error}"), |prompt| prompt.body().to_owned())
+}
+
+fn error(files: &[(&str, &str)], reference: &str) -> String {
+    registry(files).1.get(reference).expect_err("wrong").to_string()
+}
+
+#[test]
+fn what_is_built_in_is_sound() {
+    let registry = Registry::new(&[]);
+    let names = registry.names().expect("listed");
+    let context = PromptContext::sample().value();
+    for Listed { name, version, prompt, .. } in registry.list(names.iter().map(String::as_str)).expect("listed") {
+        let prompt = prompt.expect("sound");
+        assert!(prompt.is_built_in() && !prompt.head.description.is_empty(), "{name}");
+        // What the build has read is what would be read here, and it is a template.
+        let text = crate::builtin::PROMPTS.get_file(format!("{name}/{version}.md"));
+        let text = text.and_then(crate::builtin::File::contents_utf8).expect("text");
+        let read = Prompt::parse(&name, version, &prompt.origin, text).expect("sound");
+        let read = registry.compose(read, None).and_then(Prompt::compiled).expect("sound");
+        assert_eq!(format!("{:?}", read.head), format!("{:?}", prompt.head));
+        assert_eq!((read.body(), read.digest()), (prompt.body(), prompt.digest()), "{name}@{version}");
+        if name.starts_with(super::MODULES) {
+            assert_eq!(read.modules().count(), 0);
+        } else if prompt.head.required_vars.iter().all(|name| !prompt.undefined_in(&context).contains(name)) {
+            assert!(!prompt.render(&context).expect("it renders").is_empty());
+        }
+    }
+}
+
+#[test]
+fn later_directories_win_version_by_version_and_label_by_label() {
+    let (_dir, registry) = registry(&[
+        ("system/v1.0.md", "mine"),
+        ("system/v1.1.txt", "newer"),
+        ("system/notes.md", "{% not a prompt"),
+        ("system/release.yaml", "labels: { next: v1.1 }\n"),
+        ("own/v1.9.md", "nine"),
+        ("own/v1.10.md", "ten"),
+        ("staged/v1.0.md", "one"),
+        ("staged/v2.0.md", "two"),
+        ("staged/release.yaml", "labels: { production: v1.0 }\n"),
+    ]);
+    for (reference, expected) in [
+        ("system@1.0", "mine"),
+        ("system@next", "newer"),
+        ("own", "ten"),
+        ("own@production", "ten"),
+        ("own@latest", "ten"),
+        ("own@v1.9", "nine"),
+        ("staged", "one"),
+        ("staged@latest", "two"),
+    ] {
+        assert_eq!(body(&registry, reference), expected, "{reference}");
+    }
+}
+
+#[test]
+fn errors_say_what_there_is() {
+    let built_in = Registry::new(&[]);
+    let said = |reference: &str| built_in.get(reference).expect_err("unknown").to_string();
+    assert!(said("sytem").contains("did you mean system?"), "{}", said("sytem"));
+    assert!(said("sytem").contains("known: ") && !said("sytem").contains("modules/"), "{}", said("sytem"));
+    assert!(said("system@prodution").contains("did you mean production?"));
+    assert!(said("system@v9.9").contains("versions: v1.0"), "{}", said("system@v9.9"));
+    for outside in ["../x", "/etc", "a/b", "", "system/../system", "modules/../system"] {
+        assert!(said(outside).contains("there is no "), "{outside}: {}", said(outside));
+    }
+}
+
+#[test]
+fn mistakes_beside_a_prompt_have_a_place() {
+    let mine = ("mine/v1.0.md", "text");
+    for (files, said) in [
+        (&[mine, ("mine/release.yaml", "labels:\n  production: latest\n")][..], "mine/release.yaml:2:"),
+        (&[mine, ("mine/release.yaml", "labels: { production: v1.0")], "mine/release.yaml:"),
+        (&[mine, ("mine/release.yaml", "labels: { next: v7.0 }")], "mine/v7.0.md does not exist; versions: v1.0"),
+        (&[mine, ("mine/release.yaml", "canary: { version: v7.0, percent: 5 }")], "`canary` is v7.0"),
+        (&[mine, ("mine/v1.0.txt", "text")], "is the same version"),
+        (&[mine, ("mine/release.lock", "v1.0: [")], "mine/release.lock:"),
+        (
+            &[("mine/v1.0.md", "---\nmodules: [nothing@1.0]\n---\n")],
+            "mine/v1.0.md:2: there is no module `nothing`",
+        ),
+    ] {
+        let (_dir, registry) = registry(files);
+        let read = registry.get("mine").and_then(|prompt| prompt.render(&value(&json!({}))));
+        let error = read.expect_err("wrong").to_string();
+        assert!(error.contains(said), "{said}\n{error}");
+    }
+}
+
+#[test]
+fn a_released_version_stays_as_it_was() {
+    const DIGEST: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    let lock = format!("v1.0: {DIGEST}\n");
+    let (_dir, sound) =
+        registry(&[("mine/v1.0.md", "abc"), ("mine/v1.1.md", "new"), ("mine/release.lock", &lock)]);
+    assert_eq!((body(&sound, "mine@1.0"), body(&sound, "mine@1.1")), ("abc".to_owned(), "new".to_owned()));
+    let said = error(&[("mine/v1.0.md", "abd"), ("mine/release.lock", &lock)], "mine");
+    assert!(said.contains("v1.0 was released as #ba7816bf8f01 and has changed to #"), "{said}");
+    assert!(said.contains("agent prompt new mine"), "{said}");
+}
+
+const PARTS: [(&str, &str); 5] = [
+    (
+        "modules/who/v1.0.md",
+        "---\nrequired_vars: [agent.name]\n---\nYou are {{ agent.name }}{{ agent.model is defined }}.\n",
+    ),
+    ("modules/tools/v1.0.md", "---\nrequired_vars: [tools]\n---\n{% for t in tools %}- {{ t }}\n{% endfor %}"),
+    ("modules/tools/v2.0.md", "---\nrequired_vars: [tools]\n---\n{{ tools | join(',') }}"),
+    ("one/v1.0.md", "---\nmodules:\n  - who@1.0\n  - Tools: tools@1.0\n  - Task: body\n---\n{{ task }}\n"),
+    ("two/v1.0.md", "---\nmodules: [{ Tools: tools@2.0 }]\ndefaults: { tone: dry }\n---\nBe {{ tone }}.\n"),
+];
+
+#[test]
+fn modules_are_assembled_under_their_headings() {
+    let (_dir, registry) = registry(&PARTS);
+    let context = value(&json!({
+        "agent": { "name": "ada", "model": "m" }, "tools": ["a", "b"], "task": "{{ x }}", "vars": {},
+    }));
+    let text = |name: &str| registry.get(name).expect("sound").render(&context).expect("all is defined");
+    assert_eq!(text("one"), "You are adaFalse.\n\n# Tools\n- a\n- b\n\n# Task\n{{ x }}");
+    assert_eq!(text("two"), "# Tools\na,b\n\nBe dry.");
+    let without = value(&json!({ "agent": { "name": "ada" }, "tools": [], "task": "t", "vars": {} }));
+    let text = registry.get("one").expect("sound").render(&without).expect("all is defined");
+    assert_eq!(text, "You are adaFalse.\n\n# Task\nt", "a section that says nothing has no heading");
+    let missing = registry.get("one").expect("sound").render(&value(&json!({ "vars": {} }))).expect_err("missing");
+    for name in ["`agent.name`", "`tools`", "`task`"] {
+        assert!(missing.to_string().contains(name), "{missing}");
+    }
+}
+
+#[test]
+fn the_fingerprint_covers_modules_and_included_files() {
+    let fingerprint =
+        |files: &[(&str, &str)], name: &str| registry(files).1.get(name).expect("sound").fingerprint().to_owned();
+    let before = fingerprint(&PARTS, "one");
+    let mut changed = PARTS;
+    changed[1].1 = "---\nrequired_vars: [tools]\n---\n{{ tools }}\n";
+    assert_ne!(fingerprint(&changed, "one"), before);
+    assert_eq!(fingerprint(&changed, "two"), fingerprint(&PARTS, "two"));
+    let including = |part: &'static str| [("p/v1.0.md", "{% include 'p/part.md' %}"), ("p/part.md", part)];
+    assert_ne!(fingerprint(&including("a"), "p"), fingerprint(&including("b"), "p"));
+    let (_dir, registry) = registry(&including("---\ndescription: Shared.\n---\nshared {{ x }}"));
+    let text = registry.get("p").expect("sound").render(&value(&json!({ "x": 1 }))).expect("defined");
+    assert_eq!(text, "shared 1");
+}
+
+#[test]
+fn a_module_names_no_modules() {
+    let said = error(&[("modules/a/v1.0.md", "---\nmodules: [a@1.0]\n---\n")], "modules/a");
+    assert!(said.contains("a module is not composed of others"), "{said}");
+}
+
+#[test]
+fn a_configuration_may_write_a_prompt_out() {
+    let prompt = Registry::new(&[])
+        .of(&PromptSource::Inline("Be brief.".to_owned()), "here", false)
+        .expect("a template")
+        .stable;
+    assert_eq!((prompt.name.as_str(), prompt.version), ("inline", None));
+}

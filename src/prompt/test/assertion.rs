@@ -1,0 +1,280 @@
+//! An assertion, and the one list of all kinds of them ([`KINDS`]): what each is called and how it is written.
+
+use serde_json::Value;
+
+use crate::text;
+use crate::yaml::{Node, Tree};
+
+use super::check::Check;
+use super::given::Given;
+use super::source::Source;
+
+/// A statement about a run that holds or does not.
+#[derive(Debug)]
+pub struct Assertion {
+    /// As reports show it: `not-contains: sorry`.
+    pub label: String,
+    /// Whether it must not hold.
+    pub negated: bool,
+    /// Its share in the score of a run; with 0 it is reported and nothing else.
+    pub weight: f64,
+    /// Whether it looks at the rendered prompt instead of the answer.
+    pub of_rendered: bool,
+    pub(super) needs: Needs,
+    pub(super) check: Check,
+}
+
+/// How much an assertion must know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Needs {
+    /// A text.
+    Text,
+    /// A run of a model.
+    Run,
+    /// Another request to a model.
+    Judge,
+}
+
+/// A kind of assertion.
+pub(super) struct Kind {
+    /// What it is called; the first name is the one that the documentation uses. `-` and `_` are the same.
+    pub names: &'static [&'static str],
+    /// The keys of the long form, besides `type`, `value`, `weight` and `of`.
+    pub keys: &'static [&'static str],
+    pub needs: Needs,
+    read: fn(&mut Given<'_, '_, '_>) -> Option<Check>,
+}
+
+/// Every kind of assertion. Each has a negation, with `not-` before its name.
+pub(super) const KINDS: &[Kind] = &[
+    Kind { names: &["equals"], keys: &[], needs: Needs::Text, read: |given| given.equals() },
+    Kind { names: &["contains"], keys: &[], needs: Needs::Text, read: |given| given.contains(false, false) },
+    Kind { names: &["icontains"], keys: &[], needs: Needs::Text, read: |given| given.contains(false, true) },
+    Kind {
+        names: &["contains-all"],
+        keys: &["values"],
+        needs: Needs::Text,
+        read: |given| given.contains(false, false),
+    },
+    Kind {
+        names: &["contains-any"],
+        keys: &["values"],
+        needs: Needs::Text,
+        read: |given| given.contains(true, false),
+    },
+    Kind {
+        names: &["icontains-all"],
+        keys: &["values"],
+        needs: Needs::Text,
+        read: |given| given.contains(false, true),
+    },
+    Kind {
+        names: &["icontains-any"],
+        keys: &["values"],
+        needs: Needs::Text,
+        read: |given| given.contains(true, true),
+    },
+    Kind { names: &["regex"], keys: &["pattern"], needs: Needs::Text, read: |given| given.regex() },
+    Kind { names: &["starts-with"], keys: &[], needs: Needs::Text, read: |given| given.starts_with() },
+    Kind {
+        names: &["is-json", "json_valid"],
+        keys: &["schema"],
+        needs: Needs::Text,
+        read: |given| given.json(false, false),
+    },
+    Kind {
+        names: &["contains-json"],
+        keys: &["schema"],
+        needs: Needs::Text,
+        read: |given| given.json(true, false),
+    },
+    Kind { names: &["json-schema"], keys: &["schema"], needs: Needs::Text, read: |given| given.json(false, true) },
+    Kind {
+        names: &["has_field"],
+        keys: &["field", "fields"],
+        needs: Needs::Text,
+        read: |given| given.has_field(true),
+    },
+    Kind {
+        names: &["no_field"],
+        keys: &["field", "fields"],
+        needs: Needs::Text,
+        read: |given| given.has_field(false),
+    },
+    Kind { names: &["field_in"], keys: &["field", "values"], needs: Needs::Text, read: |given| given.field_in() },
+    Kind {
+        names: &["max_tokens"],
+        keys: &["limit", "threshold"],
+        needs: Needs::Text,
+        read: |given| given.max_tokens(),
+    },
+    Kind {
+        names: &["max_latency"],
+        keys: &["limit", "threshold"],
+        needs: Needs::Run,
+        read: |given| given.max_latency(),
+    },
+    Kind {
+        names: &["max_cost"],
+        keys: &["limit", "threshold"],
+        needs: Needs::Run,
+        read: |given| given.max_cost(),
+    },
+    Kind {
+        names: &["tool-called"],
+        keys: &["tool", "tools", "min", "max"],
+        needs: Needs::Run,
+        read: |given| given.tool_called(),
+    },
+    Kind {
+        names: &["tool-args-match"],
+        keys: &["tool", "args", "schema"],
+        needs: Needs::Run,
+        read: |given| given.tool_arguments(),
+    },
+    Kind {
+        names: &["tool-sequence"],
+        keys: &["tools", "exact"],
+        needs: Needs::Run,
+        read: |given| given.tool_sequence(),
+    },
+    Kind {
+        names: &["skill-loaded"],
+        keys: &["skill", "skills"],
+        needs: Needs::Run,
+        read: |given| given.skill_loaded(),
+    },
+    Kind { names: &["exit-code"], keys: &["code"], needs: Needs::Run, read: |given| given.exit_code() },
+    Kind { names: &["expr"], keys: &[], needs: Needs::Text, read: |given| given.expr() },
+    Kind { names: &["similar"], keys: &["threshold"], needs: Needs::Judge, read: |given| given.similar() },
+    Kind { names: &["llm-rubric"], keys: &["model"], needs: Needs::Judge, read: |given| given.rubric() },
+];
+
+/// Keys that every long form may have.
+const EVERYWHERE: &[&str] = &["type", "value", "weight", "of"];
+
+/// Reads one item of `assert`: `- TYPE: VALUE`, `- { type: TYPE, … }`, or `- TYPE` where a kind needs no value. Every
+/// mistake is added to those of the file.
+pub(super) fn read(source: &mut Source<'_>, item: &Node) -> Option<Assertion> {
+    let long = item.get("type").is_some();
+    let (written, place, value) = match &item.tree {
+        Tree::Scalar(scalar) => (scalar.text.to_string(), item.place, None),
+        Tree::Map(_) if long => {
+            let kind = item.get("type").expect("just found");
+            (kind.text().unwrap_or_default().to_owned(), kind.place, item.get("value"))
+        }
+        Tree::Map(entries) => {
+            let mut kinds = entries.iter().filter(|(key, _)| !["weight", "of"].contains(&&*key.text));
+            let (Some((key, value)), None) = (kinds.next(), kinds.next()) else {
+                source.wrong_with(
+                    item.place,
+                    "an assertion has one type",
+                    "write `- TYPE: VALUE` or `- { type: TYPE, … }`",
+                );
+                return None;
+            };
+            (key.text.to_string(), key.place, Some(value).filter(|value| !value.is_blank()))
+        }
+        Tree::List(_) => {
+            source.wrong_with(item.place, "an assertion is no list", "write `- TYPE: VALUE`");
+            return None;
+        }
+    };
+    let Some((kind, negated)) = find(&written) else {
+        let names = KINDS.iter().flat_map(|kind| kind.names).copied();
+        source.unknown(place, "assertion", written.strip_prefix("not-").unwrap_or(&written), names);
+        return None;
+    };
+    // `- field_in: { field: f, values: [a] }` is the long form without `type`.
+    let is_form = |node: &&Node| {
+        let known = |key: &str| key == "value" || kind.keys.contains(&key);
+        let entries = node.entries();
+        !entries.is_empty() && !kind.keys.is_empty() && entries.iter().all(|(key, _)| known(&key.text))
+    };
+    let form = if long { Some(item) } else { value.filter(is_form) };
+    let value = if long { value } else { form.map_or(value, |form| form.get("value")) };
+    let before = source.mistakes.len();
+    let weight = weight(source, item);
+    let of_rendered = of_rendered(source, item);
+    if long {
+        check_keys(source, item, kind);
+    }
+    if source.mistakes.len() > before {
+        return None;
+    }
+    let check = (kind.read)(&mut Given { source, name: kind.names[0], value, form, place })?;
+    (source.mistakes.len() == before).then(|| Assertion {
+        label: label(&written, form.or(value)),
+        negated,
+        weight,
+        of_rendered,
+        needs: kind.needs,
+        check,
+    })
+}
+
+/// The kind that a name means, and whether it is negated.
+fn find(written: &str) -> Option<(&'static Kind, bool)> {
+    let name = written.trim().replace('_', "-");
+    let named = |name: &str| KINDS.iter().find(|kind| kind.names.iter().any(|n| n.replace('_', "-") == name));
+    let plain = named(&name).map(|kind| (kind, false));
+    plain.or_else(|| name.strip_prefix("not-").and_then(named).map(|kind| (kind, true)))
+}
+
+fn check_keys(source: &mut Source<'_>, item: &Node, kind: &Kind) {
+    let known = || EVERYWHERE.iter().chain(kind.keys).copied();
+    for (key, _) in item.entries() {
+        if !known().any(|known| known == key.text) {
+            source.unknown(
+                key.place,
+                &format!("key of `{}`", kind.names[0]),
+                &key.text,
+                known().collect::<Vec<_>>(),
+            );
+        }
+    }
+}
+
+/// A weight: a number of at least 0.
+pub(super) fn weight(source: &mut Source<'_>, item: &Node) -> f64 {
+    let Some(node) = item.get("weight") else { return 1.0 };
+    match source.read::<f64>(node) {
+        Some(weight) if weight.is_finite() && weight >= 0.0 => weight,
+        Some(_) => {
+            source.wrong(node.place, "a weight is a number of at least 0");
+            1.0
+        }
+        None => 1.0,
+    }
+}
+
+fn of_rendered(source: &mut Source<'_>, item: &Node) -> bool {
+    let Some(node) = item.get("of") else { return false };
+    match node.text() {
+        Some("rendered") => true,
+        Some("output") => false,
+        _ => {
+            source.wrong(node.place, "`of` is `output` (the answer) or `rendered` (the prompt)");
+            false
+        }
+    }
+}
+
+fn label(written: &str, value: Option<&Node>) -> String {
+    const WIDTH: usize = 100;
+    let shown = match value.map(|value| (value.text(), value.read::<Value>())) {
+        None | Some((None, Err(_))) => return written.to_owned(),
+        Some((Some(text), _)) => text.to_owned(),
+        Some((None, Ok(Value::Object(mut map)))) => {
+            map.retain(|key, _| !["type", "weight", "of"].contains(&key.as_str()));
+            match (map.len(), map.get("value")) {
+                (0, _) => return written.to_owned(),
+                (1, Some(Value::String(text))) => text.clone(),
+                (1, Some(value)) => value.to_string(),
+                _ => Value::Object(map).to_string(),
+            }
+        }
+        Some((None, Ok(value))) => value.to_string(),
+    };
+    text::one_line(&format!("{written}: {shown}"), WIDTH)
+}

@@ -1,0 +1,334 @@
+//! The values of an assertion, and whether they hold for a run. Pure: what two kinds ask of a model (how alike two
+//! texts are, what a judge says) comes in as [`Judged`].
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::template::Expression;
+use crate::text;
+use crate::validator::Validator;
+
+use super::lines::{self, Line};
+use super::pattern::Pattern;
+use super::reply::{Called, Seen};
+
+/// One kind of assertion with its values.
+#[derive(Debug)]
+pub(super) enum Check {
+    Equals(Value),
+    Contains { wanted: Vec<String>, any: bool, ignore_case: bool },
+    Regex(Pattern),
+    StartsWith(String),
+    Json { schema: Option<Schema>, inside: bool },
+    HasField { fields: Vec<String>, wanted: bool },
+    FieldIn { field: String, values: Vec<Value> },
+    MaxTokens(u64),
+    MaxLatency(Duration),
+    MaxCost(f64),
+    ToolCalled { names: Vec<String>, least: u64, most: Option<u64> },
+    ToolArguments { tool: String, wanted: Map<String, Value>, schema: Option<Schema> },
+    ToolSequence { names: Vec<String>, exact: bool },
+    SkillLoaded(Vec<String>),
+    ExitCode(u8),
+    Expr(Expression),
+    Similar { texts: Vec<String>, threshold: f64 },
+    Rubric { rubric: String, model: Option<String> },
+}
+
+/// A compiled JSON Schema.
+pub(super) struct Schema(pub Validator);
+
+/// The answer to what an assertion asks of a model. A recording keeps it in its serde form.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Judged {
+    /// The greatest likeness to one of the wanted texts, from -1 to 1.
+    Likeness(f64),
+    /// A judge's answer.
+    Verdict { pass: bool, reason: String },
+    /// There is no answer, and why.
+    Failed(String),
+}
+
+/// A question whose answer a [`Judged`] is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Question<'a> {
+    /// How alike is the output to each of these texts?
+    Likeness { texts: &'a [String] },
+    /// Does the output meet the rubric? `model` names the judge where the assertion does.
+    Rubric { rubric: &'a str, model: Option<&'a str> },
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Found {
+    pub holds: bool,
+    /// What is so, as a sentence without a full stop: `the output lacks "x"`.
+    pub fact: String,
+    /// Where two texts were compared, their lines.
+    pub diff: Vec<Line>,
+}
+
+impl Check {
+    /// What it asks of a model.
+    pub fn question(&self) -> Option<Question<'_>> {
+        match self {
+            Self::Similar { texts, .. } => Some(Question::Likeness { texts }),
+            Self::Rubric { rubric, model } => Some(Question::Rubric { rubric, model: model.as_deref() }),
+            _ => None,
+        }
+    }
+
+    /// Whether it holds.
+    ///
+    /// # Errors
+    /// Why that cannot be said: then neither the assertion nor its negation has passed.
+    pub fn of(&self, seen: &Seen<'_>, judged: Option<&Judged>) -> Result<Found, String> {
+        let output = seen.output;
+        Ok(match self {
+            Self::Equals(wanted) => return equals(seen, wanted),
+            Self::Contains { wanted, any, ignore_case } => contains(output, wanted, *any, *ignore_case),
+            Self::Regex(pattern) => {
+                let holds = pattern.is_in(output);
+                let matches = if holds { "matches" } else { "does not match" };
+                found(holds, format!("the output {matches} the expression: {}", quoted(output)))
+            }
+            Self::StartsWith(wanted) => {
+                let holds = output.trim_start().starts_with(wanted.as_str());
+                found(holds, format!("the output starts with {}", quoted(output)))
+            }
+            Self::Json { schema, inside: false } => json(seen.json(), schema.as_ref()),
+            Self::Json { schema, inside: true } => json_inside(output, schema.as_ref()),
+            Self::HasField { fields, wanted } => {
+                let value = seen.json().map_err(no_json)?;
+                let (there, lacking): (Vec<_>, Vec<_>) =
+                    fields.iter().map(String::as_str).partition(|name| field(value, name).is_some());
+                let holds = if *wanted { lacking.is_empty() } else { there.is_empty() };
+                let of = |names: &[&str]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+                found(holds, format!("fields that are there: {}; missing: {}", of(&there), of(&lacking)))
+            }
+            Self::FieldIn { field: name, values } => {
+                let value = field(seen.json().map_err(no_json)?, name);
+                let value = value.ok_or_else(|| format!("the output has no field `{name}`"))?;
+                found(values.contains(value), format!("`{name}` is {}", shown(value)))
+            }
+            Self::MaxTokens(limit) => {
+                let tokens = seen.tokens();
+                found(tokens <= *limit, format!("the text has {tokens} tokens, with a limit of {limit}"))
+            }
+            Self::MaxLatency(limit) => {
+                let took = Duration::from_millis(seen.reply.latency_ms);
+                found(took <= *limit, format!("the run took {took:?}, with a limit of {limit:?}"))
+            }
+            Self::MaxCost(limit) => {
+                let cost = seen.reply.cost.ok_or("the cost is unknown: the model has no `prices`")?;
+                found(cost <= *limit, format!("the run cost ${cost:.6}, with a limit of ${limit}"))
+            }
+            Self::ToolCalled { names, least, most } => tool_called(&seen.reply.calls, names, *least, *most),
+            Self::ToolArguments { tool, wanted, schema } => {
+                tool_arguments(&seen.reply.calls, tool, wanted, schema.as_ref())
+            }
+            Self::ToolSequence { names, exact } => tool_sequence(&seen.reply.calls, names, *exact),
+            Self::SkillLoaded(names) => {
+                let holds = names.iter().all(|name| seen.reply.skills.contains(name));
+                found(holds, format!("skills that were loaded: {}", listed(&seen.reply.skills)))
+            }
+            Self::ExitCode(code) => {
+                found(seen.reply.code == *code, format!("the exit code is {}", seen.reply.code))
+            }
+            Self::Expr(expression) => {
+                let holds = expression.holds(&seen.names())?;
+                found(holds, format!("`{}` is {holds}; the output is {}", expression.source(), quoted(output)))
+            }
+            Self::Similar { threshold, .. } => {
+                let Judged::Likeness(likeness) = answer(judged)? else { return Err(no_answer()) };
+                found(
+                    likeness >= threshold,
+                    format!("the likeness is {likeness:.3}, and {threshold} is asked for"),
+                )
+            }
+            Self::Rubric { .. } => {
+                let Judged::Verdict { pass, reason } = answer(judged)? else { return Err(no_answer()) };
+                found(*pass, format!("the judge says: {}", text::one_line(reason, LONGEST_SHOWN)))
+            }
+        })
+    }
+}
+
+/// Characters of a text that a sentence quotes.
+const LONGEST_SHOWN: usize = 300;
+
+fn found(holds: bool, fact: String) -> Found {
+    Found { holds, fact, diff: Vec::new() }
+}
+
+fn answer(judged: Option<&Judged>) -> Result<&Judged, String> {
+    match judged {
+        Some(Judged::Failed(why)) => Err(why.clone()),
+        Some(judged) => Ok(judged),
+        None => Err(no_answer()),
+    }
+}
+
+fn no_answer() -> String {
+    "nobody has judged this run".to_owned()
+}
+
+fn no_json(why: String) -> String {
+    format!("the output is no JSON: {why}")
+}
+
+fn equals(seen: &Seen<'_>, wanted: &Value) -> Result<Found, String> {
+    let (expected, actual, holds) = match wanted {
+        Value::String(wanted) => {
+            let (wanted, output) = (wanted.trim(), seen.output.trim());
+            (wanted.to_owned(), output.to_owned(), wanted == output)
+        }
+        wanted => {
+            let value = seen.json().map_err(no_json)?;
+            (pretty(wanted), pretty(value), same(wanted, value))
+        }
+    };
+    let fact = if holds { "the output is just that" } else { "the output differs" };
+    let diff = if holds { Vec::new() } else { lines::diff(&expected, &actual) };
+    Ok(Found { holds, fact: fact.to_owned(), diff })
+}
+
+fn contains(output: &str, wanted: &[String], any: bool, ignore_case: bool) -> Found {
+    let fold = |text: &str| if ignore_case { text.to_lowercase() } else { text.to_owned() };
+    let within = fold(output);
+    let (there, lacking): (Vec<&String>, Vec<_>) = wanted.iter().partition(|text| within.contains(&fold(text)));
+    let holds = if any { !there.is_empty() } else { lacking.is_empty() };
+    let (verb, named) = if holds { ("contains", there) } else { ("lacks", lacking) };
+    let named = named.into_iter().map(|text| quoted(text)).collect::<Vec<_>>().join(", ");
+    found(holds, format!("the output {verb} {named}; it is {}", quoted(output)))
+}
+
+fn json(read: Result<&Value, String>, schema: Option<&Schema>) -> Found {
+    match (read, schema) {
+        (Err(why), _) => found(false, no_json(why)),
+        (Ok(_), None) => found(true, "the output is JSON".to_owned()),
+        (Ok(value), Some(Schema(validator))) => match validator.check("The output does", value) {
+            Ok(()) => found(true, "the output matches the schema".to_owned()),
+            Err(why) => found(false, why),
+        },
+    }
+}
+
+/// JSON anywhere in a text, one value after another until one fits. The number of places that are tried is bounded.
+fn json_inside(output: &str, schema: Option<&Schema>) -> Found {
+    const MOST_TRIED: usize = 100;
+    let mut last = found(false, "the output contains no JSON".to_owned());
+    let (mut rest, mut tried) = (output, 0);
+    while let Some(at) = rest.find(['{', '[']).filter(|_| tried < MOST_TRIED) {
+        tried += 1;
+        let mut values = serde_json::Deserializer::from_str(&rest[at..]).into_iter::<Value>();
+        let Some(Ok(value)) = values.next() else {
+            rest = &rest[at + 1..];
+            continue;
+        };
+        last = json(Ok(&value), schema);
+        if last.holds {
+            break;
+        }
+        rest = &rest[at + values.byte_offset()..];
+    }
+    last
+}
+
+/// The value at `a.b[0].c`, or under a key that is written like that.
+fn field<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+    if let Some(found) = value.get(path) {
+        return Some(found);
+    }
+    let path = path.replace('[', ".").replace(']', "");
+    path.split('.').try_fold(value, |value, step| match value {
+        Value::Array(items) => items.get(step.parse::<usize>().ok()?),
+        value => value.get(step),
+    })
+}
+
+fn tool_called(calls: &[Called], names: &[String], least: u64, most: Option<u64>) -> Found {
+    let count = |name: &str| calls.iter().filter(|call| call.name == name).count() as u64;
+    let holds = names.iter().map(|name| count(name)).all(|n| n >= least && most.is_none_or(|most| n <= most));
+    found(holds, called(calls))
+}
+
+fn tool_arguments(calls: &[Called], tool: &str, wanted: &Map<String, Value>, schema: Option<&Schema>) -> Found {
+    let mut why = format!("{}; none of `{tool}`", called(calls));
+    for call in calls.iter().filter(|call| call.name == tool) {
+        let other =
+            wanted.iter().find(|(name, value)| !call.arguments.get(*name).is_some_and(|v| within(value, v)));
+        let mistake = schema.and_then(|Schema(schema)| schema.check("The arguments do", &call.arguments).err());
+        why = match (other, mistake) {
+            (None, None) => return found(true, format!("`{tool}` was called with {}", shown(&call.arguments))),
+            (Some((name, _)), _) => {
+                let given = call.arguments.get(name).map_or("missing".to_owned(), shown);
+                format!("`{tool}` was called, but `{name}` is {given}")
+            }
+            (None, Some(mistake)) => mistake,
+        };
+    }
+    found(false, why)
+}
+
+fn tool_sequence(calls: &[Called], names: &[String], exact: bool) -> Found {
+    let mut made = calls.iter().map(|call| &call.name);
+    let holds = if exact { made.eq(names) } else { names.iter().all(|name| made.any(|call| call == name)) };
+    found(holds, called(calls))
+}
+
+fn called(calls: &[Called]) -> String {
+    let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
+    format!("tools that were called: {}", text::one_line(&listed(&names), LONGEST_SHOWN))
+}
+
+fn listed<T: AsRef<str>>(names: &[T]) -> String {
+    match names {
+        [] => "none".to_owned(),
+        names => names.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// Whether two values are the same, `1` and `1.0` included.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        (a, b) => a == b,
+    }
+}
+
+/// Whether a value has what is wanted of it: an object may have further keys.
+fn within(wanted: &Value, value: &Value) -> bool {
+    match (wanted, value) {
+        (Value::Object(wanted), Value::Object(value)) => {
+            wanted.iter().all(|(key, wanted)| value.get(key).is_some_and(|value| within(wanted, value)))
+        }
+        (wanted, value) => same(wanted, value),
+    }
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+fn shown(value: &Value) -> String {
+    text::one_line(&value.to_string(), LONGEST_SHOWN)
+}
+
+fn quoted(text: &str) -> String {
+    // Only the beginning is looked at: an output may have megabytes.
+    format!("\"{}\"", text::one_line(text::head(text, 4 * LONGEST_SHOWN), LONGEST_SHOWN))
+}
+
+impl std::fmt::Debug for Schema {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Schema")
+    }
+}

@@ -1,0 +1,251 @@
+//! The values of one assertion as they are written, and how each kind reads its own. A mistake has the place of the
+//! value that is wrong, or of the assertion where something is missing.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::config::parse_duration;
+use crate::template::Expression;
+use crate::validator::Validator;
+use crate::yaml::{Node, Place};
+
+use super::check::{Check, Schema};
+use super::pattern::Pattern;
+use super::reply::EXPRESSION_NAMES;
+use super::source::Source;
+
+/// How alike two texts must be where an assertion does not say.
+const SIMILAR: f64 = 0.75;
+
+/// An assertion that is being read.
+pub(super) struct Given<'g, 's, 'n> {
+    pub source: &'g mut Source<'s>,
+    pub name: &'static str,
+    /// What stands after the type in the short form, or under `value`.
+    pub value: Option<&'n Node>,
+    /// The mapping of the long form.
+    pub form: Option<&'n Node>,
+    pub place: Place,
+}
+
+impl<'n> Given<'_, '_, 'n> {
+    pub fn equals(&mut self) -> Option<Check> {
+        let node = self.need(&[], "a text or data")?;
+        match node.text() {
+            Some(text) => Some(Check::Equals(text.into())),
+            None => self.source.read(node).map(Check::Equals),
+        }
+    }
+
+    pub fn contains(&mut self, any: bool, ignore_case: bool) -> Option<Check> {
+        let wanted = self.texts(&["values"], "a text")?;
+        Some(Check::Contains { wanted, any, ignore_case })
+    }
+
+    pub fn regex(&mut self) -> Option<Check> {
+        let node = self.need(&["pattern"], "a regular expression")?;
+        let pattern = self.text(node)?;
+        self.sound(node, Pattern::new(&pattern), "it is no regular expression").map(Check::Regex)
+    }
+
+    pub fn starts_with(&mut self) -> Option<Check> {
+        let node = self.need(&[], "a text")?;
+        self.text(node).map(Check::StartsWith)
+    }
+
+    pub fn json(&mut self, inside: bool, needed: bool) -> Option<Check> {
+        let schema = match self.find(&["schema"]) {
+            Some(node) => Some(self.schema(node)?),
+            None if needed => {
+                self.need(&["schema"], "a JSON Schema")?;
+                None
+            }
+            None => None,
+        };
+        Some(Check::Json { schema, inside })
+    }
+
+    pub fn has_field(&mut self, wanted: bool) -> Option<Check> {
+        let fields = self.texts(&["field", "fields"], "the name of a field")?;
+        Some(Check::HasField { fields, wanted })
+    }
+
+    pub fn field_in(&mut self) -> Option<Check> {
+        let Some((field, values)) = self.key("field").zip(self.key("values")) else {
+            return self.missing("write `field: NAME, values: [A, B]`");
+        };
+        let (field, values) = (self.text(field), self.source.read::<Vec<Value>>(values));
+        Some(Check::FieldIn { field: field?, values: values? })
+    }
+
+    pub fn max_tokens(&mut self) -> Option<Check> {
+        let node = self.need(&["limit", "threshold"], "a number of tokens")?;
+        self.source.read(node).map(Check::MaxTokens)
+    }
+
+    pub fn max_latency(&mut self) -> Option<Check> {
+        let node = self.need(&["limit", "threshold"], "a duration such as 2s or 500ms")?;
+        let text = self.text(node)?;
+        let read = parse_duration(&text);
+        self.sound(node, read, "").map(Check::MaxLatency)
+    }
+
+    pub fn max_cost(&mut self) -> Option<Check> {
+        let node = self.need(&["limit", "threshold"], "an amount in dollars")?;
+        match self.source.read::<f64>(node)? {
+            cost if cost.is_finite() && cost >= 0.0 => Some(Check::MaxCost(cost)),
+            _ => self.wrong(node, "a cost is a number of at least 0"),
+        }
+    }
+
+    pub fn tool_called(&mut self) -> Option<Check> {
+        let names = self.texts(&["tool", "tools"], "the name of a tool")?;
+        let least = self.optional("min")?.unwrap_or(1);
+        let most = self.optional("max")?;
+        if most.is_some_and(|most| most < least) {
+            return self.missing("`max` is at least `min`");
+        }
+        Some(Check::ToolCalled { names, least, most })
+    }
+
+    pub fn tool_arguments(&mut self) -> Option<Check> {
+        let Some(tool) = self.key("tool") else {
+            return self
+                .missing("write `tool: NAME, args: { NAME: VALUE }`, with `schema:` beside or instead of args");
+        };
+        let tool = self.text(tool)?;
+        let wanted = self.optional::<Map<String, Value>>("args")?;
+        let schema = match self.key("schema") {
+            Some(node) => Some(self.schema(node)?),
+            None => None,
+        };
+        if wanted.is_none() && schema.is_none() {
+            return self.missing("`args` or `schema` says which arguments match");
+        }
+        Some(Check::ToolArguments { tool, wanted: wanted.unwrap_or_default(), schema })
+    }
+
+    pub fn tool_sequence(&mut self) -> Option<Check> {
+        let names = self.texts(&["tools"], "the names of tools")?;
+        let exact = self.optional("exact")?.unwrap_or(false);
+        Some(Check::ToolSequence { names, exact })
+    }
+
+    pub fn skill_loaded(&mut self) -> Option<Check> {
+        self.texts(&["skill", "skills"], "the name of a skill").map(Check::SkillLoaded)
+    }
+
+    pub fn exit_code(&mut self) -> Option<Check> {
+        let node = self.need(&["code"], "a number from 0 to 255")?;
+        self.source.read(node).map(Check::ExitCode)
+    }
+
+    pub fn expr(&mut self) -> Option<Check> {
+        let node = self.need(&[], "an expression")?;
+        let text = self.text(node)?;
+        let compiled = Expression::compile(&text).map_err(|error| error.message);
+        let expression = self.sound(node, compiled, "it is no expression")?;
+        for name in expression.variables() {
+            if !EXPRESSION_NAMES.contains(&name.as_str()) {
+                let known = EXPRESSION_NAMES.iter().copied();
+                self.source.unknown(node.place, "name for an expression", &name, known);
+                return None;
+            }
+        }
+        Some(Check::Expr(expression))
+    }
+
+    pub fn similar(&mut self) -> Option<Check> {
+        let texts = self.texts(&[], "the text to be like")?;
+        let threshold = self.optional("threshold")?.unwrap_or(SIMILAR);
+        if (0.0..=1.0).contains(&threshold) {
+            return Some(Check::Similar { texts, threshold });
+        }
+        self.missing("`threshold` is a number from 0 to 1")
+    }
+
+    pub fn rubric(&mut self) -> Option<Check> {
+        let node = self.need(&[], "the rubric as a text")?;
+        let rubric = self.text(node)?;
+        let model = self.optional("model")?;
+        Some(Check::Rubric { rubric, model })
+    }
+
+    /// The value, or the first of these keys.
+    fn find(&self, keys: &[&str]) -> Option<&'n Node> {
+        self.value.or_else(|| keys.iter().find_map(|key| self.key(key)))
+    }
+
+    fn key(&self, key: &str) -> Option<&'n Node> {
+        self.form.and_then(|form| form.get(key)).filter(|node| !node.is_blank())
+    }
+
+    fn need(&mut self, keys: &[&str], what: &str) -> Option<&'n Node> {
+        let found = self.find(keys);
+        if found.is_none() {
+            let key = keys.first().unwrap_or(&"value");
+            let hint = format!("write `- {0}: …` or `- {{ type: {0}, {key}: … }}`", self.name);
+            self.source.wrong_with(self.place, format!("`{}` needs {what}", self.name), hint);
+        }
+        found
+    }
+
+    fn missing<T>(&mut self, hint: &str) -> Option<T> {
+        self.source.wrong_with(self.place, format!("`{}` is not complete", self.name), hint);
+        None
+    }
+
+    fn wrong<T>(&mut self, node: &Node, message: impl Into<String>) -> Option<T> {
+        self.source.wrong(node.place, message);
+        None
+    }
+
+    /// A scalar as text: `contains: 42` looks for `42`.
+    fn text(&mut self, node: &Node) -> Option<String> {
+        match node.text() {
+            Some(text) => Some(text.to_owned()),
+            None => self.wrong(node, "a text is expected here, not a list or a mapping"),
+        }
+    }
+
+    /// One text or a list of them, none of them empty.
+    fn texts(&mut self, keys: &[&str], what: &str) -> Option<Vec<String>> {
+        let node = self.need(keys, what)?;
+        let texts = match node.items() {
+            Some(items) => items.iter().map(|item| self.text(item)).collect::<Option<Vec<_>>>()?,
+            None => vec![self.text(node)?],
+        };
+        if texts.is_empty() || texts.iter().any(String::is_empty) {
+            return self.wrong(node, format!("`{}` needs {what}, and this is empty", self.name));
+        }
+        Some(texts)
+    }
+
+    /// The value of a key, if it is there; `None` for one that is wrong.
+    #[expect(clippy::option_option, reason = "absent is no mistake, and a mistake ends the reading")]
+    fn optional<T: DeserializeOwned>(&mut self, key: &str) -> Option<Option<T>> {
+        match self.key(key) {
+            Some(node) => self.source.read(node).map(Some),
+            None => Some(None),
+        }
+    }
+
+    fn schema(&mut self, node: &Node) -> Option<Schema> {
+        let schema = match node.text() {
+            // Other tools write a schema as JSON in a string.
+            Some(text) => {
+                self.sound(node, serde_json::from_str(text).map_err(|e| e.to_string()), "it is no JSON")?
+            }
+            None => self.source.read::<Value>(node)?,
+        };
+        self.sound(node, Validator::new(&schema), "it is no JSON Schema").map(Schema)
+    }
+
+    fn sound<T>(&mut self, node: &Node, read: Result<T, String>, what: &str) -> Option<T> {
+        match read {
+            Ok(value) => Some(value),
+            Err(why) if what.is_empty() => self.wrong(node, why),
+            Err(why) => self.wrong(node, format!("{what}: {why}")),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Tests of prompts: what `tests.yaml` holds, what its assertions say about a run, and what many runs say about a
+//! prompt. All of it is pure; `app::prompt_test` runs the cases.
+
+mod lines;
+mod pattern;
+mod source;
+mod reply;
+mod check;
+mod given;
+mod assertion;
+mod case;
+mod promptfoo;
+mod rendering;
+mod verdict;
+mod statistics;
+mod outcome;
+mod recording;
+mod standing;
+mod report;
+
+pub use assertion::Assertion;
+pub use case::{Case, RUNS, Said, Speaker, Suite, THRESHOLD, parse};
+pub use check::{Judged, Question};
+pub use lines::{Line, Side};
+pub use outcome::{Outcome, Run, Tested, run_all_rendered, run_rendered};
+pub use promptfoo::{Foreign, Written, is_promptfoo, parse_promptfoo};
+pub use recording::{Recorded, Recordings, asked, question_key, replay};
+pub use rendering::{render, with_vars};
+pub use reply::{Called, Reply};
+pub use report::{Comparison, Report};
+pub use standing::{Standing, TESTS, recordings, recordings_of, replayed, standing};
+pub use statistics::{Count, fisher, runs_that_tell};
+pub use verdict::{Judgement, Verdict};

@@ -1,0 +1,25 @@
+//! Regular expressions of assertions. They take time in proportion to the text, whatever is written in them.
+
+use grep_matcher::Matcher;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+
+/// The most bytes that a compiled expression may take.
+const LARGEST: usize = 4 * 1024 * 1024;
+
+/// A compiled regular expression.
+#[derive(Debug)]
+pub(super) struct Pattern(RegexMatcher);
+
+impl Pattern {
+    /// # Errors
+    /// Why it is none.
+    pub fn new(source: &str) -> Result<Self, String> {
+        let built = RegexMatcherBuilder::new().size_limit(LARGEST).dfa_size_limit(LARGEST).build(source);
+        built.map(Self).map_err(|error| error.to_string())
+    }
+
+    /// Whether it is found anywhere in the text.
+    pub fn is_in(&self, text: &str) -> bool {
+        self.0.is_match(text.as_bytes()).unwrap_or(false)
+    }
+}

@@ -1,0 +1,417 @@
+//! Configuration files of promptfoo, read as they are: prompts, providers, and tests with the assertions that have an
+//! equal here. Whatever has none is left out and named.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use crate::config::Mistake;
+use crate::template::{self, Template, Undefined, is_template};
+use crate::text;
+use crate::yaml::{self, Form, Key, Node, Scalar, Tree};
+
+use super::assertion;
+use super::case::{Case, Suite, THRESHOLD, merged, number};
+use super::source::Source;
+
+/// What such a file holds.
+#[derive(Debug, Default)]
+pub struct Foreign {
+    pub suite: Suite,
+    pub prompts: Vec<Written>,
+    /// Models as `--model` takes them.
+    pub models: Vec<String>,
+}
+
+/// A prompt that the file has or names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Written {
+    Text(String),
+    /// A path, relative to the file.
+    File(String),
+}
+
+/// Assertions that go by the same name here.
+const SAME: &[&str] = &[
+    "equals",
+    "contains",
+    "icontains",
+    "contains-all",
+    "contains-any",
+    "icontains-all",
+    "icontains-any",
+    "regex",
+    "starts-with",
+    "is-json",
+    "contains-json",
+    "similar",
+    "llm-rubric",
+];
+/// Assertions by the name that they have here, and the unit that their threshold needs.
+const RENAMED: &[(&str, &str, &str)] = &[("latency", "max_latency", "ms"), ("cost", "max_cost", "")];
+/// Keys of an assertion that change what is asserted.
+const CHANGING: &[&str] = &["transform", "contextTransform", "rubricPrompt", "provider", "config"];
+/// Keys of a test that change what is tested.
+const TEST_CHANGING: &[&str] = &["assertScoringFunction", "provider", "providerOutput", "scenarios"];
+/// The most tests that lists of variables may make of one.
+const MOST_EXPANDED: usize = 1000;
+
+/// Whether a file is one of promptfoo's, by its keys.
+#[must_use]
+pub fn is_promptfoo(text: &str) -> bool {
+    yaml::tree_of_firsts(text, 0).is_ok_and(|(node, _)| {
+        node.get("cases").is_none() && ["tests", "prompts", "providers"].iter().any(|key| node.get(key).is_some())
+    })
+}
+
+/// Reads such a file; `file` is what mistakes call it.
+///
+/// # Errors
+/// Everything that is wrong in what can be read. What cannot be read is in the notes of the suite.
+pub fn parse_promptfoo(file: &str, text: &str) -> Result<Foreign, Vec<Mistake>> {
+    let mut reading = Reading { source: Source::new(file, text), file, notes: Vec::new() };
+    let foreign = match yaml::tree_of_firsts(text, 0) {
+        Ok((node, duplicates)) => {
+            for error in duplicates {
+                reading.source.yaml(error);
+            }
+            reading.file(&node)
+        }
+        Err(error) => {
+            reading.source.yaml(error);
+            Foreign::default()
+        }
+    };
+    if reading.source.mistakes.is_empty() { Ok(foreign) } else { Err(reading.source.finish()) }
+}
+
+struct Reading<'t> {
+    source: Source<'t>,
+    file: &'t str,
+    notes: Vec<String>,
+}
+
+impl Reading<'_> {
+    fn file(&mut self, node: &Node) -> Foreign {
+        const READ: &[&str] =
+            &["prompts", "providers", "targets", "tests", "defaultTest", "description", "evaluateOptions"];
+        for (key, _) in node.entries().iter().filter(|(key, _)| !READ.contains(&&*key.text)) {
+            self.note(key.place.line, &format!("`{}`", key.text));
+        }
+        let listed = |key: &str| match node.get(key) {
+            Some(node) => node.items().map_or_else(|| vec![node.clone()], <[Node]>::to_vec),
+            None => Vec::new(),
+        };
+        let prompts = listed("prompts").iter().filter_map(|prompt| self.prompt(prompt)).collect();
+        let providers = if node.get("providers").is_some() { "providers" } else { "targets" };
+        let models = listed(providers).iter().filter_map(|provider| self.model(provider)).collect();
+        let repeat = node.get("evaluateOptions").and_then(|options| options.get("repeat"));
+        let runs = number(&mut self.source, repeat, 1.0, 1.0..=1000.0, "`repeat`");
+        let nothing = Node { tree: Tree::Map(Vec::new()), place: node.place };
+        let default = node.get("defaultTest").unwrap_or(&nothing);
+        let mut cases: Vec<Case> = Vec::new();
+        for test in listed("tests") {
+            self.test(&test, default, runs, &mut cases);
+        }
+        if cases.is_empty() && self.source.mistakes.is_empty() {
+            let hint = if self.notes.is_empty() { String::new() } else { self.notes.join("\n") };
+            self.source.wrong_with(node.place, "no test of this file can be run", hint);
+        }
+        let description = node.get("description").and_then(Node::text).unwrap_or_default().to_owned();
+        Foreign { suite: Suite { description, cases, notes: std::mem::take(&mut self.notes) }, prompts, models }
+    }
+
+    fn note(&mut self, line: usize, what: &str) {
+        self.notes.push(format!("{}:{line}: {what} is left out: it has no equal here", self.file));
+    }
+
+    fn prompt(&mut self, node: &Node) -> Option<Written> {
+        let named = node.get("id").or_else(|| node.get("raw"));
+        let Some(text) = named.unwrap_or(node).text() else {
+            self.note(node.place.line, "this prompt");
+            return None;
+        };
+        let path = text.strip_prefix("file://");
+        let ends = |text: &str| [".txt", ".md", ".j2"].iter().any(|end| text.ends_with(end));
+        match path {
+            Some(path) if ends(path) => Some(Written::File(path.to_owned())),
+            None if !text.contains(char::is_whitespace) && ends(text) => Some(Written::File(text.to_owned())),
+            None if !text.trim_start().starts_with('[') => Some(Written::Text(text.to_owned())),
+            _ => {
+                self.note(node.place.line, &format!("the prompt `{}`", text::one_line(text, 60)));
+                None
+            }
+        }
+    }
+
+    /// `openai:chat:gpt-4o` → `openai/gpt-4o`.
+    fn model(&mut self, node: &Node) -> Option<String> {
+        const WIRES: &[&str] = &["chat", "messages", "responses"];
+        const PROGRAMS: &[&str] = &["python", "exec", "http", "https", "file", "package", "golang", "webhook"];
+        let id = node.get("id").unwrap_or(node).text().unwrap_or_default();
+        match id.split_once(':') {
+            Some((provider, rest)) if !PROGRAMS.contains(&provider) => {
+                let model =
+                    rest.split_once(':').filter(|(wire, _)| WIRES.contains(wire)).map_or(rest, |(_, id)| id);
+                Some(format!("{provider}/{model}"))
+            }
+            _ => {
+                self.note(node.place.line, &format!("the provider `{}`", text::one_line(id, 60)));
+                None
+            }
+        }
+    }
+
+    fn test(&mut self, test: &Node, default: &Node, runs: f64, cases: &mut Vec<Case>) {
+        let line = test.place.line;
+        let options =
+            |node: &Node| node.get("options").map(|options| options.entries().to_vec()).unwrap_or_default();
+        let changing = test.entries().iter().chain(default.entries()).map(|(key, _)| key.text.clone());
+        let changing = changing.filter(|key| TEST_CHANGING.contains(&&**key));
+        let mut changing =
+            changing.chain(options(test).into_iter().chain(options(default)).map(|(key, _)| key.text));
+        if !matches!(test.tree, Tree::Map(_)) {
+            return self.note(line, &format!("`{}`", text::one_line(test.text().unwrap_or("this test"), 60)));
+        }
+        if let Some(key) = changing.next() {
+            return self.note(line, &format!("a test with `{key}`"));
+        }
+        let mut vars = Map::new();
+        for from in [default, test] {
+            if let Some(given) = from.get("vars").and_then(|node| self.source.read::<Map<String, Value>>(node)) {
+                vars = merged(vars, given);
+            }
+        }
+        if let Some((name, _)) = vars.iter().find(|(_, v)| v.as_str().is_some_and(|v| v.starts_with("file://"))) {
+            return self.note(line, &format!("a test whose variable `{name}` is a file"));
+        }
+        let threshold = test.get("threshold").or_else(|| default.get("threshold"));
+        let min_score = number(&mut self.source, threshold, 1.0, 0.0..=1.0, "`threshold`");
+        let named = test.get("description").and_then(Node::text).map(str::to_owned);
+        let every = expanded(&vars);
+        if every.len() > MOST_EXPANDED {
+            return self
+                .source
+                .wrong(test.place, format!("its lists of variables make more than {MOST_EXPANDED} tests"));
+        }
+        for (at, vars) in every.iter().enumerate() {
+            let before = self.notes.len();
+            let mut assert = Vec::new();
+            for item in [default, test].iter().filter_map(|from| from.get("assert")?.items()).flatten() {
+                if let Some(item) = self.assertion(item, vars) {
+                    assert.extend(assertion::read(&mut self.source, &item));
+                }
+            }
+            if at > 0 {
+                self.notes.truncate(before);
+            }
+            if assert.is_empty() {
+                continue;
+            }
+            let name = named.clone().unwrap_or_else(|| format!("test in line {line}"));
+            let name = if every.len() > 1 { format!("{name} ({})", at + 1) } else { name };
+            let twin = cases.iter().any(|case| case.name == name);
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 1000")]
+            let runs = runs as u32;
+            cases.push(Case {
+                name: if twin { format!("{name} (line {line})") } else { name },
+                vars: vars.clone(),
+                render: false,
+                messages: Vec::new(),
+                files: std::collections::BTreeMap::new(),
+                tools: Some(Vec::new()),
+                weight: 1.0,
+                runs,
+                threshold: THRESHOLD,
+                min_score,
+                assert,
+            });
+        }
+    }
+
+    /// The same assertion as it is written here; `None`, with a note, for one that has no equal.
+    fn assertion(&mut self, item: &Node, vars: &Map<String, Value>) -> Option<Node> {
+        let kind = item.get("type").and_then(Node::text).unwrap_or_default().to_owned();
+        let (not, plain) = kind.strip_prefix("not-").map_or(("", kind.as_str()), |plain| ("not-", plain));
+        let renamed = RENAMED.iter().find(|(name, ..)| *name == plain);
+        if renamed.is_none() && !SAME.contains(&plain) {
+            self.note(item.place.line, &format!("the assertion `{}`", text::one_line(&kind, 60)));
+            return None;
+        }
+        if let Some(key) = CHANGING.iter().find(|key| item.get(key).is_some()) {
+            self.note(item.place.line, &format!("an assertion `{kind}` with `{key}`"));
+            return None;
+        }
+        let value = item.get("value").and_then(Node::text).unwrap_or_default();
+        if value.starts_with("file://") {
+            self.note(item.place.line, &format!("an assertion `{kind}` whose value is a file"));
+            return None;
+        }
+        let scalar = |like: &Node, text: String| Node {
+            tree: Tree::Scalar(Scalar { text: text.into(), form: Form::Given }),
+            place: like.place,
+        };
+        let mut entries: Vec<(Key, Node)> = Vec::new();
+        for (key, node) in item.entries() {
+            let node = match (&*key.text, renamed) {
+                ("type", Some((_, name, _))) => scalar(node, format!("{not}{name}")),
+                ("threshold", Some((.., unit))) => {
+                    scalar(node, format!("{}{unit}", node.text().unwrap_or_default()))
+                }
+                ("value", _) if plain.ends_with("-all") || plain.ends_with("-any") => split(node),
+                ("type" | "value" | "weight", _) => node.clone(),
+                ("threshold", None) if plain == "similar" => node.clone(),
+                _ => continue,
+            };
+            entries.push((key.clone(), self.filled(&node, vars)));
+        }
+        Some(Node { tree: Tree::Map(entries), place: item.place })
+    }
+
+    /// The values of an assertion with the variables of its test in them.
+    fn filled(&mut self, node: &Node, vars: &Map<String, Value>) -> Node {
+        let tree = match &node.tree {
+            Tree::Scalar(scalar) if is_template(&scalar.text) => {
+                let rendered = Template::compile(self.file, &scalar.text, Undefined::Error)
+                    .and_then(|template| template.render(&template::value(vars)));
+                match rendered {
+                    Ok(text) => Tree::Scalar(Scalar { text: Cow::Owned(text), form: Form::Quoted }),
+                    Err(error) => {
+                        self.source.wrong(node.place, error.message);
+                        node.tree.clone()
+                    }
+                }
+            }
+            Tree::List(items) => Tree::List(items.iter().map(|item| self.filled(item, vars)).collect()),
+            tree => tree.clone(),
+        };
+        Node { tree, place: node.place }
+    }
+}
+
+/// `a, b` as a list.
+fn split(node: &Node) -> Node {
+    let Some(text) = node.text() else { return node.clone() };
+    let item = |part: &str| Node {
+        tree: Tree::Scalar(Scalar { text: Cow::Owned(part.trim().to_owned()), form: Form::Quoted }),
+        place: node.place,
+    };
+    Node { tree: Tree::List(text.split(',').map(item).collect()), place: node.place }
+}
+
+/// One set of variables for each choice of items from those that are lists.
+fn expanded(vars: &Map<String, Value>) -> Vec<Map<String, Value>> {
+    let mut all = vec![Map::new()];
+    for (name, value) in vars {
+        let choices = match value {
+            Value::Array(items) if !items.is_empty() => items.clone(),
+            value => vec![value.clone()],
+        };
+        let with = |base: &Map<String, Value>, choice: &Value| {
+            let mut vars = base.clone();
+            vars.insert(name.clone(), choice.clone());
+            vars
+        };
+        all = all.iter().flat_map(|base| choices.iter().map(move |choice| with(base, choice))).collect();
+        if all.len() > MOST_EXPANDED {
+            break;
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Written, is_promptfoo, parse_promptfoo};
+
+    const FILE: &str = r#"
+description: Translations
+prompts:
+  - 'Translate to {{language}}: {{input}}'
+  - file://prompts/other.txt
+  - file://prompts/chat.json
+providers:
+  - openai:chat:gpt-4o-mini
+  - id: anthropic:messages:claude-sonnet-4
+  - python:model.py
+defaultTest:
+  assert:
+    - { type: latency, threshold: 2000 }
+tests:
+  - description: greets
+    vars: { language: [French, German], input: Hello }
+    threshold: 0.5
+    assert:
+      - { type: icontains, value: '{{language}}', weight: 2, metric: tone }
+      - { type: not-contains-any, value: 'sorry, unable' }
+      - { type: javascript, value: 'output.length < 9' }
+      - { type: cost, threshold: 0.01 }
+      - { type: is-json, value: { type: object } }
+  - vars: { language: fr, input: x }
+    assert: [{ type: similar, value: bonjour, threshold: 0.9 }, { type: llm-rubric, value: is French }]
+  - { vars: { input: file://a.txt }, assert: [{ type: equals, value: x }] }
+  - { options: { transform: output.x }, assert: [{ type: equals, value: x }] }
+  - file://more.yaml
+"#;
+
+    #[test]
+    fn a_file_is_read_as_it_is() {
+        assert!(is_promptfoo(FILE) && !is_promptfoo("cases: []") && !is_promptfoo("["));
+        let foreign = parse_promptfoo("p.yaml", FILE).unwrap_or_else(|wrong| panic!("{}", wrong[0]));
+        let text = "Translate to {{language}}: {{input}}".to_owned();
+        assert_eq!(foreign.prompts, [Written::Text(text), Written::File("prompts/other.txt".to_owned())]);
+        assert_eq!(foreign.models, ["openai/gpt-4o-mini", "anthropic/claude-sonnet-4"]);
+        let cases = &foreign.suite.cases;
+        let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+        assert_eq!(names, ["greets (1)", "greets (2)", "test in line 24"]);
+        assert_eq!(cases[1].vars["language"], json!("German"));
+        assert!((cases[1].min_score - 0.5).abs() < 1e-9 && cases[1].runs == 1 && !cases[1].render);
+        let labels = |at: usize| cases[at].assert.iter().map(|a| a.label.as_str()).collect::<Vec<_>>();
+        assert_eq!(
+            labels(1),
+            [
+                "max_latency: {\"threshold\":\"2000ms\"}",
+                "icontains: German",
+                "not-contains-any: [\"sorry\",\"unable\"]",
+                "max_cost: {\"threshold\":0.01}",
+                "is-json: {\"type\":\"object\"}",
+            ]
+        );
+        assert_eq!(
+            labels(2)[1..],
+            ["similar: {\"value\":\"bonjour\",\"threshold\":0.9}", "llm-rubric: is French"]
+        );
+        let left_out: Vec<&str> = foreign
+            .suite
+            .notes
+            .iter()
+            .filter_map(|note| note.strip_prefix("p.yaml:")?.split(" is left").next())
+            .collect();
+        assert_eq!(
+            left_out,
+            [
+                "6: the prompt `file://prompts/chat.json`",
+                "10: the provider `python:model.py`",
+                "21: the assertion `javascript`",
+                "26: a test whose variable `input` is a file",
+                "27: a test with `transform`",
+                "28: `file://more.yaml`",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_has_its_place() {
+        let wrong =
+            "prompts: [x]\ntests:\n- assert: [{ type: regex, value: '(' }]\n- assert: [{ type: equals }]\n";
+        let mistakes = parse_promptfoo("p.yaml", wrong).expect_err("wrong");
+        let lines: Vec<_> = mistakes.iter().filter_map(|mistake| mistake.line).collect();
+        assert_eq!(lines, [3, 4]);
+        let none =
+            parse_promptfoo("p.yaml", "tests:\n- assert: [{ type: python, value: x }]\n").expect_err("none");
+        assert!(none[0].to_string().contains("`python` is left out"), "{}", none[0]);
+        assert!(parse_promptfoo("p.yaml", "tests: [").is_err());
+    }
+}

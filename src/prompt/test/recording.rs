@@ -1,0 +1,195 @@
+//! Recorded runs of a version, one JSON object a line, so that tests say the same again without a model.
+//!
+//! A run is found by its case and by the fingerprint of what was asked: the prompt, the variables, the messages, the
+//! files and the tools. A recording of anything else is stale, and says so.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::case::Case;
+use super::check::{Judged, Question};
+use super::outcome::Run;
+use super::reply::Reply;
+
+/// One run as it was.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Recorded {
+    pub case: String,
+    /// From 1.
+    pub run: u32,
+    /// The fingerprint of what was asked.
+    pub asked: String,
+    pub model: String,
+    pub reply: Reply,
+    /// Answers of judges, by the fingerprint of the question.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub judged: BTreeMap<String, Judged>,
+}
+
+/// The recorded runs of one version.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct Recordings(Vec<Recorded>);
+
+impl Recordings {
+    /// # Errors
+    /// The first line that is no recorded run.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        let read = |(at, line): (usize, &str)| {
+            serde_json::from_str(line).map_err(|error| format!("line {}: no recorded run: {error}", at + 1))
+        };
+        lines.map(read).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The file, sorted, so that a new recording changes no other line.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut runs: Vec<&Recorded> = self.0.iter().collect();
+        runs.sort_by(|a, b| (&a.case, &a.model, a.run).cmp(&(&b.case, &b.model, b.run)));
+        let lines = runs.into_iter().filter_map(|run| serde_json::to_string(run).ok());
+        lines.fold(String::new(), |text, line| text + &line + "\n")
+    }
+
+    /// The recorded runs of a case, in order; of one model if one is named.
+    ///
+    /// # Errors
+    /// Why there are none: nothing is recorded, or something else was asked then.
+    pub fn of(&self, case: &str, asked: &str, model: Option<&str>) -> Result<Vec<&Recorded>, String> {
+        let same = |run: &&Recorded| run.case == case && model.is_none_or(|model| run.model == model);
+        let (fresh, stale): (Vec<_>, Vec<_>) = self.0.iter().filter(same).partition(|run| run.asked == asked);
+        match (fresh.is_empty(), stale.is_empty()) {
+            (false, _) => Ok(fresh),
+            (true, false) => Err("its recording is stale: the prompt or the case has changed since".to_owned()),
+            (true, true) => Err("it has no recording".to_owned()),
+        }
+    }
+
+    /// The models that runs were recorded with, sorted.
+    #[must_use]
+    pub fn models(&self) -> Vec<&str> {
+        let models: BTreeSet<&str> = self.0.iter().map(|run| run.model.as_str()).collect();
+        models.into_iter().collect()
+    }
+
+    /// Replaces what is recorded of these cases with this model.
+    pub fn put(&mut self, runs: Vec<Recorded>) {
+        self.0.retain(|old| !runs.iter().any(|new| (&new.case, &new.model) == (&old.case, &old.model)));
+        self.0.extend(runs);
+    }
+
+    /// Removes what belongs to no case any more.
+    pub fn retain(&mut self, is_case: impl Fn(&str) -> bool) {
+        self.0.retain(|run| is_case(&run.case));
+    }
+}
+
+/// The fingerprint of what a case asks: 12 hexadecimal digits. `prompt` is the prompt's own.
+#[must_use]
+pub fn asked(prompt: &str, case: &Case) -> String {
+    let all = serde_json::json!([prompt, case.vars, case.messages, case.files, case.tools]);
+    digest(&sorted(&all).to_string())
+}
+
+/// The fingerprint of what a judge is asked about an output.
+#[must_use]
+pub fn question_key(question: Question<'_>) -> String {
+    digest(&match question {
+        Question::Likeness { texts } => serde_json::json!(["similar", texts]).to_string(),
+        Question::Rubric { rubric, model } => serde_json::json!(["rubric", rubric, model]).to_string(),
+    })
+}
+
+/// Judges a recorded run again.
+#[must_use]
+pub fn replay(case: &Case, recorded: &Recorded, rendered: &str) -> Run {
+    let answer = |question| recorded.judged.get(&question_key(question)).cloned();
+    let judged: Vec<Option<Judged>> =
+        case.assert.iter().map(|assertion| assertion.question().and_then(answer)).collect();
+    Run::of(case, recorded.reply.clone(), rendered, &judged)
+}
+
+/// The same data with the keys of all mappings in order.
+fn sorted(value: &serde_json::Value) -> serde_json::Value {
+    use serde_json::Value;
+    match value {
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        Value::Object(entries) => {
+            let entries: BTreeMap<&String, Value> =
+                entries.iter().map(|(key, value)| (key, sorted(value))).collect();
+            Value::Object(entries.into_iter().map(|(key, value)| (key.clone(), value)).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+fn digest(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().take(6).fold(String::new(), |mut out, byte| {
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::{Judged, Question, Recorded, Recordings, asked, question_key, replay};
+    use crate::prompt::test::{Reply, parse};
+
+    fn recorded(case: &str, run: u32, asked: &str) -> Recorded {
+        let reply = Reply { output: "yes".to_owned(), tokens: 3, ..Reply::default() };
+        Recorded {
+            case: case.to_owned(),
+            run,
+            asked: asked.to_owned(),
+            model: "m".to_owned(),
+            reply,
+            judged: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn a_file_reads_back_as_it_was_written() {
+        let mut runs = Recordings::default();
+        runs.put(vec![recorded("b", 2, "x"), recorded("b", 1, "x"), recorded("a", 1, "x")]);
+        let text = runs.text();
+        assert_eq!(Recordings::parse(&text).map(|read| read.text()), Ok(text));
+        runs.put(vec![recorded("b", 1, "y")]);
+        assert_eq!(runs.of("b", "y", None).map(|runs| runs.len()), Ok(1));
+        assert!(runs.of("b", "x", None).expect_err("changed").contains("stale"));
+        assert!(runs.of("c", "x", None).expect_err("unknown").contains("no recording"));
+        assert!(runs.of("b", "y", Some("other")).is_err());
+        runs.retain(|case| case == "a");
+        assert!(runs.of("b", "y", None).is_err());
+        assert!(Recordings::parse("{}\n").expect_err("not a run").starts_with("line 1: "));
+    }
+
+    #[test]
+    fn whatever_is_asked_differently_is_stale_and_assertions_may_change() {
+        let case = |rest: &str| {
+            let text = format!("cases:\n- {{ name: c, {rest} }}\n");
+            parse("tests.yaml", &text).expect("sound").cases.remove(0)
+        };
+        let base = asked("f", &case("vars: { a: 1, b: 2 }, assert: [is-json]"));
+        assert_eq!(base, asked("f", &case("vars: { b: 2, a: 1 }, assert: [contains: x], runs: 9")));
+        assert_ne!(base, asked("g", &case("vars: { a: 1, b: 2 }, assert: [is-json]")));
+        for other in ["vars: { a: 2 }", "messages: [user: x]", "files: { a: b }", "tools: [grep]"] {
+            assert_ne!(base, asked("f", &case(&format!("{other}, assert: [is-json]"))), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_a_judge_said_is_found_by_its_question() {
+        let text = "cases:\n- { name: c, assert: [is-json, llm-rubric: polite] }\n";
+        let case = parse("tests.yaml", text).expect("sound").cases.remove(0);
+        let mut run = recorded("c", 1, "x");
+        let key = question_key(Question::Rubric { rubric: "polite", model: None });
+        run.judged.insert(key, Judged::Verdict { pass: true, reason: "so".to_owned() });
+        let passed: Vec<bool> =
+            replay(&case, &run, "").judgement.verdicts.iter().map(|verdict| verdict.passed).collect();
+        assert_eq!(passed, [false, true]);
+    }
+}

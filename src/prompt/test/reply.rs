@@ -1,0 +1,102 @@
+//! The end of one run of a case, as assertions look at it.
+
+use std::cell::OnceCell;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::template;
+use crate::tokens::{self, Vocabulary};
+
+/// A run of a case: its text, its calls and its figures. A recording keeps it in its serde form.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Reply {
+    /// The answer; the rendered prompt where no model was asked.
+    pub output: String,
+    /// Calls of tools in the order in which the model made them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<Called>,
+    /// Skills that the model loaded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<String>,
+    /// Tokens of all requests, input and output.
+    pub tokens: u64,
+    /// USD; `None` where no prices are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// USD of the judges that its assertions asked; `None` where none was asked or no prices are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judging_cost: Option<f64>,
+    /// Milliseconds from the first request to the answer.
+    pub latency_ms: u64,
+    /// The exit code that `agent run` would have ended with.
+    pub code: u8,
+    /// Why it did not end with an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
+/// A call that the model made.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Called {
+    pub name: String,
+    pub arguments: Value,
+    /// Whether the tool did what it was asked for.
+    pub ok: bool,
+}
+
+/// What the assertions of one run look at; what several of them need is made once.
+pub(super) struct Seen<'r> {
+    /// The text that this assertion is about.
+    pub output: &'r str,
+    pub reply: &'r Reply,
+    pub rendered: &'r str,
+    vars: &'r Map<String, Value>,
+    json: OnceCell<Result<Value, String>>,
+}
+
+impl<'r> Seen<'r> {
+    pub fn new(reply: &'r Reply, rendered: &'r str, vars: &'r Map<String, Value>) -> Self {
+        Self { output: &reply.output, reply, rendered, vars, json: OnceCell::new() }
+    }
+
+    /// The same for assertions about the prompt itself.
+    pub fn of_rendered(&self) -> Self {
+        Self { output: self.rendered, json: OnceCell::new(), ..*self }
+    }
+
+    /// The text as JSON, or why it is none.
+    pub fn json(&self) -> Result<&Value, String> {
+        let read = || serde_json::from_str(self.output.trim()).map_err(|error| error.to_string());
+        self.json.get_or_init(read).as_ref().map_err(Clone::clone)
+    }
+
+    /// Tokens of the text by a public vocabulary, whatever the model's own is.
+    pub fn tokens(&self) -> u64 {
+        tokens::count(self.output, Vocabulary::O200k)
+    }
+
+    /// The names that `expr` reads: [`EXPRESSION_NAMES`].
+    pub fn names(&self) -> template::Value {
+        let Reply { calls, skills, cost, latency_ms, code, .. } = self.reply;
+        #[expect(clippy::cast_precision_loss, reason = "a latency needs no more digits")]
+        let latency = *latency_ms as f64 / 1000.0;
+        template::value(&json!({
+            "output": self.output,
+            "rendered": self.rendered,
+            "json": self.json().unwrap_or(&Value::Null),
+            "tools": calls,
+            "skills": skills,
+            "tokens": self.reply.tokens,
+            "cost": cost,
+            "latency": latency,
+            "exit_code": code,
+            "vars": self.vars,
+        }))
+    }
+}
+
+/// The names of [`Seen::names`].
+pub(super) const EXPRESSION_NAMES: &[&str] =
+    &["output", "rendered", "json", "tools", "skills", "tokens", "cost", "latency", "exit_code", "vars"];

@@ -1,0 +1,80 @@
+//! Two versions side by side: whether the difference is more than noise, and how many runs would tell.
+
+use serde::Serialize;
+
+use super::super::outcome::Tested;
+use super::super::statistics::{Count, fisher, runs_that_tell};
+
+/// The chance of a difference by noise alone below which it is taken for one.
+const SIGNIFICANT: f64 = 0.05;
+
+/// Two versions, or two models, on the same cases.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    pub a: Side,
+    pub b: Side,
+    /// The chance of such a difference if both were the same (Fisher's exact test, two-sided).
+    pub p: f64,
+    /// Whether the difference is more than noise.
+    pub differs: bool,
+    /// Runs of each that would tell such rates apart (power 80 %, 5 %); `None` where the rates are equal.
+    pub runs_that_tell: Option<u64>,
+    pub cases: Vec<Row>,
+}
+
+/// One of the two.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Side {
+    pub label: String,
+    pub count: Count,
+}
+
+/// A case in both.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    pub name: String,
+    pub a: Option<Count>,
+    pub b: Option<Count>,
+}
+
+impl Comparison {
+    #[must_use]
+    pub fn of(a: &Tested, b: &Tested) -> Self {
+        let count =
+            |tested: &Tested, name: &str| tested.cases.iter().find(|case| case.name == name).map(|c| c.count());
+        let mut names: Vec<&str> = a.cases.iter().map(|case| case.name.as_str()).collect();
+        names.extend(b.cases.iter().map(|case| case.name.as_str()).filter(|name| count(a, name).is_none()));
+        let row = |name: &str| Row { name: name.to_owned(), a: count(a, name), b: count(b, name) };
+        let cases = names.into_iter().map(row).collect();
+        let p = fisher(a.count(), b.count());
+        Self {
+            a: Side { label: a.label(), count: a.count() },
+            b: Side { label: b.label(), count: b.count() },
+            p,
+            differs: p < SIGNIFICANT,
+            runs_that_tell: runs_that_tell(a.count().rate(), b.count().rate()),
+            cases,
+        }
+    }
+
+    /// What it comes to, in one sentence or two.
+    #[must_use]
+    pub fn told(&self) -> String {
+        let p = if self.p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {:.2}", self.p) };
+        if self.differs {
+            let better = if self.a.count.rate() > self.b.count.rate() { &self.a } else { &self.b };
+            return format!("{} is better, and the difference is more than noise: {p}.", better.label);
+        }
+        let fewest = self.a.count.runs.min(self.b.count.runs);
+        match self.runs_that_tell {
+            None => format!("No difference was found: {p}."),
+            Some(runs) if runs > fewest => format!(
+                "The difference may be noise: {p}. If these rates are the true ones, {runs} runs of each would tell \
+                 (here: {fewest})."
+            ),
+            Some(runs) => {
+                format!("The difference may be noise: {p}. Run it again: {runs} runs of each should tell.")
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! JUnit XML, as CI servers read it: a suite for each version and model, a test for each case.
+
+use std::fmt::Write as _;
+
+use super::super::outcome::Outcome;
+use super::html::escaped;
+use super::{Report, interval, percent};
+
+pub(super) fn of(report: &Report) -> String {
+    let all = || report.tested.iter().flat_map(|tested| &tested.cases);
+    let failed = all().filter(|case| is_failure(case)).count();
+    let mut out = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"{}\" failures=\"{failed}\">\n",
+        all().count()
+    );
+    for tested in &report.tested {
+        let failed = tested.cases.iter().filter(|case| is_failure(case)).count();
+        let label = escaped(&tested.label());
+        let _ =
+            writeln!(out, "<testsuite name=\"{label}\" tests=\"{}\" failures=\"{failed}\">", tested.cases.len());
+        for case in &tested.cases {
+            test(case, &escaped(&tested.prompt), &mut out);
+        }
+        out += "</testsuite>\n";
+    }
+    out + "</testsuites>\n"
+}
+
+/// A case of weight 0 fails nothing.
+fn is_failure(case: &Outcome) -> bool {
+    !case.passed() && case.weight > 0.0
+}
+
+fn test(case: &Outcome, class: &str, out: &mut String) {
+    let milliseconds: u64 = case.runs.iter().map(|run| run.reply.latency_ms).sum();
+    let time = format!("{}.{:03}", milliseconds / 1000, milliseconds % 1000);
+    let _ = write!(out, "<testcase name=\"{}\" classname=\"{class}\" time=\"{time}\"", escaped(&case.name));
+    if !is_failure(case) {
+        *out += "/>\n";
+        return;
+    }
+    let count = case.count();
+    let rate =
+        format!("{} of {} runs passed ({}, {})", count.passed, count.runs, percent(count.rate()), interval(count));
+    let _ = writeln!(out, ">\n<failure message=\"{}\">", escaped(&rate));
+    for (at, run) in case.runs.iter().enumerate().filter(|(_, run)| !run.judgement.passed) {
+        for verdict in run.judgement.verdicts.iter().filter(|verdict| !verdict.passed) {
+            let told = format!("run {}: {}: {}", at + 1, verdict.assertion, verdict.fact);
+            let _ = writeln!(out, "{}", escaped(&told));
+        }
+    }
+    *out += "</failure>\n</testcase>\n";
+}

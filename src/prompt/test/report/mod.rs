@@ -1,0 +1,173 @@
+//! What a test run found, in the forms that people and programs read: a table, JSON, JUnit XML, a page.
+
+mod compare;
+mod text;
+mod junit;
+mod html;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::outcome::Tested;
+use super::statistics::Count;
+
+pub use compare::Comparison;
+
+/// All versions that were tested, with all models.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Report {
+    pub tested: Vec<Tested>,
+    /// Two of them side by side.
+    pub comparison: Option<Comparison>,
+}
+
+impl Report {
+    /// Whether every case of every version has passed.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.tested.iter().all(Tested::passed)
+    }
+
+    /// A table for each version and model, then what failed.
+    #[must_use]
+    pub fn text(&self) -> String {
+        text::of(self)
+    }
+
+    /// JUnit XML: a suite for each version and model.
+    #[must_use]
+    pub fn junit(&self) -> String {
+        junit::of(self)
+    }
+
+    /// One HTML page that needs nothing beside it.
+    #[must_use]
+    pub fn html(&self) -> String {
+        html::of(self)
+    }
+
+    /// Everything, as data.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let tested = self.tested.iter().map(|tested| {
+            let cases = tested.cases.iter().map(|case| {
+                let mut value = figures(case.count(), case.passed());
+                add(&mut value, &json!({"name": case.name, "weight": case.weight, "threshold": case.threshold}));
+                add(&mut value, &json!({"rendered": case.rendered, "runs": case.runs}));
+                value
+            });
+            let cases: Vec<Value> = cases.collect();
+            let mut value = figures(tested.count(), tested.passed());
+            add(&mut value, &json!({"prompt": tested.prompt, "fingerprint": tested.fingerprint}));
+            add(&mut value, &json!({"model": tested.model, "score": tested.score(), "cost_usd": tested.cost()}));
+            add(&mut value, &json!({"cases": cases}));
+            value
+        });
+        let tested: Vec<Value> = tested.collect();
+        json!({"passed": self.passed(), "tested": tested, "comparison": self.comparison})
+    }
+}
+
+fn figures(count: Count, passed: bool) -> Value {
+    let (low, high) = count.interval();
+    json!({"passed": passed, "count": count, "rate": count.rate(), "interval": [low, high]})
+}
+
+fn add(to: &mut Value, more: &Value) {
+    if let (Value::Object(to), Value::Object(more)) = (to, more) {
+        to.extend(more.iter().map(|(key, value)| (key.clone(), value.clone())));
+    }
+}
+
+/// A share in whole percent: never 100 % or 0 % unless it is.
+fn percent(share: f64) -> String {
+    let rounded = (share * 100.0).round();
+    let honest = if share < 1.0 && rounded >= 100.0 { 99.0 } else { rounded };
+    let honest = if share > 0.0 && honest <= 0.0 { 1.0 } else { honest };
+    format!("{honest:.0} %")
+}
+
+/// A 95 % interval: `57–100 %`.
+fn interval(count: Count) -> String {
+    let (low, high) = count.interval();
+    format!("{:.0}–{:.0} %", (low * 100.0).floor(), (high * 100.0).ceil())
+}
+
+fn dollars(cost: f64) -> String {
+    if cost > 0.0 { format!("${cost:.4}") } else { "-".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Comparison, Report, percent};
+    use crate::prompt::Prompt;
+    use crate::prompt::test::{Tested, parse, run_all_rendered};
+    use crate::template::value;
+
+    /// One case that passes, one that fails with a difference and marks of markup in it.
+    fn report() -> Report {
+        let prompt = Prompt::inline("one\n<two> & \u{1b}[31m\n{{ x }}", "here").expect("a template");
+        let suite = "defaults: { render: true, vars: { x: three } }\ncases:\n\
+            - { name: good, assert: [contains: three] }\n\
+            - { name: 'bad \"<case>\"', assert: [equals: \"one\\nthree\"] }\n";
+        let cases = run_all_rendered(&prompt, &parse("tests.yaml", suite).expect("sound"), &value(&json!({})));
+        let (name, fingerprint) = ("p@v1.0".to_owned(), "0123456789ab".to_owned());
+        let a = Tested { prompt: name, fingerprint, model: Some("m".to_owned()), cases };
+        let b = Tested { prompt: "p@v1.1".to_owned(), ..a.clone() };
+        let comparison = Comparison::of(&a, &b);
+        Report { tested: vec![a, b], comparison: Some(comparison) }
+    }
+
+    #[test]
+    fn a_table_shows_rates_and_then_what_failed() {
+        let text = report().text();
+        let start = "p@v1.0 #0123456789ab, m\n\n\
+            \x20 case          passed   rate  95 % interval  cost\n\
+            \x20 good             1/1  100 %       20–100 %     -\n\
+            ✗ bad \"<case>\"     0/1    0 %         0–80 %     -\n\
+            \x20 all              1/2   50 %         9–91 %     -\n";
+        assert!(text.starts_with(start), "{text}");
+        assert!(text.contains("✗ bad \"<case>\" (run 1)\n    equals: one three: the output differs"), "{text}");
+        assert!(text.contains("      one\n    + <two> & ␛[31m\n      three\n"), "{text}");
+        assert!(text.contains("No difference was found: p = 1.00"), "{text}");
+    }
+
+    #[test]
+    fn junit_has_a_suite_for_each_version() {
+        let junit = report().junit();
+        assert!(
+            junit.starts_with(
+                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"4\" failures=\"2\">"
+            )
+        );
+        assert!(junit.contains("<testcase name=\"bad &quot;&lt;case&gt;&quot;\" classname=\"p@v1.0\""), "{junit}");
+        assert!(!junit.contains('\u{1b}'), "a control character is no XML");
+    }
+
+    #[test]
+    fn the_page_escapes_whatever_it_shows() {
+        let html = report().html();
+        assert!(
+            html.contains("bad &quot;&lt;case&gt;&quot;") && !html.contains("<case>") && !html.contains("<two>")
+        );
+        assert!(!html.contains("http"), "it needs nothing beside it");
+    }
+
+    #[test]
+    fn data_has_every_run() {
+        let json = report().json();
+        assert_eq!(json["passed"], false);
+        assert_eq!(json["tested"][0]["cases"][1]["runs"][0]["verdicts"][0]["diff"][0]["side"], "both");
+        assert_eq!(json["tested"][0]["count"], json!({"passed": 1, "runs": 2}));
+    }
+
+    #[test]
+    fn a_rate_is_never_rounded_to_all_or_nothing() {
+        let table = [(1.0, "100 %"), (0.999, "99 %"), (0.0, "0 %"), (0.001, "1 %"), (0.5, "50 %")];
+        for (share, text) in table {
+            assert_eq!(percent(share), text);
+        }
+    }
+}

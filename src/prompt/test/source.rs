@@ -1,0 +1,80 @@
+//! The text of a test file, and everything that is wrong with it: each mistake with its place and its line.
+
+use crate::config::Mistake;
+use crate::secrets::mask_line;
+use crate::text::{self, nearest};
+use crate::yaml::{Node, NodeError, Place, YamlError};
+
+/// A file that is being read, and the mistakes found so far.
+#[derive(Debug)]
+pub(super) struct Source<'t> {
+    /// What messages call it.
+    file: &'t str,
+    text: &'t str,
+    pub mistakes: Vec<Mistake>,
+}
+
+impl<'t> Source<'t> {
+    pub fn new(file: &'t str, text: &'t str) -> Self {
+        Self { file, text, mistakes: Vec::new() }
+    }
+
+    pub fn wrong(&mut self, place: Place, message: impl Into<String>) {
+        let mistake = self.mistake(Some(place.line), Some(place.column), message.into());
+        self.mistakes.push(mistake);
+    }
+
+    /// The same with a line that says what to do.
+    pub fn wrong_with(&mut self, place: Place, message: impl Into<String>, hint: impl Into<String>) {
+        let mistake = self.mistake(Some(place.line), Some(place.column), message.into());
+        self.mistakes.push(mistake.hint(hint));
+    }
+
+    /// A name that means nothing here, with those that do.
+    pub fn unknown<'k>(
+        &mut self,
+        place: Place,
+        what: &str,
+        name: &str,
+        known: impl IntoIterator<Item = &'k str> + Clone,
+    ) {
+        let near = nearest(name, known.clone());
+        let hint = if near.is_empty() {
+            format!("known: {}", known.into_iter().collect::<Vec<_>>().join(", "))
+        } else {
+            format!("did you mean `{}`?", near.join("` or `"))
+        };
+        self.wrong_with(place, format!("there is no {what} `{}`", text::one_line(name, 80)), hint);
+    }
+
+    pub fn yaml(&mut self, error: YamlError) {
+        let mistake = self.mistake(error.line, error.column, error.message);
+        self.mistakes.push(mistake);
+    }
+
+    /// Reads a node as a type; a mistake where it is none.
+    pub fn read<T: serde::de::DeserializeOwned>(&mut self, node: &Node) -> Option<T> {
+        let wrong = |NodeError { message, place }| (place.unwrap_or(node.place), message);
+        node.read().map_err(wrong).map_err(|(place, message)| self.wrong(place, message)).ok()
+    }
+
+    /// What is wrong, in the order of the file.
+    pub fn finish(mut self) -> Vec<Mistake> {
+        self.mistakes.sort_by_key(|mistake| (mistake.line, mistake.column));
+        self.mistakes.dedup();
+        self.mistakes
+    }
+
+    fn mistake(&self, line: Option<usize>, column: Option<usize>, message: String) -> Mistake {
+        const LONGEST_LINE: usize = 240;
+        let shown = line.and_then(|line| mask_line(self.text, line));
+        Mistake {
+            file: self.file.to_owned(),
+            line,
+            column,
+            source_line: shown.map(|line| text::visible(text::head(&line, LONGEST_LINE)).into_owned()),
+            message,
+            hint: None,
+        }
+    }
+}

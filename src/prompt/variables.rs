@@ -1,0 +1,180 @@
+//! The variables of one prompt: the names of the program, the values that its head gives or a person gave, and no more
+//! than what a module declares.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value as Json};
+
+use crate::template::{self, Value};
+
+use super::head::Head;
+
+/// The context with the defaults of a head below it, and above it those variables of a person that the head declares.
+///
+/// A variable that nobody declared stays under `vars` alone, so that it changes no prompt that does not know it.
+pub(super) fn with_declared(context: &Value, head: &Head) -> Value {
+    let given = entries(&attribute(context, "vars"));
+    let mut own: Vec<(String, Value)> = Vec::new();
+    for (name, default) in &head.defaults {
+        let here = attribute(context, name);
+        own.push((name.clone(), merged(&template::value(default), &here)));
+    }
+    for name in head.declared().map(root) {
+        let Some((_, value)) = given.iter().find(|(given, _)| given == name && name != "vars") else { continue };
+        let below = match own.iter().position(|(own, _)| own == name) {
+            Some(at) => own.remove(at).1,
+            None => attribute(context, name),
+        };
+        own.push((name.to_owned(), merged(&below, value)));
+    }
+    if own.is_empty() {
+        return context.clone();
+    }
+    template::object(entries(context).into_iter().chain(own))
+}
+
+/// The context with every value of `given` in it, at the top level and under `vars`; mappings are merged.
+#[must_use]
+pub fn with_given(context: &Value, given: &Map<String, Json>) -> Value {
+    let given = template::value(given);
+    let vars = merged(&attribute(context, "vars"), &given);
+    let over = merged(context, &given);
+    template::object(entries(&over).into_iter().chain([("vars".to_owned(), vars)]))
+}
+
+/// The context with a text for each of these names: its own name in angle brackets.
+pub(super) fn with_fillers(context: &Value, names: &BTreeSet<String>) -> Value {
+    let mut given = Map::new();
+    for name in names {
+        let mut parts = name.split('.').rev();
+        let last = parts.next().map(str::to_owned);
+        let filler = Json::String(format!("<{name}>"));
+        let inner = last.map(|last| (last, filler));
+        let whole = inner.map(|inner| {
+            parts.fold(inner, |(name, value), outer| {
+                (outer.to_owned(), Json::Object([(name, value)].into_iter().collect()))
+            })
+        });
+        given.extend(whole);
+    }
+    with_given(context, &given)
+}
+
+/// A context that has only these names; a dotted one gives that path alone.
+pub(super) fn restricted<'a>(context: &Value, names: impl Iterator<Item = &'a str>) -> Value {
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    below(context, &names)
+}
+
+/// `names` are sorted, so that those of one root stand together, the root itself first.
+fn below(value: &Value, names: &[&str]) -> Value {
+    let mut pairs: Vec<(&str, Value)> = Vec::new();
+    let mut at = 0;
+    while let Some(first) = names.get(at) {
+        let name = root(first);
+        let of_root = names[at..].iter().take_while(|other| root(other) == name).count();
+        let here = attribute(value, name);
+        let inside: Vec<&str> = names[at..at + of_root]
+            .iter()
+            .filter_map(|dotted| dotted.strip_prefix(name)?.strip_prefix('.'))
+            .collect();
+        at += of_root;
+        if !here.is_undefined() {
+            pairs.push((name, if inside.len() == of_root { below(&here, &inside) } else { here }));
+        }
+    }
+    template::object(pairs)
+}
+
+/// The dotted `names` that the context does not define.
+pub(super) fn undefined<'a>(names: impl Iterator<Item = &'a str>, context: &Value) -> Vec<String> {
+    let is_undefined =
+        |name: &&str| name.split('.').fold(context.clone(), |value, part| attribute(&value, part)).is_undefined();
+    names.filter(is_undefined).map(str::to_owned).collect()
+}
+
+/// `over` laid over `under`: mappings key by key, everything else as a whole.
+fn merged(under: &Value, over: &Value) -> Value {
+    if over.is_undefined() {
+        return under.clone();
+    }
+    if !template::is_mapping(under) || !template::is_mapping(over) {
+        return over.clone();
+    }
+    let mut pairs = entries(under);
+    for (name, value) in entries(over) {
+        match pairs.iter_mut().find(|(own, _)| *own == name) {
+            Some((_, own)) => *own = merged(own, &value),
+            None => pairs.push((name, value)),
+        }
+    }
+    template::object(pairs)
+}
+
+fn entries(value: &Value) -> Vec<(String, Value)> {
+    let names = value.try_iter().into_iter().flatten();
+    names.filter_map(|name| Some((name.as_str()?.to_owned(), value.get_item(&name).ok()?))).collect()
+}
+
+fn attribute(value: &Value, name: &str) -> Value {
+    value.get_attr(name).unwrap_or_default()
+}
+
+pub(super) fn root(name: &str) -> &str {
+    name.split('.').next().unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn head(head: Json) -> Head {
+        serde_json::from_value(head).expect("a head")
+    }
+
+    fn shown(value: &Value, template: &str) -> String {
+        let template = template::Template::compile("t", template, template::Undefined::Empty).expect("a template");
+        template.render(value).expect("it renders")
+    }
+
+    #[test]
+    fn a_declared_variable_stands_at_the_top_and_wins_there() {
+        let context = template::value(&json!({
+            "agent": { "name": "default", "model": "m" }, "tools": ["a"],
+            "vars": { "tone": "dry", "tools": ["b"], "agent": { "name": "given" }, "other": "x" },
+        }));
+        let head = head(json!({
+            "required_vars": ["tone", "tools", "agent.name"],
+            "defaults": { "tone": "plain", "size": "small", "agent": { "name": "none", "age": 3 } },
+        }));
+        let value = with_declared(&context, &head);
+        let text = "{{ tone }} {{ tools[0] }} {{ size }} {{ agent.name }} {{ agent.model }} {{ agent.age }} \
+                    {{ other is defined }} {{ vars.other }}";
+        assert_eq!(shown(&value, text), "dry b small given m 3 False x");
+    }
+
+    #[test]
+    fn a_module_sees_what_it_declares_and_nothing_else() {
+        let context = template::value(&json!({
+            "agent": { "name": "default", "model": "m" }, "tools": ["a"], "secret": "s", "session": { "id": "1" },
+        }));
+        let value = restricted(&context, ["agent.name", "tools", "session", "session.id", "absent.x"].into_iter());
+        let text = "{{ agent.name }} {{ agent.model is defined }} {{ tools[0] }} {{ secret is defined }} \
+                    {{ session.id }} {{ absent is defined }}";
+        assert_eq!(shown(&value, text), "default False a False 1 False");
+    }
+
+    #[test]
+    fn given_values_deepen_what_is_there() {
+        let context = template::value(&json!({ "agent": { "name": "default", "model": "m" }, "vars": {} }));
+        let given = json!({ "agent": { "name": "x" }, "task": "{{ t }}" });
+        let value = with_given(&context, given.as_object().expect("an object"));
+        assert_eq!(
+            shown(&value, "{{ agent.name }} {{ agent.model }} {{ task }} {{ vars.task }}"),
+            "x m {{ t }} {{ t }}"
+        );
+    }
+}

@@ -1,0 +1,86 @@
+//! A yes-or-no question in the language of templates (`json.tool == 'calculator' and tokens < 200`), compiled once.
+
+use std::collections::BTreeSet;
+
+use minijinja::value::ValueKind;
+use minijinja::{Environment, UndefinedBehavior, Value};
+
+use super::TemplateError;
+use super::jinja::{GROUND, told};
+
+/// A compiled expression whose value is true or false.
+#[derive(Debug)]
+pub struct Expression {
+    environment: Environment<'static>,
+    source: String,
+}
+
+impl Expression {
+    /// # Errors
+    /// When `source` is no expression.
+    pub fn compile(source: &str) -> Result<Self, TemplateError> {
+        let mut environment = GROUND.clone();
+        environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+        let expression = Self { environment, source: source.trim().to_owned() };
+        expression.compiled().map_err(|error| told(&error))?;
+        Ok(expression)
+    }
+
+    /// The text of the expression, without blanks around it.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The names that it reads from its context, without their attributes.
+    #[must_use]
+    pub fn variables(&self) -> BTreeSet<String> {
+        let globals: BTreeSet<&str> = self.environment.globals().map(|(name, _)| name).collect();
+        let names = self.compiled().map(|expression| expression.undeclared_variables(false)).unwrap_or_default();
+        names.into_iter().filter(|name| !globals.contains(name.as_str())).collect()
+    }
+
+    /// The answer, with `context` as the top-level names.
+    ///
+    /// # Errors
+    /// When it cannot be evaluated, or its value is neither true nor false.
+    pub fn holds(&self, context: &Value) -> Result<bool, String> {
+        let value = self.compiled().and_then(|expression| expression.eval(context));
+        let value = value.map_err(|error| told(&error).message)?;
+        match value.kind() {
+            ValueKind::Bool => Ok(value.is_true()),
+            kind => Err(format!("its value is of the kind {kind}, and must be true or false")),
+        }
+    }
+
+    fn compiled(&self) -> Result<minijinja::Expression<'_, '_>, minijinja::Error> {
+        self.environment.compile_expression(&self.source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::Expression;
+    use crate::template::value;
+
+    #[test]
+    fn an_expression_is_true_or_false_or_says_why_it_is_neither() {
+        let context = value(&json!({"output": "12 apples", "json": {"n": 3}, "none": null}));
+        for (source, expected) in [
+            ("json.n == 3 and 'apples' in output", Ok(true)),
+            ("output.startswith('1') and json.n > 3", Ok(false)),
+            ("json.nothing is defined", Ok(false)),
+            ("json.nothing == 4", Err("`json.nothing` is undefined".to_owned())),
+            ("json.n", Err("its value is of the kind number, and must be true or false".to_owned())),
+            ("output | upper", Err("its value is of the kind string, and must be true or false".to_owned())),
+        ] {
+            assert_eq!(Expression::compile(source).expect(source).holds(&context), expected, "{source}");
+        }
+        assert!(Expression::compile("output ==").is_err() && Expression::compile("").is_err());
+        assert!(Expression::compile("nothing.deep.er == 1").expect("sound").holds(&context).is_err());
+        let names = Expression::compile("json.n in range(4) and outptu").expect("sound").variables();
+        assert_eq!(names.into_iter().collect::<Vec<_>>(), ["json", "outptu"]);
+    }
+}

@@ -1,0 +1,98 @@
+//! The prompts that come with the program: their own tests, their changelogs, and what they cost.
+
+use agent::config::Profile;
+use agent::prompt::test::{Suite, parse, run_all_rendered};
+use agent::prompt::{MODULES, PRODUCTION, Prompt, PromptContext, Registry, SkillFacts, Version};
+use agent::tokens::{Vocabulary, count};
+
+/// The fewest cases with which a prompt may be released.
+const LEAST_CASES: usize = 10;
+
+/// Every prompt that is no module, in production.
+fn shipped(registry: &Registry) -> Vec<std::sync::Arc<Prompt>> {
+    let names = registry.names().expect("built in");
+    let own = names.iter().filter(|name| !name.starts_with(MODULES));
+    own.map(|name| registry.get(&format!("{name}@{PRODUCTION}")).expect("released")).collect()
+}
+
+fn suite(registry: &Registry, name: &str) -> Suite {
+    let file = registry.beside(name, "tests.yaml").expect("readable");
+    let (text, origin) = file.unwrap_or_else(|| panic!("{name} has no tests.yaml"));
+    let suite = parse(&origin, &text).unwrap_or_else(|mistakes| panic!("{origin}: {mistakes:?}"));
+    assert_eq!(suite.notes, [""; 0], "{origin}");
+    suite
+}
+
+#[test]
+fn every_prompt_passes_its_tests() {
+    let registry = Registry::new(&[]);
+    let mut failed = Vec::new();
+    for prompt in shipped(&registry) {
+        let suite = suite(&registry, &prompt.name);
+        assert!(suite.cases.len() >= LEAST_CASES, "{}: {} cases", prompt.name, suite.cases.len());
+        for outcome in run_all_rendered(&prompt, &suite, &PromptContext::sample().value()) {
+            if !outcome.passed() {
+                let run = &outcome.runs[0];
+                failed.push(format!("{}: {}\n{:#?}", prompt.name, outcome.name, run.judgement));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n\n"));
+}
+
+#[test]
+fn every_version_stands_in_the_changelog() {
+    let registry = Registry::new(&[]);
+    for prompt in shipped(&registry) {
+        let name = &prompt.name;
+        let (changes, _) = registry.beside(name, "changelog.md").expect("readable").expect("it has a changelog");
+        let versions: Vec<Version> =
+            registry.list([name.as_str()]).expect("listed").iter().map(|listed| listed.version).collect();
+        assert_eq!(prompt.version.as_ref(), versions.last(), "{name}: the newest is in production");
+        for version in versions {
+            assert!(
+                changes.contains(&format!("\n## {version}\n\n- ")),
+                "{name}: {version} is not in its changelog"
+            );
+        }
+    }
+}
+
+/// The tokens of the system prompt without skills and instructions, and its text.
+fn system(profile: Profile, skills: Vec<SkillFacts>) -> (u64, String) {
+    let mut facts = PromptContext::sample();
+    facts.agent.profile = profile;
+    facts.agent.skills = skills;
+    let prompt = Registry::new(&[]).get("system").expect("built in");
+    let text = prompt.render(&facts.value()).expect("all is defined");
+    (count(&text, Vocabulary::O200k), text)
+}
+
+#[test]
+fn the_system_prompt_is_short_in_both_profiles() {
+    for profile in [Profile::Concise, Profile::Guided] {
+        let (tokens, text) = system(profile, Vec::new());
+        assert!(tokens <= 900, "{profile:?}: {tokens} tokens of 900: say it shorter");
+        assert!(!text.contains("\n\n\n"), "{text}");
+        let skill = SkillFacts { name: "tour".to_owned(), description: "Shows around.".to_owned(), loaded: false };
+        let (with_skill, text) = system(profile, vec![skill]);
+        assert!(with_skill > tokens && text.contains("\n# Skills\n"), "{text}");
+    }
+}
+
+#[test]
+fn a_program_that_carries_replies_out_shares_its_modules() {
+    let registry = Registry::new(&[]);
+    for name in ["router", "planner", "executor", "reflector"] {
+        let prompt = registry.get(name).expect("built in");
+        let modules: Vec<&str> = prompt.modules().map(|(_, module)| module.name.as_str()).collect();
+        assert!(
+            modules.contains(&"modules/role") && modules.contains(&"modules/json-reply"),
+            "{name}: {modules:?}"
+        );
+        assert!(
+            !prompt.head.untrusted.is_empty() && prompt.body().contains("escalate")
+                || prompt.body().contains("clarify")
+        );
+    }
+}
