@@ -49,9 +49,20 @@ pub(super) fn guarded(source: &str) -> Result<Cow<'_, str>, Refusal> {
         mark_wholes(source, &tokens, is_block, &mut insertions);
         mark_operands(source, &tokens, &mut insertions);
     }
-    if insertions.is_empty() {
-        return Ok(Cow::Borrowed(source));
-    }
+    Ok(if insertions.is_empty() { Cow::Borrowed(source) } else { Cow::Owned(with_insertions(source, insertions)) })
+}
+
+/// The same for an expression alone.
+pub(super) fn guarded_expression(source: &str) -> Result<String, Refusal> {
+    let mut insertions = Vec::new();
+    let tokens = tokens(source, 0..source.len());
+    check_chains(source, &tokens)?;
+    mark_wholes(source, &tokens, false, &mut insertions);
+    mark_operands(source, &tokens, &mut insertions);
+    Ok(with_insertions(source, insertions))
+}
+
+fn with_insertions(source: &str, mut insertions: Vec<(usize, &'static str)>) -> String {
     // At the same place the inner parenthesis is closed first and opened last; operands are the innermost.
     insertions
         .sort_by_key(|(at, what)| (*at, [MARK, CLOSE, CLOSE_KEPT, OPEN].iter().position(|known| known == what)));
@@ -64,7 +75,7 @@ pub(super) fn guarded(source: &str) -> Result<Cow<'_, str>, Refusal> {
         copied = place;
     }
     out += &source[copied..];
-    Ok(Cow::Owned(out))
+    out
 }
 
 /// A part of a guarded source as it was written.

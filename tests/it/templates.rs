@@ -241,7 +241,7 @@ proptest! {
         });
         let undefined = if strict { Undefined::Error } else { Undefined::Empty };
         if let Ok(template) = Template::compile_as(syntax, "t", &source, undefined) {
-            template.variables();
+            prop_assert!(template.variables().iter().all(|name| !name.is_empty()));
             match template.render(&template::value(&data)) {
                 Ok(text) => prop_assert!(text.len() <= LONGEST_OUTPUT),
                 Err(error) => {
