@@ -65,7 +65,9 @@ impl Jinja {
     pub(super) fn render(&self, context: &Value) -> Result<String, TemplateError> {
         self.render_raw(context).map_err(|error| {
             let missing = match self.environment.undefined_behavior() {
-                UndefinedBehavior::SemiStrict => missing::find(self, context),
+                UndefinedBehavior::SemiStrict => {
+                    missing::find(&self.environment, &self.name, self.variables(), context)
+                }
                 _ => Vec::new(),
             };
             let error = told(&error);

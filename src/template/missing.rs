@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior, Value};
 
-use super::jinja::Jinja;
 use super::{Bounded, STEPS, sizes};
 
 /// The most failures before rendering is abandoned.
@@ -18,12 +17,17 @@ const MOST_ROUNDS: usize = 256;
 const MOST_RENDERINGS: usize = 2000;
 const STEPS_OF_EACH: u64 = STEPS / 20;
 
-pub(super) fn find(template: &Jinja, context: &Value) -> Vec<String> {
-    let candidates: Vec<String> =
-        template.variables().into_iter().filter(|name| is_undefined(context, name)).collect();
+/// `variables` are the names that the template called `name` reads.
+pub(super) fn find(
+    environment: &Environment<'_>,
+    name: &str,
+    variables: BTreeSet<String>,
+    context: &Value,
+) -> Vec<String> {
+    let candidates: Vec<String> = variables.into_iter().filter(|name| is_undefined(context, name)).collect();
     let (fills, missing, left) = (Vec::new(), BTreeSet::new(), Cell::new(MOST_RENDERINGS));
-    let mut search = Search { template, context, candidates, fills, missing, left };
-    let mut environment = template.environment.clone();
+    let mut search = Search { name, context, candidates, fills, missing, left };
+    let mut environment = environment.clone();
     environment.set_fuel(Some(STEPS_OF_EACH));
     let stuck = search.fill_in(&environment);
     if let Some(name) = stuck {
@@ -34,7 +38,7 @@ pub(super) fn find(template: &Jinja, context: &Value) -> Vec<String> {
 }
 
 struct Search<'t> {
-    template: &'t Jinja,
+    name: &'t str,
     context: &'t Value,
     /// Names of the context that the template mentions and the context does not define.
     candidates: Vec<String>,
@@ -144,7 +148,7 @@ impl Search<'_> {
         let fills = self.fills.iter().map(|(path, filler)| (path.as_slice(), *filler)).collect::<Vec<_>>();
         let context = filled(self.context.clone(), &fills);
         let rendered = environment
-            .get_template(&self.template.name)
+            .get_template(self.name)
             .and_then(|template| template.render_captured_to(context, &mut Bounded::default()).map(drop));
         match rendered {
             Ok(()) => End::Done,
