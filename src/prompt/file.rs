@@ -20,6 +20,7 @@ use super::chat::{ChatTemplate, parted};
 use super::error::PromptError;
 use super::head::Head;
 use super::missed::{Missed, Unfilled};
+use super::owner::Owner;
 use super::variables;
 use super::version::Version;
 
@@ -55,16 +56,6 @@ pub(super) struct Part {
     pub heading: Option<String>,
     /// `None` for the prompt's own body.
     pub module: Option<Arc<Prompt>>,
-}
-
-/// Whose text it is. The order is that of trust: what is composed of several belongs to the last of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Owner {
-    /// It comes with the program: a test has found it sound.
-    Program,
-    Person,
-    /// A workspace brings it along: it sees no variable that looks like a secret.
-    Project,
 }
 
 impl Prompt {

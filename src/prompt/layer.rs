@@ -11,7 +11,7 @@ use crate::file_name;
 use crate::regular::read_regular;
 
 use super::error::PromptError;
-use super::file::Owner;
+use super::owner::Owner;
 
 /// The folder of the modules, and how their names begin.
 pub const MODULES: &str = "modules/";

@@ -6,6 +6,7 @@
 mod context;
 mod error;
 mod file;
+mod owner;
 mod messages;
 mod missed;
 mod head;

@@ -17,10 +17,11 @@ use crate::yaml;
 
 use super::error::PromptError;
 use super::family::{Family, Place, did_you_mean};
-use super::file::{Owner, Part, Prompt};
+use super::file::{Part, Prompt};
 use super::head::SectionSource;
 use super::includes;
 use super::layer::{Layer, MODULES, is_name};
+use super::owner::Owner;
 use super::release::{self, Canary, LOCK, PRODUCTION, RELEASE, Release, Released};
 use super::version::Version;
 
