@@ -6,9 +6,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::agent::{Agent, AnswerSchema, Cancel, Conversation, Emitter, Run, brief, exit, take_turn};
+use crate::agent::{Agent, AnswerSchema, Cancel, Conversation, Emitter, Input, Run, brief, exit, take_turn};
 use crate::config::{ApprovalMode, Config, Permission};
-use crate::message::{FinishReason, Said, Step};
+use crate::message::{FinishReason, Item, Said, Step};
 use crate::prompt::test::{Case, Reply, Speaker, with_vars};
 use crate::prompt::{Prompt, PromptContext, Released};
 use crate::session::{About, Session};
@@ -45,29 +45,29 @@ pub(super) async fn attempt(around: Around<'_>, prompt: &Arc<Prompt>, case: &Cas
     let facts = &mut agent.briefing.facts;
     let sample = PromptContext::sample();
     (facts.session, facts.ending, facts.summary) = (sample.session, sample.ending, sample.summary);
-    let text = match prompt.render(&with_vars(&facts.value_for(prompt), &case.vars)) {
-        Ok(text) => text,
-        Err(error) => {
-            return Ok(Reply { code: exit::CONFIGURATION, failure: Some(error.to_string()), ..Reply::default() });
+    let vars = with_vars(&agent.briefing.facts.value_for(prompt), &case.vars);
+    let failed = |why: String| Ok(Reply { code: exit::CONFIGURATION, failure: Some(why), ..Reply::default() });
+    let rendered = prompt.render(&vars).and_then(|text| Ok((text, agent.items_of(prompt, &vars)?)));
+    let (text, mut opening) = match rendered {
+        Ok(rendered) => rendered,
+        Err(error) => return failed(error.to_string()),
+    };
+    opening.extend(case.messages.iter().map(|said| match said.role {
+        Speaker::User => Item::Said(Said::by_person(&said.content)),
+        Speaker::Assistant => Item::Step(Step { given: true, ..Step::of_text(&said.content, FinishReason::Stop) }),
+    }));
+    // A prompt that nothing follows is the whole request; else it is the system prompt of what follows.
+    let (system, said) = match opening.pop_if(|last| matches!(last, Item::Said(_))) {
+        Some(Item::Said(said)) => (text, said),
+        _ if opening.is_empty() => (String::new(), Said::by_person(text)),
+        _ => {
+            return failed(
+                "its messages end with a reply: give the case `messages` that end with the user's".to_owned(),
+            );
         }
     };
-    // A prompt that nothing follows is the whole request; else it is the system prompt of what follows.
-    let (system, before, input) = match case.messages.split_last() {
-        None => (String::new(), &[][..], text),
-        Some((last, before)) => (text, before, last.content.clone()),
-    };
-    let mut conversation = conversation(&agent);
-    let now = Timestamp::now();
-    for said in before {
-        let kept = match said.role {
-            Speaker::User => conversation.session.say(Said::by_person(&said.content), now),
-            Speaker::Assistant => {
-                conversation.session.reply(Step::of_text(&said.content, FinishReason::Stop), now).map(drop)
-            }
-        };
-        kept.map_err(SetupError::failed)?;
-    }
-    ask(agent, conversation, system, input, around.cancel).await
+    let conversation = conversation(&agent);
+    ask(agent, conversation, system, Input { opening, said }, around.cancel).await
 }
 
 /// Asks a model one question, without tools, for an answer by a schema.
@@ -79,7 +79,7 @@ pub(super) async fn ask_once(around: Around<'_>, question: String, schema: Value
     let question = format!("{question}\n\n{}", schema.instruction());
     agent.schema = Some(schema);
     let conversation = conversation(&agent);
-    ask(agent, conversation, String::new(), question, around.cancel).await
+    ask(agent, conversation, String::new(), Said::by_person(question).into(), around.cancel).await
 }
 
 /// The name by which recordings and reports know the model.
@@ -141,7 +141,7 @@ async fn ask(
     mut agent: Agent,
     mut conversation: Conversation,
     system: String,
-    input: String,
+    input: Input,
     cancel: &Cancel,
 ) -> Result<Reply, SetupError> {
     let prompt = Prompt::inline(&format!("{{{{ vars.{RENDERED} }}}}"), "the prompt under test");
@@ -151,7 +151,7 @@ async fn ask(
     let id = conversation.session.id().to_owned();
     let mut run = Run::new(Emitter::new(id, new_run_id(), Box::new(watch.clone())));
     brief(&agent, &mut conversation, &run).map_err(SetupError::failed)?;
-    let end = take_turn(&agent, &mut conversation, &mut run, Said::by_person(input), cancel).await;
+    let end = take_turn(&agent, &mut conversation, &mut run, input, cancel).await;
     drop(agent.end_background());
     let ending = exit::ending(&end.stop, run.totals.unasked, None);
     let mut noted = watch.take();
