@@ -56,7 +56,7 @@ use crate::tools::Jobs;
 use crate::window::Budget;
 use crate::workspace::Workspace;
 
-pub use brief::brief;
+pub use brief::{PROMPT_BASIS, brief};
 pub use briefing::Briefing;
 pub use by_hand::{Called, call_by_hand};
 pub use cancel::Cancel;
