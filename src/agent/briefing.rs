@@ -7,11 +7,11 @@ use jiff::tz::TimeZone;
 
 use crate::config::{Limits, SkillDisclosure};
 use crate::event::PromptUsed;
-use crate::image::Image;
-use crate::message::{Item, Usage};
+use crate::message::Usage;
+use crate::prompt::chat::ChatMessage;
 use crate::prompt::{EndingFacts, Prompt, PromptContext, Released, SessionFacts, SummaryFacts, SummaryPart};
 use crate::skills::Catalogue;
-use crate::template;
+use crate::template::{self, Value};
 use crate::window::{self, PARTS};
 
 use super::Conversation;
@@ -50,6 +50,30 @@ impl Briefing {
     /// When the prompt reads an undefined variable.
     pub fn preview(&self, conversation: &Conversation, run_id: &str, limits: &Limits) -> anyhow::Result<String> {
         let prompt = self.chosen(conversation);
+        Ok(prompt.shown(&self.preview_context(prompt, conversation, run_id, limits))?)
+    }
+
+    /// The messages of the chosen prompt, for a look at them; that of a prompt without any is its text.
+    ///
+    /// # Errors
+    /// As [`Briefing::preview`].
+    pub fn preview_messages(
+        &self,
+        conversation: &Conversation,
+        run_id: &str,
+        limits: &Limits,
+    ) -> anyhow::Result<Vec<ChatMessage>> {
+        let prompt = self.chosen(conversation);
+        Ok(prompt.messages(&self.preview_context(prompt, conversation, run_id, limits))?)
+    }
+
+    fn preview_context(
+        &self,
+        prompt: &Prompt,
+        conversation: &Conversation,
+        run_id: &str,
+        limits: &Limits,
+    ) -> Value {
         let mut context = self.context(conversation, run_id, 0, None);
         if !prompt.undefined_in(&context.value_for(prompt)).is_empty() {
             context.ending = Some(EndingFacts {
@@ -59,24 +83,12 @@ impl Briefing {
             });
             context.summary = Some(SummaryFacts { parts: parts(), ..SummaryFacts::default() });
         }
-        Ok(prompt.shown(&context.value_for(prompt))?)
+        context.value_for(prompt)
     }
 
-    /// The messages that the chosen prompt brings along, without those of the system prompt. `picture` reads a picture.
-    ///
-    /// # Errors
-    /// When a variable is missing, or a conversation cannot hold the messages.
-    pub fn opening(
-        &self,
-        conversation: &Conversation,
-        run_id: &str,
-        picture: impl FnMut(&str) -> Result<Image, String>,
-    ) -> anyhow::Result<Vec<Item>> {
-        let prompt = self.chosen(conversation);
-        if !prompt.has_messages() {
-            return Ok(Vec::new());
-        }
-        Ok(prompt.items(&self.context(conversation, run_id, 0, None).value_for(prompt), picture)?)
+    /// What the chosen prompt is rendered with.
+    pub(super) fn context_of(&self, prompt: &Prompt, conversation: &Conversation, run_id: &str) -> Value {
+        self.context(conversation, run_id, 0, None).value_for(prompt)
     }
 
     /// The parts of the system prompt that belong to the layer `context`: the text of its lists, and the project's

@@ -7,8 +7,10 @@ use jiff::Timestamp;
 use crate::event::{CallTelemetry, EventKind, Message};
 use crate::image::{self, Image};
 use crate::message::{Item, Part, Step};
+use crate::prompt::{Prompt, PromptError};
 use crate::regular::{Links, read_bytes};
 use crate::secrets::Redactor;
+use crate::template::Value;
 use crate::text;
 use crate::workspace::Workspace;
 
@@ -25,8 +27,20 @@ impl Agent {
         if !conversation.session.items().is_empty() {
             return Ok(Vec::new());
         }
-        let picture = |source: &str| picture(&self.workspace, source);
-        let mut items = self.briefing.opening(conversation, run_id, picture)?;
+        let prompt = self.briefing.chosen(conversation);
+        if !prompt.has_messages() {
+            return Ok(Vec::new());
+        }
+        Ok(self.items_of(prompt, &self.briefing.context_of(prompt, conversation, run_id))?)
+    }
+
+    /// The messages of a prompt in this context, without those of the system prompt. Their pictures are files of the
+    /// workspace.
+    ///
+    /// # Errors
+    /// As [`Agent::opening`].
+    pub fn items_of(&self, prompt: &Prompt, context: &Value) -> Result<Vec<Item>, PromptError> {
+        let mut items = prompt.items(context, |source| picture(&self.workspace, source))?;
         for item in &mut items {
             redact(item, &self.redactor);
         }

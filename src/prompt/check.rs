@@ -43,8 +43,9 @@ impl Prompt {
             doubts.extend(module.unread_and_ungiven());
             doubts.extend(module.undelimited());
         }
-        match self.shown(&self.filled_up(sample)) {
-            Ok(text) => doubts.extend(self.doubts_of_text(&text)),
+        let context = self.filled_up(sample);
+        match self.render(&context).and_then(|text| Ok((text, self.shown(&context)?))) {
+            Ok((text, whole)) => doubts.extend(self.doubts_of_text(&text, &whole)),
             // That something is not given was told above, at its place.
             Err(error) if doubts.is_empty() => doubts.push(error),
             Err(_) => {}
@@ -155,22 +156,24 @@ impl Prompt {
         .collect()
     }
 
-    fn doubts_of_text(&self, text: &str) -> Vec<PromptError> {
+    /// `whole` is the text together with the messages after it.
+    fn doubts_of_text(&self, text: &str, whole: &str) -> Vec<PromptError> {
         let mut doubts = Vec::new();
         let mut doubt = |why: String| doubts.push(PromptError::of_file(&self.origin, why));
-        let hard = text.lines().filter(|line| HARD.iter().any(|word| line.contains(word))).count();
+        let hard = whole.lines().filter(|line| HARD.iter().any(|word| line.contains(word))).count();
         if hard > MOST_HARD_RULES {
             doubt(format!(
                 "has {hard} hard rules (lines with {}): a model keeps about {MOST_HARD_RULES}; keep those that matter",
                 "MUST, NEVER, ALWAYS or the like"
             ));
         }
-        let lower = text.to_lowercase();
+        let lower = whole.to_lowercase();
         if self.head.output == Output::Json && !WAYS_OUT.iter().any(|word| lower.contains(word)) {
             doubt("demands JSON and leaves no way out: say what to reply where the request is unclear or cannot be met".to_owned());
         }
         let reminder = self.head.reminder.trim();
-        if !reminder.is_empty() && !end(text).contains(reminder) {
+        // What the user brings may be the very end.
+        if !reminder.is_empty() && ![text, whole].iter().any(|text| end(text).contains(reminder)) {
             doubt(format!("does not end with its reminder, \"{reminder}\""));
         }
         doubts

@@ -226,6 +226,9 @@ mod tests {
         let history = "---\nmessages:\n  - { placeholder: history }\n  - user: x\n---\n";
         let context = value(&json!({"vars": {"history": "said"}}));
         let error = prompt(history).expect("sound").render(&context).expect_err("no list").to_string();
-        assert!(error.starts_with("chat/v1.0.md:3:5: message 1 (placeholder): `history` is string"), "{error}");
+        assert!(
+            error.starts_with("chat/v1.0.md:3:5: message 1 (placeholder): `history` is of type string"),
+            "{error}"
+        );
     }
 }

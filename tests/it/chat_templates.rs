@@ -215,6 +215,41 @@ fn a_dry_run_shows_the_messages_and_sends_nothing() {
     assert!(output.place.session_logs().is_empty());
 }
 
+#[test]
+fn a_prompt_is_rendered_with_its_messages_as_text_and_as_data() {
+    let head = format!("---\n{TALK}---\n");
+    let run = || Run::new().config("prompts/talk/v1.0.md", &head).args(["prompt", "render", "talk"]);
+    let vars = ["--var", "role=r", "--var", "topic=oil", "--var", HISTORY];
+    run().args(vars).run().success().stdout_is(
+        "system:\nYou are r, plain.\n\nuser:\nHi {{ role }}\n\nassistant:\nHello.\n\nuser:\nTell me about oil.\n",
+    );
+    let messages: Value =
+        serde_json::from_str(&run().args(vars).arg("--messages").run().success().stdout).expect("JSON");
+    assert_eq!(messages[3], serde_json::json!({ "role": "user", "content": "Tell me about oil." }));
+    run().run().exits(3).stderr_has("`role`").stderr_has("`topic`");
+}
+
+#[test]
+fn cases_of_its_tests_follow_the_messages() {
+    let server = Server::always(Reply::text("ok"));
+    let cases = "defaults: { vars: { role: r, topic: oil }, runs: 1 }\ncases:\n\
+                 - { name: alone, assert: [equals: ok] }\n\
+                 - { name: followed, messages: [user: More.], assert: [equals: ok] }\n\
+                 - { name: shown, render: true, assert: [starts-with: 'system:'], vars: { topic: '{{ x }}' } }\n";
+    Run::new()
+        .server(&server)
+        .config("prompts/talk/v1.0.md", &format!("---\n{TALK}---\n"))
+        .config("prompts/talk/tests.yaml", cases)
+        .args(["prompt", "test", "talk", "--jobs", "1"])
+        .run()
+        .success()
+        .stdout_has("3 of 3 cases pass");
+    let mut requests = server.requests().iter().map(told).collect::<Vec<_>>();
+    requests.sort();
+    assert_eq!(requests, [["user: Tell me about oil."], ["user: Tell me about oil.\n\nMore."]]);
+    assert!(server.requests().iter().all(|request| request.system().starts_with("You are r, plain.")));
+}
+
 /// A chat whose prompt brings these messages along.
 fn chat(server: &Server, head: &str) -> Terminal {
     let run = Run::new().server(server).config("prompts/talk/v1.0.md", &format!("---\n{head}---\n"));
@@ -258,8 +293,11 @@ fn everything_that_is_missing_is_named_at_once() {
 #[test]
 fn histories_that_are_none_are_told_with_message_and_item() {
     for (history, why) in [
-        ("history=said before", "message 2 (placeholder): `history` is string, but has to be a list of messages"),
-        (r#"history:={"role":"user"}"#, "`history` is map, but has to be a list"),
+        (
+            "history=said before",
+            "message 2 (placeholder): `history` is of type string, but has to be a list of messages",
+        ),
+        (r#"history:={"role":"user"}"#, "`history` is of type map, but has to be a list"),
         (
             r#"history:=[{"role":"robot","content":"x"}]"#,
             "item 1 of `history` is no message: unknown variant `robot`",

@@ -36,6 +36,9 @@ pub enum PromptCommand {
         /// Set vars.K: K=TEXT, K=@FILE, K:=JSON (repeatable)
         #[arg(long = "var", value_name = "K=V", value_parser = var::var)]
         vars: Vec<Var>,
+        /// Print the messages as JSON
+        #[arg(long)]
+        messages: bool,
     },
     /// Run the cases of prompts and tell how many pass
     #[command(

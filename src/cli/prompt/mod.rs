@@ -46,7 +46,7 @@ pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
         }
         PromptCommand::Rollback { name } => release::roll_back(setup, &registry, &name),
         PromptCommand::New { name } => release::begin(setup, &registry, &name),
-        PromptCommand::Render { reference, vars } => {
+        PromptCommand::Render { reference, vars, messages } => {
             registry.get(&reference).map_err(Failure::prompt)?;
             let options = Options { prompt: Some(reference), vars: vars::read(&vars)?, ..Options::default() };
             let services =
@@ -57,6 +57,11 @@ pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
             let conversation = Conversation::new(Session::ephemeral(about, now), now);
             let run_id = app::new_run_id();
             let briefing = &agent.briefing;
+            if messages {
+                let messages = briefing.preview_messages(&conversation, &run_id, &agent.limits);
+                let messages = messages.map_err(Failure::briefing)?;
+                return print(serde_json::to_string_pretty(&messages)? + "\n");
+            }
             let text = briefing.preview(&conversation, &run_id, &agent.limits).map_err(Failure::briefing)?;
             print(text + "\n")
         }

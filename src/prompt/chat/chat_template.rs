@@ -179,7 +179,7 @@ fn held(variables: &Value, key: &str) -> Result<Option<Vec<ChatMessage>>, String
     };
     let Ok(Json::Array(list)) = serde_json::to_value(&value) else {
         return Err(format!(
-            "`{key}` is {}, but has to be a list of messages: [{{\"role\": …, \"content\": …}}]",
+            "`{key}` is of type {}, but has to be a list of messages: [{{\"role\": …, \"content\": …}}]",
             value.kind()
         ));
     };
@@ -283,8 +283,8 @@ mod tests {
     fn what_is_no_list_of_messages_is_told_with_its_item() {
         let template = template([placeholder("history", true), user("x")]);
         for (history, why) in [
-            (json!("said before"), "`history` is string, but has to be a list of messages"),
-            (json!({"role": "user"}), "`history` is map, but has to be a list of messages"),
+            (json!("said before"), "`history` is of type string, but has to be a list of messages"),
+            (json!({"role": "user"}), "`history` is of type map, but has to be a list of messages"),
             (
                 json!([{"role": "user", "content": "x"}, {"role": "robot", "content": "x"}]),
                 "item 2 of `history` is no message: unknown variant `robot`",
