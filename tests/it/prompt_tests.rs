@@ -140,7 +140,7 @@ cases:
     let requests = server.requests();
     assert!(requests[1].last_result().contains("some text"), "{}", requests[1].last_result());
     let tools = requests[0].tool_names();
-    assert!(tools.contains(&"edit_file") && !tools.contains(&"run_command"), "{tools:?}");
+    assert!(tools.contains(&"edit_file") && !tools.contains(&"run_command") && !tools.contains(&"fetch_url"));
 
     let named = cases.replace("runs: 1", "runs: 1\n    tools: [grep]");
     let server = Server::start([Reply::text("no")]);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::Cancel;
+use crate::agent::exit::Signal;
 use crate::app::Options;
 use crate::app::prompt_test::{Bench, Progress, Replies};
 use crate::config::Config;
@@ -50,7 +51,7 @@ pub(super) fn run(setup: &Setup, config: &Config, registry: &Registry, args: Pro
         let signals = Signals::listen(cancel.clone())?;
         let bar = Bar::on_stderr(std::io::stderr().is_terminal() && !setup.global.quiet);
         let report = test_all(config, registry, &args, &subjects, &cancel, &bar).await?;
-        Ok::<_, Failure>((report, signals.seen().map(|signal| signal.code())))
+        Ok::<_, Failure>((report, signals.seen().map(Signal::code)))
     })?;
     if let Some(code) = code {
         return Ok(code);
@@ -103,7 +104,11 @@ async fn test_all(
             let tested = bench.test(prompt, &subject.suite, &mut recorded, model.as_deref(), &shown).await;
             report.tested.push(tested.map_err(Failure::from_setup)?);
         }
-        if recorded != before {
+        if replies == Replies::Renewed && args.filter.is_none() {
+            recorded.retain(|case| subject.suite.cases.iter().any(|of| of.name == case));
+        }
+        // What was interrupted keeps what it had.
+        if recorded != before && !cancel.is_triggered() {
             write_recordings(config, args, prompt, &recorded)?;
         }
     }

@@ -326,7 +326,7 @@ mod tests {
 
     use super::{Written, is_promptfoo, parse_promptfoo};
 
-    const FILE: &str = r#"
+    const FILE: &str = r"
 description: Translations
 prompts:
   - 'Translate to {{language}}: {{input}}'
@@ -354,7 +354,7 @@ tests:
   - { vars: { input: file://a.txt }, assert: [{ type: equals, value: x }] }
   - { options: { transform: output.x }, assert: [{ type: equals, value: x }] }
   - file://more.yaml
-"#;
+";
 
     #[test]
     fn a_file_is_read_as_it_is() {
