@@ -59,7 +59,7 @@ impl Briefing {
             });
             context.summary = Some(SummaryFacts { parts: parts(), ..SummaryFacts::default() });
         }
-        Ok(prompt.render(&context.value_for(prompt))?)
+        Ok(prompt.shown(&context.value_for(prompt))?)
     }
 
     /// The messages that the chosen prompt brings along, without those of the system prompt. `picture` reads a picture.

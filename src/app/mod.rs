@@ -26,7 +26,7 @@ use crate::llm::catalogue::{Catalogue as ModelCatalogue, providers};
 use crate::llm::{self, Surroundings, WireLog};
 use crate::net::Net;
 use crate::policy::Rules;
-use crate::prompt::{Person, Reader, Registry};
+use crate::prompt::{Person, Reader, Registry, Released};
 #[cfg(feature = "otlp")]
 use crate::sink::Collector;
 use crate::skills::{Catalogue, Variables};
@@ -111,21 +111,7 @@ fn assemble_parts(
     let model = model(config, settings, options, &services)?;
     let limits = limits(settings, options, model.as_ref())?;
     let registry = Registry::new(&config.prompt_dirs);
-    let system_source = options.prompt.as_ref().map_or_else(
-        || settings.system_prompt.clone(),
-        |reference| PromptSource::Registered(PromptRef { reference: reference.clone() }),
-    );
-    let prompt = |key: &str, source: &PromptSource| {
-        let key_of_agent = format!("agents.{}.{key}", settings.name);
-        let origin = format!("{}: {key}", config.place(&key_of_agent));
-        registry.of(source, &origin, config.is_of_project(&key_of_agent)).map_err(SetupError::configuration)
-    };
-    let system = prompt("system_prompt", &system_source)?;
-    let is_system = system.all().all(|prompt| prompt.has_system());
-    let is_own = is_system || options.prompt.is_none();
-    let own = (!is_own).then(|| prompt("system_prompt", &settings.system_prompt)).transpose()?;
-    let termination = prompt("termination_summary_prompt", &settings.termination_summary_prompt)?;
-    let compression = prompt("compression_prompt", &settings.compression_prompt)?;
+    let Prompts { system, own, termination, compression } = prompts(config, settings, options, &registry)?;
 
     let variables = facts::surroundings(config, workspace, &options.vars);
     let catalogue = skills(config, settings, variables.clone()).map_err(|why| {
@@ -204,6 +190,42 @@ fn assemble_parts(
         schema,
     };
     Ok(Services { agent, catalogue, warnings })
+}
+
+/// The prompts of an agent.
+struct Prompts {
+    system: Released,
+    own: Option<Released>,
+    termination: Released,
+    compression: Released,
+}
+
+/// Finds the prompts. The agent's own system prompt is read beside the chosen one where that is none.
+fn prompts(
+    config: &Config,
+    settings: &AgentConfig,
+    options: &Options,
+    registry: &Registry,
+) -> Result<Prompts, SetupError> {
+    let prompt = |key: &str, source: &PromptSource| {
+        let key_of_agent = format!("agents.{}.{key}", settings.name);
+        let origin = format!("{}: {key}", config.place(&key_of_agent));
+        registry.of(source, &origin, config.is_of_project(&key_of_agent)).map_err(SetupError::configuration)
+    };
+    let own = || prompt("system_prompt", &settings.system_prompt);
+    let (system, own) = match &options.prompt {
+        None => (own()?, None),
+        Some(reference) => {
+            let chosen = PromptSource::Registered(PromptRef { reference: reference.clone() });
+            let chosen = prompt("system_prompt", &chosen)?;
+            let is_system = chosen.all().all(|prompt| prompt.has_system());
+            let own = if is_system { None } else { Some(own()?) };
+            (chosen, own)
+        }
+    };
+    let termination = prompt("termination_summary_prompt", &settings.termination_summary_prompt)?;
+    let compression = prompt("compression_prompt", &settings.compression_prompt)?;
+    Ok(Prompts { system, own, termination, compression })
 }
 
 fn environment(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> Environment {

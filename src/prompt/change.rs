@@ -95,6 +95,19 @@ impl Desk {
         Ok(path)
     }
 
+    /// Adds a file beside the versions; `None` where it is there already.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn add(&self, file: &str, text: &str) -> Result<Option<PathBuf>, PromptError> {
+        let path = self.dir.join(file);
+        if path.exists() {
+            return Ok(None);
+        }
+        self.write(file, text)?;
+        Ok(Some(path))
+    }
+
     fn release(&self) -> Result<Release, PromptError> {
         Release::parse(&self.dir.join(RELEASE).display().to_string(), &self.text(RELEASE)?)
     }

@@ -354,7 +354,7 @@ mod tests {
             },
             env: value(&json!({"EDITOR": "vi"})),
             open_env: value(&json!({})),
-            datetime: value(&json!({})),
+            datetime: PromptContext::sample().datetime,
             vars: Map::new(),
             state: Map::new(),
             instructions: String::new(),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::builtin;
 use crate::config::PromptDir;
@@ -38,6 +38,15 @@ impl Layer {
             Self::Builtin => Owner::Program,
             Self::Dir(_) => Owner::Person,
             Self::Brought(_) => Owner::Project,
+        }
+    }
+
+    /// The directory; `None` for the program.
+    pub fn dir(&self) -> Option<&Path> {
+        match self {
+            Self::Builtin => None,
+            Self::Dir(dir) => Some(dir),
+            Self::Brought(brought) => Some(&brought.dir),
         }
     }
 
@@ -111,7 +120,7 @@ struct Entry {
 fn of_program(folder: &str) -> Vec<Entry> {
     let dir = if folder.is_empty() { Some(&builtin::PROMPTS) } else { builtin::PROMPTS.get_dir(folder) };
     let Some(dir) = dir else { return Vec::new() };
-    let name = |path: &std::path::Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let folders = dir.dirs().map(|dir| Entry { name: name(dir.path()), is_folder: true });
     folders.chain(dir.files().map(|file| Entry { name: name(file.path()), is_folder: false })).collect()
 }

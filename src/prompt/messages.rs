@@ -10,15 +10,8 @@ use crate::yaml::{self, Form, Node, Tree};
 use super::chat::{self, ChatError, ChatMessage, ChatTemplate, MessageTemplate, Options, Problem, Role};
 use super::error::PromptError;
 use super::file::Prompt;
+use super::missed::Unfilled;
 use super::variables;
-
-/// Why messages cannot be filled.
-pub(super) struct Unfilled {
-    /// The names that nothing defines, if any.
-    pub missing: Vec<String>,
-    /// The first problem, at its place.
-    pub error: PromptError,
-}
 
 impl Prompt {
     /// Every message of the prompt in this context. The rendered text is the first, with the system messages that
@@ -28,11 +21,44 @@ impl Prompt {
     /// As [`Prompt::render`].
     pub fn messages(&self, context: &Value) -> Result<Vec<ChatMessage>, PromptError> {
         let system = self.render(context)?;
-        let filled =
-            self.filled(&variables::with_declared(context, &self.head)).map_err(|unfilled| unfilled.error)?;
-        let (_, rest) = parted(filled);
+        let (_, rest) = chat::parted(self.filled_in(context)?);
         let system = (!system.is_empty()).then(|| ChatMessage::system(system));
         Ok(system.into_iter().chain(rest).collect())
+    }
+
+    /// The prompt in this context as one text, to be looked at: the rendered text or, where it brings messages along,
+    /// each of them below its role.
+    ///
+    /// # Errors
+    /// As [`Prompt::render`].
+    pub fn shown(&self, context: &Value) -> Result<String, PromptError> {
+        if !self.has_messages() {
+            return self.render(context);
+        }
+        let shown = |message: ChatMessage| match message {
+            ChatMessage::Assistant { text, calls } => {
+                let calls = calls.iter().map(|call| format!("{} {}", call.name, call.arguments));
+                let lines: Vec<String> =
+                    std::iter::once(text).filter(|text| !text.is_empty()).chain(calls).collect();
+                format!("assistant:\n{}", lines.join("\n"))
+            }
+            other => format!("{}:\n{}", other.role(), other.text()),
+        };
+        Ok(self.messages(context)?.into_iter().map(shown).collect::<Vec<_>>().join("\n\n"))
+    }
+
+    /// The texts of the messages that the head describes, by number and role.
+    pub(super) fn message_sections(&self, context: &Value) -> Result<Vec<(String, String)>, PromptError> {
+        let messages = self.filled_in(context)?;
+        let named = |(number, message): (usize, ChatMessage)| {
+            (format!("message {number} ({})", message.role()), message.text())
+        };
+        Ok((1..).zip(messages).map(named).collect())
+    }
+
+    /// The messages that the head describes, in a context in which nothing is declared yet.
+    fn filled_in(&self, context: &Value) -> Result<Vec<ChatMessage>, PromptError> {
+        self.filled(&variables::with_declared(context, &self.head)).map_err(|unfilled| *unfilled.error)
     }
 
     /// What opens a conversation in this context: the messages after those of the system. `picture` reads the picture
@@ -74,11 +100,11 @@ impl Prompt {
 
     /// The messages that the head describes, with these variables.
     pub(super) fn filled(&self, context: &Value) -> Result<Vec<ChatMessage>, Unfilled> {
-        let template = self.chat().map_err(|error| Unfilled { missing: Vec::new(), error })?;
+        let template = self.chat().map_err(|error| Unfilled { missing: Vec::new(), error: error.into() })?;
         let Some(template) = template else { return Ok(Vec::new()) };
         template
             .format(context, &Options::default())
-            .map_err(|error| Unfilled { missing: error.missing(), error: self.placed(&error) })
+            .map_err(|error| Unfilled { missing: error.missing(), error: self.placed(&error).into() })
     }
 
     /// The compiled messages; `None` for a prompt without.
@@ -98,14 +124,6 @@ impl Prompt {
         let (line, column) = place.unzip();
         PromptError { line, column, ..PromptError::of_file(&self.origin, message) }
     }
-}
-
-/// The texts of the system messages that stand first, and the messages after them.
-pub(super) fn parted(messages: Vec<ChatMessage>) -> (Vec<String>, Vec<ChatMessage>) {
-    let first = messages.iter().take_while(|message| message.role() == Role::System).count();
-    let mut messages = messages.into_iter();
-    let system = messages.by_ref().take(first).map(|message| message.text().trim().to_owned()).collect();
-    (system, messages.collect())
 }
 
 /// The place of a problem in the file, as far as the text stands there line by line: line and column, from 1.
@@ -160,6 +178,9 @@ mod tests {
         let texts: Vec<String> =
             messages.iter().map(|message| format!("{}: {}", message.role(), message.text())).collect();
         assert_eq!(texts, ["system: You are {{ x }}.", "user: Hi", "assistant: Hello", "user: Be plain.\ngo"]);
+
+        let shown = without.shown(&context).expect("given");
+        assert!(shown.starts_with("system:\nYou are {{ x }}.\n\nuser:\nHi\n\nassistant:\nHello\n\n"), "{shown}");
 
         let with_body = prompt(&format!("{CHAT}Rules of {{{{ role }}}}.\n")).expect("sound");
         assert_eq!(with_body.render(&context).expect("given"), "Rules of {{ x }}.\n\nYou are {{ x }}.");

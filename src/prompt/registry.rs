@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::builtin;
@@ -135,6 +136,22 @@ impl Registry {
         for layer in self.layers.iter().rev() {
             if let Some(text) = layer.read(&path)? {
                 return Ok(Some((text.into_owned(), layer.origin(&path))));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The directory of prompts that has this version of a prompt (any version, without one), the nearest first;
+    /// `None` where only the program has it.
+    ///
+    /// # Errors
+    /// When a directory cannot be listed.
+    pub fn home(&self, name: &str, version: Option<Version>) -> Result<Option<PathBuf>, PromptError> {
+        for layer in self.layers.iter().rev() {
+            let files = layer.files(name)?;
+            let mut versions = files.iter().filter_map(|file| Version::of_file(file));
+            if versions.any(|found| version.is_none_or(|version| version == found)) {
+                return Ok(layer.dir().map(Path::to_path_buf));
             }
         }
         Ok(None)

@@ -2,6 +2,8 @@
 
 use clap::Subcommand;
 
+use crate::prompt::{PRODUCTION, Version};
+
 use super::prompt_test::PromptTestArgs;
 use super::var::{self, Var};
 
@@ -42,4 +44,44 @@ pub enum PromptCommand {
                       when one fails."
     )]
     Test(PromptTestArgs),
+    /// Show how two versions differ, in their text and in the tokens that they take
+    #[command(after_help = "Example:\n  agent prompt diff system@1.0 system@2.0")]
+    Diff {
+        #[arg(value_name = "A")]
+        old: String,
+        #[arg(value_name = "B")]
+        new: String,
+    },
+    /// Report what is wrong or doubtful about prompts, and the tokens of their parts
+    Check {
+        /// NAME[@VERSION] [default: every version of every prompt]
+        #[arg(value_name = "NAME")]
+        references: Vec<String>,
+    },
+    /// Release a version, once its tests pass
+    #[command(
+        after_help = "Examples:\n  agent prompt promote system 2.1 --canary 10\n  agent prompt promote system 2.1 \
+                            -m \"Shorter rules\"\n\nWrites release.yaml, release.lock and changelog.md beside the prompt."
+    )]
+    Promote {
+        name: String,
+        version: Version,
+        /// Give it to this share of the sessions, and leave production as it is
+        #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=99), conflicts_with = "label")]
+        canary: Option<u8>,
+        /// The label that it gets
+        #[arg(long, default_value = PRODUCTION, value_name = "LABEL")]
+        label: String,
+        /// What people should know of it, for the changelog
+        #[arg(short, long, default_value = "", hide_default_value = true, value_name = "TEXT")]
+        message: String,
+        /// Release it although its tests fail, or are fewer than ten
+        #[arg(long)]
+        force: bool,
+    },
+    /// Take the last release back: the canary, else the version in production
+    Rollback { name: String },
+    /// Begin a prompt, or the next version of one
+    #[command(after_help = "Prints the files that it wrote. Overwrites nothing.")]
+    New { name: String },
 }

@@ -1,14 +1,18 @@
-//! `agent prompt list / show / render`: the prompts as files, and as the agent would render them here.
+//! `agent prompt`: the prompts as files, as the agent would render them here, and as they are released.
 
+mod check;
+mod diff;
+mod release;
 mod test;
 
+use std::fmt::Write;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use crate::agent::Conversation;
 use crate::app::{self, Options};
-use crate::prompt::{Listed, PromptError, Registry};
+use crate::prompt::{Listed, MODULES, Prompt, PromptError, Registry};
 use crate::session::{About, Session};
 use crate::sink::Nobody;
 
@@ -23,14 +27,25 @@ pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
     match command {
         PromptCommand::List => {
             let names = registry.names().map_err(Failure::prompt)?;
-            let listed = registry.list(names.iter().map(String::as_str)).map_err(Failure::prompt)?;
+            // What is whole comes before the parts.
+            let (modules, whole): (Vec<&str>, Vec<&str>) =
+                names.iter().map(String::as_str).partition(|name| name.starts_with(MODULES));
+            let listed = registry.list(whole.into_iter().chain(modules)).map_err(Failure::prompt)?;
             print(list(&listed))
         }
         PromptCommand::Show { reference } => {
             let prompt = registry.get(&reference).map_err(Failure::prompt)?;
-            print(format!("{}\n", prompt.body().trim_end()))
+            print(written(&prompt))
         }
         PromptCommand::Test(args) => test::run(setup, &config, &registry, args),
+        PromptCommand::Diff { old, new } => diff::run(&registry, &old, &new),
+        PromptCommand::Check { references } => check::run(&config, &workspace, &registry, &references),
+        PromptCommand::Promote { name, version, canary, label, message, force } => {
+            let wanted = release::Wanted { name: &name, version, label: &label, canary, note: &message, force };
+            release::promote(setup, &registry, &config.prompt_dirs, &wanted)
+        }
+        PromptCommand::Rollback { name } => release::roll_back(setup, &registry, &name),
+        PromptCommand::New { name } => release::begin(setup, &registry, &name),
         PromptCommand::Render { reference, vars } => {
             registry.get(&reference).map_err(Failure::prompt)?;
             let options = Options { prompt: Some(reference), vars: vars::read(&vars)?, ..Options::default() };
@@ -46,6 +61,21 @@ pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
             print(text + "\n")
         }
     }
+}
+
+/// The template as it is written: that of each module under its heading, then the prompt's own; the whole file where it
+/// has messages, which stand in its head.
+fn written(prompt: &Prompt) -> String {
+    if prompt.has_messages() {
+        return format!("{}\n", prompt.text().trim_end());
+    }
+    let mut out = String::new();
+    for (heading, module) in prompt.modules() {
+        let version = module.version.map(|version| version.to_string()).unwrap_or_default();
+        let heading = heading.map(|heading| format!("# {heading}\n")).unwrap_or_default();
+        let _ = writeln!(out, "{{# {}@{version} #}}\n{heading}{}\n", module.name, module.body().trim());
+    }
+    out + prompt.body().trim() + "\n"
 }
 
 fn list(prompts: &[Listed]) -> String {
@@ -73,7 +103,7 @@ impl Failure {
         Self::new(code, error)
     }
 
-    fn prompt(error: PromptError) -> Self {
+    pub(super) fn prompt(error: PromptError) -> Self {
         let code = if error.file.is_some() { exit::CONFIGURATION } else { exit::USAGE };
         Self::new(code, error)
     }

@@ -59,9 +59,9 @@ impl Options {
 
     /// The variables together with the default values.
     pub(super) fn variables(&self, given: &Value) -> Value {
-        match self.defaults.is_empty() {
-            true => given.clone(),
-            false => template::layered(given.clone(), template::value(&self.defaults)),
+        if self.defaults.is_empty() {
+            return given.clone();
         }
+        template::layered(given.clone(), template::value(&self.defaults))
     }
 }

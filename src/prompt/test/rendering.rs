@@ -15,14 +15,7 @@ use super::case::{Case, merged};
 /// # Errors
 /// What [`Prompt::render`] says.
 pub fn render(prompt: &Prompt, case: &Case, sample: &template::Value) -> Result<String, PromptError> {
-    let context = with_vars(sample, &case.vars);
-    if !prompt.has_messages() {
-        return prompt.render(&context);
-    }
-    let messages = prompt.messages(&context)?;
-    let texts: Vec<String> =
-        messages.iter().map(|message| format!("{}:\n{}", message.role(), message.text())).collect();
-    Ok(texts.join("\n\n"))
+    prompt.shown(&with_vars(sample, &case.vars))
 }
 
 /// The variables of the program, replaced or deepened by those of a case. `vars` has those of the case, too; one that

@@ -1,0 +1,145 @@
+//! `agent prompt promote / rollback / new`: the only commands that change files of prompts.
+
+use std::path::PathBuf;
+
+use jiff::Zoned;
+
+use crate::config::PromptDir;
+use crate::prompt::test::{Standing, standing};
+use crate::prompt::{Desk, LATEST, PRODUCTION, Promotion, Prompt, PromptContext, Registry, Version};
+
+use super::super::setup::Setup;
+use super::super::{Failure, Outcome, exit, print, warn};
+
+/// Cases that a version must pass before it is released.
+const FEWEST_CASES: usize = 10;
+
+/// A release that is asked for.
+pub(super) struct Wanted<'a> {
+    pub name: &'a str,
+    pub version: Version,
+    pub label: &'a str,
+    pub canary: Option<u8>,
+    pub note: &'a str,
+    pub force: bool,
+}
+
+pub(super) fn promote(setup: &Setup, registry: &Registry, dirs: &[PromptDir], wanted: &Wanted<'_>) -> Outcome {
+    let Wanted { name, version, label, canary, note, force } = *wanted;
+    if label == LATEST || label.parse::<Version>().is_ok() {
+        return Err(Failure::usage(format!("`{label}` cannot be a label: it always means a version")));
+    }
+    let prompt = registry.get(&format!("{name}@{version}")).map_err(Failure::prompt)?;
+    let found = standing(registry, &prompt, &PromptContext::sample().value());
+    match (objection(&prompt, &found), force) {
+        (Some(why), false) => {
+            let why = format!("{why}\nNothing was released. --force releases it all the same.");
+            return Err(Failure::new(exit::TESTS_FAILED, anyhow::anyhow!(why)));
+        }
+        (Some(why), true) => warn(&why),
+        (None, _) => {}
+    }
+    let home = match registry.home(name, Some(version)).map_err(Failure::prompt)? {
+        Some(home) => home,
+        None => default_home(setup),
+    };
+    let desk = Desk::open(&home, name).map_err(Failure::prompt)?;
+    let before = registry.get(name).map_err(Failure::prompt)?.version.unwrap_or(version);
+    let today = Zoned::now().date();
+    let promotion = Promotion { version, label, canary, note, today };
+    let said = match desk.promote(&promotion, &prompt, before).map_err(Failure::prompt)? {
+        Some(said) => said,
+        None => return print(format!("{name}: {version} is `{label}` already\n")),
+    };
+    if canary.is_none() && is_hidden(dirs, home, name, label, version) {
+        warn(&format!("here `{name}@{label}` means another version still: a nearer directory of prompts says so"));
+    }
+    print(format!("{name}: {said}\n"))
+}
+
+/// Whether a nearer directory gives the label another meaning.
+fn is_hidden(dirs: &[PromptDir], home: PathBuf, name: &str, label: &str, version: Version) -> bool {
+    let mut dirs = dirs.to_vec();
+    match dirs.iter().find(|dir| dir.dir == home) {
+        // What a workspace brings along is read as it was agreed to, so that its change is not seen yet.
+        Some(own) if own.through.listed(&home).is_some() => return false,
+        Some(_) => {}
+        None => dirs.insert(0, PromptDir::new(home)),
+    }
+    Registry::new(&dirs).get(&format!("{name}@{label}")).is_ok_and(|prompt| prompt.version != Some(version))
+}
+
+pub(super) fn roll_back(setup: &Setup, registry: &Registry, name: &str) -> Outcome {
+    let now = registry.get(name).map_err(Failure::prompt)?;
+    let home = match registry.home(name, None).map_err(Failure::prompt)? {
+        Some(home) => home,
+        None => default_home(setup),
+    };
+    if !home.join(name).is_dir() {
+        return Err(Failure::usage(format!("no version of `{name}` was promoted: there is nothing to take back")));
+    }
+    let desk = Desk::open(&home, name).map_err(Failure::prompt)?;
+    match desk.roll_back(Zoned::now().date()).map_err(Failure::prompt)? {
+        Some(said) => print(format!("{name}: {said}\n")),
+        None => Err(Failure::usage(format!(
+            "`{name}` is at {} and nothing was in {PRODUCTION} before it: there is nothing to take back",
+            now.version.unwrap_or(Version { major: 0, minor: 0 })
+        ))),
+    }
+}
+
+pub(super) fn begin(setup: &Setup, registry: &Registry, name: &str) -> Outcome {
+    let latest = registry.get(&format!("{name}@{LATEST}"));
+    let (version, text) = match &latest {
+        Ok(prompt) => (prompt.version.map(Version::next_minor).unwrap_or(FIRST), prompt.text().to_owned()),
+        Err(error) if error.file.is_some() => return Err(Failure::prompt(error.clone())),
+        Err(_) if !Prompt::may_be_named(name) => {
+            return Err(Failure::usage(format!(
+                "`{name}` cannot name a prompt: write letters, digits, `-`, `_`, or modules/NAME"
+            )));
+        }
+        Err(_) => (FIRST, SCAFFOLD.to_owned()),
+    };
+    let home = match registry.home(name, None).map_err(Failure::prompt)? {
+        Some(home) => home,
+        None => default_home(setup),
+    };
+    let desk = Desk::open(&home, name).map_err(Failure::prompt)?;
+    let path = desk.begin(version, &text).map_err(Failure::prompt)?;
+    let mut written = format!("{}\n", path.display());
+    if latest.is_err() {
+        for (file, text) in
+            [("tests.yaml", TESTS.to_owned()), ("changelog.md", format!("# Changelog of `{name}`\n"))]
+        {
+            if let Some(path) = desk.add(file, &text).map_err(Failure::prompt)? {
+                written += &format!("{}\n", path.display());
+            }
+        }
+    }
+    print(written)
+}
+
+const FIRST: Version = Version { major: 1, minor: 0 };
+
+/// The text of a new prompt: enough to render it and to see what a head may say.
+const SCAFFOLD: &str = "---\ndescription: In one sentence, what this prompt is for.\nrequired_vars: [request]\n\
+                        untrusted: [request]\n---\nDo what the request asks, and say so where it is unclear.\n\n\
+                        <request>\n{{ request }}\n</request>\n";
+const TESTS: &str = "cases:\n  - name: the request stands between its marks\n    render: true\n    vars: { request: hello }\n    \
+                     assert:\n      - contains: \"<request>\\nhello\\n</request>\"\n";
+
+/// Why a version should not be released.
+fn objection(prompt: &Prompt, found: &Standing) -> Option<String> {
+    let id = prompt.id();
+    if !found.failures.is_empty() {
+        return Some(format!("the tests of {id} fail:\n{}", found.failures.join("\n")));
+    }
+    (found.cases < FEWEST_CASES)
+        .then(|| format!("{id} has too few test cases to be released: {} of {FEWEST_CASES}", found.cases))
+}
+
+/// Where a person's own prompts are kept.
+fn default_home(setup: &Setup) -> PathBuf {
+    let given = setup.global.config.clone().or_else(|| setup.env.get("AGENT_CONFIG").map(PathBuf::from));
+    given.unwrap_or_else(|| setup.env.dirs().config).join("prompts")
+}
