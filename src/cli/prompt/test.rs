@@ -1,7 +1,7 @@
 //! `agent prompt test`: which versions and models are tested with which cases, and what is printed of it.
 
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::agent::Cancel;
@@ -100,7 +100,10 @@ async fn test_all(
                 runs: args.runs,
                 cancel: cancel.clone(),
             };
-            let shown = |progress: Progress| bar.set(progress.done, progress.all, &prompt.id());
+            let shown = |Progress { done, all }: Progress| match all {
+                0 => {}
+                all => bar.set(done, all, &prompt.id()),
+            };
             let tested = bench.test(prompt, &subject.suite, &mut recorded, model.as_deref(), &shown).await;
             report.tested.push(tested.map_err(Failure::from_setup)?);
         }
@@ -109,7 +112,7 @@ async fn test_all(
         }
         // What was interrupted keeps what it had.
         if recorded != before && !cancel.is_triggered() {
-            write_recordings(config, args, prompt, &recorded)?;
+            write_recordings(config, registry, args, prompt, &recorded)?;
         }
     }
     if let ([_, _], [a, b, ..]) = (args.compare.as_slice(), sides(&report.tested, subjects).as_slice()) {
@@ -242,16 +245,16 @@ fn read_recordings(registry: &Registry, args: &PromptTestArgs, prompt: &Prompt) 
 
 fn write_recordings(
     config: &Config,
+    registry: &Registry,
     args: &PromptTestArgs,
     prompt: &Prompt,
     recorded: &Recordings,
 ) -> Result<(), Failure> {
-    let beside = || -> Option<PathBuf> {
-        config.prompt_dirs.iter().rev().map(|dir| dir.dir.join(&prompt.name)).find(|dir| dir.is_dir())
-    };
-    let dir = args.recordings.as_ref().map(|dir| dir.join(&prompt.name)).or_else(beside).ok_or_else(|| {
+    let home = registry.home(&prompt.name, prompt.version).map_err(Failure::prompt)?;
+    let dir = args.recordings.clone().or(home).ok_or_else(|| {
         Failure::usage(format!("`{}` has no folder to record in: --recordings DIR names one", prompt.name))
     })?;
+    let dir = dir.join(&prompt.name);
     let path = dir.join(recordings_of(&version_of(prompt)));
     // Whatever a model or a tool wrote: a file that is committed holds no key.
     let text = config.redactor().redact(&recorded.text()).into_owned();
