@@ -140,7 +140,7 @@ cases:
     let requests = server.requests();
     assert!(requests[1].last_result().contains("some text"), "{}", requests[1].last_result());
     let tools = requests[0].tool_names();
-    assert!(tools.contains(&"edit_file") && !tools.contains(&"run_command"), "{tools:?}");
+    assert!(tools.contains(&"edit_file") && !tools.contains(&"run_command") && !tools.contains(&"fetch_url"));
 
     let named = cases.replace("runs: 1", "runs: 1\n    tools: [grep]");
     let server = Server::start([Reply::text("no")]);
@@ -203,6 +203,24 @@ fn a_judge_is_asked_by_a_prompt_of_its_own() {
             out.stdout_has("llm-rubric: It is warm.: the judge says: It says Hello.");
         }
     }
+}
+
+#[test]
+fn likeness_is_measured_by_embeddings() {
+    let cases =
+        ASKED.replace("runs: 4", "runs: 1").replace("{ not-contains: sorry }", "{ similar: [Cheers, Hi] }");
+    let with = |vectors: Value| {
+        Server::answering(move |request, _| match request.path.as_str() {
+            "/v1/embeddings" => Reply::json(200, &json!({ "data": vectors })),
+            _ => Reply::text("Hello!"),
+        })
+    };
+    let item = |index: u64, vector: [f64; 2]| json!({"index": index, "embedding": vector});
+    let near = json!([item(0, [1.0, 0.0]), item(1, [0.0, 1.0]), item(2, [2.0, 0.1])]);
+    test(greet(&cases), &["greet"]).server(&with(near)).run().success();
+    let far = json!([item(0, [1.0, 0.0]), item(1, [0.0, 1.0]), item(2, [1.0, 1.0])]);
+    let out = test(greet(&cases), &["greet"]).server(&with(far)).run().exits(100);
+    out.stdout_has("the likeness is 0.707, and 0.75 is asked for");
 }
 
 #[test]

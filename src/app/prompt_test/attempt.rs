@@ -10,6 +10,7 @@ use crate::agent::{
     Agent, AnswerSchema, Cancel, Conversation, Emitter, Input, Run, brief, exit, picture, take_turn,
 };
 use crate::config::{ApprovalMode, Config, Permission};
+use crate::contract::ToolDefinition;
 use crate::message::{FinishReason, Item, Said, Step};
 use crate::prompt::test::{Case, Reply, Speaker, with_vars};
 use crate::prompt::{Prompt, PromptContext, PromptError, Released};
@@ -113,13 +114,15 @@ fn agent(around: Around<'_>, dir: &Path, options: &Options) -> Result<Agent, Set
     Ok(agent)
 }
 
-/// Leaves the tools that the case names, or those that only read and those that write files.
+/// Leaves the tools that the case names, or those that only read (neither the network nor by a command) and those that
+/// write files.
 fn restrict(agent: &mut Agent, case: &Case) -> Result<(), SetupError> {
     let Some(named) = &case.tools else {
+        let reads = |tool: &ToolDefinition| tool.permission == Permission::Read && tool.effects.is_empty();
         let harmless: Vec<String> = agent
             .tools
             .all()
-            .filter(|tool| tool.permission == Permission::Read || FILE_TOOLS.contains(&tool.name.as_str()))
+            .filter(|tool| reads(tool) || FILE_TOOLS.contains(&tool.name.as_str()))
             .map(|tool| tool.name.clone())
             .collect();
         retain_tools(agent, |name| harmless.iter().any(|harmless| harmless == name));
@@ -167,7 +170,7 @@ async fn ask(
     let id = conversation.session.id().to_owned();
     let mut run = Run::new(Emitter::new(id, new_run_id(), Box::new(watch.clone())));
     brief(&agent, &mut conversation, &run).map_err(SetupError::failed)?;
-    let end = take_turn(&agent, &mut conversation, &mut run, input, cancel).await;
+    let end = Box::pin(take_turn(&agent, &mut conversation, &mut run, input, cancel)).await;
     drop(agent.end_background());
     let ending = exit::ending(&end.stop, run.totals.unasked, None);
     let mut noted = watch.take();

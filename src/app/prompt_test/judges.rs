@@ -75,8 +75,8 @@ async fn likeness(around: Around<'_>, texts: &[String], output: &str) -> Result<
 
 async fn nearest(embedder: &dyn Embedder, texts: &[String], output: &str) -> Result<Judged, String> {
     let all: Vec<String> = std::iter::once(output.to_owned()).chain(texts.iter().cloned()).collect();
-    let vectors = embedder.embed(&all).await.map_err(|error| error.to_string())?;
-    let Some((output, texts)) = vectors.vectors.split_first() else {
+    let made = embedder.embed(&all).await.map_err(|error| error.to_string())?;
+    let Some((output, texts)) = made.vectors.split_first() else {
         return Err("the server made no embeddings".to_owned());
     };
     let nearest = texts.iter().map(|text| cosine(output, text)).fold(-1.0, f64::max);

@@ -14,8 +14,8 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use crate::agent::Cancel;
 use crate::config::Config;
 use crate::prompt::test::{
-    Case, Judged, Outcome, Recorded, Recordings, Run, Suite, Tested, asked, question_key, render, replay,
-    replayed, run_rendered,
+    Assertion, Case, Judged, Outcome, Recorded, Recordings, Run, Suite, Tested, asked, question_key, render,
+    replay, replayed, run_rendered,
 };
 use crate::prompt::{Prompt, PromptContext, Registry};
 use crate::template;
@@ -161,7 +161,7 @@ impl Bench<'_> {
         let mut reply = attempt(around, prompt, case).await?;
         let mut judged: BTreeMap<String, Judged> = BTreeMap::new();
         // Nothing is asked about a run that has no answer.
-        let questions = case.assert.iter().filter_map(|assertion| assertion.question());
+        let questions = case.assert.iter().filter_map(Assertion::question);
         for question in questions.filter(|_| reply.failure.is_none()).collect::<Vec<_>>() {
             let (answer, cost) = judges::answer(around, self.registry, question, &reply.output).await;
             judged.insert(question_key(question), answer);

@@ -11,7 +11,7 @@ use crate::contract::{ChatModel, Found, Learnt, ModelError, ModelErrorKind, Mode
 
 /// The wait after a first refusal that names none. It doubles with each that follows.
 const FIRST: Duration = Duration::from_secs(2);
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 
 /// The time before which no run asks. Clones share it.
 #[derive(Debug, Clone, Default)]

@@ -1,10 +1,11 @@
 //! `agent prompt test`: which versions and models are tested with which cases, and what is printed of it.
 
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::agent::Cancel;
+use crate::agent::exit::Signal;
 use crate::app::Options;
 use crate::app::prompt_test::{Bench, Progress, Replies};
 use crate::config::Config;
@@ -50,7 +51,7 @@ pub(super) fn run(setup: &Setup, config: &Config, registry: &Registry, args: Pro
         let signals = Signals::listen(cancel.clone())?;
         let bar = Bar::on_stderr(std::io::stderr().is_terminal() && !setup.global.quiet);
         let report = test_all(config, registry, &args, &subjects, &cancel, &bar).await?;
-        Ok::<_, Failure>((report, signals.seen().map(|signal| signal.code())))
+        Ok::<_, Failure>((report, signals.seen().map(Signal::code)))
     })?;
     if let Some(code) = code {
         return Ok(code);
@@ -99,12 +100,19 @@ async fn test_all(
                 runs: args.runs,
                 cancel: cancel.clone(),
             };
-            let shown = |progress: Progress| bar.set(progress.done, progress.all, &prompt.id());
+            let shown = |Progress { done, all }: Progress| match all {
+                0 => {}
+                all => bar.set(done, all, &prompt.id()),
+            };
             let tested = bench.test(prompt, &subject.suite, &mut recorded, model.as_deref(), &shown).await;
             report.tested.push(tested.map_err(Failure::from_setup)?);
         }
-        if recorded != before {
-            write_recordings(config, args, prompt, &recorded)?;
+        if replies == Replies::Renewed && args.filter.is_none() {
+            recorded.retain(|case| subject.suite.cases.iter().any(|of| of.name == case));
+        }
+        // What was interrupted keeps what it had.
+        if recorded != before && !cancel.is_triggered() {
+            write_recordings(config, registry, args, prompt, &recorded)?;
         }
     }
     if let ([_, _], [a, b, ..]) = (args.compare.as_slice(), sides(&report.tested, subjects).as_slice()) {
@@ -237,16 +245,16 @@ fn read_recordings(registry: &Registry, args: &PromptTestArgs, prompt: &Prompt) 
 
 fn write_recordings(
     config: &Config,
+    registry: &Registry,
     args: &PromptTestArgs,
     prompt: &Prompt,
     recorded: &Recordings,
 ) -> Result<(), Failure> {
-    let beside = || -> Option<PathBuf> {
-        config.prompt_dirs.iter().rev().map(|dir| dir.dir.join(&prompt.name)).find(|dir| dir.is_dir())
-    };
-    let dir = args.recordings.as_ref().map(|dir| dir.join(&prompt.name)).or_else(beside).ok_or_else(|| {
+    let home = registry.home(&prompt.name, prompt.version).map_err(Failure::prompt)?;
+    let dir = args.recordings.clone().or(home).ok_or_else(|| {
         Failure::usage(format!("`{}` has no folder to record in: --recordings DIR names one", prompt.name))
     })?;
+    let dir = dir.join(&prompt.name);
     let path = dir.join(recordings_of(&version_of(prompt)));
     // Whatever a model or a tool wrote: a file that is committed holds no key.
     let text = config.redactor().redact(&recorded.text()).into_owned();

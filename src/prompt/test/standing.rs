@@ -51,9 +51,10 @@ pub fn standing(registry: &Registry, prompt: &Prompt, sample: &template::Value) 
         Err(why) => return Standing { cases: suite.cases.len(), failures: vec![why] },
     };
     let failures = suite.cases.iter().filter(|case| case.weight > 0.0).filter_map(|case| {
-        let outcome = match case.render {
-            true => Ok(run_rendered(prompt, case, sample)),
-            false => replayed(prompt, case, sample, &recordings, None),
+        let outcome = if case.render {
+            Ok(run_rendered(prompt, case, sample))
+        } else {
+            replayed(prompt, case, sample, &recordings, None)
         };
         match outcome {
             Ok(outcome) if outcome.passed() => None,
@@ -161,7 +162,7 @@ mod tests {
                 asked,
                 model,
                 reply,
-                judged: Default::default(),
+                judged: std::collections::BTreeMap::new(),
             }]);
             stands(&[prompt, ("greet/tests.yaml", TESTS), ("greet/recordings/v1.0.jsonl", &runs.text())])
         };

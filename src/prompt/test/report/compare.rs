@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::super::outcome::Tested;
+use super::super::outcome::{Outcome, Tested};
 use super::super::statistics::{Count, fisher, runs_that_tell};
 
 /// The chance of a difference by noise alone below which it is taken for one.
@@ -43,7 +43,7 @@ impl Comparison {
     #[must_use]
     pub fn of(a: &Tested, b: &Tested) -> Self {
         let count =
-            |tested: &Tested, name: &str| tested.cases.iter().find(|case| case.name == name).map(|c| c.count());
+            |tested: &Tested, name: &str| tested.cases.iter().find(|case| case.name == name).map(Outcome::count);
         let mut names: Vec<&str> = a.cases.iter().map(|case| case.name.as_str()).collect();
         names.extend(b.cases.iter().map(|case| case.name.as_str()).filter(|name| count(a, name).is_none()));
         let row = |name: &str| Row { name: name.to_owned(), a: count(a, name), b: count(b, name) };
