@@ -62,6 +62,9 @@ fn changed(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) ->
     names.filter(|name| *name != MESSAGES && before.get(*name) != now.get(*name)).cloned().collect()
 }
 
+/// The ingredient that names the system prompt: `system@v2.0#0123456789ab`.
+pub const PROMPT_BASIS: &str = "prompt";
+
 /// The ingredients of the system prompt in short: a value, or a digest of it.
 fn basis(agent: &Agent, conversation: &Conversation) -> BTreeMap<String, String> {
     let facts = &agent.briefing.facts;
@@ -83,12 +86,11 @@ fn basis(agent: &Agent, conversation: &Conversation) -> BTreeMap<String, String>
         ("workspace", facts.workspace.dir.clone()),
         ("agent", agent.name.clone()),
         ("model", agent.model.info().id.clone()),
-        ("prompt", prompt),
+        (PROMPT_BASIS, prompt),
         ("project instructions", digest(&facts.instructions)),
         ("tools", tools),
         ("skills", skills),
         ("profile", facts.agent.profile.name().to_owned()),
-        ("person and output", format!("{:?} {:?}", facts.session.person, facts.session.output)),
         ("variables", vars),
         ("date", conversation.clock.to_zoned(TimeZone::system()).date().to_string()),
     ];

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::event::{CallTelemetry, EventKind, Message};
 use crate::image::{self, Image};
-use crate::message::{Item, Part, Said, Step};
+use crate::message::{Item, Part, Step};
 use crate::regular::{Links, read_bytes};
 use crate::secrets::Redactor;
 use crate::text;
@@ -14,21 +14,6 @@ use crate::workspace::Workspace;
 
 use super::turn::{Stop, Turn};
 use super::{Agent, Conversation};
-
-/// What a turn begins with.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Input {
-    /// The items before it in a conversation that has not begun: see [`Agent::opening`].
-    pub opening: Vec<Item>,
-    /// What the person says.
-    pub said: Said,
-}
-
-impl From<Said> for Input {
-    fn from(said: Said) -> Self {
-        Self { opening: Vec::new(), said }
-    }
-}
 
 impl Agent {
     /// The messages that its prompt brings along for a conversation, without those of the system prompt. Empty once

@@ -12,8 +12,8 @@ use crate::window::Layer;
 
 use super::clock::{Clock, calling_time, working_time};
 use super::emitter::SinkClosed;
+use super::input::Input;
 use super::limits::{Limit, Meter};
-use super::opening::Input;
 use super::purpose::Purpose;
 use super::repeat::RepeatDetector;
 use super::{Agent, Cancel, Conversation, Run};

@@ -117,10 +117,18 @@ pub enum Command {
     #[command(subcommand)]
     Session(SessionCommand),
     /// Tell what a session cost: calls, latencies, errors, tokens
-    #[command(after_help = "Examples:\n  agent stats\n  agent stats -o json | jq .total")]
+    #[command(
+        after_help = "Examples:\n  agent stats\n  agent stats -o json | jq .total\n  agent stats --by prompt"
+    )]
     Stats {
         /// Its id, or the beginning of it [default: this workspace's latest]
         session: Option<String>,
+        /// Compare the sessions of this workspace by the version of their system prompt
+        #[arg(long, value_enum, value_name = "prompt", hide_possible_values = true, conflicts_with = "session")]
+        by: Option<StatsBy>,
+        /// With --by: the sessions of every workspace
+        #[arg(long, requires = "by")]
+        all: bool,
         /// What to print: text (a table), json
         #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text, value_name = "FORMAT")]
         output: ReportFormat,
@@ -235,6 +243,12 @@ pub enum OutputFormat {
     Text,
     Json,
     Jsonl,
+}
+
+/// What sessions are compared by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StatsBy {
+    Prompt,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

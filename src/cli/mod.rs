@@ -27,7 +27,7 @@ use crate::agent::exit;
 use crate::config::Env;
 use crate::repl::tables;
 use crate::sandbox;
-use args::{Cli, Command};
+use args::{Cli, Command, StatsBy};
 use setup::Setup;
 
 /// A command that failed before or beside a run: what to print, and the code.
@@ -66,7 +66,8 @@ fn dispatch(cli: Cli) -> Outcome {
         Command::Model(command) => model::run(&setup, command),
         Command::Tool(command) => tool::run(&setup, command),
         Command::Session(command) => session::run(&setup, command),
-        Command::Stats { session, output } => stats::run(&setup, session.as_deref(), output),
+        Command::Stats { by: Some(StatsBy::Prompt), all, output, .. } => stats::by_prompt(&setup, all, output),
+        Command::Stats { session, output, .. } => stats::run(&setup, session.as_deref(), output),
         Command::Doctor => doctor::run(&setup),
         Command::Completions { shell } => completions::shell(shell),
         Command::Man => completions::manual(),

@@ -257,7 +257,7 @@ async fn drive(prepared: Prepared) -> Result<u8, Failure> {
     {
         ending.fail(format!("cannot write the answer to {}: {error}", path.display()));
     }
-    if let Err(error) = conversation.session.end_turn(&ending.reason, Timestamp::now()) {
+    if let Err(error) = conversation.session.end_turn(&ending.reason, ending.code, Timestamp::now()) {
         ending.fail(exit::told(&error.into()));
     }
     run.emitter.notify(completed(&agent, &run, &ending, &end));

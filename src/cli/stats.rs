@@ -1,7 +1,8 @@
-//! `agent stats`: the cost of a session, for people or for programs.
+//! `agent stats`: the cost of a session, or of the versions of prompts, for people or for programs.
 
+use crate::agent::PROMPT_BASIS;
 use crate::app;
-use crate::telemetry;
+use crate::telemetry::{self, SessionFigures};
 
 use super::args::ReportFormat;
 use super::setup::Setup;
@@ -30,5 +31,37 @@ pub(super) fn run(setup: &Setup, session: Option<&str>, output: ReportFormat) ->
     print(match output {
         ReportFormat::Text => telemetry::table(&report, model, tables::edge()),
         ReportFormat::Json => serde_json::to_string_pretty(&report.json(session.id(), model))? + "\n",
+    })
+}
+
+/// Compares the sessions of a workspace, or of all, by the system prompt that they ended with.
+pub(super) fn by_prompt(setup: &Setup, all: bool, output: ReportFormat) -> Outcome {
+    let workspace = setup.workspace()?;
+    let config = setup.config(&workspace)?;
+    let store = app::store(&config);
+    let sessions = store.list((!all).then_some(workspace.root()))?;
+    let figures = sessions.iter().filter_map(|summary| match store.read(&summary.id) {
+        Ok((session, _)) => {
+            let prompt = session.system()?.basis.get(PROMPT_BASIS)?.clone();
+            let (turns, codes) = (session.turns(), session.codes().clone());
+            Some((prompt, SessionFigures { turns, codes, report: tables::costs(&session) }))
+        }
+        Err(error) => {
+            super::warn(&format!("{} is left out: {error}", summary.id));
+            None
+        }
+    });
+    let versions = telemetry::by_prompt(figures);
+    print(match output {
+        ReportFormat::Json => {
+            let rows: Vec<_> = versions.iter().map(|(prompt, of)| telemetry::version_json(prompt, of)).collect();
+            serde_json::to_string_pretty(&rows)? + "\n"
+        }
+        ReportFormat::Text if versions.is_empty() => "no session has used a prompt yet\n".to_owned(),
+        ReportFormat::Text => {
+            let head = telemetry::VERSION_HEADINGS.map(str::to_owned);
+            let rows = versions.iter().map(|(prompt, of)| telemetry::row(prompt, of));
+            tables::columns(&std::iter::once(head).chain(rows).collect::<Vec<_>>(), tables::edge())
+        }
     })
 }

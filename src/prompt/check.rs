@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::template::Value;
+use crate::template::{Template, Undefined, Value};
 use crate::tokens::{self, Vocabulary};
 
+use super::chat::{ChatTemplate, MessageTemplate};
 use super::context::PromptContext;
 use super::error::PromptError;
 use super::file::Prompt;
@@ -42,8 +43,7 @@ impl Prompt {
             doubts.extend(module.unread_and_ungiven());
             doubts.extend(module.undelimited());
         }
-        let context = variables::with_fillers(sample, &self.asked(sample));
-        match self.render(&context) {
+        match self.shown(&self.filled_up(sample)) {
             Ok(text) => doubts.extend(self.doubts_of_text(&text)),
             // That something is not given was told above, at its place.
             Err(error) if doubts.is_empty() => doubts.push(error),
@@ -57,10 +57,11 @@ impl Prompt {
     /// # Errors
     /// As [`Prompt::render`].
     pub fn sizes(&self, sample: &Value) -> Result<Vec<PartSize>, PromptError> {
-        let context = variables::with_fillers(sample, &self.asked(sample));
+        let context = self.filled_up(sample);
         let sections = self.sections(&context)?;
         Ok(sections
             .into_iter()
+            .chain(self.message_sections(&context)?)
             .map(|(name, text)| PartSize { name, tokens: tokens::count(&text, Vocabulary::O200k) })
             .collect())
     }
@@ -68,6 +69,32 @@ impl Prompt {
     /// The variables that a person has to give.
     fn asked(&self, sample: &Value) -> BTreeSet<String> {
         self.undefined_in(sample).into_iter().filter(|name| self.asks_for(name, sample)).collect()
+    }
+
+    /// A context in which everything is given that a person has to give.
+    fn filled_up(&self, sample: &Value) -> Value {
+        let placeholders: Vec<&str> = self.head.placeholders().collect();
+        let mut asked = self.asked(sample);
+        asked.retain(|name| !placeholders.contains(&name.as_str()));
+        let nothing_said = placeholders.into_iter().map(|key| (key.to_owned(), serde_json::json!([])));
+        variables::with_given(&variables::with_fillers(sample, &asked), &nothing_said.collect())
+    }
+
+    /// The names that its own templates read, those of messages and included files among them.
+    fn reads(&self) -> Result<BTreeSet<String>, PromptError> {
+        let mut names = self.template()?.variables();
+        for (file, text) in self.included.iter() {
+            let compiled = Template::compile_with(file, text, Undefined::Empty, |_| None);
+            names.extend(compiled.map_err(|error| PromptError::of_template(file, &error))?.variables());
+        }
+        names.extend(self.chat()?.into_iter().flat_map(ChatTemplate::variables));
+        Ok(names)
+    }
+
+    /// The sources of its own templates.
+    fn sources(&self) -> Vec<&str> {
+        let messages = self.head.messages.iter().flat_map(MessageTemplate::texts);
+        std::iter::once(self.body()).chain(self.included.values().map(String::as_str)).chain(messages).collect()
     }
 
     /// Names that the template reads and nothing gives, and names that the head declares and nobody reads.
@@ -149,10 +176,15 @@ impl Prompt {
         doubts
     }
 
-    /// The line of the file on which the body first names a variable.
+    /// The line of the file on which the body first names a variable, or else a message does.
     fn line_in_body(&self, name: &str) -> Option<usize> {
-        let at = self.body().lines().position(|line| line.contains(name))?;
-        Some(self.line_of_body(at))
+        let names = |line: &str| line.contains(name);
+        let in_body = self.body().lines().position(names).map(|at| self.line_of_body(at));
+        let in_messages = || {
+            let start = self.text().lines().position(|line| line.starts_with("messages"))?;
+            self.text().lines().skip(start).position(names).map(|at| start + at + 1)
+        };
+        in_body.or_else(in_messages)
     }
 }
 
@@ -211,6 +243,11 @@ mod tests {
             ("---\noutput: json\n---\nReply with {\"a\": 1}.\n", "leaves no way out"),
             ("---\nreminder: Be brief.\n---\nBe brief.\n1\n2\n3\n4\n5\n", "does not end with its reminder"),
             ("---\nrequired_vars: [q]\nuntrusted: [q]\n---\nDo {{ q }}.\n", "Some(5) `q` comes from outside"),
+            ("---\nmessages:\n  - user: \"{{ b.c }}\"\n---\n", "Some(3) reads `b.c`, which nothing gives"),
+            (
+                "---\nrequired_vars: [q]\nuntrusted: [q]\nmessages:\n  - user: Do {{ q }}.\n---\n",
+                "Some(5) `q` comes from outside",
+            ),
             (
                 "1. You must a.\n2. NEVER b.\n- Always c\n- MUST d\n- ALWAYS e\n- Never f\n- 必须 g\n- 禁止 h\n",
                 "has 8 hard rules",
@@ -227,6 +264,7 @@ mod tests {
             "{{ agent.name }} {{ tools | length }} {% for t in tools %}{{ t.name }}{% endfor %}{{ vars.x | default('') }}",
             "---\nrequired_vars: [q]\nuntrusted: [q]\n---\n<request>\n{{ q }}\n</request>\n{{ q | tojson }}\n```\n{{- q }}\n```\n",
             "---\noutput: json\nreminder: JSON alone.\n---\nReply {\"tool\": \"none\"} where none fits.\nJSON alone.\n",
+            "---\nrequired_vars: [q]\nreminder: x\nmessages:\n  - { placeholder: history }\n  - user: \"{{ q }} x\"\n---\n",
             "{% set x = 1 %}{{ x }}{{ datetime.now().year }}{{ termination_reason }}{{ parts | length }}",
         ] {
             assert_eq!(doubts(text), [""; 0], "{text}");

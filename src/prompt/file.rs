@@ -4,7 +4,7 @@
 //! rendered. Each part is rendered with the variables that its own head declares or, for the prompt itself, with all.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -16,11 +16,10 @@ use crate::frontmatter::{self, Parts};
 use crate::template::{Syntax, Template, TemplateError, Undefined, Value};
 use crate::yaml;
 
-use super::chat::ChatTemplate;
+use super::chat::{ChatTemplate, parted};
 use super::error::PromptError;
 use super::head::Head;
-use super::messages::{Unfilled, parted};
-use super::missed::Missed;
+use super::missed::{Missed, Unfilled};
 use super::variables;
 use super::version::Version;
 
@@ -42,7 +41,7 @@ pub struct Prompt {
     /// The sections of the rendered text.
     parts: Vec<Part>,
     /// The files that the body includes, by the name that it gives them.
-    included: Arc<BTreeMap<String, String>>,
+    pub(super) included: Arc<BTreeMap<String, String>>,
     /// The SHA-256 of the composed template, in 64 hexadecimal digits.
     digest: String,
     owner: Owner,
@@ -350,29 +349,11 @@ impl Prompt {
         }
     }
 
-    /// The names that its own templates read, those of included files among them.
-    ///
-    /// # Errors
-    /// When one of them is no template.
-    pub(super) fn reads(&self) -> Result<BTreeSet<String>, PromptError> {
-        let mut names = self.template()?.variables();
-        for (file, text) in self.included.iter() {
-            let compiled = Template::compile_with(file, text, Undefined::Empty, |_| None);
-            names.extend(compiled.map_err(|error| PromptError::of_template(file, &error))?.variables());
-        }
-        Ok(names)
-    }
-
-    /// The sources of its own templates.
-    pub(super) fn sources(&self) -> Vec<&str> {
-        std::iter::once(self.body()).chain(self.included.values().map(String::as_str)).collect()
-    }
-
     fn required(&self) -> impl Iterator<Item = &str> {
         self.head.required_vars.iter().map(String::as_str)
     }
 
-    fn template(&self) -> Result<&Template, PromptError> {
+    pub(super) fn template(&self) -> Result<&Template, PromptError> {
         let compile = || {
             let included = Arc::clone(&self.included);
             let load = move |name: &str| included.get(name).cloned();

@@ -80,11 +80,15 @@ impl Head {
 
     /// The names that the file declares: what it requires, what it has defaults for, and its placeholders.
     pub(super) fn declared(&self) -> impl Iterator<Item = &str> {
-        let placeholders = self.messages.iter().filter_map(|entry| match entry {
-            MessageTemplate::Placeholder { key, .. } => Some(key),
+        self.required_vars.iter().chain(self.defaults.keys()).map(String::as_str).chain(self.placeholders())
+    }
+
+    /// The names of the variables that hold messages.
+    pub(super) fn placeholders(&self) -> impl Iterator<Item = &str> {
+        self.messages.iter().filter_map(|entry| match entry {
+            MessageTemplate::Placeholder { key, .. } => Some(key.as_str()),
             MessageTemplate::Message(_) => None,
-        });
-        self.required_vars.iter().chain(self.defaults.keys()).chain(placeholders).map(String::as_str)
+        })
     }
 }
 

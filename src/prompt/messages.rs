@@ -10,15 +10,8 @@ use crate::yaml::{self, Form, Node, Tree};
 use super::chat::{self, ChatError, ChatMessage, ChatTemplate, MessageTemplate, Options, Problem, Role};
 use super::error::PromptError;
 use super::file::Prompt;
+use super::missed::Unfilled;
 use super::variables;
-
-/// Why messages cannot be filled.
-pub(super) struct Unfilled {
-    /// The names that nothing defines, if any.
-    pub missing: Vec<String>,
-    /// The first problem, at its place.
-    pub error: Box<PromptError>,
-}
 
 impl Prompt {
     /// Every message of the prompt in this context. The rendered text is the first, with the system messages that
@@ -28,9 +21,7 @@ impl Prompt {
     /// As [`Prompt::render`].
     pub fn messages(&self, context: &Value) -> Result<Vec<ChatMessage>, PromptError> {
         let system = self.render(context)?;
-        let filled =
-            self.filled(&variables::with_declared(context, &self.head)).map_err(|unfilled| *unfilled.error)?;
-        let (_, rest) = parted(filled);
+        let (_, rest) = chat::parted(self.filled_in(context)?);
         let system = (!system.is_empty()).then(|| ChatMessage::system(system));
         Ok(system.into_iter().chain(rest).collect())
     }
@@ -54,6 +45,20 @@ impl Prompt {
             other => format!("{}:\n{}", other.role(), other.text()),
         };
         Ok(self.messages(context)?.into_iter().map(shown).collect::<Vec<_>>().join("\n\n"))
+    }
+
+    /// The texts of the messages that the head describes, by number and role.
+    pub(super) fn message_sections(&self, context: &Value) -> Result<Vec<(String, String)>, PromptError> {
+        let messages = self.filled_in(context)?;
+        let named = |(number, message): (usize, ChatMessage)| {
+            (format!("message {number} ({})", message.role()), message.text())
+        };
+        Ok((1..).zip(messages).map(named).collect())
+    }
+
+    /// The messages that the head describes, in a context in which nothing is declared yet.
+    fn filled_in(&self, context: &Value) -> Result<Vec<ChatMessage>, PromptError> {
+        self.filled(&variables::with_declared(context, &self.head)).map_err(|unfilled| *unfilled.error)
     }
 
     /// What opens a conversation in this context: the messages after those of the system. `picture` reads the picture
@@ -119,14 +124,6 @@ impl Prompt {
         let (line, column) = place.unzip();
         PromptError { line, column, ..PromptError::of_file(&self.origin, message) }
     }
-}
-
-/// The texts of the system messages that stand first, and the messages after them.
-pub(super) fn parted(messages: Vec<ChatMessage>) -> (Vec<String>, Vec<ChatMessage>) {
-    let first = messages.iter().take_while(|message| message.role() == Role::System).count();
-    let mut messages = messages.into_iter();
-    let system = messages.by_ref().take(first).map(|message| message.text().trim().to_owned()).collect();
-    (system, messages.collect())
 }
 
 /// The place of a problem in the file, as far as the text stands there line by line: line and column, from 1.

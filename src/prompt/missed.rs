@@ -1,5 +1,7 @@
 //! The names that rendering a prompt has missed, of all of its parts.
 
+use super::error::PromptError;
+
 /// What rendering one part has missed.
 #[derive(Default)]
 pub(super) struct Missed {
@@ -21,4 +23,12 @@ impl Missed {
         let new: Vec<String> = names.into_iter().filter(|name| !self.names.contains(name)).collect();
         self.names.extend(new);
     }
+}
+
+/// Why messages cannot be filled.
+pub(super) struct Unfilled {
+    /// The names that nothing defines, if any.
+    pub missing: Vec<String>,
+    /// The first problem, at its place.
+    pub error: Box<PromptError>,
 }

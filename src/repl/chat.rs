@@ -200,7 +200,7 @@ impl Chat {
         let agent = &self.services.agent;
         let mut ending = exit::ending(&end.stop, self.run.totals.unasked, signal);
         ending.reason = agent.redactor.redact(&ending.reason).into_owned();
-        if let Err(error) = self.conversation.session.end_turn(&ending.reason, Timestamp::now()) {
+        if let Err(error) = self.conversation.session.end_turn(&ending.reason, ending.code, Timestamp::now()) {
             let message = format!("the session is not kept on disk: {:#}", anyhow::Error::from(error));
             self.run.emitter.warn([message]);
         }
@@ -234,6 +234,15 @@ impl Chat {
             (options.model, options.effort) = (Some(name.to_owned()), None);
         }
         options.effort = effort.map(|level| level.word().to_owned()).or(options.effort);
+        self.assemble_again(options)
+    }
+
+    /// Replaces the agent by one with another system prompt, `NAME[@VERSION]`. The conversation goes on.
+    pub(super) fn switch_prompt(&mut self, reference: &str) -> Result<(), SetupError> {
+        self.assemble_again(Options { prompt: Some(reference.to_owned()), ..self.options.clone() })
+    }
+
+    fn assemble_again(&mut self, options: Options) -> Result<(), SetupError> {
         let services = app::assemble(&self.config, &self.workspace, &options, Arc::clone(&self.approver))?;
         self.end_background();
         self.options = options;

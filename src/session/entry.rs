@@ -133,7 +133,7 @@ pub(super) enum Entry<'a> {
     #[serde(rename = "taint")]
     Taint { source: &'a str, time: &'a str },
     #[serde(rename = "turn.completed")]
-    TurnCompleted { stop: &'a str, time: &'a str },
+    TurnCompleted { stop: &'a str, code: u8, time: &'a str },
 }
 
 /// Any line but the first, with the fields that a reader needs.
@@ -142,6 +142,8 @@ pub(super) enum Entry<'a> {
 pub(super) enum Line {
     #[serde(rename = "turn.started")]
     TurnStarted {},
+    #[serde(rename = "turn.completed")]
+    TurnCompleted { code: u8 },
     #[serde(rename = "system")]
     System { text: String, basis: BTreeMap<String, String> },
     #[serde(rename = "said")]

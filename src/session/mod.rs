@@ -27,7 +27,7 @@ mod histories;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -252,6 +252,12 @@ impl Session {
     pub fn spend(&mut self, usage: Usage, cost_usd: Option<f64>, now: Timestamp) {
         self.push(&Entry::Spent { time: &stamp(now), usage, cost_usd });
         self.transcript.spend(usage, cost_usd);
+    }
+
+    /// How many turns ended with each exit code.
+    #[must_use]
+    pub fn codes(&self) -> &BTreeMap<u8, u64> {
+        &self.transcript.codes
     }
 
     /// The number of turns that were begun.

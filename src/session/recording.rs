@@ -103,12 +103,14 @@ impl Session {
         self.push(&Entry::TurnStarted { run_id, time: &stamp(now) });
     }
 
-    /// Records the end of a turn; `stop` says why (`completed`, `limit`, …). Everything is then durable.
+    /// Records the end of a turn; `stop` says why (`completed`, `limit`, …), and `code` is the exit code that stands
+    /// for it. Everything is then durable.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn end_turn(&mut self, stop: &str, now: Timestamp) -> Result<(), SessionError> {
-        self.push(&Entry::TurnCompleted { stop, time: &stamp(now) });
+    pub fn end_turn(&mut self, stop: &str, code: u8, now: Timestamp) -> Result<(), SessionError> {
+        *self.transcript.codes.entry(code).or_default() += 1;
+        self.push(&Entry::TurnCompleted { stop, code, time: &stamp(now) });
         self.sync()
     }
 

@@ -177,6 +177,7 @@ impl Replayed {
                 transcript.taint.get_or_insert(source);
             }
             Line::TurnStarted {} => transcript.turns += 1,
+            Line::TurnCompleted { code } => *transcript.codes.entry(code).or_default() += 1,
             Line::Other => {}
         }
     }

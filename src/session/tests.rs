@@ -82,7 +82,7 @@ fn what_was_recorded_is_read_again() {
     }
     step(&mut session, "", &["c1"]);
     step(&mut session, "done", &[]);
-    session.end_turn("completed", NOON).expect("written");
+    session.end_turn("completed", 0, NOON).expect("written");
     let (id, items) = (session.id().to_owned(), session.items().to_vec());
     drop(session);
     let (session, warnings) = store.open(&id, NOON).expect("a sound log");
@@ -164,7 +164,7 @@ fn a_file_that_the_log_names_is_synced_before_it() {
     // Whatever syncs the log. A pipe cannot be synced, so that waiting for it fails.
     let syncs: [Sync; 4] = [
         Session::sync,
-        |session| session.end_turn("completed", NOON),
+        |session| session.end_turn("completed", 0, NOON),
         |session| session.pin(&[1], NOON),
         |session| session.begin_sync()?.map_or(Ok(()), super::Syncing::wait),
     ];
@@ -320,7 +320,7 @@ fn an_ephemeral_session_and_one_without_words_leave_no_file() {
     let dir = tempfile::tempdir().expect("a directory");
     let mut session = Session::ephemeral(about(dir.path()), NOON);
     session.say(user("secret"), NOON).expect("nothing to write");
-    session.end_turn("completed", NOON).expect("nothing to write");
+    session.end_turn("completed", 0, NOON).expect("nothing to write");
     assert_eq!((session.path(), session.items().len()), (None, 1));
     let store = Store::new(dir.path().join("sessions"));
     let mut silent = store.create(about(dir.path()), NOON);

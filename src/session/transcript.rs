@@ -1,6 +1,6 @@
 //! The conversation in memory: the view that is sent, and the sums over its entries.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{CallTelemetry, Compressed};
 use crate::message::{Answer, Cost, Item, Said, Step, Summary, Usage};
@@ -30,6 +30,8 @@ pub(super) struct Transcript {
     pub usage: Usage,
     pub cost: Cost,
     pub turns: u64,
+    /// How many turns ended with each exit code.
+    pub codes: BTreeMap<u8, u64>,
     pub steps: u64,
     pub calls: u64,
     /// What the answered calls cost, by tool.

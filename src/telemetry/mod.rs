@@ -7,7 +7,9 @@
 mod children;
 mod report;
 mod table;
+mod versions;
 
 pub use children::{Spent, Watch, count_child};
 pub use report::{Figures, Report, Steps, Tally, milliseconds};
 pub use table::table;
+pub use versions::{SessionFigures, VERSION_HEADINGS, VersionFigures, by_prompt, row, version_json};

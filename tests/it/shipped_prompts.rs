@@ -104,7 +104,10 @@ fn replies_that_a_program_carries_out_share_their_form_and_leave_a_way_out() {
 
 /// The lines of a text that are JSON objects: what a prompt shows of its replies.
 fn objects(text: &str) -> Vec<Value> {
-    text.lines().filter(|line| line.starts_with("{\"")).map(|line| serde_json::from_str(line).expect(line)).collect()
+    text.lines()
+        .filter(|line| line.starts_with("{\""))
+        .map(|line| serde_json::from_str(line).expect(line))
+        .collect()
 }
 
 #[test]

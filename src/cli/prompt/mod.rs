@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use crate::agent::Conversation;
 use crate::app::{self, Options};
-use crate::prompt::{Listed, Prompt, PromptError, Registry};
+use crate::prompt::{Listed, MODULES, Prompt, PromptError, Registry};
 use crate::session::{About, Session};
 use crate::sink::Nobody;
 
@@ -27,7 +27,10 @@ pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
     match command {
         PromptCommand::List => {
             let names = registry.names().map_err(Failure::prompt)?;
-            let listed = registry.list(names.iter().map(String::as_str)).map_err(Failure::prompt)?;
+            // What is whole comes before the parts.
+            let (modules, whole): (Vec<&str>, Vec<&str>) =
+                names.iter().map(String::as_str).partition(|name| name.starts_with(MODULES));
+            let listed = registry.list(whole.into_iter().chain(modules)).map_err(Failure::prompt)?;
             print(list(&listed))
         }
         PromptCommand::Show { reference } => {

@@ -135,7 +135,7 @@ fn objection(prompt: &Prompt, found: &Standing) -> Option<String> {
         return Some(format!("the tests of {id} fail:\n{}", found.failures.join("\n")));
     }
     (found.cases < FEWEST_CASES)
-        .then(|| format!("{id} has {} test cases, and a version needs {FEWEST_CASES} to be released", found.cases))
+        .then(|| format!("{id} has too few test cases to be released: {} of {FEWEST_CASES}", found.cases))
 }
 
 /// Where a person's own prompts are kept.

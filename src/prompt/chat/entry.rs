@@ -73,6 +73,27 @@ pub fn placeholder(key: impl Into<String>, optional: bool) -> MessageTemplate {
     MessageTemplate::Placeholder { key: key.into(), optional }
 }
 
+impl MessageTemplate {
+    /// Its texts that are templates, but for those in the arguments of calls.
+    #[must_use]
+    pub fn texts(&self) -> Vec<&str> {
+        match self {
+            Self::Placeholder { .. } => Vec::new(),
+            Self::Message(ChatMessage::User { parts }) => parts
+                .iter()
+                .map(|part| match part {
+                    ChatPart::Text(text) | ChatPart::Image(text) => text.as_str(),
+                })
+                .collect(),
+            Self::Message(
+                ChatMessage::System { text }
+                | ChatMessage::Assistant { text, .. }
+                | ChatMessage::Tool { text, .. },
+            ) => vec![text],
+        }
+    }
+}
+
 impl From<ChatMessage> for MessageTemplate {
     fn from(message: ChatMessage) -> Self {
         Self::Message(message)

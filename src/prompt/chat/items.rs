@@ -5,7 +5,7 @@ use crate::image::Image;
 use crate::message::{Answer, Call, CallStatus, FinishReason, Item, Part, Said, Step};
 
 use super::error::{ChatError, Problem};
-use super::message::{ChatMessage, ChatPart};
+use super::message::{ChatMessage, ChatPart, Role};
 
 /// Messages as a conversation keeps them.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -61,6 +61,15 @@ pub fn items(
     }
     problems.extend(unanswered(&converted.items).map(|why| Problem::of(last, "the last", why)));
     if problems.is_empty() { Ok(converted) } else { Err(ChatError { problems }) }
+}
+
+/// The texts of the system messages that stand first, and the messages after them.
+#[must_use]
+pub fn parted(messages: Vec<ChatMessage>) -> (Vec<String>, Vec<ChatMessage>) {
+    let first = messages.iter().take_while(|message| message.role() == Role::System).count();
+    let mut messages = messages.into_iter();
+    let system = messages.by_ref().take(first).map(|message| message.text().trim().to_owned()).collect();
+    (system, messages.collect())
 }
 
 fn said(parts: Vec<ChatPart>, picture: &mut impl FnMut(&str) -> Result<Image, String>) -> Result<Item, String> {

@@ -25,6 +25,11 @@
 //! Variables are data: a value that contains template marks comes out as it went in. One error names every variable
 //! that is missing, of all messages.
 
+/// The page about chat templates, whose examples are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/chat-templates.md")]
+struct Page;
+
 mod message;
 mod written;
 mod error;
@@ -40,6 +45,6 @@ pub use chain::{Chain, ChainError, Compiled, Outcome, Part};
 pub use chat_template::ChatTemplate;
 pub use entry::{MessageTemplate, assistant, calling, parts, placeholder, system, tool, user};
 pub use error::{ChatError, Problem};
-pub use items::{Converted, items};
+pub use items::{Converted, items, parted};
 pub use message::{ChatMessage, ChatPart, Role};
 pub use options::Options;

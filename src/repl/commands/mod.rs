@@ -5,6 +5,7 @@
 mod context;
 mod conversation;
 mod models;
+mod prompts;
 mod skills;
 
 use std::fmt::Write;
@@ -70,6 +71,13 @@ pub const COMMANDS: &[Command] = &[
         about: "list the models, or use another",
         completes: Completes::Models,
         run: Run::Now(models::model),
+    },
+    Command {
+        names: &["prompt"],
+        argument: "[NAME[@VERSION]]",
+        about: "list the prompts, or use another as the system prompt",
+        completes: Completes::Nothing,
+        run: Run::Now(prompts::prompt),
     },
     Command {
         names: &["tools"],
