@@ -65,6 +65,7 @@ pub use conversation::Conversation;
 pub use emitter::{Emitter, SinkClosed};
 pub use input::Input;
 pub use limits::{Limit, cost_usd};
+pub use opening::picture;
 pub use repeat::{Observed, RepeatDetector, Repetition};
 pub use report::{completed, started};
 pub use schema::AnswerSchema;

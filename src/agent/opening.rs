@@ -84,7 +84,10 @@ fn redact(item: &mut Item, redactor: &Redactor) {
 }
 
 /// Reads the picture that a prompt names: a file of the workspace, or a `data:` URL.
-fn picture(workspace: &Workspace, source: &str) -> Result<Image, String> {
+///
+/// # Errors
+/// Why there is none, as a sentence.
+pub fn picture(workspace: &Workspace, source: &str) -> Result<Image, String> {
     let name = text::one_line(source, 80);
     let wrong = |why: &str| format!("the picture {name} {why}");
     let bytes = if source.starts_with("data:") {

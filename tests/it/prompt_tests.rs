@@ -92,6 +92,30 @@ fn a_prompt_that_nothing_follows_is_the_whole_request() {
 }
 
 #[test]
+fn the_messages_of_a_prompt_come_before_those_of_the_case() {
+    let chat = "---\ndescription: d\nrequired_vars: [who]\nmessages:\n  - user: Who is {{ who }}?\n  - assistant: \
+                A friend.\n  - user: Greet {{ who }}.\n---\nYou greet.\n";
+    let cases = "\
+defaults: { vars: { who: Ann }, runs: 1 }
+cases:
+  - name: rendered
+    render: true
+    assert: [equals: \"system:\\nYou greet.\\n\\nuser:\\nWho is Ann?\\n\\nassistant:\\nA friend.\\n\\nuser:\\nGreet Ann.\"]
+  - { name: asked, assert: [contains: Hello] }
+  - { name: asked for more, messages: [{ assistant: Hello }, { user: Again! }], assert: [contains: Hello] }
+";
+    let server = Server::always(Reply::text("Hello!"));
+    let run = Run::new().config("prompts/chat/v1.0.md", chat).config("prompts/chat/tests.yaml", cases);
+    test(run, &["chat", "--jobs", "1"]).server(&server).run().success();
+    let requests = server.requests();
+    let said = |at: usize| -> Vec<&str> {
+        requests[at].messages().iter().filter_map(|message| message["content"].as_str()).collect()
+    };
+    assert_eq!(said(0), ["You greet.", "Who is Ann?", "A friend.", "Greet Ann."]);
+    assert_eq!(said(1)[4..], ["Hello", "Again!"]);
+}
+
+#[test]
 fn a_run_works_in_a_workspace_of_its_own_with_harmless_tools() {
     let cases = "\
 cases:

@@ -6,13 +6,16 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::agent::{Agent, AnswerSchema, Cancel, Conversation, Emitter, Run, brief, exit, take_turn};
+use crate::agent::{
+    Agent, AnswerSchema, Cancel, Conversation, Emitter, Input, Run, brief, exit, picture, take_turn,
+};
 use crate::config::{ApprovalMode, Config, Permission};
-use crate::message::{FinishReason, Said, Step};
+use crate::message::{FinishReason, Item, Said, Step};
 use crate::prompt::test::{Case, Reply, Speaker, with_vars};
-use crate::prompt::{Prompt, PromptContext, Released};
+use crate::prompt::{Prompt, PromptContext, PromptError, Released};
 use crate::session::{About, Session};
 use crate::sink::Nobody;
+use crate::template;
 use crate::workspace::Workspace;
 
 use super::super::{Options, SetupError, assemble, new_run_id};
@@ -45,29 +48,41 @@ pub(super) async fn attempt(around: Around<'_>, prompt: &Arc<Prompt>, case: &Cas
     let facts = &mut agent.briefing.facts;
     let sample = PromptContext::sample();
     (facts.session, facts.ending, facts.summary) = (sample.session, sample.ending, sample.summary);
-    let text = match prompt.render(&with_vars(&facts.value_for(prompt), &case.vars)) {
-        Ok(text) => text,
+    let context = with_vars(&facts.value_for(prompt), &case.vars);
+    let (system, opening) = match opening(&agent, prompt, case, &context) {
+        Ok(opened) => opened,
         Err(error) => {
             return Ok(Reply { code: exit::CONFIGURATION, failure: Some(error.to_string()), ..Reply::default() });
         }
     };
-    // A prompt that nothing follows is the whole request; else it is the system prompt of what follows.
-    let (system, before, input) = match case.messages.split_last() {
-        None => (String::new(), &[][..], text),
-        Some((last, before)) => (text, before, last.content.clone()),
+    let mut opening = opening;
+    let Some(Item::Said(said)) = opening.pop() else {
+        let why = "nothing is left to answer: give the case `messages` that end with one of the user";
+        return Ok(Reply { code: exit::CONFIGURATION, failure: Some(why.to_owned()), ..Reply::default() });
     };
-    let mut conversation = conversation(&agent);
-    let now = Timestamp::now();
-    for said in before {
-        let kept = match said.role {
-            Speaker::User => conversation.session.say(Said::by_person(&said.content), now),
-            Speaker::Assistant => {
-                conversation.session.reply(Step::of_text(&said.content, FinishReason::Stop), now).map(drop)
-            }
-        };
-        kept.map_err(SetupError::failed)?;
-    }
-    ask(agent, conversation, system, input, around.cancel).await
+    let conversation = conversation(&agent);
+    ask(agent, conversation, system, Input { opening, said }, around.cancel).await
+}
+
+/// The system prompt, and the messages up to the one to be answered. A prompt that nothing follows is that message
+/// itself; else it is the system prompt, with the messages that it brings along.
+fn opening(
+    agent: &Agent,
+    prompt: &Prompt,
+    case: &Case,
+    context: &template::Value,
+) -> Result<(String, Vec<Item>), PromptError> {
+    let text = prompt.render(context)?;
+    let (system, mut items) = match (prompt.has_messages(), case.messages.is_empty()) {
+        (true, _) => (text, prompt.items(context, |source| picture(&agent.workspace, source))?),
+        (false, true) => (String::new(), vec![Item::Said(Said::by_person(text))]),
+        (false, false) => (text, Vec::new()),
+    };
+    items.extend(case.messages.iter().map(|said| match said.role {
+        Speaker::User => Item::Said(Said::by_person(&said.content)),
+        Speaker::Assistant => Item::Step(Step::of_text(&said.content, FinishReason::Stop)),
+    }));
+    Ok((system, items))
 }
 
 /// Asks a model one question, without tools, for an answer by a schema.
@@ -79,7 +94,7 @@ pub(super) async fn ask_once(around: Around<'_>, question: String, schema: Value
     let question = format!("{question}\n\n{}", schema.instruction());
     agent.schema = Some(schema);
     let conversation = conversation(&agent);
-    ask(agent, conversation, String::new(), question, around.cancel).await
+    ask(agent, conversation, String::new(), Said::by_person(question).into(), around.cancel).await
 }
 
 /// The name by which recordings and reports know the model.
@@ -141,17 +156,18 @@ async fn ask(
     mut agent: Agent,
     mut conversation: Conversation,
     system: String,
-    input: String,
+    input: Input,
     cancel: &Cancel,
 ) -> Result<Reply, SetupError> {
     let prompt = Prompt::inline(&format!("{{{{ vars.{RENDERED} }}}}"), "the prompt under test");
     agent.briefing.system = Released::only(Arc::new(prompt.map_err(SetupError::configuration)?));
+    agent.briefing.own = None;
     agent.briefing.facts.vars.insert(RENDERED.to_owned(), system.into());
     let watch = Watch::default();
     let id = conversation.session.id().to_owned();
     let mut run = Run::new(Emitter::new(id, new_run_id(), Box::new(watch.clone())));
     brief(&agent, &mut conversation, &run).map_err(SetupError::failed)?;
-    let end = take_turn(&agent, &mut conversation, &mut run, Said::by_person(input), cancel).await;
+    let end = take_turn(&agent, &mut conversation, &mut run, input, cancel).await;
     drop(agent.end_background());
     let ending = exit::ending(&end.stop, run.totals.unasked, None);
     let mut noted = watch.take();
