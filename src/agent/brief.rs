@@ -91,7 +91,6 @@ fn basis(agent: &Agent, conversation: &Conversation) -> BTreeMap<String, String>
         ("tools", tools),
         ("skills", skills),
         ("profile", facts.agent.profile.name().to_owned()),
-        ("person and output", format!("{:?} {:?}", facts.session.person, facts.session.output)),
         ("variables", vars),
         ("date", conversation.clock.to_zoned(TimeZone::system()).date().to_string()),
     ];

@@ -71,6 +71,9 @@ pub use wire_log::WireLog;
 /// The window of a model, in tokens, if nothing says how large it is.
 const ASSUMED_WINDOW: u64 = 128_000;
 
+/// The smallest window, in tokens, in which a recipe and examples leave room for work.
+const ROOM_FOR_ADVICE: u64 = 8192;
+
 /// The reason why a configured model cannot be used. Nothing was sent yet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
@@ -166,8 +169,12 @@ fn facts(config: &ModelConfig, id: &str, around: &Surroundings) -> (ModelInfo, K
         prices: config.prices.clone().or_else(|| known.as_ref()?.prices.clone()),
         calls_tools: config.capabilities.tools,
         sees: config.capabilities.vision.or(sees).unwrap_or(false),
-        // A script needs no advice.
-        profile: if scripted { Profile::Concise } else { catalogue::profile(id, known.is_some()) },
+        // A script needs no advice, and a small window has no room for it.
+        profile: if scripted || context_window < ROOM_FOR_ADVICE {
+            Profile::Concise
+        } else {
+            catalogue::profile(id, known.is_some())
+        },
         retry: config.retry.clone(),
         scripted,
         configured: true,

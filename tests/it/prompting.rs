@@ -79,6 +79,8 @@ fn it_knows_the_profile_and_who_reads_the_answer() {
     };
     let by_model = said(&["-m", "qwen2.5-coder:7b"]);
     assert_eq!(by_model, "guided guided absent pipe");
+    let small = ["--set", "models.default.model=qwen2.5-coder:7b", "--set", "models.default.context_window=4096"];
+    assert_eq!(said(&small), "concise concise absent pipe");
     assert_eq!(said(&["-m", "gpt-6-sol", "-o", "json"]), "concise concise absent json");
     assert_eq!(said(&["-m", "gpt-6-sol", "--set", "agents.default.profile=guided"]), "guided guided absent pipe");
 }
