@@ -2,7 +2,7 @@
 //! itself has a gigabyte after thirty steps.
 //!
 //! The engine has no hook for its operators and for `set`, so checks (`sizes`) are written into the source, as filters:
-//! behind each operand of `~` and `+`, behind each expression with one of `~ + *`, and behind what `set` keeps. What the
+//! behind each operand of `~` and `+` and behind slices and what `in` looks into, behind each expression with one of `~ + *`, and behind what `set` keeps. What the
 //! engine would go through by calling itself until the stack is full is refused before it sees it.
 
 use std::borrow::Cow;
@@ -12,6 +12,7 @@ use std::ops::Range;
 const MARK: &str = "|__operand__";
 const OPEN: &str = "(\r\t\r";
 const CLOSE: &str = ")|__whole__";
+const SEARCHED: &str = "|__searched__";
 const CLOSE_KEPT: &str = ")|__kept__";
 /// How long a chain of operators, attributes and filters may be, together with those that it stands in.
 const LONGEST_CHAIN: usize = 200;
@@ -48,6 +49,7 @@ pub(super) fn guarded(source: &str) -> Result<Cow<'_, str>, Refusal> {
         mark_kept(source, &tokens, word, &mut insertions);
         mark_wholes(source, &tokens, is_block, &mut insertions);
         mark_operands(source, &tokens, &mut insertions);
+        mark_slices(source, &tokens, &mut insertions);
     }
     Ok(if insertions.is_empty() { Cow::Borrowed(source) } else { Cow::Owned(with_insertions(source, insertions)) })
 }
@@ -59,14 +61,16 @@ pub(super) fn guarded_expression(source: &str) -> Result<String, Refusal> {
     check_chains(source, &tokens)?;
     mark_wholes(source, &tokens, false, &mut insertions);
     mark_operands(source, &tokens, &mut insertions);
+    mark_slices(source, &tokens, &mut insertions);
     Ok(with_insertions(source, insertions))
 }
 
 fn with_insertions(source: &str, mut insertions: Vec<(usize, &'static str)>) -> String {
     // At the same place the inner parenthesis is closed first and opened last; operands are the innermost.
-    insertions
-        .sort_by_key(|(at, what)| (*at, [MARK, CLOSE, CLOSE_KEPT, OPEN].iter().position(|known| known == what)));
-    insertions.dedup_by(|one, other| one == other && one.1 == MARK);
+    insertions.sort_by_key(|(at, what)| {
+        (*at, [SEARCHED, MARK, CLOSE, CLOSE_KEPT, OPEN].iter().position(|known| known == what))
+    });
+    insertions.dedup_by(|one, other| one == other && [SEARCHED, MARK].contains(&one.1));
     let mut out = String::with_capacity(source.len() + insertions.len() * MARK.len());
     let mut copied = 0;
     for (place, what) in insertions {
@@ -80,7 +84,7 @@ fn with_insertions(source: &str, mut insertions: Vec<(usize, &'static str)>) -> 
 
 /// A part of a guarded source as it was written.
 pub(super) fn as_written(guarded: &str) -> String {
-    [CLOSE, CLOSE_KEPT, OPEN, MARK].iter().fold(guarded.to_owned(), |text, mark| text.replace(mark, ""))
+    [CLOSE, CLOSE_KEPT, OPEN, MARK, SEARCHED].iter().fold(guarded.to_owned(), |text, mark| text.replace(mark, ""))
 }
 
 /// Refuses what would make the engine call itself too often.
@@ -240,30 +244,67 @@ fn text(bytes: &[u8], quote: u8) -> usize {
     at.min(bytes.len())
 }
 
-/// Finds the ends of all operands of `~` and `+` in a tag.
+/// Finds the ends of all operands of `~` and `+` in a tag, and of what `in` looks into.
 fn mark_operands(source: &str, tokens: &[Range<usize>], insertions: &mut Vec<(usize, &'static str)>) {
     for (index, operator) in tokens.iter().enumerate() {
         let Some(left) = index.checked_sub(1).map(|before| &tokens[before]) else { continue };
-        if !matches!(&source[operator.clone()], "~" | "+") || !ends_operand(&source[left.clone()]) {
-            continue;
-        }
-        insertions.push((left.end, MARK));
-        let mut depth = 0usize;
-        let mut end = None;
-        for token in &tokens[index + 1..] {
-            let words = &source[token.clone()];
-            match words {
-                "(" | "[" | "{" => depth += 1,
-                ")" | "]" | "}" if depth == 0 => break,
-                ")" | "]" | "}" => depth -= 1,
-                // A sign may stand before the operand.
-                _ if depth == 0 && end.is_some() && ends_expression(words) => break,
-                _ => {}
+        let end = || end_of_operand(source, &tokens[index + 1..]);
+        match &source[operator.clone()] {
+            "~" | "+" if ends_operand(&source[left.clone()]) => {
+                insertions.push((left.end, MARK));
+                insertions.extend(end().map(|end| (end, MARK)));
             }
-            end = Some(token.end).filter(|_| ends_operand(words)).or(end);
+            "in" => insertions.extend(end().map(|end| (end, SEARCHED))),
+            _ => {}
         }
-        insertions.extend(end.map(|end| (end, MARK)));
     }
+}
+
+/// Finds the ends of slices that nothing follows which is charged itself.
+fn mark_slices(source: &str, tokens: &[Range<usize>], insertions: &mut Vec<(usize, &'static str)>) {
+    // For each open bracket, whether it follows a value and whether `:` stands in it.
+    let mut open = Vec::new();
+    for (index, token) in tokens.iter().enumerate() {
+        match &source[token.clone()] {
+            "(" | "{" => open.push((false, false)),
+            "[" => {
+                let before = index.checked_sub(1).map(|before| &source[tokens[before].clone()]);
+                open.push((before.is_some_and(ends_operand), false));
+            }
+            ":" => {
+                if let Some(last) = open.last_mut() {
+                    last.1 = true;
+                }
+            }
+            ")" | "]" | "}" => {
+                let is_slice = open.pop() == Some((true, true));
+                let next = tokens.get(index + 1).map(|next| &source[next.clone()]);
+                if is_slice && !next.is_some_and(|next| matches!(next, "." | "[" | "(")) {
+                    insertions.push((token.end, SEARCHED));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Where the operand ends that these tokens begin with.
+fn end_of_operand(source: &str, tokens: &[Range<usize>]) -> Option<usize> {
+    let mut depth = 0usize;
+    let mut end = None;
+    for token in tokens {
+        let words = &source[token.clone()];
+        match words {
+            "(" | "[" | "{" => depth += 1,
+            ")" | "]" | "}" if depth == 0 => break,
+            ")" | "]" | "}" => depth -= 1,
+            // A sign may stand before the operand.
+            _ if depth == 0 && end.is_some() && ends_expression(words) => break,
+            _ => {}
+        }
+        end = Some(token.end).filter(|_| ends_operand(words)).or(end);
+    }
+    end
 }
 
 /// Words, texts and single signs.
@@ -305,10 +346,10 @@ fn ends_expression(token: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::{Template, Undefined, Value, value};
-    use super::{CLOSE, CLOSE_KEPT, MARK, OPEN, as_written, guarded};
+    use super::{CLOSE, CLOSE_KEPT, MARK, OPEN, SEARCHED, as_written, guarded};
 
     fn marked(source: &str) -> String {
-        let marks = [(CLOSE_KEPT, ">"), (CLOSE, ")"), (OPEN, "("), (MARK, "^")];
+        let marks = [(CLOSE_KEPT, ">"), (SEARCHED, "?"), (CLOSE, ")"), (OPEN, "("), (MARK, "^")];
         marks
             .iter()
             .fold(guarded(source).expect(source).into_owned(), |text, (mark, sign)| text.replace(mark, sign))
@@ -326,7 +367,8 @@ mod tests {
             ("{{ f(a ~ 'b ~ }}', c) }}", "{{ f((a^ ~ 'b ~ }}'^), c) }}"),
             ("{{ a ~ b if c else d + -1 }}", "{{ (a^ ~ b^) if c else (d^ + -1^) }}"),
             ("{% if a + 1 > 2 and x is none %}", "{% if (a^ + 1^) > 2 and x is none %}"),
-            ("{% for x in a + b %}", "{% for x in (a^ + b^) %}"),
+            ("{% for x in a + b %}", "{% for x in (a?^ + b^) %}"),
+            ("{% if a.b not in c[1:] and d[1:].e() %}", "{% if a.b not in c[1:]? and d[1:].e() %}"),
             ("{{ [a] + [b] }}{# a ~ b #}", "{{ ([a]^ + [b]^) }}{# a ~ b #}"),
             ("{{ {'a': {'b': c ~ d}} }}", "{{ {'a': {'b': (c^ ~ d^)}} }}"),
             ("{% raw %}{{ a ~ b }}{% endraw %}{{ a }}", "{% raw %}{{ a ~ b }}{% endraw %}{{ a }}"),
@@ -414,8 +456,9 @@ mod tests {
             (&grown("[ns.x, ns.x]"), "a value has more than 100000 items"),
             (&grown("ns.x + [big[1:]]"), "a value is longer than"),
             (&grown("ns.x + [range(90000)|list]"), "a value has more than"),
-            (&grown("big|upper"), "its values take more than"),
             (&grown("big.upper()"), "its values take more than"),
+            (&grown("'zz' in big"), "its values take more than"),
+            ("{{ range(99999)|select('in', [1] * 99999)|list }}", "its values take more than"),
             ("{% block a %}{{ self.a() }}{% endblock %}", "recursion limit"),
             ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "recursion limit"),
             ("{% include 'a' %}", "recursion limit"),

@@ -32,6 +32,7 @@ pub(super) fn bound(environment: &mut Environment<'_>) {
         check_shown(&value)?;
         charge(size(&value)).map(|()| value)
     });
+    environment.add_filter("__searched__", |value: Value| charge(size(&value)).map(|()| value));
     environment.add_filter("__whole__", |value: Value| {
         check(&value)?;
         charge(size(&value)).map(|()| value)
@@ -43,6 +44,8 @@ pub(super) fn bound(environment: &mut Environment<'_>) {
         charge((MOST_ITEMS - items) * ITEM).map(|()| value)
     });
     add_filters(environment);
+    environment
+        .add_filter("count", |state: &mut State<'_, '_>, value: Value| state.apply_filter("length", &[value]));
     environment.add_filter("replace", replace);
     environment.add_filter("join", join);
     environment.add_filter("indent", indent);
@@ -99,13 +102,14 @@ fn add_filters(environment: &mut Environment<'_>) {
     bounded!(
         batch: |given| check_shown_all(given).and_then(|()| check_count(given, MOST_ITEMS)),
         capitalize: short, chain: short, dictsort: short, escape: short, groupby: short, items: short, lines: short,
-        list: short, lower: short, map: short, reject: short, rejectattr: short, reverse: short, select: short,
-        selectattr: short, sort: short, split: short, title: short, trim: short, unique: short, upper: short, zip: short,
+        list: short, lower: short, map: short, reject: tested, rejectattr: tested, reverse: short, select: tested,
+        selectattr: tested, sort: short, split: short, title: short, trim: short, unique: short, upper: short, zip: short,
         pprint: check_shown_all, string: check_shown_all, sum: check_shown_all, urlencode: check_shown_all,
         format: |given| match given {
             [format, rest @ ..] => check_format(format.as_str().unwrap_or_default(), rest),
             [] => Ok(()),
         },
+        length: charged,
         slice: |given| short(given).and_then(|()| check_count(given, MOST_ITEMS)),
         tojson: |given| check_shown_all(given).and_then(|()| check_count(given, 16)),
     );
@@ -114,6 +118,19 @@ fn add_filters(environment: &mut Environment<'_>) {
 /// None is longer than a value may be, and none has too many items.
 fn short(given: &[Value]) -> Result<(), Error> {
     given.iter().try_for_each(check)
+}
+
+/// What is gone through is counted, although nothing is made of it.
+fn charged(given: &[Value]) -> Result<(), Error> {
+    given.iter().try_for_each(|value| charge(size(value)))
+}
+
+/// A test may go through its argument once for each item.
+fn tested(given: &[Value]) -> Result<(), Error> {
+    short(given)?;
+    let [value, rest @ ..] = given else { return Ok(()) };
+    let once: usize = rest.iter().map(|value| value.as_str().map_or(value.len().unwrap_or(1), str::len)).sum();
+    charge(value.len().unwrap_or(1).saturating_mul(once))
 }
 
 fn check_shown_all(given: &[Value]) -> Result<(), Error> {
