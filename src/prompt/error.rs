@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::frontmatter::FrontmatterError;
 use crate::template::TemplateError;
+use crate::text::visible;
 use crate::yaml::YamlError;
 
 /// Why a prompt cannot be found, read or rendered.
@@ -15,6 +16,8 @@ pub struct PromptError {
     pub line: Option<usize>,
     /// 1-based.
     pub column: Option<usize>,
+    /// The line itself, where a template is to blame.
+    pub excerpt: Option<Box<str>>,
     /// Without the place.
     pub message: String,
     /// How to fix it.
@@ -31,9 +34,12 @@ impl fmt::Display for PromptError {
             f.write_str(": ")?;
         }
         f.write_str(&self.message)?;
-        match &self.hint {
-            Some(hint) => write!(f, ". {hint}"),
-            None => Ok(()),
+        if let Some(hint) = &self.hint {
+            write!(f, ". {hint}")?;
+        }
+        match (self.line, &self.excerpt) {
+            (Some(line), Some(excerpt)) => write!(f, "\n  {line:>4} | {}", visible(excerpt)),
+            _ => Ok(()),
         }
     }
 }
@@ -41,12 +47,12 @@ impl fmt::Display for PromptError {
 impl PromptError {
     /// Nothing in a file is wrong: what was asked for does not exist.
     pub(super) fn unknown(message: String) -> Self {
-        Self { file: None, line: None, column: None, message, hint: None }
+        Self { file: None, line: None, column: None, excerpt: None, message, hint: None }
     }
 
     /// About `file` as a whole.
     pub(super) fn of_file(file: &str, message: impl Into<String>) -> Self {
-        Self { file: Some(file.to_owned()), line: None, column: None, message: message.into(), hint: None }
+        Self { file: Some(file.to_owned()), ..Self::unknown(message.into()) }
     }
 
     /// Names that a prompt reads and nothing defines.
@@ -72,6 +78,7 @@ impl PromptError {
     }
 
     pub(super) fn of_template(file: &str, error: &TemplateError) -> Self {
-        Self { line: error.line, column: error.column, ..Self::of_file(file, error.message.clone()) }
+        let (line, column, excerpt) = (error.line, error.column, error.excerpt.clone());
+        Self { line, column, excerpt, ..Self::of_file(file, error.message.clone()) }
     }
 }

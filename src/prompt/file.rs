@@ -260,8 +260,11 @@ impl Prompt {
         if missed.names.is_empty() {
             return rendered;
         }
-        let (file, line, column) = missed.place.unwrap_or_else(|| (self.origin.clone(), None, None));
-        Err(PromptError { line, column, ..PromptError::of_missing(&file, &missed.names) })
+        let told = PromptError::of_missing(&self.origin, &missed.names);
+        Err(match missed.place {
+            Some(place) => PromptError { message: told.message, hint: told.hint, ..*place },
+            None => told,
+        })
     }
 
     /// The names that rendering in this context would miss.
@@ -321,7 +324,7 @@ impl Prompt {
             Ok(messages) => parted(messages).0.iter().for_each(|system| add(None, system)),
             Err(Unfilled { missing, error }) if missing.is_empty() => failed = failed.or(Some(*error)),
             Err(Unfilled { missing, error }) => {
-                missed.add(missing, &self.origin, Some((error.line, error.column)));
+                missed.add(missing, Some(*error));
             }
         }
         (failed.map_or(Ok(text), Err), missed)
@@ -332,7 +335,7 @@ impl Prompt {
         let Some(module) = &part.module else { return self.own(context, missed) };
         let declared = variables::with_declared(context, &module.head);
         let seen = variables::restricted(&declared, module.head.declared());
-        missed.add(variables::undefined(module.required(), &seen), &module.origin, None);
+        missed.add(variables::undefined(module.required(), &seen), None);
         module.own(&seen, missed)
     }
 
@@ -343,7 +346,7 @@ impl Prompt {
             Err(error) if error.missing.is_empty() => Err(self.error(&error)),
             Err(error) => {
                 let place = self.error(&error);
-                missed.add(error.missing, &self.origin, Some((place.line, place.column)));
+                missed.add(error.missing, Some(place));
                 Ok(String::new())
             }
         }
@@ -431,6 +434,7 @@ mod tests {
         let error = prompt(optional).expect("sound").render(&value(&json!({"c": {}}))).expect_err("undefined");
         assert!(error.to_string().contains("`b`, `c.d`"), "{error}");
         assert_eq!((error.line, error.column), (Some(1), Some(7)));
+        assert!(error.to_string().contains(&format!("\n     1 | {optional}")), "{error}");
         let fine = prompt("{% if vars.a %}x{% endif %}ok").expect("sound");
         assert_eq!(fine.render(&value(&json!({"vars": {}}))).expect("an `if` may ask for anything"), "ok");
     }

@@ -6,20 +6,16 @@ use super::error::PromptError;
 #[derive(Default)]
 pub(super) struct Missed {
     pub names: Vec<String>,
-    /// The first place where one of them was read.
-    pub place: Option<(String, Option<usize>, Option<usize>)>,
+    /// The error of the first place where one of them was read.
+    pub place: Option<Box<PromptError>>,
 }
 
 impl Missed {
-    pub fn add(&mut self, names: Vec<String>, origin: &str, place: Option<(Option<usize>, Option<usize>)>) {
+    pub fn add(&mut self, names: Vec<String>, place: Option<PromptError>) {
         if names.is_empty() {
             return;
         }
-        if let Some((line, column)) = place
-            && self.place.is_none()
-        {
-            self.place = Some((origin.to_owned(), line, column));
-        }
+        self.place = self.place.take().or_else(|| place.map(Box::new));
         let new: Vec<String> = names.into_iter().filter(|name| !self.names.contains(name)).collect();
         self.names.extend(new);
     }

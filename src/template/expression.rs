@@ -5,14 +5,16 @@ use std::collections::BTreeSet;
 use minijinja::value::ValueKind;
 use minijinja::{Environment, UndefinedBehavior, Value};
 
-use super::TemplateError;
 use super::jinja::{GROUND, told};
+use super::{TemplateError, growth, sizes};
 
 /// A compiled expression whose value is true or false.
 #[derive(Debug)]
 pub struct Expression {
     environment: Environment<'static>,
     source: String,
+    /// With the checks of sizes in it.
+    guarded: String,
 }
 
 impl Expression {
@@ -21,7 +23,10 @@ impl Expression {
     pub fn compile(source: &str) -> Result<Self, TemplateError> {
         let mut environment = GROUND.clone();
         environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
-        let expression = Self { environment, source: source.trim().to_owned() };
+        let source = source.trim().to_owned();
+        let guarded = growth::guarded_expression(&source)
+            .map_err(|(at, message)| TemplateError::at(&source, at..at + 1, message))?;
+        let expression = Self { environment, source, guarded };
         expression.compiled().map_err(|error| told(&error))?;
         Ok(expression)
     }
@@ -45,6 +50,7 @@ impl Expression {
     /// # Errors
     /// When it cannot be evaluated, or its value is neither true nor false.
     pub fn holds(&self, context: &Value) -> Result<bool, String> {
+        sizes::begin();
         let value = self.compiled().and_then(|expression| expression.eval(context));
         let value = value.map_err(|error| told(&error).message)?;
         match value.kind() {
@@ -54,7 +60,7 @@ impl Expression {
     }
 
     fn compiled(&self) -> Result<minijinja::Expression<'_, '_>, minijinja::Error> {
-        self.environment.compile_expression(&self.source)
+        self.environment.compile_expression(&self.guarded)
     }
 }
 
@@ -82,5 +88,13 @@ mod tests {
         assert!(Expression::compile("nothing.deep.er == 1").expect("sound").holds(&context).is_err());
         let names = Expression::compile("json.n in range(4) and outptu").expect("sound").variables();
         assert_eq!(names.into_iter().collect::<Vec<_>>(), ["json", "outptu"]);
+    }
+    #[test]
+    fn an_expression_stays_within_the_bounds_of_templates() {
+        assert!(Expression::compile(&format!("1{}", " + 1".repeat(20_000))).is_err());
+        for source in ["'a' * 90000000 == ''", "('%99999999d'|format(1)) == ''", "[1] * 1000000 == []"] {
+            let error = Expression::compile(source).expect(source).holds(&value(&json!({}))).expect_err(source);
+            assert!(error.contains("longer than") || error.contains("more than"), "{error}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Templates as of Python's `str.format`: `{name}`, `{a.b}`, `{xs[0]}`, `{name!r:>10}`, and `{{` and `}}` for braces.
 
 mod parse;
+mod layout;
 mod number;
 mod spec;
 

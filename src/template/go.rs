@@ -6,6 +6,7 @@ mod values;
 mod functions;
 mod names;
 mod run;
+mod evaluate;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

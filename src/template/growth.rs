@@ -1,158 +1,186 @@
 //! Keeps values from growing without bound: the engine counts steps, but no bytes, and a text that is joined to
 //! itself has a gigabyte after thirty steps.
 //!
-//! The engine has no hook for `~` and `+`, so a check is written into the source, as a filter behind each of their
-//! operands. Only templates that can keep a value (`set`, `macro`, `recursive`) need it.
+//! The engine has no hook for its operators and for `set`, so checks (`sizes`) are written into the source, as filters:
+//! behind each operand of `~` and `+`, behind each expression with one of `~ + *`, and behind what `set` keeps. What the
+//! engine would go through by calling itself until the stack is full is refused before it sees it.
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::ops::Range;
 
-use minijinja::value::{Kwargs, StringInput, ValueKind};
-use minijinja::{Environment, Error, ErrorKind, State, Value, filters};
+/// How the checks stand in the source. The blanks tell an opening parenthesis of ours from one of the template.
+const MARK: &str = "|__operand__";
+const OPEN: &str = "(\r\t\r";
+const CLOSE: &str = ")|__whole__";
+const CLOSE_KEPT: &str = ")|__kept__";
+/// How long a chain of operators, attributes and filters may be, together with those that it stands in.
+const LONGEST_CHAIN: usize = 200;
+/// The most `elif` of all blocks that lie in one another.
+const MOST_ELIFS: usize = 100;
 
-use super::LONGEST_OUTPUT;
-
-/// The check, as it stands in the source.
-const MARK: &str = "|__bounded__";
-const FILTER: &str = "__bounded__";
-/// The most that all `{{ … }}` of a rendering may print, into captured text as well.
-const MOST_PRINTED: usize = 16 * LONGEST_OUTPUT;
-
-thread_local! {
-    /// What the rendering that runs on this thread has printed.
-    static PRINTED: Cell<usize> = const { Cell::new(0) };
-}
-
-/// Makes the environment refuse values that are too long.
-pub(super) fn bound(environment: &mut Environment<'_>) {
-    environment.add_filter(FILTER, |value: Value| checked(&value).map(|()| value));
-    environment.add_filter("replace", replace);
-    environment.add_filter("join", join);
-    environment.add_filter("indent", indent);
-    environment.set_formatter(|out, state, value| {
-        checked(value)?;
-        let printed = PRINTED.get() + value.as_str().map_or(0, str::len);
-        PRINTED.set(printed);
-        if printed > MOST_PRINTED {
-            return Err(too_long());
-        }
-        minijinja::escape_formatter(out, state, value)
-    });
-}
-
-/// A rendering begins on this thread.
-pub(super) fn begin() {
-    PRINTED.set(0);
-}
-
-/// Refuses the arguments of a method that would make a text too long.
-pub(super) fn check_method(value: &Value, name: &str, arguments: &[Value]) -> Result<(), Error> {
-    match (name, value.as_str(), arguments) {
-        ("replace", Some(text), [from, to, ..]) => {
-            check_replaced(text, from.as_str().unwrap_or_default(), to.as_str().unwrap_or_default())
-        }
-        ("join", Some(joiner), [items]) => check_joined(items, joiner),
-        _ => Ok(()),
-    }
-}
+/// Why a source is refused: the byte and the message.
+pub(super) type Refusal = (usize, String);
 
 /// The source with checks in it.
-pub(super) fn guarded(source: &str) -> Cow<'_, str> {
-    let keeps = ["set", "macro", "recursive", "call"].iter().any(|word| source.contains(word));
-    if !keeps || !source.contains(['~', '+']) {
-        return Cow::Borrowed(source);
+pub(super) fn guarded(source: &str) -> Result<Cow<'_, str>, Refusal> {
+    let mut insertions: Vec<(usize, &'static str)> = Vec::new();
+    let mut elifs: Vec<usize> = Vec::new();
+    for (tag, is_block) in tags(source) {
+        let tokens = tokens(source, tag);
+        let word = tokens.first().filter(|_| is_block).map_or("", |first| &source[first.clone()]);
+        match word {
+            "if" => elifs.push(0),
+            "endif" => drop(elifs.pop()),
+            "elif" => {
+                if let Some(last) = elifs.last_mut() {
+                    *last += 1;
+                }
+                if elifs.iter().sum::<usize>() > MOST_ELIFS {
+                    return Err((
+                        tokens[0].start,
+                        format!("blocks in one another have at most {MOST_ELIFS} `elif`"),
+                    ));
+                }
+            }
+            _ => {}
+        }
+        check_chains(source, &tokens)?;
+        mark_kept(source, &tokens, word, &mut insertions);
+        mark_wholes(source, &tokens, is_block, &mut insertions);
+        mark_operands(source, &tokens, &mut insertions);
     }
-    let mut places = Vec::new();
-    for tag in tags(source) {
-        mark_operands(source, tag, &mut places);
-    }
-    places.sort_unstable();
-    places.dedup();
-    let mut out = String::with_capacity(source.len() + places.len() * MARK.len());
+    Ok(if insertions.is_empty() { Cow::Borrowed(source) } else { Cow::Owned(with_insertions(source, insertions)) })
+}
+
+/// The same for an expression alone.
+pub(super) fn guarded_expression(source: &str) -> Result<String, Refusal> {
+    let mut insertions = Vec::new();
+    let tokens = tokens(source, 0..source.len());
+    check_chains(source, &tokens)?;
+    mark_wholes(source, &tokens, false, &mut insertions);
+    mark_operands(source, &tokens, &mut insertions);
+    Ok(with_insertions(source, insertions))
+}
+
+fn with_insertions(source: &str, mut insertions: Vec<(usize, &'static str)>) -> String {
+    // At the same place the inner parenthesis is closed first and opened last; operands are the innermost.
+    insertions
+        .sort_by_key(|(at, what)| (*at, [MARK, CLOSE, CLOSE_KEPT, OPEN].iter().position(|known| known == what)));
+    insertions.dedup_by(|one, other| one == other && one.1 == MARK);
+    let mut out = String::with_capacity(source.len() + insertions.len() * MARK.len());
     let mut copied = 0;
-    for place in places {
+    for (place, what) in insertions {
         out += &source[copied..place];
-        out += MARK;
+        out += what;
         copied = place;
     }
     out += &source[copied..];
-    Cow::Owned(out)
+    out
 }
 
 /// A part of a guarded source as it was written.
 pub(super) fn as_written(guarded: &str) -> String {
-    guarded.replace(MARK, "")
+    [CLOSE, CLOSE_KEPT, OPEN, MARK].iter().fold(guarded.to_owned(), |text, mark| text.replace(mark, ""))
 }
 
-fn checked(value: &Value) -> Result<(), Error> {
-    let length = value.as_str().map_or(0, str::len);
-    if length > LONGEST_OUTPUT { Err(too_long()) } else { Ok(()) }
-}
-
-fn too_long() -> Error {
-    Error::new(ErrorKind::InvalidOperation, format!("a value is longer than {} KiB", LONGEST_OUTPUT / 1024))
-}
-
-fn check_length(length: usize) -> Result<(), Error> {
-    if length > LONGEST_OUTPUT { Err(too_long()) } else { Ok(()) }
-}
-
-fn check_replaced(text: &str, from: &str, to: &str) -> Result<(), Error> {
-    let places = if from.is_empty() { text.len() + 1 } else { text.matches(from).count() };
-    check_length(text.len().saturating_add(places.saturating_mul(to.len())))
-}
-
-fn check_joined(items: &Value, joiner: &str) -> Result<(), Error> {
-    let mut length = 0usize;
-    if matches!(items.kind(), ValueKind::Seq | ValueKind::Iterable | ValueKind::Map) {
-        for item in items.try_iter()? {
-            length = length.saturating_add(item.as_str().map_or(0, str::len)).saturating_add(joiner.len());
-            check_length(length)?;
+/// Refuses what would make the engine call itself too often.
+fn check_chains(source: &str, tokens: &[Range<usize>]) -> Result<(), Refusal> {
+    // The length of the chain on each level of brackets.
+    let mut levels = vec![0usize];
+    for token in tokens {
+        let words = &source[token.clone()];
+        match words {
+            "(" | "[" | "{" => {
+                if let Some(last) = levels.last_mut() {
+                    *last += 1;
+                }
+                levels.push(0);
+            }
+            ")" | "]" | "}" if levels.len() > 1 => drop(levels.pop()),
+            "," => {
+                if let Some(last) = levels.last_mut() {
+                    *last = 0;
+                }
+            }
+            _ if matches!(words, "~" | "+" | "-" | "*" | "/" | "%" | "|" | "." | "<" | ">")
+                || BETWEEN.contains(&words) =>
+            {
+                if let Some(last) = levels.last_mut() {
+                    *last += 1;
+                }
+            }
+            _ => continue,
+        }
+        if levels.iter().sum::<usize>() > LONGEST_CHAIN {
+            return Err((token.start, format!("an expression has more than {LONGEST_CHAIN} operators in a row")));
         }
     }
     Ok(())
 }
 
-fn replace(
-    state: &mut State<'_, '_>,
-    value: StringInput<'_>,
-    from: StringInput<'_>,
-    to: StringInput<'_>,
-) -> Result<Value, Error> {
-    check_replaced(value.as_str(), from.as_str(), to.as_str())?;
-    filters::replace(state, value, from, to)
-}
-
-fn join(
-    state: &mut State<'_, '_>,
-    value: &Value,
-    joiner: Option<StringInput<'_>>,
-    attribute: Option<&str>,
-    named: Kwargs,
-) -> Result<Value, Error> {
-    // What an iterator gives is gone once it was counted.
-    if value.kind() != ValueKind::Iterable {
-        check_joined(value, joiner.as_ref().map_or("", StringInput::as_str))?;
+/// Puts what `set` keeps into parentheses, and a check behind.
+fn mark_kept(source: &str, tokens: &[Range<usize>], word: &str, insertions: &mut Vec<(usize, &'static str)>) {
+    let is = |token: &Range<usize>, words: &str| &source[token.clone()] == words;
+    if word == "set"
+        && let Some(assigned) = tokens.iter().position(|token| is(token, "="))
+        && let (Some(first), Some(last)) = (tokens.get(assigned + 1), tokens.last())
+    {
+        insertions.extend([(first.start, OPEN), (last.end, CLOSE_KEPT)]);
     }
-    filters::join(state, value, joiner, attribute, named)
 }
 
-fn indent(
-    value: StringInput<'_>,
-    width: Option<usize>,
-    first_line: Option<bool>,
-    blank_lines: Option<bool>,
-    named: Kwargs,
-) -> Result<Value, Error> {
-    let lines = value.as_str().matches('\n').count() + 1;
-    let width_asked = width.or_else(|| named.peek("width").ok()).unwrap_or(4);
-    check_length(width_asked.saturating_mul(lines).saturating_add(value.as_str().len()))?;
-    filters::indent(value, width, first_line, blank_lines, named)
+/// Puts expressions that can be longer than their operands into parentheses, and a check behind.
+fn mark_wholes(
+    source: &str,
+    tokens: &[Range<usize>],
+    is_block: bool,
+    insertions: &mut Vec<(usize, &'static str)>,
+) {
+    /// An expression on one level of brackets: its first and last byte, and whether an operator is in it.
+    #[derive(Default)]
+    struct Open {
+        span: Option<Range<usize>>,
+        can_grow: bool,
+        is_test: bool,
+    }
+    let mut levels = vec![Open::default()];
+    let mut finish = |open: &mut Open| {
+        let done = std::mem::take(open);
+        if let Some(span) = done.span.filter(|_| done.can_grow && !done.is_test) {
+            insertions.extend([(span.start, OPEN), (span.end, CLOSE)]);
+        }
+    };
+    for (number, token) in tokens.iter().enumerate() {
+        let words = &source[token.clone()];
+        let Some(level) = levels.last_mut() else { return };
+        match words {
+            ")" | "]" | "}" => {
+                finish(level);
+                if levels.len() > 1 {
+                    levels.pop();
+                }
+                let Some(outer) = levels.last_mut() else { return };
+                outer.span = Some(outer.span.as_ref().map_or(token.start, |span| span.start)..token.end);
+            }
+            "," | ":" | "=" | "<" | ">" | "!" => finish(level),
+            _ if BETWEEN.contains(&words) || (number == 0 && is_block) => {
+                finish(level);
+                level.is_test = words == "is";
+            }
+            _ => {
+                level.span = Some(level.span.as_ref().map_or(token.start, |span| span.start)..token.end);
+                level.can_grow |= matches!(words, "~" | "+" | "*");
+                if matches!(words, "(" | "[" | "{") {
+                    levels.push(Open::default());
+                }
+            }
+        }
+    }
+    levels.iter_mut().for_each(finish);
 }
 
-/// The insides of `{{ … }}` and `{% … %}`, without the marks that trim blanks; none within comments and `raw`.
-fn tags(source: &str) -> Vec<Range<usize>> {
+/// The insides of `{{ … }}` and `{% … %}` (true), without the marks that trim blanks; none within comments and `raw`.
+fn tags(source: &str) -> Vec<(Range<usize>, bool)> {
     let mut tags = Vec::new();
     let mut at = 0;
     while let Some(open) = source[at..].find('{').map(|open| at + open) {
@@ -171,7 +199,7 @@ fn tags(source: &str) -> Vec<Range<usize>> {
                 let Some(raw) = source[at..].find("endraw") else { break };
                 at += raw;
             } else {
-                tags.push(start..start + inside.len());
+                tags.push((start..start + inside.len(), rest.starts_with("{%")));
             }
         }
     }
@@ -213,14 +241,13 @@ fn text(bytes: &[u8], quote: u8) -> usize {
 }
 
 /// Finds the ends of all operands of `~` and `+` in a tag.
-fn mark_operands(source: &str, tag: Range<usize>, places: &mut Vec<usize>) {
-    let tokens = tokens(source, tag);
+fn mark_operands(source: &str, tokens: &[Range<usize>], insertions: &mut Vec<(usize, &'static str)>) {
     for (index, operator) in tokens.iter().enumerate() {
         let Some(left) = index.checked_sub(1).map(|before| &tokens[before]) else { continue };
         if !matches!(&source[operator.clone()], "~" | "+") || !ends_operand(&source[left.clone()]) {
             continue;
         }
-        places.push(left.end);
+        insertions.push((left.end, MARK));
         let mut depth = 0usize;
         let mut end = None;
         for token in &tokens[index + 1..] {
@@ -235,7 +262,7 @@ fn mark_operands(source: &str, tag: Range<usize>, places: &mut Vec<usize>) {
             }
             end = Some(token.end).filter(|_| ends_operand(words)).or(end);
         }
-        places.extend(end);
+        insertions.extend(end.map(|end| (end, MARK)));
     }
 }
 
@@ -277,33 +304,36 @@ fn ends_expression(token: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Template, Undefined, Value};
-    use super::{MARK, as_written, guarded};
+    use super::super::{Template, Undefined, Value, value};
+    use super::{CLOSE, CLOSE_KEPT, MARK, OPEN, as_written, guarded};
 
     fn marked(source: &str) -> String {
-        guarded(source).replace(MARK, "^")
+        let marks = [(CLOSE_KEPT, ">"), (CLOSE, ")"), (OPEN, "("), (MARK, "^")];
+        marks
+            .iter()
+            .fold(guarded(source).expect(source).into_owned(), |text, (mark, sign)| text.replace(mark, sign))
     }
 
     #[test]
     fn both_sides_of_a_joining_operator_are_checked() {
         for (source, expected) in [
-            ("{% set x = a ~ b %}", "{% set x = a^ ~ b^ %}"),
-            ("{%- set x = a ~ b -%}", "{%- set x = a^ ~ b^ -%}"),
-            ("{% set x = a ~ b ~ c.d[1] %}", "{% set x = a^ ~ b^ ~ c.d[1]^ %}"),
-            ("{% set ns.x = ns.x ~ (a + b)|upper %}", "{% set ns.x = ns.x^ ~ (a^ + b^)|upper^ %}"),
-            ("{% set x = f(a ~ 'b ~ }}', c) %}", "{% set x = f(a^ ~ 'b ~ }}'^, c) %}"),
-            ("{% set x = a ~ b if c else d + -1 %}", "{% set x = a^ ~ b^ if c else d^ + -1^ %}"),
-            ("{% set x = [a] + [b] %}{# a ~ b #}", "{% set x = [a]^ + [b]^ %}{# a ~ b #}"),
-            ("{% set x = {'a': {'b': c ~ d}} %}", "{% set x = {'a': {'b': c^ ~ d^}} %}"),
-            (
-                "{% set x = 1 %}{% raw %}{{ a ~ b }}{% endraw %}{{ a ~ b }}",
-                "{% set x = 1 %}{% raw %}{{ a ~ b }}{% endraw %}{{ a^ ~ b^ }}",
-            ),
-            ("{{ a ~ b }}", "{{ a ~ b }}"),
-            ("{% set x = a %} a ~ b", "{% set x = a %} a ~ b"),
+            ("{% set x = a ~ b %}", "{% set x = ((a^ ~ b^)> %}"),
+            ("{%- set x = a -%}", "{%- set x = (a> -%}"),
+            ("{% set x %}{{ a }}{% endset %}", "{% set x %}{{ a }}{% endset %}"),
+            ("{{ a ~ b ~ c.d[1] }}", "{{ (a^ ~ b^ ~ c.d[1]^) }}"),
+            ("{{ a * 2 - 1 == b }}", "{{ (a * 2 - 1) == b }}"),
+            ("{{ a ~ (b * c)|upper }}", "{{ (a^ ~ ((b * c))|upper^) }}"),
+            ("{{ f(a ~ 'b ~ }}', c) }}", "{{ f((a^ ~ 'b ~ }}'^), c) }}"),
+            ("{{ a ~ b if c else d + -1 }}", "{{ (a^ ~ b^) if c else (d^ + -1^) }}"),
+            ("{% if a + 1 > 2 and x is none %}", "{% if (a^ + 1^) > 2 and x is none %}"),
+            ("{% for x in a + b %}", "{% for x in (a^ + b^) %}"),
+            ("{{ [a] + [b] }}{# a ~ b #}", "{{ ([a]^ + [b]^) }}{# a ~ b #}"),
+            ("{{ {'a': {'b': c ~ d}} }}", "{{ {'a': {'b': (c^ ~ d^)}} }}"),
+            ("{% raw %}{{ a ~ b }}{% endraw %}{{ a }}", "{% raw %}{{ a ~ b }}{% endraw %}{{ a }}"),
+            ("a ~ b", "a ~ b"),
         ] {
             assert_eq!(marked(source), expected);
-            assert_eq!(as_written(&guarded(source)), source);
+            assert_eq!(as_written(&guarded(source).expect(source)), source);
         }
     }
 
@@ -344,8 +374,82 @@ mod tests {
         ] {
             let template = Template::compile("t", source, Undefined::Empty).expect(source);
             let error = template.render(&Value::from(())).expect_err(source);
-            assert!(error.message.contains("a value is longer than 1024 KiB"), "{source}: {error}");
+            let is_told = ["a value is longer than 1024 KiB", "its values take more than 256 MiB"]
+                .iter()
+                .any(|told| error.message.contains(told));
+            assert!(is_told, "{source}: {error}");
         }
+    }
+
+    #[test]
+    fn what_was_too_large_for_memory_or_stack_is_refused() {
+        let context = value(&serde_json::json!({"big": "x".repeat(1_000_000)}));
+        let grown = |step: &str| {
+            format!(
+                "{{% set ns = namespace(x=[1]) %}}{{% for i in range(90000) %}}{{% set ns.x = {step} %}}{{% endfor %}}"
+            )
+        };
+        for (source, expected) in [
+            ("{{ '%999999999d'|format(1) }}", "a format asks for more than 10000"),
+            ("{{ '%*d'|format(999999999, 1) }}", "a format asks for more than 10000"),
+            ("{{ '{:>999999999}'.format(1) }}", "a format asks for more than 10000"),
+            ("{{ '{:.999999999f}'.format(1.5) }}", "a format asks for more than 10000"),
+            ("{{ '{:{}}'.format(1, 999999999) }}", "a format asks for more than 10000"),
+            ("{{ [1]|batch(1000000000, 'x')|list }}", "a filter is asked for more than 100000"),
+            ("{{ [1]|slice(1000000000)|list }}", "a filter is asked for more than 100000"),
+            ("{{ {'a': [1]}|tojson(indent=999999999) }}", "a filter is asked for more than 16"),
+            ("{{ ([big] * 100000)|string }}", "a value is longer than"),
+            ("{{ ([big] * 100000)|sum(start='') }}", "a value is longer than"),
+            ("{{ ([big] * 100000)|tojson }}", "a value is longer than"),
+            ("{{ ([big] * 100000)|join }}", "a value is longer than"),
+            ("{{ ([big] * 100000) ~ '' }}", "a value is longer than"),
+            ("{{ [1] * 1000000 }}", "a value has more than 100000 items"),
+            ("{{ 'a' * 90000000 }}", "a value is longer than"),
+            ("{% set x %}{{ [big] * 10000 }}{% endset %}", "a value is longer than"),
+            ("{% set x = ('a' * 90000000)|length %}", "a value is longer than"),
+            (&grown("ns.x + ns.x"), "a value has more than 100000 items"),
+            (&grown("[ns.x]"), "values lie more than 100 levels deep"),
+            (&grown("{'a': ns.x}"), "values lie more than 100 levels deep"),
+            (&grown("[ns.x] + []"), "values lie more than 100 levels deep"),
+            (&grown("[ns.x, ns.x]"), "a value has more than 100000 items"),
+            (&grown("ns.x + [big[1:]]"), "a value is longer than"),
+            (&grown("ns.x + [range(90000)|list]"), "a value has more than"),
+            (&grown("big|upper"), "its values take more than"),
+            (&grown("big.upper()"), "its values take more than"),
+            ("{% block a %}{{ self.a() }}{% endblock %}", "recursion limit"),
+            ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "recursion limit"),
+            ("{% include 'a' %}", "recursion limit"),
+        ] {
+            let include = |name: &str| (name == "a").then(|| "{% include 'a' %}".to_owned());
+            let template = Template::compile_with("t", source, Undefined::Empty, include).expect(source);
+            let error = template.render(&context).expect_err(source);
+            assert!(error.message.contains(expected), "{source}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_the_engine_would_go_through_by_calling_itself_is_refused() {
+        for (first, repeated, last) in [
+            ("{{ 1", " + 1", " }}"),
+            ("{{ x", ".a", " }}"),
+            ("{{ x", "|upper", " }}"),
+            ("{{ x", "()", " }}"),
+            ("{{ x", "[0]", " }}"),
+            ("{{ ", "not ", "x }}"),
+            ("{{ ", "- ", "1 }}"),
+            ("{{ ", "1 if 0 else ", "1 }}"),
+            ("{{ 1", " is true", " }}"),
+            ("{{ 1", " ** 1", " }}"),
+            ("{{ ", "[", "1 }}"),
+            ("{% if 0 %}", "{% elif 0 %}", "{% endif %}"),
+            ("", "{% if 1 %}{% else %}", ""),
+        ] {
+            let source = format!("{first}{}{last}", repeated.repeat(20_000));
+            assert!(Template::compile("t", &source, Undefined::Empty).is_err(), "{repeated}");
+        }
+        let list = format!("{{{{ [{}]|length }}}}", "{'a': x.y|upper ~ 1}, ".repeat(5_000));
+        let template = Template::compile("t", &list, Undefined::Empty).expect("a long list is not deep");
+        assert_eq!(template.render(&Value::from(())).as_deref(), Ok("5000"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Jinja: compiled and rendered by minijinja, in the one environment that everything shares.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
@@ -7,7 +8,10 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, UndefinedBehav
 use minijinja_contrib::pycompat;
 
 use super::error::{TemplateError, excerpt};
-use super::{Bounded, STEPS, Undefined, growth, is_safe_name, missing, too_long, too_many_steps};
+use super::{Bounded, STEPS, Undefined, growth, is_safe_name, methods, missing, sizes, too_long, too_many_steps};
+
+/// How deep blocks, macros and includes may lie in one another; a macro counts for four, an include for ten.
+const DEEPEST: usize = 120;
 
 /// What all templates have in common. A clone shares it.
 pub(super) static GROUND: LazyLock<Environment<'static>> = LazyLock::new(|| {
@@ -18,7 +22,8 @@ pub(super) static GROUND: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment.set_debug(true);
     environment.remove_global("debug");
     environment.set_unknown_method_callback(method);
-    growth::bound(&mut environment);
+    environment.set_recursion_limit(DEEPEST);
+    sizes::bound(&mut environment);
     environment
 });
 
@@ -43,18 +48,26 @@ impl Jinja {
         });
         environment.set_loader(move |name| {
             let source = Some(name).filter(|name| is_safe_name(name)).and_then(&loader);
-            Ok(source.map(|source| growth::guarded(&source).into_owned()))
+            let Some(source) = source else { return Ok(None) };
+            let guarded = growth::guarded(&source).map(Cow::into_owned);
+            guarded.map(Some).map_err(|(_, message)| Error::new(ErrorKind::SyntaxError, message))
         });
-        environment
-            .add_template_owned(name.to_owned(), growth::guarded(source).into_owned())
-            .map_err(|error| told(&error))?;
+        let guarded =
+            growth::guarded(source).map_err(|(at, message)| TemplateError::at(source, at..at + 1, message))?;
+        if let Err(error) = environment.add_template_owned(name.to_owned(), guarded.into_owned()) {
+            // The checks are no part of what was written, so a mistake is told of the source without them.
+            let written = environment.add_template_owned(name.to_owned(), source.to_owned());
+            return Err(told(&written.err().unwrap_or(error)));
+        }
         Ok(Self { environment, name: name.to_owned() })
     }
 
     pub(super) fn render(&self, context: &Value) -> Result<String, TemplateError> {
         self.render_raw(context).map_err(|error| {
             let missing = match self.environment.undefined_behavior() {
-                UndefinedBehavior::SemiStrict => missing::find(self, context),
+                UndefinedBehavior::SemiStrict => {
+                    missing::find(&self.environment, &self.name, self.variables(), context)
+                }
                 _ => Vec::new(),
             };
             let error = told(&error);
@@ -72,7 +85,7 @@ impl Jinja {
     fn render_raw(&self, context: &Value) -> Result<String, Error> {
         let template = self.environment.get_template(&self.name)?;
         let mut output = Bounded::default();
-        growth::begin();
+        sizes::begin();
         template.render_captured_to(context, &mut output)?;
         String::from_utf8(output.0).map_err(|_| Error::new(ErrorKind::BadEscape, "the result is not Unicode"))
     }
@@ -81,21 +94,28 @@ impl Jinja {
 /// The methods that Python has. In configuration an unset variable is the empty string, so it has the methods of a
 /// string: `env.NAMES.split(',')`.
 fn method(state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Value]) -> Result<Value, Error> {
-    growth::check_method(value, name, arguments)?;
-    if value.is_undefined() && state.undefined_behavior() == UndefinedBehavior::Chainable {
-        return pycompat::unknown_method_callback(state, &Value::from(""), name, arguments);
+    sizes::check_method(value, name, arguments)?;
+    let empty = Value::from("");
+    let is_text = value.is_undefined() && state.undefined_behavior() == UndefinedBehavior::Chainable;
+    let value = if is_text { &empty } else { value };
+    if let Some(found) = value.as_str().and_then(|text| methods::call(text, name, arguments)) {
+        return sizes::made(found?);
     }
-    pycompat::unknown_method_callback(state, value, name, arguments)
+    sizes::made(pycompat::unknown_method_callback(state, value, name, arguments)?)
 }
 
 /// The engine's error in our words, with its place in the source as it was written.
 pub(super) fn told(error: &Error) -> TemplateError {
     let mut message = describe(error);
+    let mut innermost = None;
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause.and_then(|cause| cause.downcast_ref::<Error>()) {
+        innermost = Some(inner);
+        cause = std::error::Error::source(inner);
+    }
+    if let Some(inner) = innermost {
         let name = inner.name().unwrap_or("?");
         message = format!("{message}: {} (in {name}:{})", describe(inner), inner.line().unwrap_or(0));
-        cause = std::error::Error::source(inner);
     }
     let written = |end: usize| Some(growth::as_written(error.template_source()?.get(..end)?));
     let range = error.range().and_then(|range| Some(written(range.start)?.len()..written(range.end)?.len()));

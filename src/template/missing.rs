@@ -1,6 +1,7 @@
 //! Finds all names that a template lacks: more than the first failure, but not those guarded with `default` or
 //! `if`. Renders repeatedly with the missing names filled in; used only after a failure.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,17 +9,26 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior, Value};
 
-use super::Bounded;
-use super::jinja::Jinja;
+use super::{Bounded, STEPS, sizes};
 
 /// The most failures before rendering is abandoned.
-const MOST_ROUNDS: usize = 64;
+const MOST_ROUNDS: usize = 256;
+/// The most renderings of a search, and the steps of each.
+const MOST_RENDERINGS: usize = 2000;
+const STEPS_OF_EACH: u64 = STEPS / 20;
 
-pub(super) fn find(template: &Jinja, context: &Value) -> Vec<String> {
-    let candidates: Vec<String> =
-        template.variables().into_iter().filter(|name| is_undefined(context, name)).collect();
-    let mut search = Search { template, context, candidates, fills: Vec::new(), missing: BTreeSet::new() };
-    let environment = template.environment.clone();
+/// `variables` are the names that the template called `name` reads.
+pub(super) fn find(
+    environment: &Environment<'_>,
+    name: &str,
+    variables: BTreeSet<String>,
+    context: &Value,
+) -> Vec<String> {
+    let candidates: Vec<String> = variables.into_iter().filter(|name| is_undefined(context, name)).collect();
+    let (fills, missing, left) = (Vec::new(), BTreeSet::new(), Cell::new(MOST_RENDERINGS));
+    let mut search = Search { name, context, candidates, fills, missing, left };
+    let mut environment = environment.clone();
+    environment.set_fuel(Some(STEPS_OF_EACH));
     let stuck = search.fill_in(&environment);
     if let Some(name) = stuck {
         search.missing.insert(name);
@@ -28,13 +38,15 @@ pub(super) fn find(template: &Jinja, context: &Value) -> Vec<String> {
 }
 
 struct Search<'t> {
-    template: &'t Jinja,
+    name: &'t str,
     context: &'t Value,
     /// Names of the context that the template mentions and the context does not define.
     candidates: Vec<String>,
     /// The fillers for names, by path.
     fills: Vec<(Vec<String>, Filler)>,
     missing: BTreeSet<String>,
+    /// How many renderings are left.
+    left: Cell<usize>,
 }
 
 /// How a rendering ended.
@@ -130,10 +142,13 @@ impl Search<'_> {
     }
 
     fn render(&self, environment: &Environment<'_>) -> End {
+        let Some(left) = self.left.get().checked_sub(1) else { return End::Done };
+        self.left.set(left);
+        sizes::begin();
         let fills = self.fills.iter().map(|(path, filler)| (path.as_slice(), *filler)).collect::<Vec<_>>();
         let context = filled(self.context.clone(), &fills);
         let rendered = environment
-            .get_template(&self.template.name)
+            .get_template(self.name)
             .and_then(|template| template.render_captured_to(context, &mut Bounded::default()).map(drop));
         match rendered {
             Ok(()) => End::Done,

@@ -1,12 +1,14 @@
 //! The one door to templates, in three syntaxes: compiled once, rendered in a sandbox; a value is never rendered a
 //! second time.
 //!
-//! The sandbox: steps are counted, the output and single values are bounded (for Jinja by `growth`), files come only
+//! The sandbox: steps are counted, the output and single values are bounded (for Jinja by `sizes` and `growth`), files come only
 //! from the caller's loader, and the context cannot be dumped. Errors name places and variables, never values.
 
 mod error;
 mod objects;
+mod sizes;
 mod growth;
+mod methods;
 mod missing;
 mod jinja;
 mod python;
@@ -219,7 +221,7 @@ pub fn value<T: Serialize>(value: &T) -> Value {
 mod tests {
     use serde_json::json;
 
-    use super::{Template, Undefined, Value, clock, is_safe_name, is_template, lookup, object, value};
+    use super::{Syntax, Template, Undefined, Value, clock, is_safe_name, is_template, lookup, object, value};
 
     fn context() -> Value {
         let env = lookup(vec!["HOME".to_owned()], |name| match name {
@@ -293,6 +295,30 @@ mod tests {
             let template = Template::compile("t", source, Undefined::Error).expect("valid");
             let error = template.render(&context()).expect_err("names are missing");
             assert_eq!(error.missing, expected, "{source}: {error}");
+        }
+    }
+
+    #[test]
+    fn many_missing_names_are_all_told() {
+        let source: Vec<String> = (0..150).map(|number| format!("{{{{ name{number} | upper }}}}")).collect();
+        let source = source.concat();
+        let template = Template::compile("t", &source, Undefined::Error).expect("valid");
+        assert_eq!(template.render(&context()).expect_err("all are missing").missing.len(), 150);
+    }
+
+    #[test]
+    fn defaults_stand_in_for_what_is_missing() {
+        let defaults = value(&json!({"session": {"id": "s0", "user": {"age": 7}}, "tone": "plain"}));
+        for (syntax, source) in [
+            (Syntax::Jinja, "{{ session.id }} {{ session.user.name }} {{ session.user.age }} {{ tone }}"),
+            (Syntax::FString, "{session.id} {session.user.name} {session.user.age} {tone}"),
+            (Syntax::GoTemplate, "{{.session.id}} {{.session.user.name}} {{.session.user.age}} {{.tone}}"),
+        ] {
+            let template = Template::compile_as(syntax, "t", source, Undefined::Error).expect("valid");
+            let template = template.with_defaults(defaults.clone());
+            assert_eq!(template.render(&context()).as_deref(), Ok("s1 Ann 7 plain"), "{syntax}");
+            assert_eq!("{}".parse::<Syntax>().ok(), None);
+            assert_eq!(syntax.name().parse(), Ok(syntax));
         }
     }
 

@@ -74,6 +74,7 @@ mod dialects;
 mod events;
 mod everyday;
 mod telemetry;
+mod templates;
 #[cfg(feature = "otlp")]
 mod collector;
 mod wire;

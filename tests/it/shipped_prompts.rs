@@ -1,9 +1,13 @@
 //! The prompts that come with the program: their own tests, their changelogs, and what they cost.
 
+use std::collections::BTreeSet;
+
 use agent::config::Profile;
 use agent::prompt::test::{Suite, parse, run_all_rendered};
 use agent::prompt::{MODULES, PRODUCTION, Prompt, PromptContext, Registry, SkillFacts, Version};
 use agent::tokens::{Vocabulary, count};
+use agent::validator::Validator;
+use serde_json::Value;
 
 /// The fewest cases with which a prompt may be released.
 const LEAST_CASES: usize = 10;
@@ -80,19 +84,47 @@ fn the_system_prompt_is_short_in_both_profiles() {
     }
 }
 
+/// The prompts whose replies a program carries out.
+const CARRIED_OUT: [&str; 4] = ["router", "planner", "executor", "reflector"];
+
 #[test]
-fn a_program_that_carries_replies_out_shares_its_modules() {
+fn replies_that_a_program_carries_out_share_their_form_and_leave_a_way_out() {
     let registry = Registry::new(&[]);
-    for name in ["router", "planner", "executor", "reflector"] {
+    for name in CARRIED_OUT {
         let prompt = registry.get(name).expect("built in");
         let modules: Vec<&str> = prompt.modules().map(|(_, module)| module.name.as_str()).collect();
         assert!(
             modules.contains(&"modules/role") && modules.contains(&"modules/json-reply"),
             "{name}: {modules:?}"
         );
-        assert!(
-            !prompt.head.untrusted.is_empty() && prompt.body().contains("escalate")
-                || prompt.body().contains("clarify")
-        );
+        assert!(!prompt.head.untrusted.is_empty(), "{name} works on what comes from outside");
+        assert!(["`clarify`", "`escalate`"].iter().any(|out| prompt.body().contains(out)), "{name}: no way out");
+    }
+}
+
+/// The lines of a text that are JSON objects: what a prompt shows of its replies.
+fn objects(text: &str) -> Vec<Value> {
+    text.lines().filter(|line| line.starts_with("{\"")).map(|line| serde_json::from_str(line).expect(line)).collect()
+}
+
+#[test]
+fn the_schema_of_a_reply_and_the_prompt_say_the_same() {
+    let registry = Registry::new(&[]);
+    for name in CARRIED_OUT {
+        let (schema, _) = registry.beside(name, "reply.json").expect("readable").expect("there is a schema");
+        let schema: Value = serde_json::from_str(&schema).expect("JSON");
+        let validator = Validator::new(&schema).expect("a schema");
+        let prompt = registry.get(name).expect("built in");
+        let shown: Vec<Value> = objects(prompt.body());
+        let (keys, examples) = shown.split_first().expect("the keys are shown");
+        let names = |value: &Value| value.as_object().expect("an object").keys().cloned().collect::<BTreeSet<_>>();
+        assert_eq!(names(keys), names(&schema["properties"]), "{name}");
+        let actions = schema["properties"]["action"]["enum"].as_array().expect("actions").iter();
+        let actions: Vec<&str> = actions.filter_map(Value::as_str).collect();
+        assert_eq!(keys["action"], actions.join(" | "), "{name}");
+        assert_eq!(examples.is_empty(), name != "planner", "{name}: examples are for plans");
+        for example in examples {
+            validator.check("the example", example).unwrap_or_else(|why| panic!("{name}: {why}\n{example}"));
+        }
     }
 }

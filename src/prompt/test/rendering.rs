@@ -9,8 +9,7 @@ use crate::template;
 
 use super::case::{Case, merged};
 
-/// The text that a case renders a prompt to; of one with messages, each message below its role. `sample` has the
-/// variables of the program with fixed values.
+/// The text that a case renders a prompt to. `sample` has the variables of the program with fixed values.
 ///
 /// # Errors
 /// What [`Prompt::render`] says.

@@ -1,6 +1,6 @@
 //! Numbers in the forms of Python's format specs.
 
-use super::spec::{Spec, pad};
+use super::layout::{Spec, pad};
 use crate::template::python::{float, not_finite, written_exponent};
 
 /// An integer; types of floats make one of it first.

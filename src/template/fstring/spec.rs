@@ -3,24 +3,11 @@
 use minijinja::Value;
 use minijinja::value::ValueKind;
 
+use super::layout::{Spec, pad};
 use super::number;
 
 /// The most that a width or a precision may ask for.
 const MOST: usize = 10_000;
-
-/// A spec that was read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Spec {
-    pub fill: char,
-    /// `0` is a zero before the width: like `=` for numbers.
-    pub align: Option<char>,
-    pub sign: char,
-    pub alternate: bool,
-    pub width: usize,
-    pub grouping: Option<char>,
-    pub precision: Option<usize>,
-    pub kind: Option<char>,
-}
 
 /// The value in the form that the spec asks for.
 pub(super) fn format(value: &Value, written: &str) -> Result<String, String> {
@@ -39,18 +26,6 @@ pub(super) fn format(value: &Value, written: &str) -> Result<String, String> {
             _ => number::of_float(f64::try_from(value.clone()).unwrap_or(f64::NAN), spec),
         },
         kind => Err(format!("a value of type {kind} has no formats; `!s` makes a text of it first")),
-    }
-}
-
-/// Fills up to the width. `body` is what stands behind the sign; `default` is where it stands unless the spec says.
-pub(super) fn pad(sign: &str, body: &str, spec: Spec, default: char) -> String {
-    let missing = spec.width.saturating_sub(sign.chars().count() + body.chars().count());
-    let fill = |count: usize| spec.fill.to_string().repeat(count);
-    match spec.align.unwrap_or(default) {
-        '<' => format!("{sign}{body}{}", fill(missing)),
-        '^' => format!("{}{sign}{body}{}", fill(missing / 2), fill(missing - missing / 2)),
-        '=' => format!("{sign}{}{body}", fill(missing)),
-        _ => format!("{}{sign}{body}", fill(missing)),
     }
 }
 

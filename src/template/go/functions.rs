@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use minijinja::Value;
 
-use super::values::{Basic, basic, for_formatting, is_list, is_map, type_name};
+use super::values::{self, Basic, basic, for_formatting, is_list, is_map, too_long, type_name};
 use crate::template::LONGEST_OUTPUT;
 
 type Function = fn(&[Value]) -> Result<Value, String>;
@@ -18,12 +18,12 @@ const FUNCTIONS: &[(&str, usize, usize, Function)] = &[
     ("le", 2, 2, |of| ordered(of, Ordering::is_le)),
     ("gt", 2, 2, |of| ordered(of, Ordering::is_gt)),
     ("ge", 2, 2, |of| ordered(of, Ordering::is_ge)),
-    ("not", 1, 1, |of| Ok(Value::from(!super::values::is_true(&of[0])))),
+    ("not", 1, 1, |of| Ok(Value::from(!values::is_true(&of[0])))),
     ("len", 1, 1, length),
     ("index", 1, usize::MAX, |of| of[1..].iter().try_fold(of[0].clone(), |value, key| index(&value, key))),
     ("slice", 1, 4, slice),
-    ("print", 0, usize::MAX, |of| formatted("print", of)),
-    ("println", 0, usize::MAX, |of| formatted("println", of)),
+    ("print", 0, usize::MAX, |of| print(of, false)),
+    ("println", 0, usize::MAX, |of| print(of, true)),
     ("printf", 1, usize::MAX, printf),
     ("html", 1, usize::MAX, |of| escaped(of, gotmpl::html_escape)),
     ("js", 1, usize::MAX, |of| escaped(of, gotmpl::js_escape)),
@@ -63,7 +63,7 @@ pub(super) fn shown(value: &Value) -> Result<String, String> {
     match basic(value) {
         Basic::Text(text) => Ok(text.to_owned()),
         Basic::Nil => Ok("<no value>".to_owned()),
-        _ => write(&for_formatting(value)?),
+        _ => values::shown(value),
     }
 }
 
@@ -172,7 +172,7 @@ fn slice(of: &[Value]) -> Result<Value, String> {
 fn escaped(of: &[Value], escape: fn(&str) -> String) -> Result<Value, String> {
     let text = match of {
         [one] if one.as_str().is_some() => one.clone(),
-        _ => formatted("print", of)?,
+        _ => print(of, false)?,
     };
     bounded(escape(text.as_str().unwrap_or_default()))
 }
@@ -198,12 +198,12 @@ fn printf(of: &[Value]) -> Result<Value, String> {
     if verbs.saturating_mul(largest) > MOST {
         return Err(too_long());
     }
-    formatted("printf", of)
+    formatted(of)
 }
 
-/// What the crate's own function makes of the values: it can be asked by a template only.
-fn formatted(function: &str, of: &[Value]) -> Result<Value, String> {
-    let mut source = format!("{{{{{function}");
+/// What the crate's own `printf` makes of the values: it can be asked by a template only.
+fn formatted(of: &[Value]) -> Result<Value, String> {
+    let mut source = "{{printf".to_owned();
     let mut named = std::collections::BTreeMap::new();
     let mut bytes = 0;
     for (number, value) in of.iter().enumerate() {
@@ -220,15 +220,27 @@ fn formatted(function: &str, of: &[Value]) -> Result<Value, String> {
     bounded(text)
 }
 
-fn write(value: &gotmpl::Value) -> Result<String, String> {
-    let text = value.to_string();
-    if text.len() > LONGEST_OUTPUT { Err(too_long()) } else { Ok(text) }
+/// `print`, with a blank between values of which none is a text; or `println`, with one between all.
+fn print(of: &[Value], is_line: bool) -> Result<Value, String> {
+    let mut out = String::new();
+    let mut after_text = true;
+    for (number, value) in of.iter().enumerate() {
+        let is_text = value.as_str().is_some();
+        if number > 0 && (is_line || !(is_text || after_text)) {
+            out.push(' ');
+        }
+        out += &values::shown(value)?;
+        if out.len() > LONGEST_OUTPUT {
+            return Err(too_long());
+        }
+        after_text = is_text;
+    }
+    if is_line {
+        out.push('\n');
+    }
+    bounded(out)
 }
 
 fn bounded(text: String) -> Result<Value, String> {
     if text.len() > LONGEST_OUTPUT { Err(too_long()) } else { Ok(Value::from(text)) }
-}
-
-fn too_long() -> String {
-    format!("a value is longer than {} KiB", LONGEST_OUTPUT / 1024)
 }

@@ -10,7 +10,8 @@ use super::{Problem, Tree};
 
 /// The names that the template reads, with dots: `user.name`.
 pub(super) fn read(tree: &Tree) -> Result<BTreeSet<String>, Problem> {
-    let mut walk = Walk { tree, names: BTreeSet::new(), variables: Vec::new(), entered: BTreeSet::new() };
+    let mut walk =
+        Walk { tree, names: BTreeSet::new(), variables: Vec::new(), entered: BTreeSet::new(), open: Vec::new() };
     walk.template(&tree.root, Some(String::new()))?;
     for body in tree.defined.values() {
         walk.template(body, None)?;
@@ -27,7 +28,13 @@ struct Walk<'t> {
     variables: Vec<(SmolStr, Place)>,
     /// Templates by the name of what they were given.
     entered: BTreeSet<(String, String)>,
+    /// The templates that the walk is in: one that calls itself reads the same names below any depth.
+    open: Vec<&'t str>,
 }
+
+/// How deep the walk goes into templates that call others, and how many it enters at most.
+const DEEPEST: usize = 20;
+const MOST_ENTERED: usize = 1000;
 
 impl<'t> Walk<'t> {
     fn template(&mut self, body: &'t ListNode, dot: Place) -> Result<(), Problem> {
@@ -58,12 +65,19 @@ impl<'t> Walk<'t> {
                     let message = format!("no template `{}` is defined", call.name);
                     return Err(Problem { at: call.pos.offset, message });
                 };
-                match given {
-                    Some(given) if self.entered.insert((call.name.to_string(), given.clone())) => {
-                        self.template(body, Some(given))
-                    }
-                    _ => Ok(()),
+                let name = call.name.as_str();
+                let is_new = |walk: &Self| {
+                    walk.open.len() < DEEPEST && walk.entered.len() < MOST_ENTERED && !walk.open.contains(&name)
+                };
+                if let Some(given) = given
+                    && is_new(self)
+                    && self.entered.insert((name.to_owned(), given.clone()))
+                {
+                    self.open.push(name);
+                    self.template(body, Some(given))?;
+                    self.open.pop();
                 }
+                Ok(())
             }
         }
     }

@@ -82,6 +82,71 @@ pub(super) fn for_formatting(value: &Value) -> Result<gotmpl::Value, String> {
     converted(value, &mut left, 0).ok_or_else(|| "a value is too large to be shown".to_owned())
 }
 
+/// As Go's `%v` shows it; an error if that is too long.
+pub(super) fn shown(value: &Value) -> Result<String, String> {
+    let mut out = String::new();
+    let done = write(&mut out, value, 0);
+    done.map(|()| out).ok_or_else(too_long)
+}
+
+/// That a value is too long.
+pub(super) fn too_long() -> String {
+    format!("a value is longer than {} KiB", LONGEST_OUTPUT / 1024)
+}
+
+fn write(out: &mut String, value: &Value, depth: usize) -> Option<()> {
+    let mut put = |text: &str| {
+        let fits = depth <= DEEPEST && out.len() + text.len() <= LONGEST_OUTPUT;
+        fits.then(|| out.push_str(text))
+    };
+    match basic(value) {
+        Basic::Nil => put("<nil>"),
+        Basic::Bool(value) => put(if value { "true" } else { "false" }),
+        Basic::Int(number) => put(&number.to_string()),
+        Basic::Float(number) => put(&float(number)),
+        Basic::Text(text) => put(text),
+        Basic::Other if is_list(value) => {
+            put("[")?;
+            for (number, item) in value.try_iter().ok()?.enumerate() {
+                out.push_str(if number > 0 { " " } else { "" });
+                write(out, &item, depth + 1)?;
+            }
+            out.push(']');
+            Some(())
+        }
+        Basic::Other if is_map(value) && value.try_iter().is_ok() => {
+            put("map[")?;
+            for (number, key) in sorted_keys(value).iter().enumerate() {
+                out.push_str(if number > 0 { " " } else { "" });
+                write(out, key, depth + 1)?;
+                out.push(':');
+                write(out, &value.get_item(key).unwrap_or_default(), depth + 1)?;
+            }
+            out.push(']');
+            Some(())
+        }
+        Basic::Other => put(&value.to_string()),
+    }
+}
+
+/// The shortest digits that read back, with an exponent where the number is large or small.
+fn float(number: f64) -> String {
+    if number.is_nan() {
+        return "NaN".to_owned();
+    }
+    if number.is_infinite() {
+        return if number > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
+    }
+    let written = format!("{number:e}");
+    let (digits, exponent) = written.split_once('e').unwrap_or((&written, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if (-4..6).contains(&exponent) {
+        return number.to_string();
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{digits}e{sign}{:02}", exponent.abs())
+}
+
 struct Left {
     items: usize,
     bytes: usize,

@@ -164,7 +164,7 @@ fn every_source_file_is_declared() {
 fn nothing_strays_among_what_is_compiled_in() {
     const KINDS: &[(&str, &[&str])] = &[
         ("configs", &["yaml", "j2"]),
-        ("prompts", &["md", "yaml", "jsonl"]),
+        ("prompts", &["md", "yaml", "json", "jsonl"]),
         ("skills", &["md", "yaml", "txt", "sh", "py", "csv"]),
     ];
     let mut stray = Vec::new();

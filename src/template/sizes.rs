@@ -1,0 +1,289 @@
+//! Bounds of sizes while a Jinja template is rendered: of single values, of all values together, and of how deep they
+//! lie in one another.
+
+use std::cell::Cell;
+
+use minijinja::value::{Kwargs, Rest, StringInput, ValueKind, ValueOrKwargs};
+use minijinja::{Environment, Error, ErrorKind, State, Value, filters, functions};
+
+use super::LONGEST_OUTPUT;
+
+/// The most bytes that all values may take that a rendering makes.
+const MOST_MADE: usize = 256 * LONGEST_OUTPUT;
+/// The most items of a list that is made.
+const MOST_ITEMS: usize = 100_000;
+/// How deep kept values may lie in one another.
+const DEEPEST: usize = 100;
+/// What an item of a list takes.
+const ITEM: usize = 32;
+/// A kept text of this size is counted as if it were a copy.
+const LARGE_TEXT: usize = 4096;
+/// The widest field and the most digits that a format may ask for.
+const WIDEST: usize = 10_000;
+
+thread_local! {
+    /// About how many bytes the rendering that runs on this thread has made.
+    static MADE: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Makes the environment refuse values that are too long.
+pub(super) fn bound(environment: &mut Environment<'_>) {
+    environment.add_filter("__operand__", |value: Value| {
+        check_shown(&value)?;
+        charge(size(&value)).map(|()| value)
+    });
+    environment.add_filter("__whole__", |value: Value| {
+        check(&value)?;
+        charge(size(&value)).map(|()| value)
+    });
+    environment.add_filter("__kept__", |value: Value| {
+        check(&value)?;
+        let mut items = MOST_ITEMS;
+        check_kept(&value, &mut items, 0)?;
+        charge((MOST_ITEMS - items) * ITEM).map(|()| value)
+    });
+    add_filters(environment);
+    environment.add_filter("replace", replace);
+    environment.add_filter("join", join);
+    environment.add_filter("indent", indent);
+    environment.add_function("range", |lower: isize, upper: Option<isize>, step: Option<isize>| {
+        let range = functions::range(lower, upper, step)?;
+        charge(size(&range)).map(|()| range)
+    });
+    environment.set_formatter(|out, state, value| {
+        charge(check_shown(value)?)?;
+        minijinja::escape_formatter(out, state, value)
+    });
+}
+
+/// A rendering begins on this thread.
+pub(super) fn begin() {
+    MADE.set(0);
+}
+
+/// Refuses the arguments of a method that would make a text too long.
+pub(super) fn check_method(value: &Value, name: &str, arguments: &[Value]) -> Result<(), Error> {
+    match (name, value.as_str(), arguments) {
+        ("replace", Some(text), [from, to, ..]) => {
+            check_replaced(text, from.as_str().unwrap_or_default(), to.as_str().unwrap_or_default())
+        }
+        ("join", Some(joiner), [items]) => check_joined(items, joiner),
+        ("format", Some(format), _) => check_format(format, arguments),
+        (_, Some(text), _) => charge(text.len()),
+        _ => Ok(()),
+    }
+}
+
+/// What a filter or a method made.
+pub(super) fn made(value: Value) -> Result<Value, Error> {
+    check(&value)?;
+    charge(size(&value)).map(|()| value)
+}
+
+/// A check of what a filter is given: the value and then its arguments.
+type Check = fn(&[Value]) -> Result<(), Error>;
+
+/// Puts checks around the engine's own filters, under whose hidden names the originals stay.
+fn add_filters(environment: &mut Environment<'_>) {
+    macro_rules! bounded {
+        ($($name:ident: $check:expr),* $(,)?) => {$(
+            environment.add_filter(concat!("__", stringify!($name), "__"), filters::$name);
+            environment.add_filter(stringify!($name), |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
+                let given: Vec<Value> = given.0.into_iter().map(ValueOrKwargs::into_value).collect();
+                let check: Check = $check;
+                check(&given)?;
+                made(state.apply_filter(concat!("__", stringify!($name), "__"), &given)?)
+            });
+        )*};
+    }
+    bounded!(
+        batch: |given| check_shown_all(given).and_then(|()| check_count(given, MOST_ITEMS)),
+        capitalize: short, chain: short, dictsort: short, escape: short, groupby: short, items: short, lines: short,
+        list: short, lower: short, map: short, reject: short, rejectattr: short, reverse: short, select: short,
+        selectattr: short, sort: short, split: short, title: short, trim: short, unique: short, upper: short, zip: short,
+        pprint: check_shown_all, string: check_shown_all, sum: check_shown_all, urlencode: check_shown_all,
+        format: |given| match given {
+            [format, rest @ ..] => check_format(format.as_str().unwrap_or_default(), rest),
+            [] => Ok(()),
+        },
+        slice: |given| short(given).and_then(|()| check_count(given, MOST_ITEMS)),
+        tojson: |given| check_shown_all(given).and_then(|()| check_count(given, 16)),
+    );
+}
+
+/// None is longer than a value may be, and none has too many items.
+fn short(given: &[Value]) -> Result<(), Error> {
+    given.iter().try_for_each(check)
+}
+
+fn check_shown_all(given: &[Value]) -> Result<(), Error> {
+    given.iter().try_for_each(|value| charge(check_shown(value)?))
+}
+
+/// The first argument, or one that is named, is a number up to `most`.
+fn check_count(given: &[Value], most: usize) -> Result<(), Error> {
+    const NAMES: [&str; 4] = ["count", "linecount", "slices", "indent"];
+    let named =
+        |value: &Value| NAMES.iter().find_map(|name| value.get_attr(name).ok().filter(|v| !v.is_undefined()));
+    for value in given.iter().skip(1) {
+        let asked = if value.is_kwargs() { named(value) } else { Some(value.clone()) };
+        if asked
+            .and_then(|asked| asked.as_i64())
+            .is_some_and(|asked| usize::try_from(asked).is_ok_and(|n| n > most))
+        {
+            return Err(refused(format!("a filter is asked for more than {most}")));
+        }
+    }
+    Ok(())
+}
+
+/// A format asks for widths and digits within bounds, and what it is given is short.
+fn check_format(format: &str, given: &[Value]) -> Result<(), Error> {
+    let too_wide = || refused(format!("a format asks for more than {WIDEST} characters or digits"));
+    let numbers = format.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
+    let mut widest = 1;
+    for digits in numbers {
+        widest = digits.parse().ok().filter(|number: &usize| *number <= WIDEST).ok_or_else(too_wide)?.max(widest);
+    }
+    let mut longest = widest;
+    for value in given {
+        // A width may be given as `*`, or as a field within a field.
+        let number = value.as_i64().filter(|_| format.contains('*') || format.contains(":{"));
+        if number.is_some_and(|number| number.unsigned_abs() > WIDEST as u64) {
+            return Err(too_wide());
+        }
+        longest = longest.max(check_shown(value)?);
+    }
+    let fields = format.matches(['%', '{']).count();
+    let wide = if format.contains('*') || format.contains(":{") { WIDEST } else { 0 };
+    charge(format.len())?;
+    check_length(fields.saturating_mul(longest.max(wide)) / 16)
+}
+
+/// About what a value takes, without what lies in it.
+fn size(value: &Value) -> usize {
+    value.as_str().map_or_else(|| value.len().unwrap_or(1).saturating_mul(ITEM), str::len)
+}
+
+/// Refuses a value that is too long itself.
+fn check(value: &Value) -> Result<(), Error> {
+    match value.as_str() {
+        Some(text) => check_length(text.len()),
+        None if value.len().is_some_and(|items| items > MOST_ITEMS) => Err(too_large()),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a value whose text would be too long; gives about how long it is.
+fn check_shown(value: &Value) -> Result<usize, Error> {
+    let mut left = LONGEST_OUTPUT;
+    count_shown(value, &mut left, 0).map(|()| LONGEST_OUTPUT - left)
+}
+
+fn count_shown(value: &Value, left: &mut usize, depth: usize) -> Result<(), Error> {
+    let length = value.as_str().map_or(1, str::len);
+    *left = left.checked_sub(length).ok_or_else(too_long)?;
+    within(value, depth, |item| count_shown(item, left, depth + 1))
+}
+
+fn check_kept(value: &Value, items: &mut usize, depth: usize) -> Result<(), Error> {
+    *items = items.checked_sub(1).ok_or_else(too_large)?;
+    if let Some(text) = value.as_str().filter(|text| depth > 0 && text.len() > LARGE_TEXT) {
+        return charge(text.len());
+    }
+    within(value, depth, |item| check_kept(item, items, depth + 1))
+}
+
+/// Goes through what lies in a value.
+fn within(value: &Value, depth: usize, mut visit: impl FnMut(&Value) -> Result<(), Error>) -> Result<(), Error> {
+    let is_map = value.kind() == ValueKind::Map;
+    if !is_map && !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable) {
+        return Ok(());
+    }
+    if depth > DEEPEST {
+        return Err(refused(format!("values lie more than {DEEPEST} levels deep in one another")));
+    }
+    // What cannot be listed has nothing in it.
+    let Ok(items) = value.try_iter() else { return Ok(()) };
+    for item in items {
+        visit(&item)?;
+        if is_map {
+            visit(&value.get_item(&item).unwrap_or_default())?;
+        }
+    }
+    Ok(())
+}
+
+fn charge(bytes: usize) -> Result<(), Error> {
+    MADE.set(MADE.get().saturating_add(bytes));
+    if MADE.get() > MOST_MADE {
+        return Err(refused(format!("its values take more than {} MiB", MOST_MADE / LONGEST_OUTPUT)));
+    }
+    Ok(())
+}
+
+fn refused(message: String) -> Error {
+    Error::new(ErrorKind::InvalidOperation, message)
+}
+
+fn too_long() -> Error {
+    refused(format!("a value is longer than {} KiB", LONGEST_OUTPUT / 1024))
+}
+
+fn too_large() -> Error {
+    refused(format!("a value has more than {MOST_ITEMS} items"))
+}
+
+fn check_length(length: usize) -> Result<(), Error> {
+    if length > LONGEST_OUTPUT { Err(too_long()) } else { Ok(()) }
+}
+
+fn check_replaced(text: &str, from: &str, to: &str) -> Result<(), Error> {
+    let places = if from.is_empty() { text.len() + 1 } else { text.matches(from).count() };
+    check_length(text.len().saturating_add(places.saturating_mul(to.len())))
+}
+
+fn check_joined(items: &Value, joiner: &str) -> Result<(), Error> {
+    let mut length = 0usize;
+    if matches!(items.kind(), ValueKind::Seq | ValueKind::Iterable | ValueKind::Map) {
+        for item in items.try_iter()? {
+            length = length.saturating_add(check_shown(&item)?).saturating_add(joiner.len());
+            check_length(length)?;
+        }
+    }
+    Ok(())
+}
+
+fn replace(
+    state: &mut State<'_, '_>,
+    value: StringInput<'_>,
+    from: StringInput<'_>,
+    to: StringInput<'_>,
+) -> Result<Value, Error> {
+    check_replaced(value.as_str(), from.as_str(), to.as_str())?;
+    made(filters::replace(state, value, from, to)?)
+}
+
+fn join(
+    state: &mut State<'_, '_>,
+    value: &Value,
+    joiner: Option<StringInput<'_>>,
+    attribute: Option<&str>,
+    named: Kwargs,
+) -> Result<Value, Error> {
+    check_joined(value, joiner.as_ref().map_or("", StringInput::as_str))?;
+    made(filters::join(state, value, joiner, attribute, named)?)
+}
+
+fn indent(
+    value: StringInput<'_>,
+    width: Option<usize>,
+    first_line: Option<bool>,
+    blank_lines: Option<bool>,
+    named: Kwargs,
+) -> Result<Value, Error> {
+    let lines = value.as_str().matches('\n').count() + 1;
+    let width_asked = width.or_else(|| named.peek("width").ok()).unwrap_or(4);
+    check_length(width_asked.saturating_mul(lines).saturating_add(value.as_str().len()))?;
+    made(filters::indent(value, width, first_line, blank_lines, named)?)
+}
