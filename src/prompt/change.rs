@@ -57,8 +57,16 @@ impl Desk {
         if Path::new(&prompt.origin).starts_with(&self.dir) {
             let mut lock = self.lock()?;
             lock.insert(promotion.version, prompt.digest().to_owned());
-            let lines: String = lock.iter().map(|(version, digest)| format!("{version}: {digest}\n")).collect();
-            self.write(LOCK, &lines)?;
+            let lines: Vec<String> = lock
+                .iter()
+                .map(|(version, digest)| {
+                    format!(
+                        "{version}: {digest}
+"
+                    )
+                })
+                .collect();
+            self.write(LOCK, &lines.concat())?;
         }
         let note = if promotion.note.is_empty() { String::new() } else { format!(". {}", promotion.note.trim()) };
         self.log(promotion.version, &format!("{}: {said}{note}", promotion.today))?;

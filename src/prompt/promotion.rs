@@ -65,7 +65,7 @@ impl Release {
     #[must_use]
     pub fn written(&self, before: &str) -> String {
         let comments = before.lines().take_while(|line| line.starts_with('#') || line.trim().is_empty());
-        let mut out: String = comments.map(|line| format!("{line}\n")).collect();
+        let mut out = comments.fold(String::new(), |text, line| text + line + "\n");
         let labels: Vec<String> =
             self.labels.iter().map(|(label, version)| format!("{label}: {version}")).collect();
         let _ = writeln!(out, "labels: {{ {} }}", labels.join(", "));

@@ -97,7 +97,7 @@ pub fn row(prompt: &str, figures: &VersionFigures) -> [String; 9] {
         if codes.is_empty() { "-".to_owned() } else { codes.join(" ") },
         format!("{:.1}", each(figures.steps)),
         format!("{tokens:.0}"),
-        cost.map_or_else(|| "-".to_owned(), |cost| format!("${:.4}", cost / figures.turns as f64)),
+        cost.map_or_else(|| "-".to_owned(), |cost| format!("${:.4}", cost * per(1, figures.turns))),
         if figures.calls == 0 {
             "-".to_owned()
         } else {
@@ -123,6 +123,7 @@ pub fn version_json(prompt: &str, figures: &VersionFigures) -> Value {
     })
 }
 
+#[expect(clippy::cast_precision_loss, reason = "nobody counts 2^52 tokens")]
 fn per(sum: u64, count: u64) -> f64 {
     sum as f64 / count as f64
 }

@@ -1,6 +1,7 @@
 //! `agent prompt check`: what is wrong or doubtful about prompts, and the tokens of their parts.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use crate::app::{self, Options};
@@ -27,7 +28,7 @@ pub(super) fn run(config: &Config, workspace: &Workspace, registry: &Registry, r
             let total: u64 = parts.iter().map(|part| part.tokens).sum();
             let parts: Vec<String> = parts.iter().map(|part| format!("{} {}", part.name, part.tokens)).collect();
             let parts = if parts.len() > 1 { format!(": {}", parts.join(", ")) } else { String::new() };
-            sizes += &format!("{}: {total} tokens{parts}\n", prompt.id());
+            let _ = writeln!(sizes, "{}: {total} tokens{parts}", prompt.id());
         }
     }
     print(sizes)?;

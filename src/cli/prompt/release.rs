@@ -1,5 +1,6 @@
 //! `agent prompt promote / rollback / new`: the only commands that change files of prompts.
 
+use std::fmt::Write;
 use std::path::PathBuf;
 
 use jiff::Zoned;
@@ -47,9 +48,8 @@ pub(super) fn promote(setup: &Setup, registry: &Registry, dirs: &[PromptDir], wa
     let before = registry.get(name).map_err(Failure::prompt)?.version.unwrap_or(version);
     let today = Zoned::now().date();
     let promotion = Promotion { version, label, canary, note, today };
-    let said = match desk.promote(&promotion, &prompt, before).map_err(Failure::prompt)? {
-        Some(said) => said,
-        None => return print(format!("{name}: {version} is `{label}` already\n")),
+    let Some(said) = desk.promote(&promotion, &prompt, before).map_err(Failure::prompt)? else {
+        return print(format!("{name}: {version} is `{label}` already\n"));
     };
     if canary.is_none() && is_hidden(dirs, home, name, label, version) {
         warn(&format!("here `{name}@{label}` means another version still: a nearer directory of prompts says so"));
@@ -91,7 +91,7 @@ pub(super) fn roll_back(setup: &Setup, registry: &Registry, name: &str) -> Outco
 pub(super) fn begin(setup: &Setup, registry: &Registry, name: &str) -> Outcome {
     let latest = registry.get(&format!("{name}@{LATEST}"));
     let (version, text) = match &latest {
-        Ok(prompt) => (prompt.version.map(Version::next_minor).unwrap_or(FIRST), prompt.text().to_owned()),
+        Ok(prompt) => (prompt.version.map_or(FIRST, Version::next_minor), prompt.text().to_owned()),
         Err(error) if error.file.is_some() => return Err(Failure::prompt(error.clone())),
         Err(_) if !Prompt::may_be_named(name) => {
             return Err(Failure::usage(format!(
@@ -112,7 +112,7 @@ pub(super) fn begin(setup: &Setup, registry: &Registry, name: &str) -> Outcome {
             [("tests.yaml", TESTS.to_owned()), ("changelog.md", format!("# Changelog of `{name}`\n"))]
         {
             if let Some(path) = desk.add(file, &text).map_err(Failure::prompt)? {
-                written += &format!("{}\n", path.display());
+                let _ = writeln!(written, "{}", path.display());
             }
         }
     }
