@@ -21,6 +21,29 @@ pub fn tree(folder: &str, path: &str) -> Option<&'static [u8]> {
     find(TREES, folder, path)
 }
 
+/// The text of the built-in prompt file at `path` (`NAME/vX.Y.md`). Names are compared whole: taking paths apart costs
+/// more than a start has to spare.
+#[must_use]
+pub fn prompt_text(path: &str) -> Option<&'static str> {
+    let (folder, _) = path.rsplit_once('/')?;
+    let file = prompt_folder(folder)?.files().find(|file| file.path().as_os_str() == path)?;
+    file.contents_utf8()
+}
+
+/// A folder of the built-in prompts, `NAME` or `modules/NAME`; the whole for an empty name.
+#[must_use]
+pub fn prompt_folder(name: &str) -> Option<&'static Dir<'static>> {
+    if name.is_empty() {
+        return Some(&PROMPTS);
+    }
+    let inside =
+        |dir: &'static Dir<'static>, name: &str| dir.dirs().find(|inner| inner.path().as_os_str() == name);
+    match name.split_once('/') {
+        None => inside(&PROMPTS, name),
+        Some((outer, _)) => inside(inside(&PROMPTS, outer)?, name),
+    }
+}
+
 /// The SHA-256 of the built-in prompt at `path` (`NAME/vX.Y.md`), composed with its modules, in hexadecimal digits.
 #[must_use]
 pub fn digest(path: &str) -> Option<&'static str> {

@@ -72,7 +72,7 @@ impl Layer {
     pub fn read(&self, path: &str) -> Result<Option<Cow<'static, str>>, PromptError> {
         let read = match self {
             Self::Builtin => {
-                return Ok(builtin::PROMPTS.get_file(path).and_then(builtin::File::contents_utf8).map(Into::into));
+                return Ok(builtin::prompt_text(path).map(Into::into));
             }
             Self::Dir(dir) => read_regular(&dir.join(path)),
             Self::Brought(brought) => brought.through.read_text(&brought.dir.join(path)),
@@ -118,9 +118,11 @@ struct Entry {
 }
 
 fn of_program(folder: &str) -> Vec<Entry> {
-    let dir = if folder.is_empty() { Some(&builtin::PROMPTS) } else { builtin::PROMPTS.get_dir(folder) };
-    let Some(dir) = dir else { return Vec::new() };
-    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let Some(dir) = builtin::prompt_folder(folder) else { return Vec::new() };
+    let name = |path: &Path| {
+        let path = path.to_string_lossy();
+        path.rsplit('/').next().unwrap_or_default().to_owned()
+    };
     let folders = dir.dirs().map(|dir| Entry { name: name(dir.path()), is_folder: true });
     folders.chain(dir.files().map(|file| Entry { name: name(file.path()), is_folder: false })).collect()
 }

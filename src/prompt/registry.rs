@@ -293,7 +293,8 @@ impl Registry {
             parts.push(Part { heading: section.heading, module });
         }
         let included = match prompt.head.format {
-            Syntax::Jinja => self.included(prompt.body())?,
+            // The build knows the digest of a built-in prompt without included files: a test finds none.
+            Syntax::Jinja if digest.is_none() => self.included(prompt.body())?,
             _ => BTreeMap::new(),
         };
         let owner = included.values().map(|(owner, _)| *owner).max();
@@ -315,9 +316,14 @@ impl Registry {
             for layer in self.layers.iter().rev() {
                 let Some(text) = layer.read(&name)? else { continue };
                 let parts = frontmatter::split(&text);
-                let body = parts.map_err(|error| PromptError::of_head(&layer.origin(&name), error))?.body;
-                wanted.extend(includes::named(body));
-                found.insert(name, (layer.owner(), body.to_owned()));
+                let parts = parts.map_err(|error| PromptError::of_head(&layer.origin(&name), error))?;
+                let body = match parts.body_line {
+                    1 => parts.body.to_owned(),
+                    // A comment stands for the head, so that places are those of the file. It eats the line break below.
+                    line => format!("{{#{}-#}}\n{}", "\n".repeat(line - 2), parts.body),
+                };
+                wanted.extend(includes::named(&body));
+                found.insert(name, (layer.owner(), body));
                 break;
             }
         }

@@ -41,6 +41,18 @@ impl TemplateError {
         }
     }
 
+    /// The same as an error of a template that includes `file`, in which the place is.
+    #[must_use]
+    pub(super) fn in_included(self, file: &str) -> Self {
+        let place: Vec<String> =
+            [self.line, self.column].iter().flatten().map(|number| format!(":{number}")).collect();
+        let excerpt = self.excerpt.map(|line| format!(": `{}`", line.trim())).unwrap_or_default();
+        Self {
+            missing: self.missing,
+            ..Self::new(format!("{} (in {file}{}{excerpt})", self.message, place.concat()))
+        }
+    }
+
     /// The same, because nothing defines these names.
     #[must_use]
     pub(super) fn lacking(mut self, missing: Vec<String>) -> Self {

@@ -70,7 +70,11 @@ impl Jinja {
                 }
                 _ => Vec::new(),
             };
-            let error = told(&error);
+            let told = told(&error);
+            let error = match error.name().filter(|name| *name != self.name) {
+                Some(included) => told.in_included(included),
+                None => told,
+            };
             if missing.is_empty() { error } else { error.lacking(missing) }
         })
     }

@@ -106,6 +106,13 @@ fn mistakes_beside_a_prompt_have_a_place() {
             &[("mine/v1.0.md", "---\nmodules: [nothing@1.0]\n---\n")],
             "mine/v1.0.md:2: there is no module `nothing`",
         ),
+        (
+            &[
+                ("mine/v1.0.md", "{% include 'mine/part.md' %}"),
+                ("mine/part.md", "---\ndescription: d\n---\na\n{% if %}"),
+            ],
+            "mine/v1.0.md: unexpected end of block (in mine/part.md:5:7: `{% if %}`)",
+        ),
     ] {
         let (_dir, registry) = registry(files);
         let read = registry.get("mine").and_then(|prompt| prompt.render(&value(&json!({}))));
