@@ -140,9 +140,10 @@ impl Prompt {
         let modules = parts.iter().filter_map(|part| part.module.as_ref());
         let owner = modules.clone().map(|module| module.owner).fold(self.owner, Owner::max);
         let digest = match digest {
-            Some(digest) => digest.to_owned(),
-            None if included.is_empty() && modules.clone().next().is_none() => self.digest.clone(),
-            None => {
+            // A module of a person takes the place of the one that the build has read.
+            Some(digest) if owner == Owner::Program => digest.to_owned(),
+            _ if included.is_empty() && modules.clone().next().is_none() => self.digest.clone(),
+            _ => {
                 let texts =
                     modules.flat_map(|module| module.texts()).chain(included.values().map(String::as_bytes));
                 sha256(std::iter::once(self.text.as_bytes()).chain(texts))

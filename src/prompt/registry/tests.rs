@@ -179,6 +179,21 @@ fn the_fingerprint_covers_modules_and_included_files() {
 }
 
 #[test]
+fn a_module_of_a_person_takes_the_place_of_a_built_in_one_and_is_seen_in_the_fingerprint() {
+    let own = (
+        "modules/reminder/v1.0.md",
+        "---\nrequired_vars: [session.person]\n---\nBe kind to {{ session.person }}.",
+    );
+    let (_dir, registry) = registry(&[own]);
+    let (before, after) =
+        (Registry::new(&[]).get("system").expect("sound"), registry.get("system").expect("sound"));
+    assert_ne!(before.fingerprint(), after.fingerprint());
+    assert!(before.is_built_in() && !after.is_built_in());
+    let text = after.render(&PromptContext::sample().value()).expect("all is defined");
+    assert!(text.contains("# Above all\nBe kind to "), "{text}");
+}
+
+#[test]
 fn a_module_names_no_modules() {
     let said = error(&[("modules/a/v1.0.md", "---\nmodules: [a@1.0]\n---\n")], "modules/a");
     assert!(said.contains("a module is not composed of others"), "{said}");
