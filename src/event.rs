@@ -222,6 +222,14 @@ pub struct PromptUsed {
     pub fingerprint: String,
 }
 
+impl std::fmt::Display for PromptUsed {
+    /// `system@v2.0#0123456789ab`; without a version for a prompt that is written out in a configuration.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let at = if self.version.is_empty() { "" } else { "@" };
+        write!(f, "{}{at}{}#{}", self.name, self.version, self.fingerprint)
+    }
+}
+
 /// The tokens that the model can hold, and how many of them a request may use.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct ContextSize {

@@ -30,7 +30,11 @@ pub(super) fn run(setup: &Setup, session: Option<&str>, output: ReportFormat) ->
     let (report, model) = (tables::costs(&session), session.about().model);
     print(match output {
         ReportFormat::Text => telemetry::table(&report, model, tables::edge()),
-        ReportFormat::Json => serde_json::to_string_pretty(&report.json(session.id(), model))? + "\n",
+        ReportFormat::Json => {
+            let mut data = report.json(session.id(), model);
+            data["prompt"] = session.system().and_then(|system| system.basis.get(PROMPT_BASIS)).cloned().into();
+            serde_json::to_string_pretty(&data)? + "\n"
+        }
     })
 }
 

@@ -229,8 +229,7 @@ impl Prompt {
     /// `system@v1.0#0123456789ab`.
     #[must_use]
     pub fn id(&self) -> String {
-        let version = self.version.map(|version| format!("@{version}")).unwrap_or_default();
-        format!("{}{version}#{}", self.name, self.fingerprint())
+        self.used().to_string()
     }
 
     /// How `run.started` names it.

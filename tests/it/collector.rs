@@ -100,6 +100,7 @@ fn a_collector_gets_spans_and_metrics_and_no_text() {
         "error.type",
         "invalid_call",
         "service.name",
+        "system@v2.0#",
     ] {
         assert!(has(&spans, part), "no {part} among the spans");
     }

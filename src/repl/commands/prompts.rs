@@ -25,14 +25,8 @@ pub(super) fn prompt(chat: &mut Chat, reference: &str) -> Answer {
 
 fn list(chat: &Chat, registry: &Registry) -> Result<String, String> {
     let session = chat.conversation.session.id();
-    let used: Vec<String> = chat
-        .services
-        .agent
-        .briefing
-        .used(session)
-        .into_iter()
-        .map(|used| format!("{}@{}#{}", used.name, used.version, used.fingerprint))
-        .collect();
+    let used: Vec<String> =
+        chat.services.agent.briefing.used(session).into_iter().map(|used| used.to_string()).collect();
     let names = registry.names().map_err(|error| error.to_string())?;
     let names = names.iter().map(String::as_str).filter(|name| !name.starts_with(MODULES));
     let rows = registry.list(names).map_err(|error| error.to_string())?.into_iter().map(|listed| {

@@ -90,6 +90,7 @@ impl Otlp {
         let mut attributes = about.clone();
         attributes.push(KeyValue::new(OPERATION, "invoke_agent"));
         attributes.push(KeyValue::new("agent.run_id", event.run_id.clone()));
+        attributes.extend(started.prompts.first().map(|prompt| KeyValue::new("agent.prompt", prompt.to_string())));
         let span = SpanBuilder::from_name(format!("invoke_agent {}", started.agent))
             .with_kind(SpanKind::Internal)
             .with_attributes(attributes)
