@@ -16,6 +16,7 @@ pub mod message;
 pub mod attachment;
 pub mod output;
 pub mod regular;
+pub mod diff;
 pub mod frontmatter;
 pub mod tokens;
 pub mod present;

@@ -1,12 +1,14 @@
 //! Reading what somebody else may have put on disk: regular files of a bounded size, as a pipe would be waited for and
-//! an endless device never ends.
+//! an endless device never ends. And replacing a file as a whole.
 //!
 //! A file is judged before it is opened, opened without waiting, and judged again by its handle, so that an exchange in
 //! between gains nothing.
 
-use std::fs::{File, Metadata, OpenOptions};
-use std::io::{self, Read};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Read, Write};
 use std::path::Path;
+
+use tempfile::NamedTempFile;
 
 /// The most bytes of a file that is read while the program starts.
 pub const LONGEST_FILE: u64 = 4 * 1024 * 1024;
@@ -35,6 +37,20 @@ pub fn read_bytes(path: &Path, links: Links, most: u64) -> Result<Option<Vec<u8>
     let Some((file, length)) = open_within(path, links, most)? else { return Ok(None) };
     let bytes = first(file, most.saturating_add(1), length)?;
     if bytes.len() as u64 > most { Err(too_long(most)) } else { Ok(Some(bytes)) }
+}
+
+/// Writes a file, in directories that are made if need be. Another process reads the old file or the new one, never a
+/// part.
+///
+/// # Errors
+/// When it cannot be written; the old file is there then.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(dir)?;
+    let mut file = NamedTempFile::new_in(dir)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map(drop).map_err(|error| error.error)
 }
 
 /// Whether [`read_bytes`] would read it, as far as that can be told without reading. Nothing is wrong with a path that

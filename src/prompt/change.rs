@@ -2,13 +2,11 @@
 //! each file is replaced as a whole, `release.yaml` last: until then nothing has changed for a run.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::regular::{read_regular, replace};
 use jiff::civil::Date;
-use tempfile::NamedTempFile;
-
-use crate::regular::read_regular;
 
 use super::error::PromptError;
 use super::file::Prompt;
@@ -135,15 +133,9 @@ impl Desk {
         Ok(text.unwrap_or_default())
     }
 
-    /// Another process reads the old file or the new one, never a part.
     fn write(&self, file: &str, text: &str) -> Result<(), PromptError> {
         let path = self.dir.join(file);
-        let written = NamedTempFile::new_in(&self.dir).and_then(|mut temporary| {
-            temporary.write_all(text.as_bytes())?;
-            temporary.as_file().sync_all()?;
-            temporary.persist(&path).map(drop).map_err(|error| error.error)
-        });
-        written.map_err(|error| unwritable(&path, &error))
+        replace(&path, text.as_bytes()).map_err(|error| unwritable(&path, &error))
     }
 }
 

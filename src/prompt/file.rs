@@ -9,14 +9,13 @@ use std::fmt::Write;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use sha2::{Digest, Sha256};
-
 use crate::event::PromptUsed;
 use crate::frontmatter::{self, Parts};
 use crate::template::{Syntax, Template, TemplateError, Undefined, Value};
 use crate::yaml;
 
 use super::chat::{ChatTemplate, parted};
+use super::digest::{self, sha256};
 use super::error::PromptError;
 use super::head::Head;
 use super::missed::{Missed, Unfilled};
@@ -199,7 +198,7 @@ impl Prompt {
     /// The first 12 hexadecimal digits of the digest.
     #[must_use]
     pub fn fingerprint(&self) -> &str {
-        &self.digest[..12.min(self.digest.len())]
+        digest::short(&self.digest)
     }
 
     /// The SHA-256 of the composed template, in hexadecimal digits.
@@ -377,14 +376,6 @@ impl Prompt {
     pub(super) fn line_of_body(&self, line: usize) -> usize {
         self.body_line + line
     }
-}
-
-fn sha256<'a>(texts: impl IntoIterator<Item = &'a [u8]>) -> String {
-    let digest = texts.into_iter().fold(Sha256::new(), Sha256::chain_update).finalize();
-    digest.iter().fold(String::with_capacity(64), |mut out, byte| {
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
 }
 
 #[cfg(test)]

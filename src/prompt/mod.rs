@@ -5,6 +5,7 @@
 
 mod context;
 mod error;
+mod digest;
 mod file;
 mod owner;
 mod messages;

@@ -9,37 +9,30 @@ use crate::template::{self, Value};
 
 use super::head::Head;
 
+/// The name that holds the variables of a person.
+const VARS: &str = "vars";
+
 /// The context with the defaults of a head below it, and above it those variables of a person that the head declares.
 ///
 /// A variable that nobody declared stays under `vars` alone, so that it changes no prompt that does not know it.
 pub(super) fn with_declared(context: &Value, head: &Head) -> Value {
-    let given = entries(&attribute(context, "vars"));
-    let mut own: Vec<(String, Value)> = Vec::new();
-    for (name, default) in &head.defaults {
-        let here = attribute(context, name);
-        own.push((name.clone(), merged(&template::value(default), &here)));
-    }
-    for name in head.declared().map(root) {
-        let Some((_, value)) = given.iter().find(|(given, _)| given == name && name != "vars") else { continue };
-        let below = match own.iter().position(|(own, _)| own == name) {
-            Some(at) => own.remove(at).1,
-            None => attribute(context, name),
-        };
-        own.push((name.to_owned(), merged(&below, value)));
-    }
-    if own.is_empty() {
-        return context.clone();
-    }
-    template::object(entries(context).into_iter().chain(own))
+    let is_declared = |name: &str| name != VARS && head.declared().any(|declared| root(declared) == name);
+    let given: Vec<(String, Value)> =
+        entries(&attribute(context, VARS)).into_iter().filter(|(name, _)| is_declared(name)).collect();
+    let filled = if head.defaults.is_empty() {
+        context.clone()
+    } else {
+        template::layered(context.clone(), template::value(&head.defaults))
+    };
+    if given.is_empty() { filled } else { template::layered(template::object(given), filled) }
 }
 
-/// The context with every value of `given` in it, at the top level and under `vars`; mappings are merged.
+/// The context with every value of `given` over it, at the top level and under `vars`; mappings are layered.
 #[must_use]
 pub fn with_given(context: &Value, given: &Map<String, Json>) -> Value {
     let given = template::value(given);
-    let vars = merged(&attribute(context, "vars"), &given);
-    let over = merged(context, &given);
-    template::object(entries(&over).into_iter().chain([("vars".to_owned(), vars)]))
+    let vars = [(VARS.to_owned(), given.clone())];
+    template::layered(template::object(entries(&given).into_iter().chain(vars)), context.clone())
 }
 
 /// The context with a text for each of these names: its own name in angle brackets.
@@ -92,24 +85,6 @@ pub(super) fn undefined<'a>(names: impl Iterator<Item = &'a str>, context: &Valu
     let is_undefined =
         |name: &&str| name.split('.').fold(context.clone(), |value, part| attribute(&value, part)).is_undefined();
     names.filter(is_undefined).map(str::to_owned).collect()
-}
-
-/// `over` laid over `under`: mappings key by key, everything else as a whole.
-fn merged(under: &Value, over: &Value) -> Value {
-    if over.is_undefined() {
-        return under.clone();
-    }
-    if !template::is_mapping(under) || !template::is_mapping(over) {
-        return over.clone();
-    }
-    let mut pairs = entries(under);
-    for (name, value) in entries(over) {
-        match pairs.iter_mut().find(|(own, _)| *own == name) {
-            Some((_, own)) => *own = merged(own, &value),
-            None => pairs.push((name, value)),
-        }
-    }
-    template::object(pairs)
 }
 
 fn entries(value: &Value) -> Vec<(String, Value)> {

@@ -21,7 +21,6 @@ use std::collections::BTreeSet;
 use std::str::FromStr;
 use std::{fmt, io};
 
-use minijinja::value::ValueKind;
 use serde::{Deserialize, Serialize};
 
 pub use error::TemplateError;
@@ -204,12 +203,6 @@ fn too_long() -> String {
 
 fn too_many_steps() -> String {
     "it runs too long".to_owned()
-}
-
-/// Whether a value has named attributes.
-#[must_use]
-pub fn is_mapping(value: &Value) -> bool {
-    value.kind() == ValueKind::Map
 }
 
 /// Converts a serialisable value for a template.

@@ -11,11 +11,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::contract::{CallContext, Effect, Permission, Reach, Tool, ToolDefinition};
+use crate::diff::{self, Change};
 use crate::knowledge::{Familiarity, Ledger};
 use crate::output::{ToolError, ToolOutput};
 use crate::text;
 
-use super::files::diff::{self, Change};
 use super::files::replace::Step;
 use super::files::{self, WHOLE_BYTES};
 use super::files::{edit_match, replace};

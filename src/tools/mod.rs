@@ -59,7 +59,6 @@ use write_file::WriteFile;
 pub use background::BACKGROUND;
 pub use command::Command;
 pub use commands::{Environment, Jobs};
-pub use files::diff::unified;
 pub use find_tools::{CALL_TOOL, FIND_TOOLS, FindTools, call_tool};
 pub use finding::Judge;
 pub use finding::{Choice, select};

@@ -8,10 +8,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::contract::{CallContext, Effect, Permission, Reach, Tool, ToolDefinition};
+use crate::diff::{self, Change};
 use crate::knowledge::{Familiarity, Ledger};
 use crate::output::{ToolError, ToolOutput};
 
-use super::files::diff::{self, Change};
 use super::files::replace::replace;
 use super::files::{self, WHOLE_BYTES};
 use super::{arguments, counted, definition, text_of};

@@ -1,8 +1,8 @@
 //! `agent prompt diff`: how two versions differ, in their text and in the tokens of their parts.
 
+use crate::diff::unified;
 use crate::prompt::{PartSize, Prompt, PromptContext, Registry};
 use crate::template::Value;
-use crate::tools::unified;
 
 use super::super::{Failure, Outcome, print, tables};
 

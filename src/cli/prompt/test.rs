@@ -1,6 +1,6 @@
 //! `agent prompt test`: which versions and models are tested with which cases, and what is printed of it.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::prompt::test::{
     recordings, recordings_of,
 };
 use crate::prompt::{Prompt, Registry};
-use crate::regular::read_regular;
+use crate::regular::{read_regular, replace};
 use crate::sink::Bar;
 
 use super::super::args::{PromptTestArgs, TestFormat};
@@ -258,12 +258,7 @@ fn write_recordings(
     let path = dir.join(recordings_of(&version_of(prompt)));
     // Whatever a model or a tool wrote: a file that is committed holds no key.
     let text = config.redactor().redact(&recorded.text()).into_owned();
-    let folder = path.parent().unwrap_or(&dir);
-    std::fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.persist(&path)?;
-    Ok(())
+    Ok(replace(&path, text.as_bytes())?)
 }
 
 fn version_of(prompt: &Prompt) -> String {

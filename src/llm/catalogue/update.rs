@@ -1,18 +1,16 @@
 //! Another catalogue in place of the one that came with the program: read from a file or an address that the user
 //! named, checked as a whole, and kept in the data directory. Nothing here happens by itself.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::civil::Date;
-use tempfile::NamedTempFile;
 
 use super::models_dev;
 use super::row::Facts;
 use super::table::{self, FILE, MOST_BYTES, Table, embedded};
 use crate::net::{self, Net};
-use crate::regular::{self, Links};
+use crate::regular::{self, Links, replace};
 
 /// A catalogue that was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +47,7 @@ pub async fn update(net: &Net, source: &str, data_dir: &Path, today: Date) -> Re
         return Err(failed(format!("it is of {theirs}, older than the catalogue of this program ({ours})")));
     }
     let path = data_dir.join(FILE);
-    write(data_dir, &path, &text)
+    replace(&path, text.as_bytes())
         .map_err(|error| failed(format!("{} cannot be written: {error}", path.display())))?;
     Ok(Updated { path, date: table.date, rows })
 }
@@ -98,15 +96,6 @@ async fn fetch(net: &Net, address: &str) -> Result<Vec<u8>, String> {
         }
     }
     Ok(bytes)
-}
-
-/// Another process reads the old file or the new one, never a part.
-fn write(dir: &Path, path: &Path, text: &str) -> std::io::Result<()> {
-    std::fs::create_dir_all(dir)?;
-    let mut file = NamedTempFile::new_in(dir)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(path).map(drop).map_err(|error| error.error)
 }
 
 /// An address without what may be secret in it.

@@ -1,8 +1,8 @@
-//! How two texts differ, line by line, for a person: what begins and ends alike is left out, and so is what is long.
+//! How two texts differ, for a person: what is alike is left out but for a few lines, and so is what is long.
 
 use serde::Serialize;
 
-use crate::text;
+use crate::{diff, text};
 
 /// One line of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -42,24 +42,29 @@ const WIDTH: usize = 160;
 /// The lines in which two texts differ, with a few around them.
 pub(super) fn diff(expected: &str, actual: &str) -> Vec<Line> {
     let (expected, actual): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), actual.lines().collect());
-    let start = expected.iter().zip(&actual).take_while(|(a, b)| a == b).count();
-    let (expected_rest, actual_rest) = (&expected[start..], &actual[start..]);
-    let end = expected_rest.iter().rev().zip(actual_rest.iter().rev()).take_while(|(a, b)| a == b).count();
-    let before = &expected[start.saturating_sub(AROUND)..start];
-    let after = &expected[expected.len() - end..];
-    let line = |side| move |text: &&str| Line { side, text: text::cut(text, WIDTH).into_owned() };
-    let side = |side, lines: &[&str]| {
-        let mut shown: Vec<Line> = lines.iter().take(MOST).map(line(side)).collect();
-        if lines.len() > MOST {
-            shown.push(Line { side, text: format!("… {} more lines", lines.len() - MOST) });
+    let (mut shown, mut of_expected, mut of_actual) = (Vec::new(), 0, 0);
+    for (number, hunk) in diff::hunks(&expected, &actual, AROUND).iter().enumerate() {
+        if number > 0 {
+            shown.push(Line { side: Side::Both, text: "…".to_owned() });
         }
-        shown
-    };
-    let mut all: Vec<Line> = before.iter().map(line(Side::Both)).collect();
-    all.extend(side(Side::Expected, &expected_rest[..expected_rest.len() - end]));
-    all.extend(side(Side::Actual, &actual_rest[..actual_rest.len() - end]));
-    all.extend(after.iter().take(AROUND).map(line(Side::Both)));
-    all
+        for (mark, text) in &hunk.lines {
+            let (side, count) = match mark {
+                '-' => (Side::Expected, &mut of_expected),
+                '+' => (Side::Actual, &mut of_actual),
+                _ => (Side::Both, &mut 0),
+            };
+            *count += 1;
+            if *count <= MOST {
+                shown.push(Line { side, text: text::cut(text, WIDTH).into_owned() });
+            }
+        }
+    }
+    for (side, count) in [(Side::Expected, of_expected), (Side::Actual, of_actual)] {
+        if count > MOST {
+            shown.push(Line { side, text: format!("… {} more lines", count - MOST) });
+        }
+    }
+    shown
 }
 
 #[cfg(test)]
@@ -75,6 +80,8 @@ mod tests {
     #[test]
     fn only_what_differs_is_shown_with_what_stands_around_it() {
         assert_eq!(shown("a\nb\nc\nd\ne\nf", "a\nb\nc\nX\nY\ne\nf"), " b\n c\n-d\n+X\n+Y\n e\n f\n");
+        let two = shown("a\n1\n2\n3\n4\n5\n6\nb", "A\n1\n2\n3\n4\n5\n6\nB");
+        assert_eq!(two, "-a\n+A\n 1\n 2\n …\n 5\n 6\n-b\n+B\n", "two changes are two, not one block");
         assert_eq!(shown("", "one"), "+one\n");
         assert_eq!(shown("a\na", "a"), " a\n-a\n");
         let long = shown("", &"x\n".repeat(1000));

@@ -4,10 +4,10 @@
 //! files and the tools. A recording of anything else is stale, and says so.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+
+use crate::prompt::digest::{sha256, short};
 
 use super::case::Case;
 use super::check::{Judged, Question};
@@ -90,16 +90,20 @@ impl Recordings {
 #[must_use]
 pub fn asked(prompt: &str, case: &Case) -> String {
     let all = serde_json::json!([prompt, case.vars, case.messages, case.files, case.tools]);
-    digest(&sorted(&all).to_string())
+    fingerprint(&sorted(&all).to_string())
 }
 
 /// The fingerprint of what a judge is asked about an output.
 #[must_use]
 pub fn question_key(question: Question<'_>) -> String {
-    digest(&match question {
+    fingerprint(&match question {
         Question::Likeness { texts } => serde_json::json!(["similar", texts]).to_string(),
         Question::Rubric { rubric, model } => serde_json::json!(["rubric", rubric, model]).to_string(),
     })
+}
+
+fn fingerprint(text: &str) -> String {
+    short(&sha256([text.as_bytes()])).to_owned()
 }
 
 /// Judges a recorded run again.
@@ -123,13 +127,6 @@ fn sorted(value: &serde_json::Value) -> serde_json::Value {
         }
         other => other.clone(),
     }
-}
-
-fn digest(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().take(6).fold(String::new(), |mut out, byte| {
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
 }
 
 #[cfg(test)]

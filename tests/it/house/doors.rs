@@ -44,7 +44,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("grep_regex", &["src/tools/", "src/prompt/test/pattern.rs"]),
     ("grep_searcher", &["src/tools/"]),
     ("ignore", &["src/tools/", "src/ignored.rs"]),
-    ("similar", &["src/tools/"]),
+    ("similar", &["src/diff.rs", "src/tools/patch/"]),
     ("strsim", &["src/text.rs"]),
     // operating system
     ("nix", &["src/process/", "src/sandbox/", "src/telemetry/children.rs", "src/terminal.rs", "src/regular.rs"]),

@@ -1,4 +1,4 @@
-//! The changes of a write: counted for the summary, and shown to the person who must allow it.
+//! How two texts differ, line by line: counted, as hunks, and as a unified diff.
 
 use std::time::{Duration, Instant};
 
@@ -34,37 +34,54 @@ impl std::fmt::Display for Change {
     }
 }
 
+/// Lines that belong together: what differs, and what stands around it.
+#[derive(Debug)]
+pub struct Hunk<'t> {
+    /// `@@ -1,3 +1,4 @@`.
+    pub header: String,
+    /// Each line with its mark: a blank where it stands in both texts, `-` in the old one, `+` in the new one.
+    pub lines: Vec<(char, &'t str)>,
+}
+
+/// What turns the lines of `old` into those of `new`, with `context` lines around each change.
+#[must_use]
+pub fn hunks<'t>(old: &[&'t str], new: &[&'t str], context: usize) -> Vec<Hunk<'t>> {
+    let marked = |mark: char, lines: &[&'t str]| lines.iter().map(move |line| (mark, *line)).collect::<Vec<_>>();
+    let of_op = |op: &DiffOp| {
+        let (before, after) = (&old[op.old_range()], &new[op.new_range()]);
+        match op {
+            DiffOp::Equal { .. } => marked(' ', before),
+            _ => [marked('-', before), marked('+', after)].concat(),
+        }
+    };
+    let groups = group_diff_ops(compare(old, new), context).into_iter();
+    groups
+        .map(|ops| Hunk {
+            header: UnifiedHunkHeader::new(&ops).to_string(),
+            lines: ops.iter().flat_map(of_op).collect(),
+        })
+        .collect()
+}
+
 /// A unified diff with three lines of context. All of it: a person allows it.
+#[must_use]
 pub fn unified(name: &str, old: &str, new: &str) -> String {
     const CONTEXT: usize = 3;
-    let (old, new) = (lines(old), lines(new));
     let mut diff = String::new();
-    for hunk in group_diff_ops(compare(&old, &new), CONTEXT) {
+    for hunk in hunks(&lines(old), &lines(new), CONTEXT) {
         if diff.is_empty() {
             diff = format!("--- a/{name}\n+++ b/{name}\n");
         }
-        diff.extend([UnifiedHunkHeader::new(&hunk).to_string(), "\n".to_owned()]);
-        for op in hunk {
-            let (before, after) = (&old[op.old_range()], &new[op.new_range()]);
-            if matches!(op, DiffOp::Equal { .. }) {
-                write(&mut diff, ' ', before);
-            } else {
-                write(&mut diff, '-', before);
-                write(&mut diff, '+', after);
+        diff.extend([hunk.header.as_str(), "\n"]);
+        for (mark, line) in hunk.lines {
+            diff.push(mark);
+            diff.push_str(line);
+            if !line.ends_with(['\n', '\r']) {
+                diff.push_str("\n\\ No newline at end of file\n");
             }
         }
     }
     diff
-}
-
-fn write(diff: &mut String, sign: char, lines: &[&str]) {
-    for line in lines {
-        diff.push(sign);
-        diff.push_str(line);
-        if !line.ends_with(['\n', '\r']) {
-            diff.push_str("\n\\ No newline at end of file\n");
-        }
-    }
 }
 
 /// The lines with their ends.
