@@ -3,11 +3,15 @@
 //! The serde form of [`Event`] *is* the JSONL interface; nothing translates it. Readers ignore types and fields
 //! that they do not know, so adding is free and renaming is not.
 
+pub mod plan;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::image::Image;
+use plan::{PlanCreated, Reflection, Routed, StepFinished, StepStarted};
+
 use crate::message::{Answer, Author, CallStatus, FinishReason, Said, Step, ToolCall, Usage};
 
 /// Version of the event format, `v` in every event.
@@ -106,6 +110,21 @@ pub enum EventKind {
     /// A compression ended: fewer tokens of the conversation are sent from now on.
     #[serde(rename = "context.compressed")]
     ContextCompressed(Compressed),
+    /// The router chose who takes the request, or nobody.
+    #[serde(rename = "route.decided")]
+    RouteDecided(Routed),
+    /// A plan stands: the first of a request, or a new one.
+    #[serde(rename = "plan.created")]
+    PlanCreated(PlanCreated),
+    /// A step of a plan begins. Its call has events of its own.
+    #[serde(rename = "step.started")]
+    StepStarted(StepStarted),
+    /// A step of a plan ended.
+    #[serde(rename = "step.finished")]
+    StepFinished(StepFinished),
+    /// The results of a plan were judged.
+    #[serde(rename = "reflection")]
+    Reflection(Reflection),
     /// Voids the deltas of this step so far: the request is sent again.
     #[serde(rename = "retry")]
     Retry {

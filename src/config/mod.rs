@@ -9,6 +9,8 @@ mod env;
 mod duration;
 mod permissions;
 mod narrowed;
+mod prompt_source;
+mod roles;
 mod settings;
 mod selection;
 mod wire;
@@ -58,12 +60,14 @@ pub use narrowed::Narrowed;
 pub use options::{LoadOptions, brought};
 pub use permissions::{Permission, PermissionRule, PermissionSettings, RuleEffect};
 pub use profile::{Profile, ProfileChoice};
+pub use prompt_source::{PromptRef, PromptSource};
+pub use roles::{Mode, Reasoning, RoleConfig, RoleSettings};
 pub use schema::schema;
 pub use selection::{SelectBy, ToolsSettings};
 pub use settings::{
-    AgentConfig, ApprovalMode, ContextSettings, LayerShares, Limits, Named, PROMPT_KEYS, PromptRef,
-    PromptSettings, PromptSource, SandboxMode, SandboxSettings, SessionStoreConfig, Settings, Share,
-    SkillDisclosure, SkillSettings, Strategy, TelemetrySettings, ToolOutputSettings,
+    AgentConfig, ApprovalMode, ContextSettings, LayerShares, Limits, Named, PROMPT_KEYS, PromptSettings,
+    SandboxMode, SandboxSettings, SessionStoreConfig, Settings, Share, SkillDisclosure, SkillSettings, Strategy,
+    TelemetrySettings, ToolOutputSettings,
 };
 pub use skill_dirs::{SkillDir, SkillScope};
 pub use source::{Kind, Layer};

@@ -10,6 +10,8 @@ use super::duration;
 use super::narrowed::Narrowed;
 use super::permissions::PermissionSettings;
 use super::profile::ProfileChoice;
+use super::prompt_source::PromptSource;
+use super::roles::{Mode, RoleSettings};
 use super::selection::ToolsSettings;
 use crate::output::{Encoding, ResponseFormat};
 use crate::secrets::Secret;
@@ -71,6 +73,15 @@ pub struct AgentConfig {
     pub profile: ProfileChoice,
     #[serde(default)]
     pub approval: ApprovalMode,
+    /// How a request is carried out.
+    #[serde(default)]
+    pub mode: Mode,
+    /// Mode `plan`: a person sees the plan before it runs.
+    #[serde(default = "yes")]
+    pub plan_approval: bool,
+    /// Models, prompts and reasoning of the roles of the modes `route` and `plan`.
+    #[serde(default)]
+    pub roles: RoleSettings,
     #[serde(default)]
     pub permissions: PermissionSettings,
     pub limits: Limits,
@@ -86,42 +97,12 @@ pub struct AgentConfig {
 /// The keys of an agent that hold prompts.
 pub const PROMPT_KEYS: [&str; 3] = ["system_prompt", "termination_summary_prompt", "compression_prompt"];
 
-/// A prompt: by reference into the registry, or written out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum PromptSource {
-    Registered(PromptRef),
-    Inline(String),
-}
-
-/// `{ ref: NAME@VERSION }` or `{ ref: NAME@LABEL }`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PromptRef {
-    #[serde(rename = "ref")]
-    pub reference: String,
-}
-
-impl PromptSource {
-    fn registered(reference: &str) -> Self {
-        Self::Registered(PromptRef { reference: reference.to_owned() })
-    }
-
-    fn system() -> Self {
-        Self::registered("system@production")
-    }
-
-    fn termination() -> Self {
-        Self::registered("termination@production")
-    }
-
-    fn compression() -> Self {
-        Self::registered("compression@production")
-    }
-}
-
 fn default_model() -> String {
     "default".to_owned()
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn everything() -> Vec<String> {

@@ -391,6 +391,11 @@ impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
             }
             EventKind::TurnStarted { .. }
             | EventKind::Message(_)
+            | EventKind::RouteDecided(_)
+            | EventKind::PlanCreated(_)
+            | EventKind::StepStarted(_)
+            | EventKind::StepFinished(_)
+            | EventKind::Reflection(_)
             | EventKind::SkillReferenced { .. }
             | EventKind::PermissionRequested { .. }
             | EventKind::PermissionResolved { .. } => Ok(()),

@@ -1,0 +1,39 @@
+//! Where a prompt stands: in the registry, or in the configuration itself.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A prompt: by reference into the registry, or written out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PromptSource {
+    Registered(PromptRef),
+    Inline(String),
+}
+
+/// `{ ref: NAME@VERSION }` or `{ ref: NAME@LABEL }`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PromptRef {
+    #[serde(rename = "ref")]
+    pub reference: String,
+}
+
+impl PromptSource {
+    /// The prompt of the registry that a reference names.
+    pub(super) fn registered(reference: &str) -> Self {
+        Self::Registered(PromptRef { reference: reference.to_owned() })
+    }
+
+    pub(super) fn system() -> Self {
+        Self::registered("system@production")
+    }
+
+    pub(super) fn termination() -> Self {
+        Self::registered("termination@production")
+    }
+
+    pub(super) fn compression() -> Self {
+        Self::registered("compression@production")
+    }
+}

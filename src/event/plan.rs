@@ -1,0 +1,157 @@
+//! What orchestrated turns report: routes, plans, steps, scores and decisions. Events carry these values, the log keeps
+//! them, and the machine of a plan is their fold.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A decision of the router.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Routed {
+    /// What was chosen: `tool`, `agent`, `flow`, or `none`.
+    pub kind: String,
+    /// Its name; `none` where nothing was chosen.
+    pub name: String,
+    pub reasoning: String,
+    /// From 0 to 1, as the model said.
+    pub confidence: f64,
+}
+
+/// One step of a plan: one call of one tool, or one job for an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlanStep {
+    pub step_id: u32,
+    pub description: String,
+    /// A tool, or an agent.
+    pub tool_name: String,
+    /// Its arguments. `$step_N_result` stands for the result of an earlier step.
+    #[serde(default)]
+    pub tool_input: Value,
+    /// The steps whose results it needs.
+    #[serde(default)]
+    pub depends_on: Vec<u32>,
+    /// What a program can check after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<StepCheck>,
+}
+
+/// A check that a program makes after a step. It outranks the scores of a model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepCheck {
+    /// A command that must exit with 0.
+    Command(String),
+    /// A file that must exist.
+    File(String),
+    /// A JSON Schema that the result must match.
+    Schema(Value),
+}
+
+/// A plan that stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlanCreated {
+    /// The request that it answers.
+    pub request: String,
+    /// Counts the plans of the request, from 1.
+    pub revision: u32,
+    pub analysis: String,
+    pub steps: Vec<PlanStep>,
+    /// The steps whose results of an earlier revision stay valid.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<u32>,
+}
+
+/// A step begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepStarted {
+    pub step_id: u32,
+    /// Counts from 1 within a revision.
+    pub attempt: u32,
+    pub tool_name: String,
+    pub description: String,
+}
+
+/// How a step ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepStatus {
+    Ok,
+    /// The tool failed, the call was denied, or its arguments could not be made.
+    Failed,
+    /// A step that it depends on failed.
+    Skipped,
+}
+
+/// The result of a program's check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checked {
+    pub passed: bool,
+    /// One line: what was checked, and what came of it.
+    pub detail: String,
+}
+
+/// A step ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepFinished {
+    pub step_id: u32,
+    pub attempt: u32,
+    pub status: StepStatus,
+    /// One line for a person; of a failure, the reason.
+    pub summary: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<Checked>,
+    pub duration_ms: u64,
+    /// The result as data. The log keeps it; observers read it in the call's own events.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub result: Value,
+}
+
+/// A score from 1 to 5, with its reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Score {
+    pub score: u8,
+    pub reason: String,
+}
+
+/// The scores of a result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evaluation {
+    pub completeness: Score,
+    pub correctness: Score,
+    pub format: Score,
+}
+
+/// What follows from the scores.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub enum Decision {
+    Accept,
+    RetryStep { step_id: u32, modification: String },
+    Replan { modification: String },
+    Escalate { why: String },
+}
+
+/// A judgement of the results, and what follows from it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reflection {
+    pub evaluation: Evaluation,
+    /// What the model says of the whole.
+    pub overall_pass: bool,
+    #[serde(flatten)]
+    pub decision: Decision,
+    /// How many retries and new plans were made before it.
+    pub retries: u32,
+}
+
+/// One thing that happened to a plan, as the log keeps it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Progress {
+    Planned(PlanCreated),
+    Started(StepStarted),
+    Finished(StepFinished),
+    Reflected(Reflection),
+    /// The plan is over: answered, refused by the person, or dropped.
+    Closed {
+        why: String,
+    },
+}
