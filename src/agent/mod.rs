@@ -46,7 +46,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::config::{ApprovalMode, ContextSettings, Limits, ToolOutputSettings};
+use crate::config::{ApprovalMode, ContextSettings, Limits, Mode, ToolOutputSettings};
 use crate::contract::{Approver, ChatModel};
 use crate::message::{Cost, Usage};
 use crate::policy::Rules;
@@ -86,6 +86,8 @@ pub struct Agent {
     /// How results are written for the model.
     pub tool_output: ToolOutputSettings,
     pub approval: ApprovalMode,
+    /// How a request is carried out.
+    pub mode: Mode,
     pub rules: Rules,
     pub workspace: Workspace,
     /// Directories outside the workspace that may be read without asking (skills).

@@ -19,7 +19,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::agent::{Agent, AnswerSchema, Briefing, Toolbox};
-use crate::config::{AgentConfig, ApprovalMode, Config, Limits, PromptRef, PromptSource, SelectBy, ToolsSettings};
+use crate::config::{
+    AgentConfig, ApprovalMode, Config, Limits, Mode, PromptRef, PromptSource, SelectBy, ToolsSettings,
+};
 use crate::contract::{Approver, ChatModel};
 use crate::ignored;
 use crate::llm::catalogue::{Catalogue as ModelCatalogue, providers};
@@ -55,6 +57,7 @@ pub struct Options {
     /// What prompts read as `vars.NAME`.
     pub vars: Vec<(String, Value)>,
     pub approve: Option<ApprovalMode>,
+    pub mode: Option<Mode>,
     pub max_turns: Option<u64>,
     pub max_time: Option<Duration>,
     pub max_tokens: Option<u64>,
@@ -181,6 +184,7 @@ fn assemble_parts(
         context: settings.context.clone(),
         tool_output: settings.tool_output,
         approval: options.approve.unwrap_or(settings.approval),
+        mode: options.mode.unwrap_or(settings.mode),
         rules: Rules::new(&settings.permissions.rules).map_err(SetupError::configuration)?,
         workspace: workspace.clone(),
         readable: catalogue.directories(),
