@@ -41,7 +41,7 @@ impl Turn<'_> {
     /// mean something else, and content from the previous group may forbid the call.
     pub(super) async fn run_calls(&mut self, number: u64, step: &Step) -> Result<(), Stop> {
         let agent = self.agent;
-        let deck = self.deck(step);
+        let deck = self.deck(step.calls().count());
         let slots = step.calls().enumerate().map(|(at, call)| ((number, at), &call.request));
         let slots: Vec<(Slot, &ToolCall)> = slots.collect();
         let mut calls = slots.into_iter().peekable();
@@ -67,11 +67,12 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn deck(&self, step: &Step) -> Deck {
+    /// The handles for `calls` calls, which share the room for results.
+    pub(super) fn deck(&self, calls: usize) -> Deck {
         let setting = self.agent.context.tool_result_max_tokens;
         let fixed = self.conversation.ruler.fixed();
         let result_tokens =
-            window::result_cap(&self.budget(), fixed, setting, step.calls().count().min(MOST_CALLS));
+            window::result_cap(&self.budget(), fixed, setting, calls.clamp(1, MOST_CALLS));
         Deck {
             shared: Arc::clone(&self.conversation.shared),
             emitter: Arc::clone(&self.run.emitter),
@@ -80,7 +81,7 @@ impl Turn<'_> {
         }
     }
 
-    fn place<'c>(&self, deck: &'c Deck) -> Place<'c>
+    pub(super) fn place<'c>(&self, deck: &'c Deck) -> Place<'c>
     where
         Self: 'c,
     {
@@ -116,7 +117,7 @@ impl Turn<'_> {
     }
 
     /// Asks for permission where needed, then runs the call.
-    async fn run_alone<'c>(&mut self, prepared: Prepared<'c>, deck: &Deck) -> Result<Finished<'c>, Stop>
+    pub(super) async fn run_alone<'c>(&mut self, prepared: Prepared<'c>, deck: &Deck) -> Result<Finished<'c>, Stop>
     where
         Self: 'c,
     {

@@ -32,6 +32,7 @@ mod input;
 mod skills_by_hand;
 mod by_hand;
 mod toolbox;
+mod orchestration;
 mod emitter;
 mod clock;
 mod cancel;
@@ -66,6 +67,7 @@ pub use emitter::{Emitter, SinkClosed};
 pub use input::Input;
 pub use limits::{Limit, cost_usd};
 pub use opening::picture;
+pub use orchestration::{Colleague, Orchestration, Role, Roles};
 pub use repeat::{Observed, RepeatDetector, Repetition};
 pub use report::{completed, started};
 pub use schema::AnswerSchema;
@@ -98,6 +100,8 @@ pub struct Agent {
     pub redactor: Arc<Redactor>,
     /// The schema that the final answer must match.
     pub schema: Option<AnswerSchema>,
+    /// The roles, in the modes that ask them.
+    pub orchestration: Option<Orchestration>,
 }
 
 impl Agent {

@@ -6,6 +6,7 @@ mod boundary;
 mod catalogue;
 mod facts;
 mod layers;
+mod orchestration;
 mod models;
 mod model_check;
 mod sessions;
@@ -166,6 +167,10 @@ fn assemble_parts(
         .chain(boundary::whole_home(workspace))
         .chain(unfound.filter(|_| toolbox.in_two_stages()))
         .collect();
+    let mode = options.mode.unwrap_or(settings.mode);
+    let common =
+        orchestration::Common { config, settings, options, registry: &registry, model: &model, around: &services };
+    let orchestration = orchestration::assemble(&common, mode, &toolbox)?;
     let agent = Agent {
         name: settings.name.clone(),
         model,
@@ -184,7 +189,8 @@ fn assemble_parts(
         context: settings.context.clone(),
         tool_output: settings.tool_output,
         approval: options.approve.unwrap_or(settings.approval),
-        mode: options.mode.unwrap_or(settings.mode),
+        mode,
+        orchestration,
         rules: Rules::new(&settings.permissions.rules).map_err(SetupError::configuration)?,
         workspace: workspace.clone(),
         readable: catalogue.directories(),
