@@ -35,6 +35,7 @@ mod toolbox;
 mod emitter;
 mod clock;
 mod cancel;
+pub mod orchestration;
 pub mod exit;
 mod report;
 #[cfg(test)]
