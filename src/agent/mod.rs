@@ -36,6 +36,7 @@ mod orchestration;
 mod emitter;
 mod clock;
 mod cancel;
+pub mod orchestration;
 pub mod exit;
 mod report;
 #[cfg(test)]
