@@ -33,7 +33,8 @@ pub fn prompt_text(path: &str) -> Option<&'static str> {
 /// The text of a file beside the built-in prompt `name`.
 #[must_use]
 pub fn prompt_file(name: &str, file: &str) -> Option<&'static str> {
-    let found = prompt_folder(name)?.files().find(|found| found.path().file_name().is_some_and(|name| name == file));
+    let found =
+        prompt_folder(name)?.files().find(|found| found.path().file_name().is_some_and(|name| name == file));
     found?.contents_utf8()
 }
 

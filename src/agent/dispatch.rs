@@ -71,8 +71,7 @@ impl Turn<'_> {
     pub(super) fn deck(&self, calls: usize) -> Deck {
         let setting = self.agent.context.tool_result_max_tokens;
         let fixed = self.conversation.ruler.fixed();
-        let result_tokens =
-            window::result_cap(&self.budget(), fixed, setting, calls.clamp(1, MOST_CALLS));
+        let result_tokens = window::result_cap(&self.budget(), fixed, setting, calls.clamp(1, MOST_CALLS));
         Deck {
             shared: Arc::clone(&self.conversation.shared),
             emitter: Arc::clone(&self.run.emitter),

@@ -32,11 +32,10 @@ mod input;
 mod skills_by_hand;
 mod by_hand;
 mod toolbox;
-mod orchestration;
+pub mod orchestration;
 mod emitter;
 mod clock;
 mod cancel;
-pub mod orchestration;
 pub mod exit;
 mod report;
 #[cfg(test)]

@@ -58,9 +58,8 @@ impl Common<'_> {
         let key = format!("agents.{}.roles.{name}.prompt", settings.name);
         let origin = format!("{}: roles.{name}.prompt", config.place(&key));
         let source = role.prompt_of(name);
-        let prompt = registry
-            .of(&source, &origin, config.is_of_project(&key))
-            .map_err(SetupError::configuration)?;
+        let prompt =
+            registry.of(&source, &origin, config.is_of_project(&key)).map_err(SetupError::configuration)?;
         let model = if role.model.is_none() && role.effort.is_none() {
             Arc::clone(model)
         } else {

@@ -153,7 +153,12 @@ fn filled(id: &str, step: &PlanStep, results: &Results) -> Result<Job, String> {
     let tool = step.tool_name.clone();
     let line = if tool == RUN_COMMAND { step.tool_input["command"].as_str() } else { None };
     let Some(line) = line else {
-        return Ok(Job { id, tool, arguments: reference::fill(&step.tool_input, results)?, variables: Vec::new() });
+        return Ok(Job {
+            id,
+            tool,
+            arguments: reference::fill(&step.tool_input, results)?,
+            variables: Vec::new(),
+        });
     };
     let (command, variables) = reference::for_command(line, results)?;
     let mut input = step.tool_input.clone();

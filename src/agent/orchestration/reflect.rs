@@ -32,7 +32,8 @@ impl Turn<'_> {
         variables.insert("plan".to_owned(), json!(machine.steps()));
         variables.insert("results".to_owned(), self.told(machine));
         variables.insert("retry_count".to_owned(), facts.retries.into());
-        let judged = self.ask_role(&orchestration.roles.reflector, variables, Ok::<ReflectorReply, String>).await?;
+        let judged =
+            self.ask_role(&orchestration.roles.reflector, variables, Ok::<ReflectorReply, String>).await?;
         let reply = match judged {
             Ok(reply) => reply,
             Err(mistake) => return Ok(Some(format!("the reflector gave no usable judgement: {mistake}"))),
@@ -77,10 +78,12 @@ impl Turn<'_> {
                     (is_there, format!("{} {said}", text::one_line(&path, 60)))
                 }
             },
-            StepCheck::Schema(schema) => match Validator::new(schema).and_then(|schema| schema.check("The result does", value)) {
-                Ok(()) => (true, "the result matches its schema".to_owned()),
-                Err(mistakes) => (false, mistakes),
-            },
+            StepCheck::Schema(schema) => {
+                match Validator::new(schema).and_then(|schema| schema.check("The result does", value)) {
+                    Ok(()) => (true, "the result matches its schema".to_owned()),
+                    Err(mistakes) => (false, mistakes),
+                }
+            }
         };
         Ok(Checked { passed, detail })
     }

@@ -56,7 +56,8 @@ impl Role {
 
     fn form(&self) -> &Form {
         self.form.get_or_init(|| {
-            let schema = builtin::prompt_file(self.name, "reply.json").expect("each role has the form of its reply");
+            let schema =
+                builtin::prompt_file(self.name, "reply.json").expect("each role has the form of its reply");
             let schema: Value = serde_json::from_str(schema).expect("a test reads it");
             let validator = Validator::new(&schema).expect("a test compiles it");
             Form { schema: Arc::new(schema), validator }

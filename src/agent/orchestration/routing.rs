@@ -19,7 +19,8 @@ use super::route::{self, Route};
 use super::shown;
 
 /// What the model is told when the router's call was made.
-const ANSWER: &str = "The call above was made for the request. Answer the request now, from its result. Call no tools.";
+const ANSWER: &str =
+    "The call above was made for the request. Answer the request now, from its result. Call no tools.";
 
 impl Turn<'_> {
     /// Carries out a request by whoever the router picks.

@@ -34,8 +34,9 @@ impl Shown {
 
 /// The definitions of the tools that pass `is_meant`, as prompts list them.
 pub(super) fn tools(agent: &Agent, is_meant: impl Fn(&str) -> bool) -> Value {
-    let listed = agent.tools.all().filter(|tool| is_meant(&tool.name)).map(|tool| {
-        json!({ "name": tool.name, "description": tool.description, "parameters": *tool.parameters })
-    });
+    let listed =
+        agent.tools.all().filter(|tool| is_meant(&tool.name)).map(
+            |tool| json!({ "name": tool.name, "description": tool.description, "parameters": *tool.parameters }),
+        );
     listed.collect()
 }
