@@ -4,6 +4,7 @@
 pub mod scratchpad;
 pub mod reply;
 pub mod reference;
+pub mod command;
 pub mod graph;
 pub mod progress;
 pub mod verdict;
