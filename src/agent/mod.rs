@@ -37,6 +37,7 @@ mod clock;
 mod cancel;
 pub mod exit;
 mod report;
+mod orchestration;
 #[cfg(test)]
 mod puppet;
 #[cfg(test)]

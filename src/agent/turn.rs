@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::config::Mode;
 use crate::contract::{ModelError, ModelErrorKind};
 use crate::event::{EventKind, Message};
 use crate::message::{FinishReason, Item, Said, Step};
@@ -79,6 +80,8 @@ pub(super) struct Turn<'a> {
     pub clock: &'a Clock,
     pub meter: Meter,
     pub repeats: RepeatDetector,
+    /// Nothing may change until a person approves a proposal.
+    pub is_exploring: bool,
 }
 
 /// Takes one turn. However it ends, afterwards every call has its answer and the conversation accepts the next
@@ -125,7 +128,8 @@ impl<'a> Turn<'a> {
         clock: &'a Clock,
     ) -> Self {
         let repeats = RepeatDetector::new(agent.limits.loop_window, agent.limits.loop_threshold);
-        Self { agent, conversation, run, clock, meter: Meter::default(), repeats }
+        let is_exploring = agent.mode == Mode::Explore;
+        Self { agent, conversation, run, clock, meter: Meter::default(), repeats, is_exploring }
     }
 
     async fn work(&mut self, input: Input) -> Result<TurnEnd, Stop> {
@@ -136,6 +140,9 @@ impl<'a> Turn<'a> {
         self.run.emitter.emit(EventKind::TurnStarted { input: input.text.clone() })?;
         self.refuse_too_large(&opening, &input)?;
         self.open_with(opening)?;
+        if let Some(note) = self.agent.before_input() {
+            self.say(note)?;
+        }
         self.say(input)?;
         loop {
             if let Some(limit) = self.meter.reached(&self.agent.limits).or_else(|| self.out_of_time()) {
@@ -144,6 +151,10 @@ impl<'a> Turn<'a> {
             let (number, step) = self.step(Purpose::Answer).await?;
             if step.has_calls() {
                 self.run_calls(number, &step).await?;
+                continue;
+            }
+            let is_whole = !matches!(step.finish_reason, FinishReason::Length | FinishReason::ContentFilter);
+            if is_whole && self.goes_on_after(&step.text()).await? {
                 continue;
             }
             return match step.finish_reason {

@@ -1,0 +1,3 @@
+//! Ways to carry out a request besides the plain loop.
+
+mod explore;
