@@ -18,8 +18,10 @@ mod given;
 mod input;
 mod steps;
 mod reflect;
+mod review;
 mod plan;
 mod routing;
+mod explore;
 
 pub use role::{Role, Roles};
 
