@@ -112,6 +112,16 @@ const OWN_TOOLS: [Row; 15] = [
     (&["idempotent"], Rule::OneOf(&["false"])),
 ];
 
+/// Of a flow that the project brings: its steps run by the person's policy. It changes none of the person's.
+const OWN_FLOWS: [Row; 6] = [
+    (&["name"], Rule::Own),
+    (&["description"], Rule::Own),
+    (&["inputs"], Rule::Own),
+    (&["steps"], Rule::Own),
+    (&["outputs"], Rule::Own),
+    (&["answer"], Rule::Own),
+];
+
 /// The keys of an agent that the project adds which it has from the person's default agent, so that it is no wider.
 const STANDS_ON: [&str; 8] =
     ["model", "tools", "skills", "approval", "permissions", "limits", "context", "sandbox"];
@@ -124,7 +134,8 @@ fn table(kind: Kind, is_own: bool) -> Vec<Row> {
         (Kind::Models, false) => MODELS.to_vec(),
         (Kind::Tools, false) => TOOLS.to_vec(),
         (Kind::Tools, true) => OWN_TOOLS.to_vec(),
-        (Kind::Models, true) | (Kind::SessionStores, _) => Vec::new(),
+        (Kind::Flows, true) => OWN_FLOWS.to_vec(),
+        (Kind::Models, true) | (Kind::SessionStores, _) | (Kind::Flows, false) => Vec::new(),
     }
 }
 
@@ -236,7 +247,10 @@ impl Pass<'_> {
         };
         let rows = table(document.kind, is_own);
         if rows.is_empty() {
-            let why = "a project brings no models and no session stores";
+            let why = match document.kind {
+                Kind::Flows => "there is a flow of this name already, and a project changes none",
+                _ => "a project brings no models and no session stores",
+            };
             self.leave_out(document.node.place, "the file", why);
             return false;
         }
