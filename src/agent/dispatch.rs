@@ -1,6 +1,7 @@
 //! Runs the calls of one reply: each is checked, judged, run and answered exactly once. Calls that only read run
 //! concurrently; all others run alone.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -40,12 +41,13 @@ impl Turn<'_> {
     /// mean something else, and content from the previous group may forbid the call.
     pub(super) async fn run_calls(&mut self, number: u64, step: &Step) -> Result<(), Stop> {
         let agent = self.agent;
-        let deck = self.deck(step);
+        let deck = self.deck(step.calls().count());
         let slots = step.calls().enumerate().map(|(at, call)| ((number, at), &call.request));
         let slots: Vec<(Slot, &ToolCall)> = slots.collect();
         let mut calls = slots.into_iter().peekable();
+        let owned = |(slot, call)| (slot, Cow::Borrowed(call));
         while let Some(call) = calls.next() {
-            let first = prepare(agent, call, step.was_cut(), self.conversation.session.taint());
+            let first = prepare(agent, owned(call), step.was_cut(), self.conversation.session.taint());
             if !first.may_run_beside() {
                 let finished = self.run_alone(first, &deck).await?;
                 self.answer_call(finished, &deck)?;
@@ -53,7 +55,7 @@ impl Turn<'_> {
             }
             let mut group = vec![first];
             while let Some(call) = calls.peek() {
-                let next = prepare(agent, *call, step.was_cut(), self.conversation.session.taint());
+                let next = prepare(agent, owned(*call), step.was_cut(), self.conversation.session.taint());
                 if !next.may_run_beside() {
                     break;
                 }
@@ -65,11 +67,11 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn deck(&self, step: &Step) -> Deck {
+    /// The handles for `calls` calls, which share the room for results.
+    pub(super) fn deck(&self, calls: usize) -> Deck {
         let setting = self.agent.context.tool_result_max_tokens;
         let fixed = self.conversation.ruler.fixed();
-        let result_tokens =
-            window::result_cap(&self.budget(), fixed, setting, step.calls().count().min(MOST_CALLS));
+        let result_tokens = window::result_cap(&self.budget(), fixed, setting, calls.clamp(1, MOST_CALLS));
         Deck {
             shared: Arc::clone(&self.conversation.shared),
             emitter: Arc::clone(&self.run.emitter),
@@ -78,7 +80,7 @@ impl Turn<'_> {
         }
     }
 
-    fn place<'c>(&self, deck: &'c Deck) -> Place<'c>
+    pub(super) fn place<'c>(&self, deck: &'c Deck) -> Place<'c>
     where
         Self: 'c,
     {
@@ -114,7 +116,7 @@ impl Turn<'_> {
     }
 
     /// Asks for permission where needed, then runs the call.
-    async fn run_alone<'c>(&mut self, prepared: Prepared<'c>, deck: &Deck) -> Result<Finished<'c>, Stop>
+    pub(super) async fn run_alone<'c>(&mut self, prepared: Prepared<'c>, deck: &Deck) -> Result<Finished<'c>, Stop>
     where
         Self: 'c,
     {

@@ -6,6 +6,7 @@ mod boundary;
 mod catalogue;
 mod facts;
 mod layers;
+mod orchestration;
 mod models;
 mod model_check;
 mod sessions;
@@ -19,7 +20,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::agent::{Agent, AnswerSchema, Briefing, Toolbox};
-use crate::config::{AgentConfig, ApprovalMode, Config, Limits, PromptRef, PromptSource, SelectBy, ToolsSettings};
+use crate::config::{
+    AgentConfig, ApprovalMode, Config, Limits, Mode, PromptRef, PromptSource, SelectBy, ToolsSettings,
+};
 use crate::contract::{Approver, ChatModel};
 use crate::ignored;
 use crate::llm::catalogue::{Catalogue as ModelCatalogue, providers};
@@ -55,6 +58,7 @@ pub struct Options {
     /// What prompts read as `vars.NAME`.
     pub vars: Vec<(String, Value)>,
     pub approve: Option<ApprovalMode>,
+    pub mode: Option<Mode>,
     pub max_turns: Option<u64>,
     pub max_time: Option<Duration>,
     pub max_tokens: Option<u64>,
@@ -163,6 +167,10 @@ fn assemble_parts(
         .chain(boundary::whole_home(workspace))
         .chain(unfound.filter(|_| toolbox.in_two_stages()))
         .collect();
+    let mode = options.mode.unwrap_or(settings.mode);
+    let common =
+        orchestration::Common { config, settings, options, registry: &registry, model: &model, around: &services };
+    let orchestration = orchestration::assemble(&common, mode, &toolbox)?;
     let agent = Agent {
         name: settings.name.clone(),
         model,
@@ -181,6 +189,8 @@ fn assemble_parts(
         context: settings.context.clone(),
         tool_output: settings.tool_output,
         approval: options.approve.unwrap_or(settings.approval),
+        mode,
+        orchestration,
         rules: Rules::new(&settings.permissions.rules).map_err(SetupError::configuration)?,
         workspace: workspace.clone(),
         readable: catalogue.directories(),
