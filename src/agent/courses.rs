@@ -109,6 +109,7 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
         tool_output: ToolOutputSettings::default(),
         approval: ApprovalMode::All,
         mode: Mode::Direct,
+        orchestration: None,
         rules: Rules::new(&[]).expect("no rules"),
         workspace: Workspace::open(dir).expect("a directory"),
         readable: Vec::new(),

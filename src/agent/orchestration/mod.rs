@@ -4,13 +4,13 @@
 //! Replies of roles are no part of the conversation. The calls of a plan are: each stands there as a step that no model
 //! wrote, so that what follows can refer to them.
 
-mod reply;
+pub mod reply;
 mod scratchpad;
-mod reference;
-mod graph;
-mod progress;
-mod verdict;
-mod route;
+pub mod reference;
+pub mod graph;
+pub mod progress;
+pub mod verdict;
+pub mod route;
 mod shown;
 mod role;
 mod given;
