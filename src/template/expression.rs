@@ -85,6 +85,18 @@ impl Expression {
         }
     }
 
+    /// Whether the value counts as true: not false, none, zero or empty.
+    ///
+    /// # Errors
+    /// When it cannot be evaluated, or is undefined.
+    pub fn is_true(&self, context: &Value) -> Result<bool, String> {
+        let value = self.evaluated(context)?;
+        if value.is_undefined() {
+            return Err(format!("`{}` is undefined", self.source));
+        }
+        Ok(value.is_true())
+    }
+
     fn evaluated(&self, context: &Value) -> Result<Value, String> {
         sizes::begin();
         let value = self.compiled().and_then(|expression| expression.eval(context));
@@ -134,6 +146,16 @@ mod tests {
             ("steps.other | default([])", Ok(json!([]))),
         ] {
             assert_eq!(Expression::compile(source).expect(source).value(&context), expected, "{source}");
+        }
+        for (source, expected) in [
+            ("n", Ok(true)),
+            ("n - 2", Ok(false)),
+            ("steps.list.entries", Ok(true)),
+            ("none or ''", Ok(false)),
+            ("n > 1 and steps.list.entries", Ok(true)),
+            ("steps.nothing", Err("`steps.nothing` is undefined".to_owned())),
+        ] {
+            assert_eq!(Expression::compile(source).expect(source).is_true(&context), expected, "{source}");
         }
         let paths = Expression::compile("steps.a.b + range(inputs.n)[0] + item").expect("sound").paths();
         assert_eq!(paths.into_iter().collect::<Vec<_>>(), ["inputs.n", "item", "steps.a.b"]);

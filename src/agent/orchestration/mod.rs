@@ -19,6 +19,7 @@ mod steps;
 mod reflect;
 mod plan;
 mod routing;
+mod flow;
 
 pub use role::{Role, Roles};
 

@@ -94,6 +94,32 @@ impl FlowStep {
     }
 }
 
+impl FlowStep {
+    /// The ids of the steps outside of it that have to end before it begins: those that it needs, and those that it or
+    /// a step inside of it names in `depends_on`.
+    #[must_use]
+    pub fn waits(&self) -> BTreeSet<String> {
+        let mut waits: BTreeSet<String> = self.needs().into_iter().chain(self.depends_on.iter().cloned()).collect();
+        for inner in self.steps.iter().flatten() {
+            waits.extend(inner.waits());
+        }
+        for inner in self.steps.iter().flatten() {
+            waits.remove(&inner.id);
+        }
+        waits
+    }
+
+    /// Whether a text of it, or of a step inside of it, reads this name.
+    #[must_use]
+    pub fn reads(&self, name: &str) -> bool {
+        let is_read = |text: StepText<'_>| {
+            let paths = text.form.paths(text.text).unwrap_or_default();
+            paths.iter().any(|path| path.split('.').next() == Some(name))
+        };
+        self.texts().into_iter().any(is_read) || self.steps.iter().flatten().any(|inner| inner.reads(name))
+    }
+}
+
 /// The texts in a value, at any depth.
 pub(super) fn fillings<'s>(
     value: &'s Value,
@@ -143,5 +169,7 @@ mod tests {
         }))
         .expect("a step");
         assert_eq!(step.needs().into_iter().collect::<Vec<_>>(), ["list", "more", "route"]);
+        assert_eq!(step.waits().into_iter().collect::<Vec<_>>(), ["clean", "list", "more", "route"]);
+        assert!(!step.reads("s") && step.reads("inputs") && !step.reads("results"));
     }
 }
