@@ -85,7 +85,7 @@ fn version(written: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// The SHA-256 of a prompt: of its file, then of those of its modules, in their order.
+/// The SHA-256 of a prompt: of its file, then of those of its modules, in their order, then of its examples.
 fn digest(path: &str, text: &str, head: &Node) -> String {
     let mut hash = Sha256::new().chain_update(text);
     for section in head.get("modules").and_then(Node::items).unwrap_or_default() {
@@ -96,6 +96,10 @@ fn digest(path: &str, text: &str, head: &Node) -> String {
             Some((name, version)) => format!("prompts/modules/{name}/v{}.md", version.trim_start_matches('v')),
             None => panic!("{path}: the module `{reference}` has no version"),
         };
+        hash.update(fs::read_to_string(&file).unwrap_or_else(|error| panic!("{path}: {file}: {error}")));
+    }
+    if let (Some(name), Some((folder, _))) = (head.get("examples").and_then(Node::text), path.rsplit_once('/')) {
+        let file = format!("{folder}/{name}");
         hash.update(fs::read_to_string(&file).unwrap_or_else(|error| panic!("{path}: {file}: {error}")));
     }
     hash.finalize().iter().fold(String::new(), |digits, byte| digits + &format!("{byte:02x}"))

@@ -291,7 +291,7 @@ async fn drive(prepared: Prepared) -> Result<u8, Failure> {
 fn is_final(agent: &Agent, stop: &Stop) -> bool {
     match stop {
         Stop::Answered => true,
-        Stop::Limit(_) => agent.schema.is_none(),
+        Stop::Limit(_) | Stop::Escalated(_) => agent.schema.is_none(),
         _ => false,
     }
 }

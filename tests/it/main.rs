@@ -65,6 +65,7 @@ mod llama;
 mod model_check;
 mod model_docs;
 mod models;
+mod plans;
 mod servers;
 mod streams;
 mod backpressure;

@@ -59,7 +59,7 @@ impl Turn<'_> {
     ) -> Result<Filled, Stop> {
         let results = machine.results();
         let modification = machine.modification(step.step_id);
-        let id = self.call_id(machine, step.step_id);
+        let id = self.call_id(machine, (step.step_id, machine.next_attempt(step.step_id)));
         let mistake = match (filled(&id, step, &results), modification) {
             (Ok(job), None) => match self.mistake(&job) {
                 None => return Ok(Filled::Ready(job)),
@@ -137,9 +137,9 @@ impl Turn<'_> {
     }
 
     /// An id for the call of a step that no other call of the session has.
-    pub(super) fn call_id(&self, machine: &Progress, step: u32) -> String {
-        let turn = self.conversation.session.turns();
-        format!("plan_{turn}_{}_{step}_{}", machine.next_revision(), machine.next_attempt(step))
+    pub(super) fn call_id(&self, machine: &Progress, (step, attempt): (u32, u32)) -> String {
+        let (turn, revision) = (self.conversation.session.turns(), machine.plan().map_or(0, |plan| plan.revision));
+        format!("plan_{turn}_{revision}_{step}_{attempt}")
     }
 }
 

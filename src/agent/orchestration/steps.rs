@@ -156,7 +156,7 @@ impl Turn<'_> {
     ) -> Result<(), Stop> {
         let ok = status == CallStatus::Ok;
         let check = match &step.check {
-            Some(check) if ok => Some(self.check_step(machine, &step, check, &value).await?),
+            Some(check) if ok => Some(self.check_step(machine, (&step, attempt), check, &value).await?),
             _ => None,
         };
         let status = if ok { StepStatus::Ok } else { StepStatus::Failed };
