@@ -16,7 +16,7 @@ use crate::window;
 use super::conversation::Shared;
 use super::execute::{Finished, Place, announce};
 use super::flights::{Flights, Slot};
-use super::prepare::{CallPlan, MOST_CALLS, Prepared, Ready, prepare};
+use super::prepare::{CallPlan, Footing, MOST_CALLS, Prepared, Ready, prepare};
 use super::turn::{Stop, Turn};
 use super::{Emitter, Terms};
 
@@ -47,7 +47,7 @@ impl Turn<'_> {
         let mut calls = slots.into_iter().peekable();
         let owned = |(slot, call)| (slot, Cow::Borrowed(call));
         while let Some(call) = calls.next() {
-            let first = prepare(agent, owned(call), step.was_cut(), self.conversation.session.taint());
+            let first = prepare(agent, owned(call), step.was_cut(), self.footing());
             if !first.may_run_beside() {
                 let finished = self.run_alone(first, &deck).await?;
                 self.answer_call(finished, &deck)?;
@@ -55,7 +55,7 @@ impl Turn<'_> {
             }
             let mut group = vec![first];
             while let Some(call) = calls.peek() {
-                let next = prepare(agent, owned(*call), step.was_cut(), self.conversation.session.taint());
+                let next = prepare(agent, owned(*call), step.was_cut(), self.footing());
                 if !next.may_run_beside() {
                     break;
                 }
@@ -65,6 +65,11 @@ impl Turn<'_> {
             self.run_side_by_side(group, &deck).await?;
         }
         Ok(())
+    }
+
+    /// What calls are judged by now.
+    pub(super) fn footing(&self) -> Footing<'_> {
+        Footing { taint: self.conversation.session.taint(), is_exploring: self.is_exploring }
     }
 
     /// The handles for `calls` calls, which share the room for results.
@@ -149,6 +154,9 @@ impl Turn<'_> {
         leaves: bool,
         deck: &Deck,
     ) -> Result<Finished<'c>, Stop> {
+        if self.is_exploring {
+            return Ok(finished);
+        }
         let is_there = self.agent.approver.present() && self.agent.approval != ApprovalMode::Never;
         let (enclosure, why, where_to) = match finished.refused {
             Some(Refused::Writing) => (Enclosure::Write, AGAIN_WRITING, "with the right to write"),

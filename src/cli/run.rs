@@ -80,7 +80,7 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
     let person = io::stdin().is_terminal() && io::stderr().is_terminal();
     let approver: Arc<dyn Approver> = if person {
         let lines = Arc::new(StdinLines::spawn(outlets.clone()));
-        Arc::new(Person::new(lines, &outlets, &look))
+        Arc::new(Person::new(lines, &outlets, &look).with_editor(setup.editor(&config)))
     } else {
         Arc::new(Nobody)
     };
@@ -204,6 +204,7 @@ fn preview(prepared: &Prepared) -> Outcome {
     said.text = agent.redactor.redact_known(&said.text).into_owned();
     let mut items = conversation.session.items().to_vec();
     items.extend(opening);
+    items.extend(agent.before_input().map(Item::Said));
     items.push(Item::Said(said));
     let request = Request {
         system: &system,

@@ -75,6 +75,7 @@ mod summaries;
 mod dialects;
 mod events;
 mod everyday;
+mod explore;
 mod telemetry;
 mod templates;
 #[cfg(feature = "otlp")]

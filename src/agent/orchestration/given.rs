@@ -59,8 +59,7 @@ impl Turn<'_> {
             ..Step::default()
         };
         let number = self.keep_reply(step)?;
-        let taint = self.conversation.session.taint();
-        let prepared = prepare(self.agent, ((number, 0), Cow::Owned(call)), false, taint);
+        let prepared = prepare(self.agent, ((number, 0), Cow::Owned(call)), false, self.footing());
         Ok(Prepared { variables, ..prepared })
     }
 

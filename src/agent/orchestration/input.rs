@@ -12,7 +12,7 @@ use crate::message::ToolCall;
 use crate::tools::RUN_COMMAND;
 
 use super::Orchestration;
-use super::command;
+use super::command::for_command;
 use super::given::Given;
 use super::graph::AGENT;
 use super::progress::Progress;
@@ -45,7 +45,7 @@ impl Job {
         Given { id, tool, arguments, variables }
     }
 
-    fn call(&self) -> ToolCall {
+    pub(super) fn call(&self) -> ToolCall {
         ToolCall { id: self.id.clone(), name: self.tool.clone(), arguments: self.arguments.to_string() }
     }
 }
@@ -74,13 +74,12 @@ impl Turn<'_> {
 
     /// Whether a call only reads and needs nobody's permission.
     pub(super) fn only_reads(&self, job: &Job) -> bool {
-        let taint = self.conversation.session.taint();
-        prepare(self.agent, ((0, 0), Cow::Owned(job.call())), false, taint).may_run_beside()
+        prepare(self.agent, ((0, 0), Cow::Owned(job.call())), false, self.footing()).may_run_beside()
     }
 
     /// What is wrong with a call before it runs, if anything.
     fn mistake(&self, job: &Job) -> Option<String> {
-        let prepared = prepare(self.agent, ((0, 0), Cow::Owned(job.call())), false, None);
+        let prepared = prepare(self.agent, ((0, 0), Cow::Owned(job.call())), false, self.footing());
         match prepared.plan {
             CallPlan::Refuse { why, .. } => Some(why),
             CallPlan::Run(_) => None,
@@ -145,7 +144,7 @@ impl Turn<'_> {
 }
 
 /// The call of a step with its references filled in.
-fn filled(id: &str, step: &PlanStep, results: &Results) -> Result<Job, String> {
+pub(super) fn filled(id: &str, step: &PlanStep, results: &Results) -> Result<Job, String> {
     let id = id.to_owned();
     if step.tool_name.starts_with(AGENT) {
         let input = reference::fill(&step.tool_input, results)?;
@@ -161,7 +160,7 @@ fn filled(id: &str, step: &PlanStep, results: &Results) -> Result<Job, String> {
             variables: Vec::new(),
         });
     };
-    let (command, variables) = command::for_command(line, results)?;
+    let (command, variables) = for_command(line, results)?;
     let mut input = step.tool_input.clone();
     input["command"] = Value::Null;
     let mut arguments = reference::fill(&input, results)?;

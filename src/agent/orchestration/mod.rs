@@ -18,9 +18,11 @@ mod given;
 mod input;
 mod steps;
 mod reflect;
+mod review;
 mod plan;
 mod routing;
 mod flow;
+mod explore;
 
 pub use role::{Role, Roles};
 

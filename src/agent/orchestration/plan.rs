@@ -15,6 +15,7 @@ use super::Orchestration;
 use super::graph::{self, MOST_STEPS};
 use super::progress::{Next, Progress};
 use super::reply::PlanReply;
+use super::review::Reviewed;
 use super::shown::{self, Shown};
 
 /// What the model is told when a plan was accepted.
@@ -44,15 +45,28 @@ impl Turn<'_> {
             }
             None => machine = Progress::new(),
         }
+        // What the person wants of the next plan.
+        let mut wanted: Option<String> = None;
         loop {
             let stuck = match machine.next() {
                 Next::Plan { modification } => {
+                    let modification = wanted.take().or(modification);
                     match self.make_plan(orchestration, &machine, &request, modification).await? {
-                        Planned::Plan(created) => {
-                            self.note(&mut machine, Happened::Planned(created))?;
-                            continue;
-                        }
                         Planned::Stuck(why) => why,
+                        Planned::Plan(created) => match self.review(orchestration, created).await? {
+                            Reviewed::Run(created) => {
+                                self.note(&mut machine, Happened::Planned(created))?;
+                                continue;
+                            }
+                            Reviewed::Refused(why) if why.is_empty() => {
+                                self.close_plan(&mut machine, "refused")?;
+                                return self.not_carried_out();
+                            }
+                            Reviewed::Refused(why) => {
+                                wanted = Some(why);
+                                continue;
+                            }
+                        },
                     }
                 }
                 Next::Start(_) | Next::Skip(_) | Next::Wait => {
@@ -221,6 +235,13 @@ impl Turn<'_> {
             Err(stop) => return Err(stop),
         };
         Ok(TurnEnd { stop: Stop::Escalated(why), answer })
+    }
+
+    /// Ends a turn whose plan the person refused.
+    fn not_carried_out(&mut self) -> Result<TurnEnd, Stop> {
+        let answer = "The plan was refused; nothing of it was carried out.".to_owned();
+        self.keep_reply(Step::of_text(answer.clone(), FinishReason::Stop))?;
+        Ok(TurnEnd { stop: Stop::Answered, answer })
     }
 
     /// Tells the person something that is no fault.
