@@ -38,8 +38,11 @@ fn nothing_is_changed_and_the_proposal_is_the_answer() {
 
 #[test]
 fn what_only_reads_runs_in_walls_that_let_nothing_be_written() {
-    let server =
-        Server::start([command("cat notes.txt"), Reply::call("read_file", &json!({"path": "notes.txt"})), Reply::text("ok")]);
+    let server = Server::start([
+        command("cat notes.txt"),
+        Reply::call("read_file", &json!({"path": "notes.txt"})),
+        Reply::text("ok"),
+    ]);
     Run::task(&server, "task").args(["--mode", "explore"]).file("notes.txt", "the notes\n").run().success();
     for request in &server.requests()[1..] {
         let results = request.tool_results();
@@ -85,7 +88,8 @@ fn an_approved_proposal_is_carried_out_in_the_same_turn() {
 
 #[test]
 fn a_refusal_ends_the_turn_and_a_reason_has_it_proposed_anew() {
-    let server = Server::start([Reply::text("I would write a.txt."), write("b.txt"), Reply::text("I would write b.txt.")]);
+    let server =
+        Server::start([Reply::text("I would write a.txt."), write("b.txt"), Reply::text("I would write b.txt.")]);
     let mut terminal = Terminal::start(&Run::task(&server, "task").args(["--mode", "explore"]));
     terminal.wait_for("Carry it out?");
     terminal.line("n not that file");

@@ -24,6 +24,7 @@ mod routing;
 mod flow;
 mod explore;
 
+pub use flow::{Asked, Chosen, Flows};
 pub use role::{Role, Roles};
 
 use serde_json::{Value, json};
@@ -33,13 +34,14 @@ use crate::config::Mode;
 use super::Agent;
 use graph::Choices;
 
-/// The means of the modes `route` and `plan`.
+/// The means of the modes `route` and `plan`, and of flows.
 pub struct Orchestration {
     /// A person sees a plan before it runs.
     pub plan_approval: bool,
     pub roles: Roles,
     /// The agents that take jobs, besides the running one.
     pub agents: Vec<Colleague>,
+    pub flows: Flows,
 }
 
 /// An agent that takes jobs.
@@ -64,7 +66,7 @@ impl Orchestration {
         Choices {
             tools: tools.filter_map(with_schema).collect(),
             agents: self.agents.iter().map(|agent| agent.name.as_str()).collect(),
-            flows: std::collections::BTreeSet::new(),
+            flows: self.flows.all.keys().map(String::as_str).collect(),
         }
     }
 

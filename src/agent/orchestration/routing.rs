@@ -15,6 +15,7 @@ use super::input::Filled;
 use super::plan::is_for_plans;
 use super::progress::Progress;
 use super::reply::RouteReply;
+use super::role::Decided;
 use super::route::{self, Route};
 use super::shown;
 
@@ -48,7 +49,9 @@ impl Turn<'_> {
                     return self.by_one_call(orchestration, &step).await;
                 }
                 Route::Ask { question } | Route::Unknown { error: question } => question,
-                Route::Flow { .. } => todo!(),
+                Route::Flow { name, input } => {
+                    return self.by_chosen_flow(orchestration, &name, input, said).await;
+                }
             };
             match self.ask_person(&question).await? {
                 Some(words) => {
@@ -60,13 +63,25 @@ impl Turn<'_> {
         }
     }
 
-    /// Asks the router.
+    /// Asks the router; what it cannot say is asked of the person.
     async fn pick(&mut self, orchestration: &Orchestration, request: &str) -> Result<Route, Stop> {
+        Ok(match self.ask_router(orchestration, request).await? {
+            Ok((_, route)) => route,
+            Err(mistake) => Route::Ask { question: format!("the router gave no usable reply: {mistake}") },
+        })
+    }
+
+    /// Asks the router, and tells what it chose.
+    pub(super) async fn ask_router(
+        &mut self,
+        orchestration: &Orchestration,
+        request: &str,
+    ) -> Result<Decided<(RouteReply, Route)>, Stop> {
         let agent = self.agent;
         let mut variables = Map::new();
         variables.insert("tools".to_owned(), shown::tools(agent, is_for_plans));
         variables.insert("agents".to_owned(), orchestration.colleagues());
-        variables.insert("flows".to_owned(), json!([]));
+        variables.insert("flows".to_owned(), orchestration.flows.listed());
         variables.insert("user_request".to_owned(), request.into());
         let choices = orchestration.choices(agent);
         let accept = |reply: RouteReply| match route::choose(&reply, &choices) {
@@ -75,18 +90,16 @@ impl Turn<'_> {
         };
         let (reply, route) = match self.ask_role(&orchestration.roles.router, variables, accept).await? {
             Ok(chosen) => chosen,
-            Err(mistake) => {
-                return Ok(Route::Ask { question: format!("the router gave no usable reply: {mistake}") });
-            }
+            Err(mistake) => return Ok(Err(mistake)),
         };
         let (kind, name) = route.described();
         self.run.emitter.emit(EventKind::RouteDecided(Routed {
             kind: kind.to_owned(),
             name: name.to_owned(),
-            reasoning: reply.reasoning,
+            reasoning: reply.reasoning.clone(),
             confidence: reply.confidence,
         }))?;
-        Ok(route)
+        Ok(Ok((reply, route)))
     }
 
     /// Makes one call, and answers from its result. The report of an agent is the answer.

@@ -240,6 +240,12 @@ impl FlowConfig {
         all
     }
 
+    /// The input that takes what a person says: `task`, else `request`.
+    #[must_use]
+    pub fn task_input(&self) -> Option<&'static str> {
+        ["task", "request"].into_iter().find(|name| self.inputs.contains_key(*name))
+    }
+
     /// The inputs as a run has them: each value as its type, defaults filled in.
     ///
     /// # Errors

@@ -99,7 +99,8 @@ impl FlowStep {
     /// a step inside of it names in `depends_on`.
     #[must_use]
     pub fn waits(&self) -> BTreeSet<String> {
-        let mut waits: BTreeSet<String> = self.needs().into_iter().chain(self.depends_on.iter().cloned()).collect();
+        let mut waits: BTreeSet<String> =
+            self.needs().into_iter().chain(self.depends_on.iter().cloned()).collect();
         for inner in self.steps.iter().flatten() {
             waits.extend(inner.waits());
         }

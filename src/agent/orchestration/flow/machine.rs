@@ -161,7 +161,8 @@ impl<'f> Machine<'f> {
     /// Whether the result of a job still matters: its step runs, and nothing has failed.
     #[must_use]
     pub fn wants(&self, job: &Job<'_>) -> bool {
-        let is_running = |stage: &Stage<'_>| stage.step.id == job.step.id && matches!(stage.state, State::Running(_));
+        let is_running =
+            |stage: &Stage<'_>| stage.step.id == job.step.id && matches!(stage.state, State::Running(_));
         self.failure.is_none() && self.stages.iter().any(is_running)
     }
 
@@ -229,7 +230,9 @@ impl<'f> Machine<'f> {
     /// The job after the item of this round, where items run one after another.
     fn next_item(&self, at: usize, round: usize) -> Result<Vec<Job<'f>>, String> {
         let step = self.stages[at].step;
-        let State::Running(Rounds::Each { items, results }) = &self.stages[at].state else { return Ok(Vec::new()) };
+        let State::Running(Rounds::Each { items, results }) = &self.stages[at].state else {
+            return Ok(Vec::new());
+        };
         if !step.reads(BEFORE) {
             return Ok(Vec::new());
         }
@@ -428,7 +431,8 @@ mod tests {
         let step = (any::<u8>(), any::<u8>(), 0..4_u8, any::<bool>(), 0..4_u8, 0..5_u8);
         proptest::collection::vec(step, 1..9).prop_map(|drawn| {
             let of = |(at, (needs, waits, when, default, looped, breaks)): (usize, (u8, u8, u8, bool, u8, u8))| {
-                let earlier = |bits: u8| (0..at).filter(move |before| bits >> (before % 8) & 1 == 1 && bits % 3 == 0);
+                let earlier =
+                    |bits: u8| (0..at).filter(move |before| bits >> (before % 8) & 1 == 1 && bits % 3 == 0);
                 let read: Vec<String> = earlier(needs).map(|at| format!("{{{{ steps.s{at} }}}}")).collect();
                 let mut step = json!({
                     "id": format!("s{at}"), "tool": "t", "with": { "say": read },

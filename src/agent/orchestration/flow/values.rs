@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use crate::agent::orchestration::command::MOST_VARIABLE_BYTES;
 use crate::config::FlowStep;
 use crate::template::{self, Expression, Filling, Piece, PieceTemplate, Undefined};
 use crate::tools::RUN_COMMAND;
@@ -117,17 +118,19 @@ fn filled(value: &Value, context: &template::Value) -> Result<Value, String> {
 }
 
 /// A line for the shell in which each value is a variable, in double quotes: one word, whatever it holds.
-fn command(
-    line: &str,
-    context: &template::Value,
-    variables: &mut Vec<(String, String)>,
-) -> Result<Value, String> {
+fn command(line: &str, context: &template::Value, variables: &mut Vec<(String, String)>) -> Result<Value, String> {
     let template = PieceTemplate::compile("command", line, Undefined::Error).map_err(|error| error.message)?;
     let pieces = template.render(context).map_err(|error| error.message)?;
     let mut text = String::new();
     for piece in pieces {
         match piece {
             Piece::Literal(literal) => text.push_str(&literal),
+            Piece::Given(value) if value.len() > MOST_VARIABLE_BYTES => {
+                return Err(format!(
+                    "a value has {} bytes, and an environment variable takes {MOST_VARIABLE_BYTES}",
+                    value.len()
+                ));
+            }
             Piece::Given(value) => {
                 let name = format!("flow_value_{}", variables.len() + 1);
                 text.push_str(&format!("\"${{{name}}}\""));
@@ -158,7 +161,8 @@ mod tests {
 
     #[test]
     fn a_value_reaches_a_command_as_a_variable_and_anything_else_as_data() {
-        let with = json!({ "command": "grep -e {{ inputs.word }} {{ steps.list.entries[0] }} | head -{{ inputs.n }}" });
+        let with =
+            json!({ "command": "grep -e {{ inputs.word }} {{ steps.list.entries[0] }} | head -{{ inputs.n }}" });
         let command = step(json!({ "id": "x", "tool": "run_command", "with": with }));
         let arguments = scope().arguments(&command).expect("filled");
         assert_eq!(
