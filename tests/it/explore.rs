@@ -15,6 +15,11 @@ fn command(line: &str) -> Reply {
     Reply::call("run_command", &json!({"command": line}))
 }
 
+/// All results of a request, joined.
+fn results(request: &crate::server::Request) -> String {
+    request.tool_results().into_iter().map(|(_, result)| result).collect()
+}
+
 #[test]
 fn nothing_is_changed_and_the_proposal_is_the_answer() {
     let changes = [
@@ -30,7 +35,7 @@ fn nothing_is_changed_and_the_proposal_is_the_answer() {
             let run = Run::task(&server, "task").args(["--mode", "explore"]).args(args.iter().copied());
             let output = run.run().success().stdout_is("I would write a.txt.\n");
             assert!(!output.place.exists("a.txt"), "{args:?}");
-            let result = server.requests()[1].tool_results().concat();
+            let result = results(&server.requests()[1]);
             assert!(result.contains("propose it in your answer"), "{result}");
         }
     }
@@ -46,7 +51,7 @@ fn what_only_reads_runs_in_walls_that_let_nothing_be_written() {
     Run::task(&server, "task").args(["--mode", "explore"]).file("notes.txt", "the notes\n").run().success();
     for request in &server.requests()[1..] {
         let results = request.tool_results();
-        assert!(results.iter().all(|result| result.contains("the notes")), "{results:?}");
+        assert!(results.iter().all(|(_, result)| result.contains("the notes")), "{results:?}");
     }
 }
 
@@ -54,7 +59,7 @@ fn what_only_reads_runs_in_walls_that_let_nothing_be_written() {
 fn without_a_sandbox_no_command_runs() {
     let server = Server::start([command("ls"), Reply::text("ok")]);
     Run::task(&server, "task").args(["--mode", "explore", "--sandbox", "off", "--approve", "all"]).run().success();
-    let result = server.requests()[1].tool_results().concat();
+    let result = results(&server.requests()[1]);
     assert!(result.contains("Not run") && result.contains("mode `explore`"), "{result}");
 }
 
@@ -99,7 +104,7 @@ fn a_refusal_ends_the_turn_and_a_reason_has_it_proposed_anew() {
     let requests = server.requests();
     assert_eq!(requests.len(), 3);
     assert!(requests[1].body.to_string().contains("says: not that file"));
-    assert!(requests[2].tool_results().concat().contains("propose it in your answer"), "nothing was approved");
+    assert!(results(&requests[2]).contains("propose it in your answer"), "nothing was approved");
     assert!(!terminal.place.exists("a.txt") && !terminal.place.exists("b.txt"));
 }
 
