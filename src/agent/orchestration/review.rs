@@ -67,7 +67,8 @@ impl Turn<'_> {
             let job = filled("", step, &Results::new()).ok()?;
             let prepared = prepare(self.agent, ((0, 0), Cow::Owned(job.call())), false, self.footing());
             let CallPlan::Run(ready) = prepared.plan else { return None };
-            let shown = ready.tool.preview(&ready.arguments, &ready.reach, &self.conversation.shared.files).ok()?;
+            let shown =
+                ready.tool.preview(&ready.arguments, &ready.reach, &self.conversation.shared.files).ok()?;
             Some((step.step_id, self.agent.redactor.redact_known(&shown).into_owned()))
         };
         steps.iter().filter_map(preview).collect()
