@@ -31,8 +31,14 @@ pub(super) struct Deck {
     shared: Arc<Shared>,
     emitter: Arc<Emitter>,
     flights: Arc<Flights>,
+    /// The most tokens that the model reads of one result.
     result_tokens: usize,
+    /// The most tokens that a tool gives back.
+    held_tokens: usize,
 }
+
+/// The most tokens of a result that later steps of a plan refer to: some 4 MiB.
+const MOST_HELD: usize = 1 << 20;
 
 impl Turn<'_> {
     /// Runs all calls of a reply and records their answers.
@@ -72,8 +78,14 @@ impl Turn<'_> {
         Footing { taint: self.conversation.session.taint(), is_exploring: self.is_exploring }
     }
 
+    /// The handles for `calls` calls of a plan. What the model reads of their results is as short as ever, but later
+    /// steps refer to the whole.
+    pub(super) fn deck_of_plan(&self, calls: usize) -> Deck {
+        Deck { held_tokens: MOST_HELD, ..self.deck(calls) }
+    }
+
     /// The handles for `calls` calls, which share the room for results.
-    pub(super) fn deck(&self, calls: usize) -> Deck {
+    fn deck(&self, calls: usize) -> Deck {
         let setting = self.agent.context.tool_result_max_tokens;
         let fixed = self.conversation.ruler.fixed();
         let result_tokens = window::result_cap(&self.budget(), fixed, setting, calls.clamp(1, MOST_CALLS));
@@ -82,6 +94,7 @@ impl Turn<'_> {
             emitter: Arc::clone(&self.run.emitter),
             flights: Arc::clone(&self.conversation.flights),
             result_tokens,
+            held_tokens: result_tokens,
         }
     }
 
@@ -95,7 +108,7 @@ impl Turn<'_> {
             emitter: &deck.emitter,
             clock: self.clock,
             flights: &deck.flights,
-            result_tokens: deck.result_tokens,
+            result_tokens: deck.held_tokens,
         }
     }
 

@@ -151,9 +151,7 @@ impl Prompt {
             Some(digest) if owner == Owner::Program => digest.to_owned(),
             _ => {
                 let included = included.values().map(String::as_bytes);
-                let texts = modules.flat_map(|module| module.texts()).chain(included);
-                let examples = self.examples.iter().map(|text| text.as_bytes());
-                sha256(std::iter::once(self.text.as_bytes()).chain(texts).chain(examples))
+                sha256(self.texts().chain(modules.flat_map(|module| module.texts())).chain(included))
             }
         };
         Self { parts, digest, owner, included: Arc::new(included), ..self }

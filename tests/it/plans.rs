@@ -240,7 +240,7 @@ fn a_check_of_a_program_outranks_the_scores() {
 fn a_result_is_no_part_of_the_text_of_a_command() {
     let steps = [
         step(1, "read_file", &json!({ "path": "a.txt" }), &[]),
-        step(2, "run_command", &json!({ "command": "printf %s $step_1_result.content > out.txt" }), &[1]),
+        step(2, "run_command", &json!({ "command": "printf %s $step_1_result.text > out.txt" }), &[1]),
     ];
     let evil = "$(touch hacked); `touch hacked`; touch hacked\n";
     let server = roles(vec![(Role::Planner, vec![plan(&steps)]), (Role::Reflector, vec![accepted()])]);

@@ -39,7 +39,7 @@ impl Turn<'_> {
     /// # Errors
     /// When the turn cannot go on; a failure of the tool is an outcome.
     pub(in crate::agent) async fn run_given(&mut self, given: Given) -> Result<Outcome, Stop> {
-        let deck = self.deck(1);
+        let deck = self.deck_of_plan(1);
         let prepared = self.begin_given(given)?;
         let finished = self.run_alone(prepared, &deck).await?;
         self.end_given(finished, &deck)

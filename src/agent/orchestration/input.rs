@@ -12,7 +12,7 @@ use crate::message::ToolCall;
 use crate::tools::RUN_COMMAND;
 
 use super::Orchestration;
-use super::command::for_command;
+use super::command;
 use super::given::Given;
 use super::graph::AGENT;
 use super::progress::Progress;
@@ -160,7 +160,7 @@ pub(super) fn filled(id: &str, step: &PlanStep, results: &Results) -> Result<Job
             variables: Vec::new(),
         });
     };
-    let (command, variables) = for_command(line, results)?;
+    let (command, variables) = command::for_command(line, results)?;
     let mut input = step.tool_input.clone();
     input["command"] = Value::Null;
     let mut arguments = reference::fill(&input, results)?;

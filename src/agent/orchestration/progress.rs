@@ -233,7 +233,7 @@ impl Progress {
             };
             let before = self.step(step.step_id).filter(|old| same(old));
             let stands = step.depends_on.iter().all(|on| kept.contains(on)) && self.succeeded(step.step_id);
-            if before.is_some() && stands && !self.modifications.contains_key(&step.step_id) {
+            if before.is_some() && stands {
                 kept.push(step.step_id);
             }
         }

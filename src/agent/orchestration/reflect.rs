@@ -12,7 +12,7 @@ use crate::tools::RUN_COMMAND;
 use crate::validator::Validator;
 
 use super::Orchestration;
-use super::command::for_command;
+use super::command;
 use super::given::Given;
 use super::progress::Progress;
 use super::reference;
@@ -58,7 +58,7 @@ impl Turn<'_> {
         results.insert(step.step_id, value.clone());
         let filled = |text: &str| reference::fill(&text.into(), &results).map(|value| text_of(&value));
         let (passed, detail) = match check {
-            StepCheck::Command(line) => match for_command(line, &results) {
+            StepCheck::Command(line) => match command::for_command(line, &results) {
                 Err(why) => (false, why),
                 Ok((command, variables)) => {
                     let id = format!("{}_check", self.call_id(machine, (step.step_id, attempt)));

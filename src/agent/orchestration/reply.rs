@@ -150,7 +150,12 @@ fn is_advice(key: &str) -> bool {
 fn fit(value: &mut Value, schema: &Value) {
     if let Some(forms) = schema["anyOf"].as_array() {
         let kind = |form: &&Value| form["type"].as_str() == Some(kind_of(value));
-        if let Some(form) = forms.iter().find(kind) {
+        let has = |form: &&Value| {
+            let required = form["required"].as_array().map_or(&[][..], Vec::as_slice);
+            required.iter().all(|key| key.as_str().is_some_and(|key| value.get(key).is_some()))
+        };
+        let form = forms.iter().filter(kind).find(has).or_else(|| forms.iter().find(kind));
+        if let Some(form) = form {
             fit(value, form);
         }
         return;
