@@ -16,6 +16,7 @@ use super::conversation::Shared;
 use super::execute::{Finished, Place, announce};
 use super::flights::{Flights, Slot};
 use super::prepare::{CallPlan, MOST_CALLS, Prepared, Ready, prepare};
+use super::superior::Purse;
 use super::turn::{Stop, Turn};
 use super::{Emitter, Terms};
 
@@ -30,6 +31,7 @@ pub(super) struct Deck {
     shared: Arc<Shared>,
     emitter: Arc<Emitter>,
     flights: Arc<Flights>,
+    purse: Arc<Purse>,
     result_tokens: usize,
 }
 
@@ -54,7 +56,7 @@ impl Turn<'_> {
             let mut group = vec![first];
             while let Some(call) = calls.peek() {
                 let next = prepare(agent, *call, step.was_cut(), self.conversation.session.taint());
-                if !next.may_run_beside() {
+                if !next.may_run_beside() || !next.is_like(&group[0]) {
                     break;
                 }
                 group.push(next);
@@ -74,6 +76,7 @@ impl Turn<'_> {
             shared: Arc::clone(&self.conversation.shared),
             emitter: Arc::clone(&self.run.emitter),
             flights: Arc::clone(&self.conversation.flights),
+            purse: Arc::new(self.purse()),
             result_tokens,
         }
     }
@@ -88,6 +91,7 @@ impl Turn<'_> {
             emitter: &deck.emitter,
             clock: self.clock,
             flights: &deck.flights,
+            purse: &deck.purse,
             result_tokens: deck.result_tokens,
         }
     }

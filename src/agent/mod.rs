@@ -15,6 +15,7 @@ mod arguments;
 mod permission;
 mod execute;
 mod flights;
+mod superior;
 mod answer;
 mod measure;
 mod settle;
@@ -47,7 +48,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::config::{ApprovalMode, ContextSettings, Limits, ToolOutputSettings};
-use crate::contract::{Approver, ChatModel};
+use crate::contract::{Approver, ChatModel, Superior};
 use crate::message::{Cost, Usage};
 use crate::policy::Rules;
 use crate::secrets::Redactor;
@@ -118,6 +119,8 @@ pub struct Run {
     pub emitter: Arc<Emitter>,
     pub started: Instant,
     pub totals: Totals,
+    /// Of a helper: the run that called it.
+    pub superior: Option<Arc<dyn Superior>>,
 }
 
 /// Sums over the turns of a run.
@@ -138,7 +141,13 @@ impl Run {
     /// A run that has done nothing yet.
     #[must_use]
     pub fn new(emitter: Emitter) -> Self {
-        Self { emitter: Arc::new(emitter), started: Instant::now(), totals: Totals::default() }
+        Self { emitter: Arc::new(emitter), started: Instant::now(), totals: Totals::default(), superior: None }
+    }
+
+    /// The run of a helper: it spends what is left to the run that called it.
+    #[must_use]
+    pub fn within(superior: Arc<dyn Superior>, emitter: Emitter) -> Self {
+        Self { superior: Some(superior), ..Self::new(emitter) }
     }
 
     /// Begins the next run of a chat: its sums start at zero.

@@ -103,7 +103,7 @@ pub async fn take_turn(
         outcome = emitter.paced(turn.work(input)) => outcome,
     };
     let outcome = match outcome {
-        Err(Stop::Limit(limit)) if !limit.is_of_output() => {
+        Err(Stop::Limit(limit)) if !limit.is_of_output() && !turn.is_superiors(limit) => {
             tokio::select! {
                 biased;
                 () = cancel.triggered() => Err(Stop::Interrupted),
@@ -138,7 +138,7 @@ impl<'a> Turn<'a> {
         self.open_with(opening)?;
         self.say(input)?;
         loop {
-            if let Some(limit) = self.meter.reached(&self.agent.limits).or_else(|| self.out_of_time()) {
+            if let Some(limit) = self.meter.reached(&self.limits()).or_else(|| self.out_of_time()) {
                 return Err(Stop::Limit(limit));
             }
             let (number, step) = self.step(Purpose::Answer).await?;

@@ -44,7 +44,7 @@ enum Rule {
 
 type Row = (&'static [&'static str], Rule);
 
-const LIMITS: [Row; 10] = [
+const LIMITS: [Row; 11] = [
     (&["limits", "max_turns"], Rule::Lower),
     (&["limits", "max_time"], Rule::Shorter),
     (&["limits", "max_tokens"], Rule::Lower),
@@ -53,6 +53,7 @@ const LIMITS: [Row; 10] = [
     (&["limits", "max_tool_timeout"], Rule::Shorter),
     (&["limits", "tool_idle_timeout"], Rule::Shorter),
     (&["limits", "max_parallel"], Rule::Lower),
+    (&["limits", "max_depth"], Rule::Lower),
     (&["limits", "loop_window"], Rule::Higher),
     (&["limits", "loop_threshold"], Rule::Lower),
 ];
@@ -453,6 +454,7 @@ mod tests {
         ("limits.max_tool_timeout", "5m", "4m", "6m"),
         ("limits.tool_idle_timeout", "5m", "4m", "null"),
         ("limits.max_parallel", "4", "1", "5"),
+        ("limits.max_depth", "1", "0", "2"),
         ("limits.loop_window", "12", "20", "11"),
         ("limits.loop_threshold", "4", "3", "5"),
         ("context.budget", "9000", "8000", "10000"),
@@ -630,7 +632,7 @@ mod tests {
         ];
         let config = loaded(&user, &project, &[]);
         let agent = config.agent(None).expect("it is configured");
-        assert_eq!((agent.name.as_str(), agent.model.as_str()), ("theirs", "demo"));
+        assert_eq!((agent.name.as_str(), agent.model_name()), ("theirs", "demo"));
         assert_eq!(agent.limits.max_cost, Some(1.0));
         assert_eq!(agent.limits.max_turns, Some(3));
         assert_eq!(agent.approval, super::super::ApprovalMode::Never);

@@ -431,8 +431,8 @@ mod tests {
         let (mut answer, mut progress) = (Vec::new(), Vec::new());
         let mut screen = Screen::new(&mut answer, &mut progress, look(facts, || Some(40)), Spinner::default());
         for (seq, kind) in (0..).zip(kinds) {
-            let event =
-                Event { v: 1, kind, seq, time: String::new(), session_id: String::new(), run_id: String::new() };
+            let (time, session_id, run_id) = Default::default();
+            let event = Event { v: 1, kind, seq, time, session_id, run_id, path: Vec::new() };
             screen.emit(&event).expect("a Vec takes everything");
         }
         let text = |bytes| String::from_utf8(bytes).expect("only text is written");

@@ -216,6 +216,7 @@ mod tests {
                 refused: &|_| {},
                 spent: &|_| {},
                 notify: &notify,
+                superior: &|| unreachable!("no tool of this room begins a run"),
             };
             tool.call(arguments, context).now_or_never().expect("it waits for nothing")
         }
