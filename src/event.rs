@@ -114,6 +114,22 @@ pub enum EventKind {
     /// A compression ended: fewer tokens of the conversation are sent from now on.
     #[serde(rename = "context.compressed")]
     ContextCompressed(Compressed),
+    /// A role is asked beside the conversation: the router, the planner, the executor, the reflector.
+    #[serde(rename = "role.started")]
+    RoleStarted {
+        role: String,
+        model: String,
+        /// An estimate.
+        input_tokens: u64,
+    },
+    /// A role replied. Its reply follows as an event of its own where it stands.
+    #[serde(rename = "role.replied")]
+    RoleReplied {
+        role: String,
+        usage: Usage,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<f64>,
+    },
     /// The router chose who takes the request, or nobody.
     #[serde(rename = "route.decided")]
     RouteDecided(Routed),
@@ -183,7 +199,7 @@ pub struct Reply {
     /// USD by the model's prices; `None` when the prices are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// A prompt brought it along; no model was asked.
+    /// No model was asked: a prompt brought it along, or it is a step of a plan.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub given: bool,
 }

@@ -90,7 +90,7 @@ pub struct Step {
     /// USD by the model's prices; `None` when the prices are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// A prompt brought it along; no model was asked, and its calls never ran.
+    /// No model wrote it: a prompt brought it along, or it is a step of a plan.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub given: bool,
 }

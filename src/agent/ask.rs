@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Zoned;
 
 use crate::config::format_duration;
-use crate::contract::{ModelError, ModelErrorKind, ToolChoice};
+use crate::contract::{ChatModel, ModelError, ModelErrorKind, ToolChoice};
 use crate::event::EventKind;
 use crate::message::{FinishReason, Item, Step, Usage};
 use crate::window::{Break, Size};
@@ -34,7 +34,7 @@ impl Turn<'_> {
                 Err(stop) => return Err(stop),
             };
             self.settle_attempt();
-            if error.kind == ModelErrorKind::ContextTooLong && !purpose.is_summary() {
+            if error.kind == ModelErrorKind::ContextTooLong && !purpose.is_aside() {
                 self.void(attempt, Duration::ZERO, &error)?;
                 if !self.shrink(&error.message).await? {
                     return Err(error.into());
@@ -51,11 +51,12 @@ impl Turn<'_> {
                 continue;
             }
             attempt += 1;
-            let Some(delay) = self.delay(&mut error, attempt) else { return Err(error.into()) };
+            let model = purpose.model().unwrap_or(&self.agent.model);
+            let Some(delay) = self.delay(model.as_ref(), &mut error, attempt) else { return Err(error.into()) };
             self.run.emitter.emit(EventKind::Retry {
                 attempt,
                 delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
-                attempts: self.agent.model.info().retry.attempts,
+                attempts: model.info().retry.attempts,
                 cause: self.agent.redactor.redact(&error.to_string()).into_owned(),
             })?;
             self.conversation.session.clear_partial();
@@ -64,8 +65,8 @@ impl Turn<'_> {
     }
 
     /// The delay before the next attempt; `None` where there is none.
-    fn delay(&self, error: &mut ModelError, attempt: u32) -> Option<Duration> {
-        let config = &self.agent.model.info().retry;
+    fn delay(&self, model: &dyn ChatModel, error: &mut ModelError, attempt: u32) -> Option<Duration> {
+        let config = &model.info().retry;
         let delay = match retry::after(config, error, attempt, fastrand::f64()) {
             Next::Again(delay) => delay,
             Next::Never => return None,
@@ -106,7 +107,7 @@ impl Turn<'_> {
 
     /// Makes the request fit, and tells the observers that it begins. Returns its size in tokens.
     async fn announce(&mut self, purpose: &Purpose) -> Result<u64, Stop> {
-        if let Purpose::Summary(aside) = purpose {
+        if let Purpose::Aside(aside) = purpose {
             return Ok(aside.tokens);
         }
         self.show_loaded_skills()?;
@@ -142,12 +143,22 @@ impl Turn<'_> {
         }
     }
 
+    /// Counts the tokens of a request to the agent's model; returns the cost if it is known.
+    pub(super) fn spend(&mut self, usage: &mut Usage, stated_usd: Option<f64>) -> Option<f64> {
+        self.spend_at(self.agent.model.as_ref(), usage, stated_usd)
+    }
+
     /// Counts the tokens of a request, whoever made it; returns the cost if it is known.
     ///
     /// What the provider states as the cost counts for more than its prices. Notes in `usage` whether the prices are
     /// sure.
-    pub(super) fn spend(&mut self, usage: &mut Usage, stated_usd: Option<f64>) -> Option<f64> {
-        let prices = self.agent.model.info().prices.as_ref();
+    pub(super) fn spend_at(
+        &mut self,
+        model: &dyn ChatModel,
+        usage: &mut Usage,
+        stated_usd: Option<f64>,
+    ) -> Option<f64> {
+        let prices = model.info().prices.as_ref();
         usage.cost_about = stated_usd.is_none() && prices.is_some_and(|prices| prices.about);
         let cost = stated_usd.or_else(|| prices.map(|prices| limits::cost_usd(usage, prices)));
         self.meter.add(*usage, cost);

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use crate::config::format_duration;
 
-use crate::contract::{Delta, ModelErrorKind, ReplyEnd, ReplyStream, Request, ToolChoice, ToolDefinition};
+use crate::contract::{
+    ChatModel, Delta, ModelErrorKind, ReplyEnd, ReplyStream, Request, ToolChoice, ToolDefinition,
+};
 use crate::event::EventKind;
 use crate::message::{FinishReason, Step};
 use crate::session::Syncing;
 
 use super::Emitter;
-use super::purpose::Purpose;
+use super::purpose::{Aside, Purpose};
 use super::schema::AnswerSchema;
 use super::turn::{Stop, Turn};
 
@@ -26,14 +28,15 @@ impl Turn<'_> {
         let syncing = self.conversation.session.begin_sync().map_err(anyhow::Error::from)?;
         // The disk and the network are waited for side by side.
         let emitter = Arc::clone(&self.run.emitter);
+        let model = purpose.model().unwrap_or(&self.agent.model);
         let (asked, durable) = tokio::join!(
-            told_of_silence(&emitter, self.agent.model.ask(self.request(purpose, with_tools))),
+            told_of_silence(&emitter, model.ask(self.request(purpose, with_tools))),
             wait_for(syncing)
         );
         durable?;
         let mut stream = asked.map_err(Stop::Model)?;
         match purpose {
-            Purpose::Summary(_) => self.read_aside(stream.as_mut()).await,
+            Purpose::Aside(aside) => self.read_aside(stream.as_mut(), aside).await,
             Purpose::Answer | Purpose::Closing => self.read(stream.as_mut(), purpose).await,
         }
     }
@@ -42,17 +45,21 @@ impl Turn<'_> {
         let session = &self.conversation.session;
         let (items, aside) = match purpose {
             Purpose::Answer | Purpose::Closing => (session.items(), None),
-            Purpose::Summary(aside) => (aside.items.as_slice(), Some(aside.prompt.as_str())),
+            Purpose::Aside(aside) => (aside.items.as_slice(), Some(aside.prompt.as_str())),
+        };
+        let (system, schema) = match purpose {
+            Purpose::Aside(Aside { model: Some(_), schema, .. }) => ("", schema.as_deref()),
+            Purpose::Aside(_) | Purpose::Answer => (self.system_text(), None),
+            Purpose::Closing => (self.system_text(), self.agent.schema.as_ref().map(AnswerSchema::json)),
         };
         let tools: &[ToolDefinition] = if with_tools { self.agent.tools.definitions() } else { &[] };
-        let schema = self.agent.schema.as_ref().filter(|_| matches!(purpose, Purpose::Closing));
         Request {
-            system: session.system().map_or("", |prompt| &prompt.text),
+            system,
             items,
             aside,
             tools,
             tool_choice: purpose.choice(),
-            schema: schema.map(AnswerSchema::json),
+            schema,
             session_id: session.id(),
             results: &self.conversation.results,
         }
@@ -110,15 +117,20 @@ impl Turn<'_> {
         }
     }
 
+    fn system_text(&self) -> &str {
+        self.conversation.session.system().map_or("", |prompt| &prompt.text)
+    }
+
     /// Reads a reply that is not part of the conversation.
-    async fn read_aside(&mut self, stream: &mut dyn ReplyStream) -> Result<Step, Stop> {
+    async fn read_aside(&mut self, stream: &mut dyn ReplyStream, aside: &Aside) -> Result<Step, Stop> {
         loop {
             match stream.next().await.map_err(Stop::Model)? {
                 Delta::Text(_) | Delta::Reasoning(_) | Delta::CallBegun(_) => {}
                 Delta::Notice(message) => self.run.emitter.emit(EventKind::Warning { message })?,
                 Delta::Finished(end) => {
                     self.conversation.asking = None;
-                    return Ok(self.counted(end));
+                    let model = aside.model.as_ref().unwrap_or(&self.agent.model);
+                    return Ok(self.counted(model.as_ref(), end));
                 }
             }
         }
@@ -153,13 +165,13 @@ impl Turn<'_> {
         if !end.usage.estimated {
             self.take_report(end.usage.input_tokens);
         }
-        self.counted(end)
+        self.counted(self.agent.model.as_ref(), end)
     }
 
     /// A reply as a step, its tokens counted.
-    fn counted(&mut self, end: ReplyEnd) -> Step {
+    fn counted(&mut self, model: &dyn ChatModel, end: ReplyEnd) -> Step {
         let mut usage = end.usage;
-        let cost_usd = self.spend(&mut usage, end.cost_usd);
+        let cost_usd = self.spend_at(model, &mut usage, end.cost_usd);
         Step { parts: end.parts, finish_reason: end.finish, usage, cost_usd, given: false }
     }
 }

@@ -221,7 +221,7 @@ impl Turn<'_> {
         let mut why = String::new();
         for with_less in [false, true] {
             let Some(aside) = self.aside(plan, &prompt, with_less, done.reason) else { continue };
-            match self.ask(Purpose::Summary(aside)).await {
+            match self.ask(Purpose::Aside(aside)).await {
                 Ok(step) => {
                     done.usage += step.usage;
                     if let Some(cost) = step.cost_usd {
@@ -247,11 +247,19 @@ impl Turn<'_> {
         let weights = self.conversation.ruler.weights();
         let (material, most) = (self.material(&weights), self.budget().tokens);
         let asked = self.conversation.ruler.weigh(prompt);
+        let about = |items| Aside {
+            model: None,
+            schema: None,
+            items,
+            prompt: prompt.to_owned(),
+            with_tools: false,
+            tokens: 0,
+        };
         if with_less {
             // Half of a refused size is surely smaller; tools are left out as well.
             let room = (most / 2).saturating_sub(asked);
             let items = window::with_less(material, plan, room);
-            return Some(Aside { items, prompt: prompt.to_owned(), with_tools: false, tokens: room + asked });
+            return Some(Aside { with_tools: false, tokens: room + asked, ..about(items) });
         }
         if reason == CompressionReason::Overflow {
             return None;
@@ -259,7 +267,7 @@ impl Turn<'_> {
         let prefix = window::summary_prefix(material, plan, most, asked)?;
         let items: Vec<Item> = material.items[..prefix].to_vec();
         let tokens = material.fixed + weights[..prefix].iter().sum::<u64>() + asked;
-        Some(Aside { items, prompt: prompt.to_owned(), with_tools: true, tokens })
+        Some(Aside { with_tools: true, tokens, ..about(items) })
     }
 
     /// Edits the view, and tells the observers.

@@ -1,6 +1,7 @@
 //! Runs the calls of one reply: each is checked, judged, run and answered exactly once. Calls that only read run
 //! concurrently; all others run alone.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -46,8 +47,9 @@ impl Turn<'_> {
         let slots = step.calls().enumerate().map(|(at, call)| ((number, at), &call.request));
         let slots: Vec<(Slot, &ToolCall)> = slots.collect();
         let mut calls = slots.into_iter().peekable();
+        let owned = |(slot, call)| (slot, Cow::Borrowed(call));
         while let Some(call) = calls.next() {
-            let first = prepare(agent, call, step.was_cut(), self.conversation.session.taint());
+            let first = prepare(agent, owned(call), step.was_cut(), self.conversation.session.taint());
             if !first.may_run_beside() {
                 let finished = self.run_alone(first, &deck).await?;
                 self.answer_call(finished, &deck)?;
@@ -55,7 +57,7 @@ impl Turn<'_> {
             }
             let mut group = vec![first];
             while let Some(call) = calls.peek() {
-                let next = prepare(agent, *call, step.was_cut(), self.conversation.session.taint());
+                let next = prepare(agent, owned(*call), step.was_cut(), self.conversation.session.taint());
                 if !next.may_run_beside() || !next.is_like(&group[0]) {
                     break;
                 }

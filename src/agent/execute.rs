@@ -49,6 +49,8 @@ pub(super) struct Flying<'a> {
     /// The outside source whose content the conversation held when it was judged, if any.
     pub taint: Option<String>,
     pub enclosure: Enclosure,
+    /// Values for a command, by the names of their variables.
+    pub variables: Vec<(String, String)>,
 }
 
 /// A finished call, however it ended.
@@ -69,6 +71,7 @@ pub(super) struct Finished<'a> {
     pub only_read: bool,
     /// The outside source whose content the result introduces, if any.
     pub brings: Option<String>,
+    pub variables: Vec<(String, String)>,
     /// A promised guarantee that is unavailable, if any; it ends the turn.
     pub unavailable: Option<String>,
 }
@@ -76,7 +79,7 @@ pub(super) struct Finished<'a> {
 impl<'a> Prepared<'a> {
     /// Runs the call without asking again.
     pub(super) async fn run(self, place: Place<'_>) -> Finished<'a> {
-        let Self { call, slot, taken_up, plan } = self;
+        let Self { call, slot, taken_up, variables, plan } = self;
         let ready = match plan {
             CallPlan::Run(ready) => ready,
             CallPlan::Refuse { arguments, why } => {
@@ -88,7 +91,9 @@ impl<'a> Prepared<'a> {
         announce(place, (&call, slot), ready.tool, &ready.arguments);
         let Ready { tool, terms, arguments, brings, taint, reach, verdict, .. } = ready;
         let enclosure = verdict.enclosure();
-        Flying { call, slot, taken_up, tool, terms, arguments, reach, brings, taint, enclosure }.land(place).await
+        let flying =
+            Flying { call, slot, taken_up, tool, terms, arguments, reach, brings, taint, enclosure, variables };
+        flying.land(place).await
     }
 }
 
@@ -102,12 +107,14 @@ impl<'a> Finished<'a> {
     ) -> Self {
         let (name, subject) = (&self.call.name, text::one_line(&tool.subject(&self.arguments), 80));
         let outside = format!("the output of {name} `{subject}`, which ran outside of the sandbox,");
-        let Self { call, slot, arguments, brings, .. } = self;
+        let Self { call, slot, arguments, brings, variables, .. } = self;
         let brings = if enclosure == Enclosure::Outside { Some(outside) } else { brings };
         let taken_up = Moment::now();
         // Only a command runs again, and it begins no run.
         let taint = None;
-        Flying { call, slot, taken_up, tool, terms, arguments, reach, brings, taint, enclosure }.land(place).await
+        let flying =
+            Flying { call, slot, taken_up, tool, terms, arguments, reach, brings, taint, enclosure, variables };
+        flying.land(place).await
     }
 
     /// A call whose tool did not run; `why` is the program's own text.
@@ -130,6 +137,7 @@ impl<'a> Finished<'a> {
             refused: None,
             only_read: false,
             brings: None,
+            variables: Vec::new(),
             unavailable: None,
         }
     }
@@ -143,7 +151,8 @@ fn reason(why: &str) -> ToolOutput {
 impl<'a> Flying<'a> {
     /// Runs the tool to its end.
     async fn land(self, place: Place<'_>) -> Finished<'a> {
-        let Self { call, slot, taken_up, tool, terms, arguments, reach, brings, taint, enclosure } = self;
+        let Self { call, slot, taken_up, tool, terms, arguments, reach, brings, taint, enclosure, variables } =
+            self;
         let Place { agent, emitter, flights, .. } = place;
         flights.run(slot);
         let redacting = Mutex::new(Redacting::new(&agent.redactor));
@@ -164,6 +173,7 @@ impl<'a> Flying<'a> {
         };
         let context = CallContext {
             enclosure,
+            variables: &variables,
             live: &live,
             refused: &|how| *refused.lock().expect("storing never panics") = Some(how),
             spent: &|usage| *spent.lock().expect("adding never panics") += usage,
@@ -207,6 +217,7 @@ impl<'a> Flying<'a> {
             refused,
             only_read,
             brings: brings.filter(|_| ran).or_else(|| desk.get().and_then(|desk| desk.brought())),
+            variables,
             unavailable,
         }
     }
@@ -236,6 +247,7 @@ impl Place<'_> {
             live: &|_| {},
             keep: agent.tools.find("recall").ok().map(|_| keep),
             enclosure: Enclosure::Write,
+            variables: &[],
             refused: &|_| {},
             spent: &|_| {},
             notify: &|_| {},

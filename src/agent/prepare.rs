@@ -26,6 +26,8 @@ pub(super) struct Prepared<'a> {
     pub call: Cow<'a, ToolCall>,
     pub slot: Slot,
     pub taken_up: Moment,
+    /// Values for a command, by the names of their variables.
+    pub variables: Vec<(String, String)>,
     pub plan: CallPlan<'a>,
 }
 
@@ -85,31 +87,34 @@ impl<'a> Prepared<'a> {
 /// outside content in the conversation.
 pub(super) fn prepare<'a>(
     agent: &'a Agent,
-    (slot, call): (Slot, &'a ToolCall),
+    (slot, call): (Slot, Cow<'a, ToolCall>),
     cut: bool,
     taint: Option<&str>,
 ) -> Prepared<'a> {
     let taken_up = Moment::now();
     let (_, number) = slot;
+    let variables = Vec::new();
     if number >= MOST_CALLS {
         let why = format!("Not run: too many calls in one reply: only the first {MOST_CALLS} run.");
         let arguments = json::object_or_unparsed(&call.arguments);
-        return Prepared { call: Cow::Borrowed(call), slot, taken_up, plan: CallPlan::Refuse { arguments, why } };
+        return Prepared { call, slot, taken_up, variables, plan: CallPlan::Refuse { arguments, why } };
     }
-    let (call, meant) = match meant(agent, call) {
-        Ok(call) => (call, Ok(())),
-        Err(why) => (Cow::Borrowed(call), Err(why)),
+    let (call, meant) = match meant(agent, &call) {
+        Ok(Some(inner)) => (Cow::Owned(inner), Ok(())),
+        Ok(None) => (call, Ok(())),
+        Err(why) => (call, Err(why)),
     };
     let plan = meant
         .and_then(|()| plan(agent, &call, cut, taint))
         .unwrap_or_else(|why| CallPlan::Refuse { arguments: json::object_or_unparsed(&call.arguments), why });
-    Prepared { call, slot, taken_up, plan }
+    Prepared { call, slot, taken_up, variables, plan }
 }
 
-/// The call inside a `call_tool`: judged, run, shown and recorded as if the model had written it directly.
-fn meant<'a>(agent: &Agent, call: &'a ToolCall) -> Result<Cow<'a, ToolCall>, String> {
+/// The call inside a `call_tool`: judged, run, shown and recorded as if the model had written it directly. `None` for
+/// any other call.
+fn meant(agent: &Agent, call: &ToolCall) -> Result<Option<ToolCall>, String> {
     if !agent.tools.is_call_tool(&call.name) {
-        return Ok(Cow::Borrowed(call));
+        return Ok(None);
     }
     let mut outer = json::object(&call.arguments).map_err(|why| {
         format!("The arguments are not usable JSON: {why}. Send {{\"name\": …, \"arguments\": {{…}}}}.")
@@ -124,7 +129,7 @@ fn meant<'a>(agent: &Agent, call: &'a ToolCall) -> Result<Cow<'a, ToolCall>, Str
         Some(Value::String(text)) => text,
         Some(value) => value.to_string(),
     };
-    Ok(Cow::Owned(ToolCall { name, arguments, ..call.clone() }))
+    Ok(Some(ToolCall { name, arguments, ..call.clone() }))
 }
 
 fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool, taint: Option<&str>) -> Result<CallPlan<'a>, String> {

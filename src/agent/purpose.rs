@@ -1,22 +1,30 @@
 //! The purpose of a request.
 
-use crate::contract::ToolChoice;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::contract::{ChatModel, ToolChoice};
 use crate::message::{Call, Item, Part, ToolCall};
 
 /// The purpose of a request.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) enum Purpose {
     /// The next step of the turn.
     Answer,
     /// An answer without calls: the end of a turn, a correction.
     Closing,
-    /// A summary of the items to remove. Its reply is not shown and not part of the conversation.
-    Summary(Aside),
+    /// A question whose reply is not shown and not part of the conversation: a summary, a decision of a role.
+    Aside(Aside),
 }
 
 /// A request beside the conversation.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Aside {
+    /// The model to ask; `None`: that of the agent, with the system prompt of the conversation.
+    pub model: Option<Arc<dyn ChatModel>>,
+    /// The JSON Schema that the reply must match, if any.
+    pub schema: Option<Arc<Value>>,
     /// The items of the request.
     pub items: Vec<Item>,
     /// The question, after the items.
@@ -33,11 +41,19 @@ impl Purpose {
     }
 
     pub(super) fn has_tools(&self) -> bool {
-        !matches!(self, Self::Summary(aside) if !aside.with_tools)
+        !matches!(self, Self::Aside(aside) if !aside.with_tools)
     }
 
-    pub(super) fn is_summary(&self) -> bool {
-        matches!(self, Self::Summary(_))
+    pub(super) fn is_aside(&self) -> bool {
+        matches!(self, Self::Aside(_))
+    }
+
+    /// The model to ask, where it is not the agent's.
+    pub(super) fn model(&self) -> Option<&Arc<dyn ChatModel>> {
+        match self {
+            Self::Aside(aside) => aside.model.as_ref(),
+            Self::Answer | Self::Closing => None,
+        }
     }
 }
 

@@ -256,6 +256,8 @@ pub struct CallContext<'a> {
     pub keep: Option<Keep<'a>>,
     /// The walls around a command that the call runs.
     pub enclosure: Enclosure,
+    /// Variables that a command of the call gets besides its environment: values that must not be part of its text.
+    pub variables: &'a [(String, String)],
     /// Reports that its walls may have stopped the call: a person may then let it run again in wider ones.
     pub refused: &'a (dyn Fn(Refused) + Send + Sync),
     /// Reports tokens that the call spent on model requests: they count as the run's own.

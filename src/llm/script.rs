@@ -107,7 +107,10 @@ impl Script {
                 Item::Said(said) => scene = Scene { user: &said.text, ..Scene::default() },
                 Item::Summary(summary) => scene = Scene { user: &summary.text, ..Scene::default() },
                 Item::Step(step) => {
-                    self.pass(&mut used, &scene);
+                    // What no model wrote is no reply of the script.
+                    if !step.given {
+                        self.pass(&mut used, &scene);
+                    }
                     for call in step.calls() {
                         scene.tool = &call.request.name;
                         scene.observation = call.answer.as_ref().map_or("", |answer| &answer.content);

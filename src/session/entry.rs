@@ -17,6 +17,8 @@
 //! {"type":"restored","time":…}                          everything is sent verbatim again
 //! {"type":"pinned","numbers":[1,2],"time":…}            items that no compression touches
 //! {"type":"spent","time":…,"usage":{…}}                 tokens of a request that left no reply
+//! {"type":"role","role":"planner","text":…,"usage":{…}} a reply beside the conversation: a router, a planner, …
+//! {"type":"progress","what":"planned",…}                what happened to a plan: see `event::plan::Progress`
 //! {"type":"switched","agent":…,"model":…,"time":…}      who answers from here on
 //! ```
 //!
@@ -26,6 +28,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::event::plan::Progress;
 use crate::event::{CallTelemetry, Compressed};
 use crate::message::{Answer, Said, Step, Summary, Usage};
 
@@ -130,6 +133,21 @@ pub(super) enum Entry<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
     },
+    #[serde(rename = "role")]
+    Role {
+        time: &'a str,
+        role: &'a str,
+        text: &'a str,
+        usage: Usage,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<f64>,
+    },
+    #[serde(rename = "progress")]
+    Progress {
+        time: &'a str,
+        #[serde(flatten)]
+        progress: &'a Progress,
+    },
     #[serde(rename = "partial")]
     Partial {
         #[serde(skip_serializing_if = "str::is_empty")]
@@ -194,6 +212,13 @@ pub(super) enum Line {
     Pinned { numbers: Vec<u64> },
     #[serde(rename = "spent")]
     Spent { usage: Usage, cost_usd: Option<f64> },
+    #[serde(rename = "role")]
+    Role { usage: Usage, cost_usd: Option<f64> },
+    #[serde(rename = "progress")]
+    Progress {
+        #[serde(flatten)]
+        progress: Box<Progress>,
+    },
     #[serde(rename = "partial")]
     Partial {
         #[serde(default)]

@@ -5,6 +5,7 @@ use std::fs::File;
 use jiff::Timestamp;
 
 use crate::event::CallTelemetry;
+use crate::event::plan::Progress;
 use crate::message::{Answer, CallStatus, FinishReason, Part, Said, Step, Usage};
 
 use super::entry::Entry;
@@ -62,16 +63,42 @@ impl Session {
         self.write()
     }
 
-    /// The calls of the last step that have no answer.
+    /// The calls that have no answer.
     #[must_use]
     pub fn open_calls(&self) -> Vec<OpenCall> {
-        let Some((number, open)) = self.transcript.open_calls() else { return Vec::new() };
-        let at = self.ids().iter().rposition(|id| id.number == number);
-        let calls = at.and_then(|at| self.items()[at].as_step()).into_iter().flat_map(Step::calls).enumerate();
-        calls
-            .filter(|(call, _)| open.contains(call))
-            .map(|(call, asked)| OpenCall { number, call, request: asked.request.clone() })
-            .collect()
+        let open = |(at, call): (usize, usize)| {
+            let asked = self.items()[at].as_step()?.calls().nth(call)?;
+            Some(OpenCall { number: self.ids()[at].number, call, request: asked.request.clone() })
+        };
+        self.transcript.open_calls().filter_map(open).collect()
+    }
+
+    /// Counts and keeps a reply beside the conversation. The caller removes secrets first. Written to disk with the
+    /// next item.
+    pub fn note_role(
+        &mut self,
+        (role, text): (&str, &str),
+        (usage, cost_usd): (Usage, Option<f64>),
+        now: Timestamp,
+    ) {
+        self.push(&Entry::Role { time: &stamp(now), role, text, usage, cost_usd });
+        self.transcript.role(usage, cost_usd);
+    }
+
+    /// Adds what happened to a plan. The caller removes secrets first.
+    ///
+    /// # Errors
+    /// When the disk fails. In memory it is known all the same.
+    pub fn note_progress(&mut self, progress: Progress, now: Timestamp) -> Result<(), SessionError> {
+        self.push(&Entry::Progress { time: &stamp(now), progress: &progress });
+        self.transcript.progress(progress);
+        self.write()
+    }
+
+    /// What happened to the last plan, oldest first.
+    #[must_use]
+    pub fn progress(&self) -> &[Progress] {
+        &self.transcript.progress
     }
 
     /// Waits until everything that was recorded is durable.

@@ -166,6 +166,8 @@ impl Replayed {
             Line::Restored {} => transcript.hold(),
             Line::Pinned { numbers } => transcript.pinned.extend(numbers),
             Line::Spent { usage, cost_usd } => transcript.spend(usage, cost_usd),
+            Line::Role { usage, cost_usd } => transcript.role(usage, cost_usd),
+            Line::Progress { progress } => transcript.progress(*progress),
             Line::Partial { text, reasoning } => {
                 self.partial.0.push_str(&text);
                 self.partial.1.push_str(&reasoning);

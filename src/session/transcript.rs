@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::event::plan::Progress;
 use crate::event::{CallTelemetry, Compressed};
 use crate::message::{Answer, Cost, Item, Said, Step, Summary, Usage};
 use crate::telemetry::Tally;
@@ -39,6 +40,8 @@ pub(super) struct Transcript {
     pub state: State,
     /// The source of the first outside content, if any.
     pub taint: Option<String>,
+    /// What happened to the last plan, oldest first.
+    pub progress: Vec<Progress>,
 }
 
 impl Transcript {
@@ -68,10 +71,10 @@ impl Transcript {
     }
 
     /// Fills the slot of a call; false where there is none, or it is filled. A call that a prompt brought along never
-    /// ran and is not counted.
+    /// ran, so that it was not measured, and is not counted.
     pub fn answer(&mut self, number: u64, call: usize, answer: Answer, cost: &CallTelemetry) -> bool {
         let step = self.view.step_mut(number);
-        let ran = step.as_ref().is_some_and(|step| !step.given);
+        let ran = step.as_ref().is_some_and(|step| !step.given || !cost.execution_id.is_empty());
         let filled = step.is_some_and(|step| step.fill(call, answer));
         if filled && ran {
             self.calls += 1;
@@ -134,12 +137,29 @@ impl Transcript {
         self.cost.add(&usage, cost_usd);
     }
 
-    /// The number of the newest step, and its calls without an answer.
-    pub fn open_calls(&self) -> Option<(u64, Vec<usize>)> {
-        let at = self.view.items.iter().rposition(|item| matches!(item, Item::Step(_)))?;
-        let step = self.view.items[at].as_step()?;
-        let open: Vec<usize> =
-            step.calls().enumerate().filter(|(_, call)| call.answer.is_none()).map(|(at, _)| at).collect();
-        (!open.is_empty()).then(|| (self.view.ids[at].number, open))
+    /// Counts a reply beside the conversation.
+    pub fn role(&mut self, usage: Usage, cost_usd: Option<f64>) {
+        self.steps += 1;
+        self.spend(usage, cost_usd);
+    }
+
+    /// Adds what happened to the plan; the first plan of a request takes the place of the one before.
+    pub fn progress(&mut self, progress: Progress) {
+        if matches!(&progress, Progress::Planned(plan) if plan.revision == 1) {
+            self.progress.clear();
+        }
+        self.progress.push(progress);
+    }
+
+    /// The calls without an answer: the place of the step among the items, and that of the call in it. They are in the
+    /// steps after the last words of anybody, as nothing is said while a call is open.
+    pub fn open_calls(&self) -> impl Iterator<Item = (usize, usize)> {
+        let items = &self.view.items;
+        let from = items.iter().rposition(|item| item.as_step().is_none()).map_or(0, |at| at + 1);
+        let open = |at: usize| {
+            let calls = items[at].as_step().into_iter().flat_map(Step::calls).enumerate();
+            calls.filter(|(_, call)| call.answer.is_none()).map(move |(call, _)| (at, call))
+        };
+        (from..items.len()).flat_map(open)
     }
 }

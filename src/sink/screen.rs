@@ -391,6 +391,8 @@ impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
             }
             EventKind::TurnStarted { .. }
             | EventKind::Message(_)
+            | EventKind::RoleStarted { .. }
+            | EventKind::RoleReplied { .. }
             | EventKind::RouteDecided(_)
             | EventKind::PlanCreated(_)
             | EventKind::StepStarted(_)

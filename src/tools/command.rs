@@ -80,7 +80,13 @@ impl Command {
         let confined = Confined::new(self.env_with(&ready), self.sandbox.clone(), self.proxies.clone());
         let line: Vec<&str> = ready.line.iter().map(String::as_str).collect();
         let (program, arguments) = line.split_first().ok_or_else(|| ToolError::parameter("no program"))?;
-        let order = Order { program, arguments, dir: &dir, patience: run_command::patience(&context) };
+        let order = Order {
+            program,
+            arguments,
+            dir: &dir,
+            variables: context.variables,
+            patience: run_command::patience(&context),
+        };
         let reads_json = self.config.output_format == Some(OutputFormat::Json);
         let mut whole = String::new();
         let mut seen = |piece: &str| {

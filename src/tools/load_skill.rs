@@ -213,6 +213,7 @@ mod tests {
                 max_tokens: 2000,
                 live: &|_| {},
                 enclosure: crate::contract::Enclosure::Write,
+                variables: &[],
                 refused: &|_| {},
                 spent: &|_| {},
                 notify: &notify,

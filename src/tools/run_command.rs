@@ -143,7 +143,13 @@ impl RunCommand {
     async fn run(&self, command: &str, dir: &Path, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
         let [program, flag] = shell();
         let arguments = [flag, command];
-        let order = Order { program, arguments: &arguments, dir, patience: patience(&context) };
+        let order = Order {
+            program,
+            arguments: &arguments,
+            dir,
+            variables: context.variables,
+            patience: patience(&context),
+        };
         let Ran { mut output, remarks, .. } = execute(&self.confined, order, context, &mut |_| {}).await?;
         output.observation += &remarks;
         Ok(output)

@@ -134,6 +134,7 @@ impl Place {
             max_tokens: self.max_tokens,
             live,
             enclosure: crate::contract::Enclosure::Write,
+            variables: &[],
             refused: &|_| {},
             spent: &|_| {},
             notify: &|_| {},

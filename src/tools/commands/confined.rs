@@ -31,6 +31,8 @@ pub struct Order<'a> {
     pub program: &'a str,
     pub arguments: &'a [&'a str],
     pub dir: &'a Path,
+    /// Variables besides those of every command.
+    pub variables: &'a [(String, String)],
     pub patience: Patience<'a>,
 }
 
@@ -142,8 +144,9 @@ impl Confined {
         order: Order<'_>,
         seen: impl FnMut(&[u8]) + Send,
     ) -> Result<Ended, ToolError> {
-        let Order { program, arguments, dir, patience } = order;
+        let Order { program, arguments, dir, variables, patience } = order;
         let mut env = self.env.variables().to_vec();
+        env.extend_from_slice(variables);
         if let Some(walls) = walls {
             env.retain(|(name, _)| name != "TMPDIR");
             let temp = walls.temp_dir().map_err(|error| ToolError::permanent(error.to_string()))?;

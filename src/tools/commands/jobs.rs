@@ -137,6 +137,7 @@ impl Jobs {
             redactor: Arc::clone(&self.redactor),
             command: start.command.to_owned(),
             dir: start.dir.to_path_buf(),
+            variables: context.variables.to_vec(),
             lifetime: start.lifetime,
             walls: walls.clone(),
             enclosure: context.enclosure,
@@ -329,6 +330,7 @@ struct Work {
     redactor: Arc<Redactor>,
     command: String,
     dir: PathBuf,
+    variables: Vec<(String, String)>,
     lifetime: Option<Duration>,
     walls: Option<Walls>,
     enclosure: Enclosure,
@@ -350,7 +352,7 @@ impl Work {
         let [program, flag] = shell();
         let arguments = [flag, &self.command];
         let patience = Patience { call: self.lifetime, leash: Some(&self.leash), ..Patience::default() };
-        let order = Order { program, arguments: &arguments, dir: &self.dir, patience };
+        let order = Order { program, arguments: &arguments, dir: &self.dir, variables: &self.variables, patience };
         let heard = |bytes: &[u8]| {
             plain.push(bytes, &mut piece);
             take(&mut piece);
