@@ -4,6 +4,7 @@
 //! on one stream ends before the other writes to the same screen. Errors on stderr are ignored: only a closed stdout
 //! means that nobody sees the answer.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use serde_json::Value;
@@ -12,7 +13,7 @@ use super::line;
 use super::look::{AnswerTo, Look, Verbosity};
 use super::outlet::{Outlet, Outlets};
 use super::spinner::Spinner;
-use super::style::Ink;
+use super::style::{Ink, Style};
 use crate::contract::EventSink;
 use crate::event::{Event, EventKind, Message, Reply, RunCompleted, RunStarted, RunStatus};
 use crate::text;
@@ -35,6 +36,8 @@ pub struct Screen<A, P> {
     is_scripted: bool,
     /// The lines shown last below the line of a call.
     below: String,
+    /// What the running calls of helpers are about, by helper and call.
+    of_helpers: HashMap<(String, String), String>,
 }
 
 /// A call between its start and its end.
@@ -69,6 +72,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
             progress_open: false,
             is_scripted: false,
             below: String::new(),
+            of_helpers: HashMap::new(),
         }
     }
 
@@ -211,6 +215,32 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         self.show_below(below)
     }
 
+    /// Shows one line for each call of a helper, and what is wrong with it. Its words are for the agent that called it.
+    fn on_helper(&mut self, path: &[String], kind: &EventKind) -> io::Result<()> {
+        let whose = path.join(" › ");
+        match kind {
+            EventKind::ToolStarted { call_id, subject, .. } => {
+                self.of_helpers.insert((whose, call_id.clone()), subject.clone());
+                Ok(())
+            }
+            EventKind::ToolFinished { call_id, name, status, summary, telemetry, .. } => {
+                let subject = self.of_helpers.remove(&(whose.clone(), call_id.clone())).unwrap_or_default();
+                if self.look.verbosity == Verbosity::Quiet {
+                    return Ok(());
+                }
+                let room = self.room().saturating_sub(text::columns(&whose) + 3);
+                let outcome = summary.lines().next().unwrap_or_default();
+                let line = line::finished(name, &subject, *status, outcome, telemetry, room, Style::default());
+                self.say(Ink::Dim, &format!("  {whose} {line}"))
+            }
+            EventKind::Warning { message } => {
+                let message = text::one_line(message, usize::MAX / 8);
+                self.say(Ink::Yellow, &format!("warning: {whose}: {message}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Shows the lines below a call, unless they equal the ones shown last.
     fn show_below(&mut self, lines: &str) -> io::Result<()> {
         if lines.is_empty() || lines == self.below {
@@ -351,6 +381,9 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
 
 impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
     fn emit(&mut self, event: &Event) -> io::Result<()> {
+        if !event.path.is_empty() {
+            return self.on_helper(&event.path, &event.kind);
+        }
         match &event.kind {
             EventKind::RunStarted(run) => self.on_run_started(run),
             EventKind::RequestStarted { step, .. } => self.on_request(*step),

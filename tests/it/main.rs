@@ -74,6 +74,8 @@ mod summaries;
 mod dialects;
 mod events;
 mod everyday;
+mod task;
+mod task_worktree;
 mod telemetry;
 mod templates;
 #[cfg(feature = "otlp")]
