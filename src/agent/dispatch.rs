@@ -164,7 +164,7 @@ impl Turn<'_> {
     /// Lets a call run again in wider walls, if its own may have stopped it and a person agrees; else the first result
     /// stands. That the output of a program speaks of a denial is a reason to leave the sandbox only where the command
     /// itself `leaves` it.
-    async fn offer_wider<'c>(
+    pub(super) async fn offer_wider<'c>(
         &mut self,
         mut finished: Finished<'c>,
         (tool, terms, reach): (&'c dyn Tool, &'c Terms, Arc<Reach>),
