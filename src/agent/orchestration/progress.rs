@@ -315,3 +315,6 @@ fn is_good(finished: &StepFinished) -> bool {
 fn set(steps: &[u32]) -> BTreeSet<u32> {
     steps.iter().copied().collect()
 }
+
+#[cfg(test)]
+mod tests;
