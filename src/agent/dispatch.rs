@@ -16,7 +16,7 @@ use crate::window;
 use super::conversation::Shared;
 use super::execute::{Finished, Place, announce};
 use super::flights::{Flights, Slot};
-use super::prepare::{CallPlan, MOST_CALLS, Prepared, Ready, prepare};
+use super::prepare::{CallPlan, Footing, MOST_CALLS, Prepared, Ready, prepare};
 use super::turn::{Stop, Turn};
 use super::{Emitter, Terms};
 
@@ -31,8 +31,14 @@ pub(super) struct Deck {
     shared: Arc<Shared>,
     emitter: Arc<Emitter>,
     flights: Arc<Flights>,
+    /// The most tokens that the model reads of one result.
     result_tokens: usize,
+    /// The most tokens that a tool gives back.
+    held_tokens: usize,
 }
+
+/// The most tokens of a result that later steps of a plan refer to: some 4 MiB.
+const MOST_HELD: usize = 1 << 20;
 
 impl Turn<'_> {
     /// Runs all calls of a reply and records their answers.
@@ -47,7 +53,7 @@ impl Turn<'_> {
         let mut calls = slots.into_iter().peekable();
         let owned = |(slot, call)| (slot, Cow::Borrowed(call));
         while let Some(call) = calls.next() {
-            let first = prepare(agent, owned(call), step.was_cut(), self.conversation.session.taint());
+            let first = prepare(agent, owned(call), step.was_cut(), self.footing());
             if !first.may_run_beside() {
                 let finished = self.run_alone(first, &deck).await?;
                 self.answer_call(finished, &deck)?;
@@ -55,7 +61,7 @@ impl Turn<'_> {
             }
             let mut group = vec![first];
             while let Some(call) = calls.peek() {
-                let next = prepare(agent, owned(*call), step.was_cut(), self.conversation.session.taint());
+                let next = prepare(agent, owned(*call), step.was_cut(), self.footing());
                 if !next.may_run_beside() {
                     break;
                 }
@@ -67,8 +73,19 @@ impl Turn<'_> {
         Ok(())
     }
 
+    /// What calls are judged by now.
+    pub(super) fn footing(&self) -> Footing<'_> {
+        Footing { taint: self.conversation.session.taint(), is_exploring: self.is_exploring }
+    }
+
+    /// The handles for `calls` calls of a plan. What the model reads of their results is as short as ever, but later
+    /// steps refer to the whole.
+    pub(super) fn deck_of_plan(&self, calls: usize) -> Deck {
+        Deck { held_tokens: MOST_HELD, ..self.deck(calls) }
+    }
+
     /// The handles for `calls` calls, which share the room for results.
-    pub(super) fn deck(&self, calls: usize) -> Deck {
+    fn deck(&self, calls: usize) -> Deck {
         let setting = self.agent.context.tool_result_max_tokens;
         let fixed = self.conversation.ruler.fixed();
         let result_tokens = window::result_cap(&self.budget(), fixed, setting, calls.clamp(1, MOST_CALLS));
@@ -77,6 +94,7 @@ impl Turn<'_> {
             emitter: Arc::clone(&self.run.emitter),
             flights: Arc::clone(&self.conversation.flights),
             result_tokens,
+            held_tokens: result_tokens,
         }
     }
 
@@ -90,7 +108,7 @@ impl Turn<'_> {
             emitter: &deck.emitter,
             clock: self.clock,
             flights: &deck.flights,
-            result_tokens: deck.result_tokens,
+            result_tokens: deck.held_tokens,
         }
     }
 
@@ -149,6 +167,9 @@ impl Turn<'_> {
         leaves: bool,
         deck: &Deck,
     ) -> Result<Finished<'c>, Stop> {
+        if self.is_exploring {
+            return Ok(finished);
+        }
         let is_there = self.agent.approver.present() && self.agent.approval != ApprovalMode::Never;
         let (enclosure, why, where_to) = match finished.refused {
             Some(Refused::Writing) => (Enclosure::Write, AGAIN_WRITING, "with the right to write"),

@@ -40,6 +40,15 @@ pub(super) enum CallPlan<'a> {
     },
 }
 
+/// What a call is judged by besides itself.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Footing<'t> {
+    /// The outside content in the conversation.
+    pub taint: Option<&'t str>,
+    /// Nothing may change: the turn explores, and no proposal was approved.
+    pub is_exploring: bool,
+}
+
 /// A call that can run, if its verdict allows.
 pub(super) struct Ready<'a> {
     pub tool: &'a dyn Tool,
@@ -74,13 +83,12 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Parses, checks and judges a call. `cut` says that the reply ended at the output limit; `taint` names the
-/// outside content in the conversation.
+/// Parses, checks and judges a call. `cut` says that the reply ended at the output limit.
 pub(super) fn prepare<'a>(
     agent: &'a Agent,
     (slot, call): (Slot, Cow<'a, ToolCall>),
     cut: bool,
-    taint: Option<&str>,
+    footing: Footing<'_>,
 ) -> Prepared<'a> {
     let taken_up = Moment::now();
     let (_, number) = slot;
@@ -96,7 +104,7 @@ pub(super) fn prepare<'a>(
         Err(why) => (call, Err(why)),
     };
     let plan = meant
-        .and_then(|()| plan(agent, &call, cut, taint))
+        .and_then(|()| plan(agent, &call, cut, footing))
         .unwrap_or_else(|why| CallPlan::Refuse { arguments: json::object_or_unparsed(&call.arguments), why });
     Prepared { call, slot, taken_up, variables, plan }
 }
@@ -123,7 +131,7 @@ fn meant(agent: &Agent, call: &ToolCall) -> Result<Option<ToolCall>, String> {
     Ok(Some(ToolCall { name, arguments, ..call.clone() }))
 }
 
-fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool, taint: Option<&str>) -> Result<CallPlan<'a>, String> {
+fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool, footing: Footing<'_>) -> Result<CallPlan<'a>, String> {
     if cut {
         return Err(
             "Not run: your reply was cut at the output limit before it was complete. Send the call again, \
@@ -137,7 +145,7 @@ fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool, taint: Option<&str>) -
     arguments::complete(&mut arguments, &found.tool.definition().parameters);
     found.validator().check("The arguments do", &arguments)?;
     check_time(found.tool, &arguments, agent.limits.max_tool_timeout)?;
-    Ok(CallPlan::Run(judged(agent, found, arguments, taint)))
+    Ok(CallPlan::Run(judged(agent, found, arguments, footing)))
 }
 
 /// Refuses a call that asks for more time than it can get: half-done work is worse than none.
@@ -157,7 +165,7 @@ fn judged<'a>(
     agent: &'a Agent,
     Found { tool, terms, .. }: Found<'a>,
     arguments: Value,
-    taint: Option<&str>,
+    footing: Footing<'_>,
 ) -> Ready<'a> {
     let workspace = &agent.workspace;
     let definition = tool.definition();
@@ -190,7 +198,8 @@ fn judged<'a>(
         hold,
         host: tool.address(&arguments).map(host),
     };
-    let verdict = policy::judge(agent.approval, &agent.rules, &call, taint);
+    let judge = if footing.is_exploring { policy::judge_exploring } else { policy::judge };
+    let verdict = judge(agent.approval, &agent.rules, &call, footing.taint);
     let is_reading = definition.permission == Permission::Read || verdict.enclosure() == Enclosure::Read;
     let (leaves, brings) = (call.leaves(), policy::brings_in(&call, &tool.subject(&arguments)));
     let written: Vec<String> = reads.iter().chain(&writes).map(|path| (*path).to_owned()).collect();

@@ -82,6 +82,8 @@ pub(super) struct Turn<'a> {
     pub clock: &'a Clock,
     pub meter: Meter,
     pub repeats: RepeatDetector,
+    /// Nothing may change until a person approves a proposal.
+    pub is_exploring: bool,
 }
 
 /// Takes one turn. However it ends, afterwards every call has its answer and the conversation accepts the next
@@ -128,7 +130,8 @@ impl<'a> Turn<'a> {
         clock: &'a Clock,
     ) -> Self {
         let repeats = RepeatDetector::new(agent.limits.loop_window, agent.limits.loop_threshold);
-        Self { agent, conversation, run, clock, meter: Meter::default(), repeats }
+        let is_exploring = agent.mode == Mode::Explore;
+        Self { agent, conversation, run, clock, meter: Meter::default(), repeats, is_exploring }
     }
 
     async fn work(&mut self, input: Input) -> Result<TurnEnd, Stop> {
@@ -140,6 +143,9 @@ impl<'a> Turn<'a> {
         self.refuse_too_large(&opening, &input)?;
         self.open_with(opening)?;
         let request = input.text.clone();
+        if let Some(note) = self.agent.before_input() {
+            self.say(note)?;
+        }
         self.say(input)?;
         match (self.agent.mode, self.agent.orchestration.as_ref()) {
             (Mode::Plan, Some(orchestration)) => self.by_plan(orchestration, &request).await,
@@ -157,6 +163,10 @@ impl<'a> Turn<'a> {
             let (number, step) = self.step(Purpose::Answer).await?;
             if step.has_calls() {
                 self.run_calls(number, &step).await?;
+                continue;
+            }
+            let is_whole = !matches!(step.finish_reason, FinishReason::Length | FinishReason::ContentFilter);
+            if is_whole && self.goes_on_after(&step.text()).await? {
                 continue;
             }
             return self.stands(&step).await;

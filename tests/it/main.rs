@@ -66,6 +66,7 @@ mod llama;
 mod model_check;
 mod model_docs;
 mod models;
+mod plans;
 mod servers;
 mod streams;
 mod backpressure;
@@ -75,6 +76,7 @@ mod summaries;
 mod dialects;
 mod events;
 mod everyday;
+mod explore;
 mod telemetry;
 mod templates;
 #[cfg(feature = "otlp")]

@@ -39,7 +39,7 @@ impl Turn<'_> {
     /// # Errors
     /// When the turn cannot go on; a failure of the tool is an outcome.
     pub(in crate::agent) async fn run_given(&mut self, given: Given) -> Result<Outcome, Stop> {
-        let deck = self.deck(1);
+        let deck = self.deck_of_plan(1);
         let prepared = self.begin_given(given)?;
         let finished = self.run_alone(prepared, &deck).await?;
         self.end_given(finished, &deck)
@@ -59,8 +59,7 @@ impl Turn<'_> {
             ..Step::default()
         };
         let number = self.keep_reply(step)?;
-        let taint = self.conversation.session.taint();
-        let prepared = prepare(self.agent, ((number, 0), Cow::Owned(call)), false, taint);
+        let prepared = prepare(self.agent, ((number, 0), Cow::Owned(call)), false, self.footing());
         Ok(Prepared { variables, ..prepared })
     }
 

@@ -45,7 +45,7 @@ impl Job {
         Given { id, tool, arguments, variables }
     }
 
-    fn call(&self) -> ToolCall {
+    pub(super) fn call(&self) -> ToolCall {
         ToolCall { id: self.id.clone(), name: self.tool.clone(), arguments: self.arguments.to_string() }
     }
 }
@@ -60,7 +60,7 @@ impl Turn<'_> {
     ) -> Result<Filled, Stop> {
         let results = machine.results();
         let modification = machine.modification(step.step_id);
-        let id = self.call_id(machine, step.step_id);
+        let id = self.call_id(machine, (step.step_id, machine.next_attempt(step.step_id)));
         let mistake = match (filled(&id, step, &results), modification) {
             (Ok(job), None) => match self.mistake(&job) {
                 None => return Ok(Filled::Ready(job)),
@@ -74,13 +74,12 @@ impl Turn<'_> {
 
     /// Whether a call only reads and needs nobody's permission.
     pub(super) fn only_reads(&self, job: &Job) -> bool {
-        let taint = self.conversation.session.taint();
-        prepare(self.agent, ((0, 0), Cow::Owned(job.call())), false, taint).may_run_beside()
+        prepare(self.agent, ((0, 0), Cow::Owned(job.call())), false, self.footing()).may_run_beside()
     }
 
     /// What is wrong with a call before it runs, if anything.
     fn mistake(&self, job: &Job) -> Option<String> {
-        let prepared = prepare(self.agent, ((0, 0), Cow::Owned(job.call())), false, None);
+        let prepared = prepare(self.agent, ((0, 0), Cow::Owned(job.call())), false, self.footing());
         match prepared.plan {
             CallPlan::Refuse { why, .. } => Some(why),
             CallPlan::Run(_) => None,
@@ -138,14 +137,14 @@ impl Turn<'_> {
     }
 
     /// An id for the call of a step that no other call of the session has.
-    pub(super) fn call_id(&self, machine: &Progress, step: u32) -> String {
-        let turn = self.conversation.session.turns();
-        format!("plan_{turn}_{}_{step}_{}", machine.next_revision(), machine.next_attempt(step))
+    pub(super) fn call_id(&self, machine: &Progress, (step, attempt): (u32, u32)) -> String {
+        let (turn, revision) = (self.conversation.session.turns(), machine.plan().map_or(0, |plan| plan.revision));
+        format!("plan_{turn}_{revision}_{step}_{attempt}")
     }
 }
 
 /// The call of a step with its references filled in.
-fn filled(id: &str, step: &PlanStep, results: &Results) -> Result<Job, String> {
+pub(super) fn filled(id: &str, step: &PlanStep, results: &Results) -> Result<Job, String> {
     let id = id.to_owned();
     if step.tool_name.starts_with(AGENT) {
         let input = reference::fill(&step.tool_input, results)?;

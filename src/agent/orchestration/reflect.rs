@@ -50,7 +50,7 @@ impl Turn<'_> {
     pub(super) async fn check_step(
         &mut self,
         machine: &Progress,
-        step: &PlanStep,
+        (step, attempt): (&PlanStep, u32),
         check: &StepCheck,
         value: &Value,
     ) -> Result<Checked, Stop> {
@@ -61,7 +61,7 @@ impl Turn<'_> {
             StepCheck::Command(line) => match command::for_command(line, &results) {
                 Err(why) => (false, why),
                 Ok((command, variables)) => {
-                    let id = format!("{}_check", self.call_id(machine, step.step_id));
+                    let id = format!("{}_check", self.call_id(machine, (step.step_id, attempt)));
                     let arguments = json!({ "command": command });
                     let given = Given { id, tool: RUN_COMMAND.to_owned(), arguments, variables };
                     let outcome = self.run_given(given).await?;

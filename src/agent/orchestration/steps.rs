@@ -43,7 +43,7 @@ impl Turn<'_> {
         orchestration: &Orchestration,
         machine: &mut Progress,
     ) -> Result<(), Stop> {
-        let deck = self.deck(machine.steps().len());
+        let deck = self.deck_of_plan(machine.steps().len());
         let mut running: Running<'_> = FuturesUnordered::new();
         // What the executor filled in, kept until the step can begin.
         let mut filled: BTreeMap<u32, Job> = BTreeMap::new();
@@ -156,7 +156,7 @@ impl Turn<'_> {
     ) -> Result<(), Stop> {
         let ok = status == CallStatus::Ok;
         let check = match &step.check {
-            Some(check) if ok => Some(self.check_step(machine, &step, check, &value).await?),
+            Some(check) if ok => Some(self.check_step(machine, (&step, attempt), check, &value).await?),
             _ => None,
         };
         let status = if ok { StepStatus::Ok } else { StepStatus::Failed };
