@@ -55,9 +55,10 @@ fn plan_of_eight_steps(bencher: Bencher<'_, '_>) {
 
 fn follow(machine: &mut Progress, step_id: u32, result: &Value) {
     let (attempt, tool_name, description) = (1, "read_file".to_owned(), String::new());
-    machine.apply(&plan::Progress::Started(StepStarted { step_id, attempt, tool_name, description }));
+    machine.apply(&plan::Progress::Started(StepStarted { step_id, name: None, attempt, tool_name, description }));
     machine.apply(&plan::Progress::Finished(StepFinished {
         step_id,
+        name: None,
         attempt,
         status: StepStatus::Ok,
         summary: String::new(),

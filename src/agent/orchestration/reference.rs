@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 use crate::json;
 use crate::validator::Hole;
 
-/// The results of the steps, by number.
-pub type Results = BTreeMap<u32, Value>;
+/// The results of the steps, by number. They may be large: nothing of them is copied but what is referred to.
+pub type Results<'r> = BTreeMap<u32, &'r Value>;
 
 /// The most bytes of one filled input: a plan could double a result with every step.
 const MOST_BYTES: usize = 16 << 20;
@@ -77,11 +77,11 @@ pub fn holes(value: &Value) -> BTreeMap<String, Hole> {
 ///
 /// # Errors
 /// A sentence that names the first reference without a value.
-pub fn fill(value: &Value, results: &Results) -> Result<Value, String> {
+pub fn fill(value: &Value, results: &Results<'_>) -> Result<Value, String> {
     fill_within(value, results, &mut MOST_BYTES.clone())
 }
 
-fn fill_within(value: &Value, results: &Results, left: &mut usize) -> Result<Value, String> {
+fn fill_within(value: &Value, results: &Results<'_>, left: &mut usize) -> Result<Value, String> {
     match value {
         Value::String(text) => fill_text(text, results, left),
         Value::Array(items) => items.iter().map(|item| fill_within(item, results, left)).collect(),
@@ -93,7 +93,7 @@ fn fill_within(value: &Value, results: &Results, left: &mut usize) -> Result<Val
     }
 }
 
-fn fill_text(text: &str, results: &Results, left: &mut usize) -> Result<Value, String> {
+fn fill_text(text: &str, results: &Results<'_>, left: &mut usize) -> Result<Value, String> {
     let pieces = pieces(text);
     let mut take = |reference: &Reference| {
         let value = reference.value(results)?;
@@ -120,9 +120,10 @@ impl Reference {
     ///
     /// # Errors
     /// A sentence that says which part there is not.
-    pub fn value<'r>(&self, results: &'r Results) -> Result<&'r Value, String> {
-        let mut value = results
+    pub fn value<'r>(&self, results: &Results<'r>) -> Result<&'r Value, String> {
+        let mut value: &'r Value = results
             .get(&self.step)
+            .copied()
             .ok_or_else(|| format!("`{self}` has no value: step {} has no result", self.step))?;
         for key in &self.path {
             let next = match (key, value) {
@@ -323,13 +324,19 @@ mod tests {
 
     use super::*;
 
-    fn results() -> Results {
+    fn values() -> [(u32, Value); 3] {
         [
-            (1, json!({ "items": [{ "id": 7, "name": "a b" }, null], "a key": "x", "0": "zero", "deep": { "n": 1.5 } })),
+            (
+                1,
+                json!({ "items": [{ "id": 7, "name": "a b" }, null], "a key": "x", "0": "zero", "deep": { "n": 1.5 } }),
+            ),
             (2, json!("plain $step_1_result {{ x }}")),
             (12, json!(["first", ["second"]])),
         ]
-        .into()
+    }
+
+    fn results(values: &[(u32, Value)]) -> Results<'_> {
+        values.iter().map(|(step, value)| (*step, value)).collect()
     }
 
     #[test]
@@ -364,7 +371,7 @@ mod tests {
             ("$step_2_result.id", Err("there is no `id` in the result of step 2, which has text there")),
             ("a $step_1_result.deep.n.x b", Err("there is no `x` in the result of step 1")),
         ] {
-            match (fill(&json!({ "k": [text] }), &results()), expected) {
+            match (fill(&json!({ "k": [text] }), &results(&values())), expected) {
                 (Ok(filled), Ok(expected)) => assert_eq!(filled, json!({ "k": [expected] }), "{text}"),
                 (Err(why), Err(part)) => assert!(why.contains(part), "{text}: {why}"),
                 (found, _) => panic!("{text}: {found:?}"),
@@ -400,7 +407,8 @@ mod tests {
 
     #[test]
     fn results_that_double_have_a_bound() {
-        let results: Results = [(1, json!("x".repeat(9 << 20)))].into();
+        let large = json!("x".repeat(9 << 20));
+        let results: Results<'_> = [(1, &large)].into();
         let once = json!({ "a": "$step_1_result" });
         assert!(fill(&once, &results).is_ok());
         let twice = json!({ "a": "$step_1_result", "b": "and $step_1_result" });
@@ -427,14 +435,14 @@ mod tests {
     proptest! {
         #[test]
         fn a_whole_reference_is_the_value_and_nothing_of_it_is_looked_at(result in value()) {
-            let results: Results = [(1, result.clone())].into();
+            let results: Results<'_> = [(1, &result)].into();
             let filled = fill(&json!(["$step_1_result", { "k": "${step_1_result}" }]), &results);
             prop_assert_eq!(filled, Ok(json!([result, { "k": result }])));
         }
 
         #[test]
         fn every_part_is_found_by_its_own_name(result in value()) {
-            fn walk(value: &Value, reference: &Reference, results: &Results) {
+            fn walk(value: &Value, reference: &Reference, results: &Results<'_>) {
                 let written = Value::from(reference.to_string());
                 assert_eq!(fill(&written, results).as_ref(), Ok(value), "{written}");
                 let deeper = |key| Reference { path: [reference.path.clone(), vec![key]].concat(), ..*reference };
@@ -446,13 +454,14 @@ mod tests {
                     _ => {}
                 }
             }
-            let results: Results = [(1, result.clone())].into();
+            let results: Results<'_> = [(1, &result)].into();
             walk(&result, &Reference { step: 1, path: Vec::new() }, &results);
         }
 
         #[test]
         fn no_text_makes_it_panic(text in "(\\$|\\{|\\}|step_|1|_result|\\.|\\[|\\]|\"|'|é|a| ){0,16}") {
-            let results: Results = [(1, json!({ "a": [1] }))].into();
+            let known = json!({ "a": [1] });
+            let results: Results<'_> = [(1, &known)].into();
             let _ = fill(&Value::from(text.as_str()), &results);
             let _ = find(&Value::from(text.as_str()));
         }

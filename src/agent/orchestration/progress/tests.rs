@@ -40,12 +40,13 @@ fn planned(revision: u32, steps: &[PlanStep], kept: &[u32]) -> plan::Progress {
 fn started(machine: &Progress, step_id: u32) -> plan::Progress {
     let (tool_name, description) = (String::new(), String::new());
     let attempt = machine.next_attempt(step_id);
-    plan::Progress::Started(StepStarted { step_id, attempt, tool_name, description })
+    plan::Progress::Started(StepStarted { step_id, name: None, attempt, tool_name, description })
 }
 
 fn finished(step_id: u32, status: StepStatus, check: Option<bool>, result: Value) -> plan::Progress {
     plan::Progress::Finished(StepFinished {
         step_id,
+        name: None,
         attempt: 1,
         status,
         summary: String::new(),
@@ -402,7 +403,7 @@ proptest! {
                         let (id, result) = running.swap_remove(chooser.below(running.len()));
                         machine.apply(&finished(id, StepStatus::Ok, None, result));
                     }
-                    _ => return machine.results(),
+                    _ => return machine.results().into_iter().map(|(id, result)| (id, result.clone())).collect::<BTreeMap<_, _>>(),
                 }
             }
         };
