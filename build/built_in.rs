@@ -85,9 +85,13 @@ fn version(written: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// The SHA-256 of a prompt: of its file, then of those of its modules, in their order.
+/// The SHA-256 of a prompt: of its file, then of its examples, then of its modules, in their order.
 fn digest(path: &str, text: &str, head: &Node) -> String {
     let mut hash = Sha256::new().chain_update(text);
+    if let (Some(name), Some((folder, _))) = (head.get("examples").and_then(Node::text), path.rsplit_once('/')) {
+        let file = format!("{folder}/{name}");
+        hash.update(fs::read_to_string(&file).unwrap_or_else(|error| panic!("{path}: {file}: {error}")));
+    }
     for section in head.get("modules").and_then(Node::items).unwrap_or_default() {
         let entry = section.entries().first().map_or(section, |(_, value)| value);
         let Some(reference) = entry.text().filter(|reference| *reference != "body") else { continue };

@@ -30,6 +30,14 @@ pub fn prompt_text(path: &str) -> Option<&'static str> {
     file.contents_utf8()
 }
 
+/// The text of a file beside the built-in prompt `name`.
+#[must_use]
+pub fn prompt_file(name: &str, file: &str) -> Option<&'static str> {
+    let found =
+        prompt_folder(name)?.files().find(|found| found.path().file_name().is_some_and(|name| name == file));
+    found?.contents_utf8()
+}
+
 /// A folder of the built-in prompts, `NAME` or `modules/NAME`; the whole for an empty name.
 #[must_use]
 pub fn prompt_folder(name: &str) -> Option<&'static Dir<'static>> {

@@ -4,6 +4,7 @@
 //! and nobody). Implementations live on higher floors and do not depend on each other.
 
 mod model;
+mod plan;
 mod reach;
 mod superior;
 mod tool;
@@ -19,6 +20,7 @@ pub use model::{
     CallRecord, ChatModel, Delta, Embedded, Embedder, Found, Learnt, ModelError, ModelErrorKind, ModelInfo,
     ReplyEnd, ReplyStream, Request, ToolChoice, WindowSource,
 };
+pub use plan::{PlanReview, PlanSheet, read_form};
 pub use reach::Reach;
 pub use superior::{Left, Superior};
 pub use tool::{Archive, CallContext, Clocks, Enclosure, Hold, Keep, Refused, ShellLine, Tool, ToolDefinition};
@@ -37,6 +39,9 @@ pub trait Approver: Send + Sync {
 
     /// Asks whether this call may run.
     fn approve<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Approval>;
+
+    /// Asks whether a plan, or a proposal in words, is to be carried out.
+    fn review_plan<'a>(&'a self, sheet: PlanSheet<'a>) -> BoxFuture<'a, PlanReview>;
 
     /// Asks the person a question of the model; `None` when nobody answers.
     fn answer<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>>;

@@ -4,6 +4,8 @@
 //! vocabularies, takes several times as long as that of draft 7. So a schema whose words mean the same in both, as
 //! those of nearly all tools do, is read as draft 7.
 
+use std::collections::BTreeMap;
+
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::paths::LocationSegment;
 use jsonschema::{Draft, JsonType, JsonTypeSet, ValidationError};
@@ -15,6 +17,24 @@ use crate::text;
 pub struct Validator {
     compiled: jsonschema::Validator,
     schema: Value,
+}
+
+/// A place in a value that is not known yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hole {
+    /// It may become any value.
+    Anything,
+    /// It becomes some text.
+    Text,
+}
+
+/// What of a value is not known yet.
+#[derive(Debug, Clone, Copy)]
+pub struct Unknown<'a> {
+    /// The places, as JSON pointers.
+    pub holes: &'a BTreeMap<String, Hole>,
+    /// Whether fields may be missing that come later.
+    pub may_lack_fields: bool,
 }
 
 impl Validator {
@@ -45,6 +65,19 @@ impl Validator {
         if mistakes.is_empty() { Ok(()) } else { Err(format!("{what} not match:\n{}", mistakes.join("\n"))) }
     }
 
+    /// The schema as it was given.
+    #[must_use]
+    pub fn schema(&self) -> &Value {
+        &self.schema
+    }
+
+    /// The mistakes of a value that stand whatever its unknown parts become, one a line.
+    #[must_use]
+    pub fn certain_mistakes(&self, value: &Value, unknown: Unknown<'_>) -> Vec<String> {
+        let errors = self.compiled.iter_errors(value).filter(|error| unknown.leaves_certain(error));
+        errors.flat_map(|error| self.lines(&error)).collect()
+    }
+
     fn lines(&self, error: &ValidationError<'_>) -> Vec<String> {
         let at = path(error);
         let line = |at: &str, mistake: &str| match at {
@@ -71,6 +104,34 @@ impl Validator {
         let parent = error.schema_path().as_str().rsplit_once('/').map_or("", |(parent, _)| parent);
         let properties = self.schema.pointer(parent).and_then(|schema| schema["properties"].as_object());
         properties.into_iter().flat_map(serde_json::Map::keys).map(String::as_str).collect()
+    }
+}
+
+impl Unknown<'_> {
+    /// Whether a mistake stands whatever the unknown parts become.
+    fn leaves_certain(&self, error: &ValidationError<'_>) -> bool {
+        let place = error.instance_path().as_str();
+        let is_type = matches!(error.kind(), Kind::Type { .. });
+        match self.holes.get(place) {
+            Some(Hole::Anything) => return false,
+            Some(Hole::Text) => return is_type,
+            None => {}
+        }
+        let below = |hole: &String| hole.strip_prefix(place).is_some_and(|rest| rest.starts_with('/'));
+        let holds_hole = self.holes.keys().any(below);
+        match error.kind() {
+            Kind::Required { .. } | Kind::MinProperties { .. } => !self.may_lack_fields,
+            Kind::Type { .. }
+            | Kind::AdditionalProperties { .. }
+            | Kind::MinItems { .. }
+            | Kind::MaxItems { .. }
+            | Kind::AdditionalItems { .. }
+            | Kind::MaxProperties { .. }
+            | Kind::PropertyNames { .. } => true,
+            // A part of the value decides, and it is one of those that are not known.
+            _ if self.may_lack_fields && error.instance().is_object() => false,
+            _ => !holds_hole,
+        }
     }
 }
 

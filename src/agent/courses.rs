@@ -11,7 +11,7 @@ use super::puppet::{Act, Look, Looker, Nobody, Puppet, Shared, Watching, text};
 use super::{
     Agent, Briefing, Cancel, Conversation, Emitter, Run, Stop, Terms, Toolbox, brief, compact, take_turn,
 };
-use crate::config::{ApprovalMode, PromptSource, RetryConfig, SkillDisclosure, ToolOutputSettings};
+use crate::config::{ApprovalMode, Mode, PromptSource, RetryConfig, SkillDisclosure, ToolOutputSettings};
 use crate::contract::{ModelErrorKind, ModelInfo, Permission, ToolDefinition, WindowSource};
 use crate::message::Said;
 use crate::policy::Rules;
@@ -108,6 +108,8 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
         context,
         tool_output: ToolOutputSettings::default(),
         approval: ApprovalMode::All,
+        mode: Mode::Direct,
+        orchestration: None,
         rules: Rules::new(&[]).expect("no rules"),
         workspace: Workspace::open(dir).expect("a directory"),
         readable: Vec::new(),

@@ -16,7 +16,7 @@ use crate::window;
 use super::conversation::Shared;
 use super::execute::{Finished, Place, announce};
 use super::flights::{Flights, Slot};
-use super::prepare::{CallPlan, MOST_CALLS, Prepared, Ready, prepare};
+use super::prepare::{CallPlan, Footing, MOST_CALLS, Prepared, Ready, prepare};
 use super::superior::Purse;
 use super::turn::{Stop, Turn};
 use super::{Emitter, Terms};
@@ -33,8 +33,14 @@ pub(super) struct Deck {
     emitter: Arc<Emitter>,
     flights: Arc<Flights>,
     purse: Arc<Purse>,
+    /// The most tokens that the model reads of one result.
     result_tokens: usize,
+    /// The most tokens that a tool gives back.
+    held_tokens: usize,
 }
+
+/// The most tokens of a result that later steps of a plan refer to: some 4 MiB.
+const MOST_HELD: usize = 1 << 20;
 
 impl Turn<'_> {
     /// Runs all calls of a reply and records their answers.
@@ -43,13 +49,13 @@ impl Turn<'_> {
     /// mean something else, and content from the previous group may forbid the call.
     pub(super) async fn run_calls(&mut self, number: u64, step: &Step) -> Result<(), Stop> {
         let agent = self.agent;
-        let deck = self.deck(step);
+        let deck = self.deck(step.calls().count());
         let slots = step.calls().enumerate().map(|(at, call)| ((number, at), &call.request));
         let slots: Vec<(Slot, &ToolCall)> = slots.collect();
         let mut calls = slots.into_iter().peekable();
         let owned = |(slot, call)| (slot, Cow::Borrowed(call));
         while let Some(call) = calls.next() {
-            let first = prepare(agent, owned(call), step.was_cut(), self.conversation.session.taint());
+            let first = prepare(agent, owned(call), step.was_cut(), self.footing());
             if !first.may_run_beside() {
                 let finished = self.run_alone(first, &deck).await?;
                 self.answer_call(finished, &deck)?;
@@ -57,7 +63,7 @@ impl Turn<'_> {
             }
             let mut group = vec![first];
             while let Some(call) = calls.peek() {
-                let next = prepare(agent, owned(*call), step.was_cut(), self.conversation.session.taint());
+                let next = prepare(agent, owned(*call), step.was_cut(), self.footing());
                 if !next.may_run_beside() || !next.is_like(&group[0]) {
                     break;
                 }
@@ -69,21 +75,33 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn deck(&self, step: &Step) -> Deck {
+    /// What calls are judged by now.
+    pub(super) fn footing(&self) -> Footing<'_> {
+        Footing { taint: self.conversation.session.taint(), is_exploring: self.is_exploring }
+    }
+
+    /// The handles for `calls` calls of a plan. What the model reads of their results is as short as ever, but later
+    /// steps refer to the whole.
+    pub(super) fn deck_of_plan(&self, calls: usize) -> Deck {
+        Deck { held_tokens: MOST_HELD, ..self.deck(calls) }
+    }
+
+    /// The handles for `calls` calls, which share the room for results.
+    fn deck(&self, calls: usize) -> Deck {
         let setting = self.agent.context.tool_result_max_tokens;
         let fixed = self.conversation.ruler.fixed();
-        let result_tokens =
-            window::result_cap(&self.budget(), fixed, setting, step.calls().count().min(MOST_CALLS));
+        let result_tokens = window::result_cap(&self.budget(), fixed, setting, calls.clamp(1, MOST_CALLS));
         Deck {
             shared: Arc::clone(&self.conversation.shared),
             emitter: Arc::clone(&self.run.emitter),
             flights: Arc::clone(&self.conversation.flights),
             purse: Arc::new(self.purse()),
             result_tokens,
+            held_tokens: result_tokens,
         }
     }
 
-    fn place<'c>(&self, deck: &'c Deck) -> Place<'c>
+    pub(super) fn place<'c>(&self, deck: &'c Deck) -> Place<'c>
     where
         Self: 'c,
     {
@@ -94,7 +112,7 @@ impl Turn<'_> {
             clock: self.clock,
             flights: &deck.flights,
             purse: &deck.purse,
-            result_tokens: deck.result_tokens,
+            result_tokens: deck.held_tokens,
         }
     }
 
@@ -120,7 +138,7 @@ impl Turn<'_> {
     }
 
     /// Asks for permission where needed, then runs the call.
-    async fn run_alone<'c>(&mut self, prepared: Prepared<'c>, deck: &Deck) -> Result<Finished<'c>, Stop>
+    pub(super) async fn run_alone<'c>(&mut self, prepared: Prepared<'c>, deck: &Deck) -> Result<Finished<'c>, Stop>
     where
         Self: 'c,
     {
@@ -153,6 +171,9 @@ impl Turn<'_> {
         leaves: bool,
         deck: &Deck,
     ) -> Result<Finished<'c>, Stop> {
+        if self.is_exploring {
+            return Ok(finished);
+        }
         let is_there = self.agent.approver.present() && self.agent.approval != ApprovalMode::Never;
         let (enclosure, why, where_to) = match finished.refused {
             Some(Refused::Writing) => (Enclosure::Write, AGAIN_WRITING, "with the right to write"),

@@ -102,6 +102,7 @@ pub fn ending(stop: &Stop, unasked: u64, signal: Option<Signal>) -> Ending {
         (Stop::SchemaMismatch(why), None) => {
             (SCHEMA, RunStatus::Error, format!("the answer does not match the schema: {why}"))
         }
+        (Stop::Escalated(why), None) => (FAILED, RunStatus::Completed, format!("the task was given back: {why}")),
         (Stop::Unavailable(why), None) => (UNAVAILABLE, RunStatus::Error, why.clone()),
         (Stop::Model(error), None) => (of_model(error.kind), RunStatus::Error, error.to_string()),
         (Stop::Failed(error), None) => (FAILED, RunStatus::Error, told(error)),

@@ -33,6 +33,7 @@ mod input;
 mod skills_by_hand;
 mod by_hand;
 mod toolbox;
+pub mod orchestration;
 mod emitter;
 mod clock;
 mod cancel;
@@ -47,7 +48,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::config::{ApprovalMode, ContextSettings, Limits, ToolOutputSettings};
+use crate::config::{ApprovalMode, ContextSettings, Limits, Mode, ToolOutputSettings};
 use crate::contract::{Approver, ChatModel, Superior};
 use crate::message::{Cost, Usage};
 use crate::policy::Rules;
@@ -67,6 +68,7 @@ pub use emitter::{Emitter, SinkClosed};
 pub use input::Input;
 pub use limits::{Limit, cost_usd};
 pub use opening::picture;
+pub use orchestration::{Colleague, Orchestration, Role, Roles};
 pub use repeat::{Observed, RepeatDetector, Repetition};
 pub use report::{completed, started};
 pub use schema::AnswerSchema;
@@ -87,6 +89,8 @@ pub struct Agent {
     /// How results are written for the model.
     pub tool_output: ToolOutputSettings,
     pub approval: ApprovalMode,
+    /// How a request is carried out.
+    pub mode: Mode,
     pub rules: Rules,
     pub workspace: Workspace,
     /// Directories outside the workspace that may be read without asking (skills).
@@ -97,6 +101,8 @@ pub struct Agent {
     pub redactor: Arc<Redactor>,
     /// The schema that the final answer must match.
     pub schema: Option<AnswerSchema>,
+    /// The roles, in the modes that ask them.
+    pub orchestration: Option<Orchestration>,
 }
 
 impl Agent {

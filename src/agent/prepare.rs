@@ -40,6 +40,15 @@ pub(super) enum CallPlan<'a> {
     },
 }
 
+/// What a call is judged by besides itself.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Footing<'t> {
+    /// The outside content in the conversation.
+    pub taint: Option<&'t str>,
+    /// Nothing may change: the turn explores, and no proposal was approved.
+    pub is_exploring: bool,
+}
+
 /// A call that can run, if its verdict allows.
 pub(super) struct Ready<'a> {
     pub tool: &'a dyn Tool,
@@ -54,8 +63,17 @@ pub(super) struct Ready<'a> {
     pub leaves: bool,
     /// The outside source whose content its result would introduce, if any.
     pub brings: Option<String>,
+    /// What a helper has to know of the conversation.
+    pub standing: Standing,
+}
+
+/// What a helper has to know of the conversation that it is called in.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Standing {
     /// The outside source whose content the conversation holds, if any.
     pub taint: Option<String>,
+    /// Nothing may change.
+    pub only_reads: bool,
 }
 
 impl<'a> Prepared<'a> {
@@ -83,13 +101,12 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Parses, checks and judges a call. `cut` says that the reply ended at the output limit; `taint` names the
-/// outside content in the conversation.
+/// Parses, checks and judges a call. `cut` says that the reply ended at the output limit.
 pub(super) fn prepare<'a>(
     agent: &'a Agent,
     (slot, call): (Slot, Cow<'a, ToolCall>),
     cut: bool,
-    taint: Option<&str>,
+    footing: Footing<'_>,
 ) -> Prepared<'a> {
     let taken_up = Moment::now();
     let (_, number) = slot;
@@ -105,7 +122,7 @@ pub(super) fn prepare<'a>(
         Err(why) => (call, Err(why)),
     };
     let plan = meant
-        .and_then(|()| plan(agent, &call, cut, taint))
+        .and_then(|()| plan(agent, &call, cut, footing))
         .unwrap_or_else(|why| CallPlan::Refuse { arguments: json::object_or_unparsed(&call.arguments), why });
     Prepared { call, slot, taken_up, variables, plan }
 }
@@ -132,7 +149,7 @@ fn meant(agent: &Agent, call: &ToolCall) -> Result<Option<ToolCall>, String> {
     Ok(Some(ToolCall { name, arguments, ..call.clone() }))
 }
 
-fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool, taint: Option<&str>) -> Result<CallPlan<'a>, String> {
+fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool, footing: Footing<'_>) -> Result<CallPlan<'a>, String> {
     if cut {
         return Err(
             "Not run: your reply was cut at the output limit before it was complete. Send the call again, \
@@ -146,7 +163,7 @@ fn plan<'a>(agent: &'a Agent, call: &ToolCall, cut: bool, taint: Option<&str>) -
     arguments::complete(&mut arguments, &found.tool.definition().parameters);
     found.validator().check("The arguments do", &arguments)?;
     check_time(found.tool, &arguments, agent.limits.max_tool_timeout)?;
-    Ok(CallPlan::Run(judged(agent, found, arguments, taint)))
+    Ok(CallPlan::Run(judged(agent, found, arguments, footing)))
 }
 
 /// Refuses a call that asks for more time than it can get: half-done work is worse than none.
@@ -166,7 +183,7 @@ fn judged<'a>(
     agent: &'a Agent,
     Found { tool, terms, .. }: Found<'a>,
     arguments: Value,
-    taint: Option<&str>,
+    footing: Footing<'_>,
 ) -> Ready<'a> {
     let workspace = &agent.workspace;
     let definition = tool.definition();
@@ -199,7 +216,8 @@ fn judged<'a>(
         hold,
         host: tool.address(&arguments).map(host),
     };
-    let verdict = policy::judge(agent.approval, &agent.rules, &call, taint);
+    let judge = if footing.is_exploring { policy::judge_exploring } else { policy::judge };
+    let verdict = judge(agent.approval, &agent.rules, &call, footing.taint);
     let is_reading = tool.runs_beside(&arguments) || verdict.enclosure() == Enclosure::Read;
     let (leaves, brings) = (call.leaves(), policy::brings_in(&call, &tool.subject(&arguments)));
     let written: Vec<String> = reads.iter().chain(&writes).map(|path| (*path).to_owned()).collect();
@@ -208,8 +226,8 @@ fn judged<'a>(
     let reach = Reach::new(workspace, judged, agent.rules.denied_to(&definition.name));
     let reach = if call.line.is_some() { reach.of_command(agent.rules.denied_to("write_file")) } else { reach };
     let reach = Arc::new(reach);
-    let taint = taint.map(str::to_owned);
-    Ready { tool, terms, arguments, verdict, reach, reads: is_reading, leaves, brings, taint }
+    let standing = Standing { taint: footing.taint.map(str::to_owned), only_reads: footing.is_exploring };
+    Ready { tool, terms, arguments, verdict, reach, reads: is_reading, leaves, brings, standing }
 }
 
 /// The host of an address, with the port where it is not the usual one; what is no address is asked about as it is.

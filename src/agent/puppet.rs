@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::cancel::Cancel;
 use crate::contract::{
-    Approval, Approver, CallContext, ChatModel, Delta, EventSink, ModelError, ModelErrorKind, ModelInfo, Question,
-    ReplyEnd, ReplyStream, Request, Tool, ToolDefinition,
+    Approval, Approver, CallContext, ChatModel, Delta, EventSink, ModelError, ModelErrorKind, ModelInfo,
+    PlanReview, PlanSheet, Question, ReplyEnd, ReplyStream, Request, Tool, ToolDefinition,
 };
 use crate::event::{Event, EventKind};
 use crate::message::{FinishReason, Item, Step, ToolCall, Usage};
@@ -275,6 +275,10 @@ impl Approver for Nobody {
 
     fn approve<'a>(&'a self, _: Question<'a>) -> BoxFuture<'a, Approval> {
         std::future::ready(Approval::Nobody).boxed()
+    }
+
+    fn review_plan<'a>(&'a self, _sheet: PlanSheet<'a>) -> BoxFuture<'a, PlanReview> {
+        std::future::ready(PlanReview::Refuse(String::new())).boxed()
     }
 
     fn answer<'a>(&'a self, _: &'a str, _: &'a [String]) -> BoxFuture<'a, Option<String>> {

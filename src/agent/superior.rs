@@ -18,6 +18,7 @@ use super::clock::Clock;
 use super::execute::Place;
 use super::flights::{Flights, Slot};
 use super::limits::{Limit, Meter};
+use super::prepare::Standing;
 use super::turn::Turn;
 
 /// What the helpers of one step may spend.
@@ -37,19 +38,19 @@ pub(super) struct Desk {
     flights: Arc<Flights>,
     slot: Slot,
     clock: Clock,
-    taint: Option<String>,
+    standing: Standing,
     brought: Mutex<Option<String>>,
 }
 
 impl Desk {
-    pub(super) fn new(place: Place<'_>, slot: Slot, taint: Option<String>) -> Self {
+    pub(super) fn new(place: Place<'_>, slot: Slot, standing: Standing) -> Self {
         Self {
             purse: Arc::clone(place.purse),
             emitter: Arc::clone(place.emitter),
             flights: Arc::clone(place.flights),
             slot,
             clock: place.clock.clone(),
-            taint,
+            standing,
             brought: Mutex::default(),
         }
     }
@@ -66,7 +67,11 @@ impl Superior for Desk {
     }
 
     fn taint(&self) -> Option<&str> {
-        self.taint.as_deref()
+        self.standing.taint.as_deref()
+    }
+
+    fn only_reads(&self) -> bool {
+        self.standing.only_reads
     }
 
     fn tainted(&self, source: &str) {

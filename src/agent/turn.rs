@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::config::Mode;
 use crate::contract::{ModelError, ModelErrorKind};
 use crate::event::{EventKind, Message};
 use crate::message::{FinishReason, Item, Said, Step};
@@ -39,6 +40,8 @@ pub enum Stop {
     SchemaMismatch(String),
     /// The sandbox that the configuration asks for is unavailable; the text says what is missing.
     Unavailable(String),
+    /// The roles of an orchestrated task gave it back: the reason, or a question to the person.
+    Escalated(String),
     /// Cancelled from outside.
     Interrupted,
     /// Nobody can read the output any more.
@@ -79,6 +82,8 @@ pub(super) struct Turn<'a> {
     pub clock: &'a Clock,
     pub meter: Meter,
     pub repeats: RepeatDetector,
+    /// Nothing may change until a person approves a proposal.
+    pub is_exploring: bool,
 }
 
 /// Takes one turn. However it ends, afterwards every call has its answer and the conversation accepts the next
@@ -125,7 +130,8 @@ impl<'a> Turn<'a> {
         clock: &'a Clock,
     ) -> Self {
         let repeats = RepeatDetector::new(agent.limits.loop_window, agent.limits.loop_threshold);
-        Self { agent, conversation, run, clock, meter: Meter::default(), repeats }
+        let is_exploring = agent.mode == Mode::Explore;
+        Self { agent, conversation, run, clock, meter: Meter::default(), repeats, is_exploring }
     }
 
     async fn work(&mut self, input: Input) -> Result<TurnEnd, Stop> {
@@ -136,7 +142,20 @@ impl<'a> Turn<'a> {
         self.run.emitter.emit(EventKind::TurnStarted { input: input.text.clone() })?;
         self.refuse_too_large(&opening, &input)?;
         self.open_with(opening)?;
+        let request = input.text.clone();
+        if let Some(note) = self.agent.before_input() {
+            self.say(note)?;
+        }
         self.say(input)?;
+        match (self.agent.mode, self.agent.orchestration.as_ref()) {
+            (Mode::Plan, Some(orchestration)) => self.by_plan(orchestration, &request).await,
+            (Mode::Route, Some(orchestration)) => self.by_route(orchestration, &request).await,
+            _ => self.converse().await,
+        }
+    }
+
+    /// Asks the model, runs its calls, and so on until it answers.
+    pub(super) async fn converse(&mut self) -> Result<TurnEnd, Stop> {
         loop {
             if let Some(limit) = self.meter.reached(&self.limits()).or_else(|| self.out_of_time()) {
                 return Err(Stop::Limit(limit));
@@ -146,15 +165,24 @@ impl<'a> Turn<'a> {
                 self.run_calls(number, &step).await?;
                 continue;
             }
-            return match step.finish_reason {
-                FinishReason::Length => Err(Stop::Limit(self.cut_by(&step))),
-                FinishReason::ContentFilter => {
-                    let what = "the provider's content filter ended the reply: put the request in other words, or \
-                                use another model (-m)";
-                    Err(Stop::Model(self.model_error(ModelErrorKind::BadRequest, what)))
-                }
-                _ => self.answer(step.text()).await,
-            };
+            let is_whole = !matches!(step.finish_reason, FinishReason::Length | FinishReason::ContentFilter);
+            if is_whole && self.goes_on_after(&step.text()).await? {
+                continue;
+            }
+            return self.stands(&step).await;
+        }
+    }
+
+    /// Takes a reply without calls as the answer, if it is whole.
+    pub(super) async fn stands(&mut self, step: &Step) -> Result<TurnEnd, Stop> {
+        match step.finish_reason {
+            FinishReason::Length => Err(Stop::Limit(self.cut_by(step))),
+            FinishReason::ContentFilter => {
+                let what = "the provider's content filter ended the reply: put the request in other words, or \
+                            use another model (-m)";
+                Err(Stop::Model(self.model_error(ModelErrorKind::BadRequest, what)))
+            }
+            _ => self.answer(step.text()).await,
         }
     }
 
@@ -174,7 +202,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Whether the remaining time is reserved for the closing answer.
-    fn out_of_time(&self) -> Option<Limit> {
+    pub(super) fn out_of_time(&self) -> Option<Limit> {
         let over = |max_time: &Duration| self.clock.elapsed() >= calling_time(*max_time);
         self.agent.limits.max_time.filter(over).map(Limit::Time)
     }

@@ -7,6 +7,7 @@ mod catalogue;
 mod facts;
 mod ground;
 mod layers;
+mod orchestration;
 mod models;
 mod model_check;
 mod sessions;
@@ -21,7 +22,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::agent::{Agent, AnswerSchema, Briefing, Toolbox};
-use crate::config::{AgentConfig, ApprovalMode, Config, Limits, PromptRef, PromptSource, SelectBy, ToolsSettings};
+use crate::config::{
+    AgentConfig, ApprovalMode, Config, Limits, Mode, PromptRef, PromptSource, SelectBy, ToolsSettings,
+};
 use crate::contract::{Approver, ChatModel};
 use crate::ignored;
 use crate::llm::catalogue::{Catalogue as ModelCatalogue, providers};
@@ -58,6 +61,7 @@ pub struct Options {
     /// What prompts read as `vars.NAME`.
     pub vars: Vec<(String, Value)>,
     pub approve: Option<ApprovalMode>,
+    pub mode: Option<Mode>,
     pub max_turns: Option<u64>,
     pub max_time: Option<Duration>,
     pub max_tokens: Option<u64>,
@@ -168,6 +172,10 @@ fn assemble_on(ground: Ground) -> Result<Services, SetupError> {
         .chain(boundary::whole_home(workspace))
         .chain(unfound.filter(|_| toolbox.in_two_stages()))
         .collect();
+    let mode = options.mode.unwrap_or(settings.mode);
+    let common =
+        orchestration::Common { config, settings, options, registry: &registry, model: &model, around: &services };
+    let orchestration = orchestration::assemble(&common, mode, &toolbox)?;
     let agent = Agent {
         name: settings.name.clone(),
         model,
@@ -186,6 +194,8 @@ fn assemble_on(ground: Ground) -> Result<Services, SetupError> {
         context: settings.context.clone(),
         tool_output: settings.tool_output,
         approval: options.approve.unwrap_or(settings.approval),
+        mode,
+        orchestration,
         rules: Rules::new(&settings.permissions.rules).map_err(SetupError::configuration)?,
         workspace: workspace.clone(),
         readable: catalogue.directories(),

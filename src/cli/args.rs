@@ -8,6 +8,7 @@ mod quick;
 mod session;
 mod skill;
 mod tool;
+mod values;
 mod var;
 
 use std::ffi::OsString;
@@ -17,7 +18,7 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
-use crate::config::{ApprovalMode, parse_duration};
+use crate::config::{ApprovalMode, Mode, parse_duration};
 
 pub use clap_complete::Shell;
 pub use files::{ConfigCommand, PromptCommand};
@@ -26,6 +27,7 @@ pub use prompt_test::{PromptTestArgs, TestFormat};
 pub use session::SessionCommand;
 pub use skill::SkillCommand;
 pub use tool::{CallArgs, ToolCommand};
+use values::{approval, assignment, dollars, mode};
 pub use var::{Var, VarValue};
 
 const GLOBAL: &str = "Global options";
@@ -171,6 +173,9 @@ pub struct TurnArgs {
     /// only reads; the rest is refused)
     #[arg(long, value_name = "MODE", value_parser = approval)]
     pub approve: Option<ApprovalMode>,
+    /// How the task is carried out: direct (by the model and its tools), route, plan, explore (reads and proposes)
+    #[arg(long, value_name = "MODE", hide_possible_values = true, value_parser = mode())]
+    pub mode: Option<Mode>,
     /// Whether commands run in the sandbox: on, off (then with your own permissions)
     #[arg(long, value_name = "on|off", hide_possible_values = true, value_parser = ["on", "off"])]
     pub sandbox: Option<String>,
@@ -373,26 +378,6 @@ fn describe(command: &clap::Command, parent: &str, out: &mut Vec<u8>) -> std::io
         describe(inner, &name, out)?;
     }
     Ok(())
-}
-
-/// Only the form is checked here: which keys there are is known once the configuration is read.
-fn assignment(text: &str) -> Result<String, String> {
-    let (key, _) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
-    if key.is_empty() { Err("the name before = is empty".to_owned()) } else { Ok(text.to_owned()) }
-}
-
-fn approval(text: &str) -> Result<ApprovalMode, String> {
-    match text {
-        "ask" => Ok(ApprovalMode::Ask),
-        "edits" => Ok(ApprovalMode::Edits),
-        "all" => Ok(ApprovalMode::All),
-        "never" => Ok(ApprovalMode::Never),
-        _ => Err("one of ask, edits, all, never".to_owned()),
-    }
-}
-
-fn dollars(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|cost: &f64| cost.is_finite() && *cost > 0.0).ok_or("an amount like 0.50".to_owned())
 }
 
 #[cfg(test)]

@@ -82,7 +82,8 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
         Lines::piped(interrupter.clone())
     });
     let approver: Arc<dyn Approver> = if interactive {
-        Arc::new(Person::new(Arc::clone(&lines) as Arc<_>, &outlets, &look))
+        let person = Person::new(Arc::clone(&lines) as Arc<_>, &outlets, &look);
+        Arc::new(person.with_editor(setup.editor(&config)))
     } else {
         Arc::new(Nobody)
     };

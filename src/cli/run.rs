@@ -80,7 +80,7 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
     let person = io::stdin().is_terminal() && io::stderr().is_terminal();
     let approver: Arc<dyn Approver> = if person {
         let lines = Arc::new(StdinLines::spawn(outlets.clone()));
-        Arc::new(Person::new(lines, &outlets, &look))
+        Arc::new(Person::new(lines, &outlets, &look).with_editor(setup.editor(&config)))
     } else {
         Arc::new(Nobody)
     };
@@ -129,6 +129,7 @@ pub(super) fn options(args: &TurnArgs, schema: Option<Value>) -> Result<Options,
         prompt: args.prompt.clone(),
         vars: vars::read(&args.vars)?,
         approve: args.approve,
+        mode: args.mode,
         max_turns: args.max_turns,
         max_time: args.max_time,
         max_tokens: args.max_tokens,
@@ -201,8 +202,13 @@ fn preview(prepared: &Prepared) -> Outcome {
     };
     let Input { opening, mut said } = prepared.input.clone();
     said.text = agent.redactor.redact_known(&said.text).into_owned();
+    let role = agent.preview_role(conversation, &prepared.run_id, &said.text);
+    if let Some(body) = role.map_err(Failure::briefing)? {
+        return print(serde_json::to_string_pretty(&body)? + "\n");
+    }
     let mut items = conversation.session.items().to_vec();
     items.extend(opening);
+    items.extend(agent.before_input().map(Item::Said));
     items.push(Item::Said(said));
     let request = Request {
         system: &system,
@@ -290,7 +296,7 @@ async fn drive(prepared: Prepared) -> Result<u8, Failure> {
 fn is_final(agent: &Agent, stop: &Stop) -> bool {
     match stop {
         Stop::Answered => true,
-        Stop::Limit(_) => agent.schema.is_none(),
+        Stop::Limit(_) | Stop::Escalated(_) => agent.schema.is_none(),
         _ => false,
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::app::{SessionChoice, SetupError, SetupErrorKind};
 use crate::config::{self, Config, Env, LoadOptions, Manifest, TrustStore};
-use crate::sink::{Colour, Facts, Look, look};
+use crate::sink::{Colour, Editor, Facts, Look, look};
 use crate::terminal;
 use crate::tools;
 use crate::workspace::Workspace;
@@ -79,6 +79,12 @@ impl Setup {
             store.remember(brought)?;
         }
         Ok(yes)
+    }
+
+    /// The person's editor: `VISUAL`, else `EDITOR`, else `vi`.
+    pub(super) fn editor(&self, config: &Config) -> Editor {
+        let line = ["VISUAL", "EDITOR"].iter().find_map(|name| self.env.get(name)).unwrap_or("vi");
+        Editor { line: line.to_owned(), dir: config.dirs.state.join("drafts") }
     }
 
     /// Decides the look of the output. `facts` holds what the command itself knows.

@@ -73,8 +73,8 @@ pub(super) fn prompts(
     mistakes: &mut Vec<Mistake>,
 ) {
     for (_, agent) in merged.of_kind(Kind::Agents) {
-        for key in PROMPT_KEYS {
-            let Some(node) = agent.get(key) else { continue };
+        let roles = ["router", "planner", "executor", "reflector"].map(|role| agent.at(["roles", role, "prompt"]));
+        for node in PROMPT_KEYS.map(|key| agent.get(key)).into_iter().chain(roles).flatten() {
             let Ok(PromptSource::Registered(PromptRef { reference })) = node.read() else { continue };
             if let Err(message) = exists(&gathered.layers.prompt_dirs, &reference) {
                 let place = node.get("ref").map_or(node.place, |reference| reference.place);

@@ -4,9 +4,10 @@
 //! is somebody else's, and the run goes on as the person wants it. What counts as the person's is everything else that
 //! was read, variables and flags included.
 
+mod table;
+
 use std::collections::BTreeMap;
 
-use super::document::RULES;
 use super::duration;
 use super::merge::{Merged, lay};
 use super::narrowed::Narrowed;
@@ -15,126 +16,8 @@ use super::source::{Document, Kind, Layer, Sources};
 use crate::text;
 use crate::yaml::{Node, Place, Tree};
 
-/// How a value may differ from the person's.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Rule {
-    /// Any value: it says something of what the project brings itself.
-    Own,
-    /// A number that is no larger. Where the person has none, any.
-    Lower,
-    /// A number that is no smaller.
-    Higher,
-    /// A duration that is no longer.
-    Shorter,
-    /// The same for a single tool, whose own value beats one of the settings.
-    LowerThan(&'static [&'static str]),
-    ShorterThan(&'static [&'static str]),
-    /// One of these words, strictest first: the person's, or one before it.
-    Stricter(&'static [&'static str]),
-    /// One of these words.
-    OneOf(&'static [&'static str]),
-    /// The name of an agent that the person or the project has.
-    Agent,
-    /// Names and globs: what they take in of what the person's take in.
-    FewerTools,
-    FewerSkills,
-    /// Rules that deny or ask, on top of the person's.
-    Restricting,
-}
-
-type Row = (&'static [&'static str], Rule);
-
-const LIMITS: [Row; 11] = [
-    (&["limits", "max_turns"], Rule::Lower),
-    (&["limits", "max_time"], Rule::Shorter),
-    (&["limits", "max_tokens"], Rule::Lower),
-    (&["limits", "max_cost"], Rule::Lower),
-    (&["limits", "tool_timeout"], Rule::Shorter),
-    (&["limits", "max_tool_timeout"], Rule::Shorter),
-    (&["limits", "tool_idle_timeout"], Rule::Shorter),
-    (&["limits", "max_parallel"], Rule::Lower),
-    (&["limits", "max_depth"], Rule::Lower),
-    (&["limits", "loop_window"], Rule::Higher),
-    (&["limits", "loop_threshold"], Rule::Lower),
-];
-
-/// Those that make requests smaller. When and how history is compressed costs requests, and is the person's.
-const CONTEXT: [Row; 2] =
-    [(&["context", "budget"], Rule::Lower), (&["context", "tool_result_max_tokens"], Rule::Lower)];
-
-const PERMISSIONS: [Row; 2] =
-    [(&["permissions", "max"], Rule::Stricter(&["read", "write", "admin"])), (&RULES, Rule::Restricting)];
-
-const SETTINGS: [Row; 1] = [(&["default_agent"], Rule::Agent)];
-
-const AGENTS: [Row; 8] = [
-    (&["name"], Rule::Own),
-    (&["description"], Rule::Own),
-    (&["system_prompt"], Rule::Own),
-    (&["termination_summary_prompt"], Rule::Own),
-    (&["compression_prompt"], Rule::Own),
-    (&["tools"], Rule::FewerTools),
-    (&["skills"], Rule::FewerSkills),
-    (&["approval"], Rule::Stricter(&["never", "ask", "edits", "all"])),
-];
-
-/// Of models that the person has: a project brings none.
-const MODELS: [Row; 4] = [
-    (&["name"], Rule::Own),
-    (&["temperature"], Rule::Own),
-    (&["max_output_tokens"], Rule::Lower),
-    (&["context_window"], Rule::Lower),
-];
-
-/// Of a tool that is built in, or the person's.
-const TOOLS: [Row; 4] = [
-    (&["enabled"], Rule::OneOf(&["false"])),
-    (&["requires_confirmation"], Rule::OneOf(&["true"])),
-    (&["timeout"], Rule::ShorterThan(&["limits", "tool_timeout"])),
-    (&["max_tokens"], Rule::LowerThan(&["context", "tool_result_max_tokens"])),
-];
-
-/// Of a command that the project brings. It never runs unasked as one that only reads does.
-const OWN_TOOLS: [Row; 15] = [
-    (&["name"], Rule::Own),
-    (&["enabled"], Rule::Own),
-    (&["command"], Rule::Own),
-    (&["shell"], Rule::Own),
-    (&["description"], Rule::Own),
-    (&["parameters"], Rule::Own),
-    (&["workdir"], Rule::Own),
-    (&["env"], Rule::Own),
-    (&["effects"], Rule::Own),
-    (&["output_format"], Rule::Own),
-    (&["requires_confirmation"], Rule::Own),
-    (&["permission"], Rule::OneOf(&["write", "admin"])),
-    (&["timeout"], Rule::ShorterThan(&["limits", "tool_timeout"])),
-    (&["max_tokens"], Rule::LowerThan(&["context", "tool_result_max_tokens"])),
-    (&["idempotent"], Rule::OneOf(&["false"])),
-];
-
-/// The keys of an agent that the project adds which it has from the person's default agent, so that it is no wider.
-const STANDS_ON: [&str; 8] =
-    ["model", "tools", "skills", "approval", "permissions", "limits", "context", "sandbox"];
-
-/// The rows of a kind. `is_own` is whether the project brings the thing itself.
-fn table(kind: Kind, is_own: bool) -> Vec<Row> {
-    match (kind, is_own) {
-        (Kind::Settings, _) => [&SETTINGS[..], &LIMITS, &CONTEXT, &PERMISSIONS].concat(),
-        (Kind::Agents, _) => [&AGENTS[..], &LIMITS, &CONTEXT, &PERMISSIONS].concat(),
-        (Kind::Models, false) => MODELS.to_vec(),
-        (Kind::Tools, false) => TOOLS.to_vec(),
-        (Kind::Tools, true) => OWN_TOOLS.to_vec(),
-        (Kind::Models, true) | (Kind::SessionStores, _) => Vec::new(),
-    }
-}
-
-/// Whether a project may set the value at `path`, if it narrows; `Some(false)` where only what stands below is judged.
-pub(super) fn is_settable(kind: Kind, is_own: bool, path: &[&str]) -> Option<bool> {
-    let rows = table(kind, is_own);
-    let is_row = rows.iter().any(|(row, _)| *row == path);
-    (is_row || rows.iter().any(|(row, _)| row.starts_with(path))).then_some(is_row)
-}
+pub(super) use table::is_settable;
+use table::{Row, Rule, STANDS_ON, table};
 
 /// The lists of a project by agent, and the warnings.
 #[derive(Debug, Default)]
@@ -394,7 +277,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::super::{Config, Env, LoadOptions, brought, load};
+    use super::super::{Config, Env, LoadOptions, Mode, brought, load};
     use crate::workspace::Workspace;
 
     type Files<'f> = &'f [(&'f str, &'f str)];
@@ -441,7 +324,7 @@ mod tests {
     }
 
     /// Key, the person's value, one that narrows, one that widens.
-    const ROWS: [(&str, &str, &str, &str); 19] = [
+    const ROWS: [(&str, &str, &str, &str); 20] = [
         ("limits.max_turns", "10", "9", "11"),
         ("limits.max_turns", "10", "10", "null"),
         ("limits.max_time", "5m", "1m", "1h"),
@@ -486,7 +369,7 @@ mod tests {
     }
 
     /// File, key, the person's value, one that narrows, one that widens.
-    const FILES: [(&str, &str, &str, &str, &str); 11] = [
+    const FILES: [(&str, &str, &str, &str, &str); 14] = [
         ("models/default.yaml", "max_output_tokens", "500", "400", "600"),
         ("models/default.yaml", "max_output_tokens", "500", "500", "null"),
         ("models/default.yaml", "context_window", "9000", "8000", "10000"),
@@ -498,6 +381,9 @@ mod tests {
         ("agents/default.yaml", "approval", "edits", "ask", "all"),
         ("agents/default.yaml", "approval", "ask", "never", "edits"),
         ("agents/default.yaml", "approval", "never", "never", "ask"),
+        ("agents/default.yaml", "mode", "direct", "explore", "plan"),
+        ("agents/default.yaml", "mode", "explore", "explore", "direct"),
+        ("agents/default.yaml", "plan_approval", "false", "true", "false"),
     ];
 
     #[test]
@@ -570,6 +456,19 @@ mod tests {
                 "agents.default.skill_disclosure",
                 "skill_disclosure",
             ),
+            ("agents/default.yaml", "mode: route", "agents.default.mode", "mode"),
+            (
+                "agents/default.yaml",
+                "roles: { planner: { model: other } }",
+                "agents.default.roles.planner.model",
+                "roles.planner.model",
+            ),
+            (
+                "agents/default.yaml",
+                "roles: { router: { effort: high } }",
+                "agents.default.roles.router.effort",
+                "roles.router.effort",
+            ),
             ("models/default.yaml", "base_url: \"http://x\"", "models.default.base_url", "base_url"),
             ("models/default.yaml", "api_key: x", "models.default.api_key", "api_key"),
             ("models/default.yaml", "headers: { a: b }", "models.default.headers", "headers"),
@@ -621,7 +520,8 @@ mod tests {
     fn a_new_agent_stands_on_the_persons_default_agent() {
         let user = [(
             "agents/default.yaml",
-            "tools: [read_file, grep]\napproval: never\nlimits: { max_cost: 1.0 }\nmodel: demo\n",
+            "tools: [read_file, grep]\napproval: never\nmode: explore\nlimits: { max_cost: 1.0 }\nmodel: demo\n\
+             roles: { planner: { model: demo } }\n",
         )];
         let project = [
             ("agent.yaml", "default_agent: theirs\n"),
@@ -636,6 +536,7 @@ mod tests {
         assert_eq!(agent.limits.max_cost, Some(1.0));
         assert_eq!(agent.limits.max_turns, Some(3));
         assert_eq!(agent.approval, super::super::ApprovalMode::Never);
+        assert_eq!((agent.mode, agent.roles.planner.model.as_deref()), (Mode::Explore, Some("demo")));
         assert_eq!(agent.tools, ["read_file", "grep"]);
         assert_eq!(agent.narrowed.tools, [vec!["*".to_owned(), "fetch_url".to_owned()]]);
         assert_eq!(config.warnings.len(), 3, "{:?}", config.warnings);

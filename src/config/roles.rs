@@ -24,6 +24,12 @@ impl Mode {
     /// All modes, in the order in which help lists them.
     pub const ALL: [Self; 4] = [Self::Direct, Self::Route, Self::Plan, Self::Explore];
 
+    /// The mode of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+
     /// The name that the configuration uses.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -51,13 +57,10 @@ pub struct RoleSettings {
 #[serde(deny_unknown_fields, default)]
 pub struct RoleConfig {
     /// A configured model, or `provider/id`; that of the agent where there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// A prompt of the registry, or one written out; the role's own where there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<PromptSource>,
     /// How much the model of the role reasons, as its `reasoning_effort`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
     /// Whether the reply writes its reasoning out before the decision.
     pub reasoning: Reasoning,

@@ -31,6 +31,11 @@ pub trait Tool: Send + Sync {
         ""
     }
 
+    /// The form of its result as data, for plans that refer to parts of it: `{path, text}`.
+    fn returns(&self) -> &'static str {
+        ""
+    }
+
     /// The version of the tool, for telemetry: that of the program for built-in tools.
     #[expect(clippy::unnecessary_literal_bound, reason = "that of a configured tool is its own")]
     fn version(&self) -> &str {

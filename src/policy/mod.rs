@@ -122,6 +122,33 @@ pub fn judge(mode: ApprovalMode, rules: &Rules, call: &Call<'_>, taint: Option<&
     }
 }
 
+/// Judges one call of a turn that only reads: what reads is judged as ever, a command runs in walls that let nothing be
+/// written or not at all, and what would change something is denied, whatever else permits it.
+#[must_use]
+pub fn judge_exploring(mode: ApprovalMode, rules: &Rules, call: &Call<'_>, taint: Option<&str>) -> Verdict {
+    let deny = |why: String| Verdict::Deny { why, grounds: Grounds::Mode };
+    let verdict = judge(mode, rules, call, taint);
+    let is_forbidden = matches!(verdict, Verdict::Deny { grounds: Grounds::Rule, .. });
+    let only_reads = call.permission == Permission::Read || reads_in_walls(call);
+    if is_forbidden || (only_reads && call.line.is_none()) {
+        return verdict;
+    }
+    if !only_reads {
+        return deny(EXPLORING.to_owned());
+    }
+    match verdict {
+        Verdict::Allow(_) if call.hold >= Hold::Reading => Verdict::Allow(Grounds::Reading),
+        Verdict::Allow(_) => deny(format!("no sandbox holds it to reading, and {EXPLORING}")),
+        // Whoever allows a command allows it to write.
+        Verdict::Ask { why, .. } => deny(format!("{why}, and {EXPLORING}")),
+        Verdict::Deny { .. } => verdict,
+    }
+}
+
+/// Why a call does not run in mode `explore`, for the model.
+const EXPLORING: &str =
+    "this message is answered in mode `explore`, which changes nothing: propose it in your answer";
+
 /// Whether it is a line of programs that usually only read, and there are walls to hold it to that.
 fn reads_in_walls(call: &Call<'_>) -> bool {
     let is_own = |line: &Line| line.configured.is_none() && line.only_reads();

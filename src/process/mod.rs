@@ -6,6 +6,7 @@
 //! another session (`setsid`) leaves the group and escapes all of this, except in the namespaces of the sandbox, which
 //! end with the command.
 
+mod foreground;
 mod group;
 mod shell;
 mod subject;
@@ -27,6 +28,7 @@ use crate::sandbox::{self, Walls};
 use group::Force;
 use subject::{Killer, Pipes, Subject};
 
+pub use foreground::in_foreground;
 pub use group::kill_all;
 pub use shell::{SHELL, shell, shell_name};
 

@@ -9,6 +9,8 @@ use std::fmt::Write;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use serde_json::Value as Json;
+
 use crate::event::PromptUsed;
 use crate::frontmatter::{self, Parts};
 use crate::template::{Syntax, Template, TemplateError, Undefined, Value};
@@ -22,6 +24,9 @@ use super::missed::{Missed, Unfilled};
 use super::owner::Owner;
 use super::variables;
 use super::version::Version;
+
+/// The variable that holds the examples of a prompt.
+const EXAMPLES: &str = "examples";
 
 /// A prompt, ready to be rendered.
 #[derive(Debug)]
@@ -42,6 +47,8 @@ pub struct Prompt {
     parts: Vec<Part>,
     /// The files that the body includes, by the name that it gives them.
     pub(super) included: Arc<BTreeMap<String, String>>,
+    /// The file of its examples, as it is.
+    examples: Option<Cow<'static, str>>,
     /// The SHA-256 of the composed template, in 64 hexadecimal digits.
     digest: String,
     owner: Owner,
@@ -105,6 +112,7 @@ impl Prompt {
             body_line,
             parts: vec![Part { heading: None, module: None }],
             included: Arc::default(),
+            examples: None,
             digest,
             owner: Owner::Person,
             template: OnceLock::new(),
@@ -141,11 +149,9 @@ impl Prompt {
         let digest = match digest {
             // A module of a person takes the place of the one that the build has read.
             Some(digest) if owner == Owner::Program => digest.to_owned(),
-            _ if included.is_empty() && modules.clone().next().is_none() => self.digest.clone(),
             _ => {
-                let texts =
-                    modules.flat_map(|module| module.texts()).chain(included.values().map(String::as_bytes));
-                sha256(std::iter::once(self.text.as_bytes()).chain(texts))
+                let included = included.values().map(String::as_bytes);
+                sha256(self.texts().chain(modules.flat_map(|module| module.texts())).chain(included))
             }
         };
         Self { parts, digest, owner, included: Arc::new(included), ..self }
@@ -153,7 +159,20 @@ impl Prompt {
 
     /// Every text that the prompt is made of.
     fn texts(&self) -> impl Iterator<Item = &[u8]> {
-        std::iter::once(self.text.as_bytes()).chain(self.included.values().map(String::as_bytes))
+        let included = self.included.values().map(String::as_bytes);
+        let examples = self.examples.iter().map(|text| text.as_bytes());
+        std::iter::once(self.text.as_bytes()).chain(included).chain(examples)
+    }
+
+    /// The same with its examples: `text` is their file as it is, `owner` whose it is.
+    pub(super) fn with_examples(
+        mut self,
+        (text, origin): (Cow<'static, str>, &str),
+        owner: Owner,
+    ) -> Result<Self, PromptError> {
+        let examples: Json = yaml::parse(&text).map_err(|error| PromptError::of_yaml(origin, error))?;
+        self.head.defaults.insert(EXAMPLES.to_owned(), examples);
+        Ok(Self { examples: Some(text), owner: self.owner.max(owner), ..self })
     }
 
     pub(super) fn owned_by(self, owner: Owner) -> Self {

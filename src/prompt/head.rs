@@ -21,6 +21,8 @@ pub struct Head {
     pub required_vars: Vec<String>,
     /// Values of names that nothing else defines. Mappings are filled up key by key.
     pub defaults: Map<String, Json>,
+    /// A YAML file beside the prompt, which the variable `examples` holds as data; empty for none.
+    pub examples: String,
     /// The sections, in the order of the rendered text; empty for a prompt that is its body alone.
     pub modules: Vec<Section>,
     /// What opens a conversation; empty for a prompt that is a system prompt alone.

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::builtin;
 use crate::config::{PromptDir, PromptSource};
 use crate::frontmatter;
-use crate::template::Syntax;
+use crate::template::{Syntax, is_safe_name};
 use crate::text;
 use crate::yaml;
 
@@ -271,6 +271,7 @@ impl Registry {
     }
 
     fn compose(&self, prompt: Prompt, digest: Option<&str>) -> Result<Prompt, PromptError> {
+        let prompt = self.with_examples(prompt)?;
         let is_module = prompt.name.starts_with(MODULES);
         let mut parts = Vec::new();
         for section in prompt.head.sections(!prompt.body().trim().is_empty()) {
@@ -303,6 +304,31 @@ impl Registry {
             _ => prompt,
         };
         Ok(prompt.composed(parts, included.into_iter().map(|(name, (_, text))| (name, text)).collect(), digest))
+    }
+
+    /// A prompt with the examples that its head names, from the nearest place that has them.
+    fn with_examples(&self, prompt: Prompt) -> Result<Prompt, PromptError> {
+        let file = prompt.head.examples.clone();
+        if file.is_empty() {
+            return Ok(prompt);
+        }
+        let wrong = |why: &str| {
+            let line = Some(prompt.line_of("examples", &file));
+            PromptError { line, ..PromptError::of_file(&prompt.origin, format!("`examples: {file}` {why}")) }
+        };
+        if !is_safe_name(&file) {
+            return Err(wrong("leads out of the folder of the prompt"));
+        }
+        let path = format!("{}/{file}", prompt.name);
+        for layer in self.layers.iter().rev() {
+            if layer.owner() == Owner::Project && !self.is_read(layer, &path) {
+                continue;
+            }
+            if let Some(text) = layer.read(&path)? {
+                return prompt.with_examples((text, &layer.origin(&path)), layer.owner());
+            }
+        }
+        Err(wrong("is not beside the prompt"))
     }
 
     /// The files that a source names, and those that they name, without their heads.
@@ -357,7 +383,7 @@ fn held(layer: &Layer, prompt: &Prompt, version: Version) -> Result<(), PromptEr
             let error = PromptError::of_file(
                 &prompt.origin,
                 format!(
-                    "{version} was released as #{} and has changed to #{}, or a module or an included file of it has",
+                    "{version} was released as #{} and has changed to #{}, or a module, an included file or the examples of it have",
                     text::head(digest, 12),
                     prompt.fingerprint()
                 ),

@@ -8,7 +8,9 @@ mod outlet;
 mod look;
 mod style;
 mod screen;
+mod running;
 mod line;
+mod plan;
 mod spinner;
 mod bar;
 mod jsonl;
@@ -16,9 +18,12 @@ mod fanout;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod question;
+mod review;
+mod editor;
 mod person;
 
 pub use bar::Bar;
+pub use editor::Editor;
 pub use fanout::Fanout;
 pub use jsonl::Jsonl;
 pub use look::{AnswerTo, Facts, Look, Verbosity, look};

@@ -11,12 +11,14 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
-use super::look::Look;
+use super::editor::Editor;
+use super::look::{AnswerTo, Look};
 use super::outlet::{Outlet, Outlets};
 use super::question::{Sheet, Size};
+use super::review::Review;
 use super::spinner::Spinner;
 use super::style::{Ink, Style};
-use crate::contract::{Approval, Approver, Question};
+use crate::contract::{Approval, Approver, PlanReview, PlanSheet, Question};
 use crate::{terminal, text};
 
 /// A source of typed answers: the line editor of a chat, or plain stdin.
@@ -37,6 +39,10 @@ impl Approver for Nobody {
         std::future::ready(Approval::Nobody).boxed()
     }
 
+    fn review_plan<'a>(&'a self, _sheet: PlanSheet<'a>) -> BoxFuture<'a, PlanReview> {
+        std::future::ready(PlanReview::Refuse(String::new())).boxed()
+    }
+
     fn answer<'a>(&'a self, _question: &'a str, _choices: &'a [String]) -> BoxFuture<'a, Option<String>> {
         std::future::ready(None).boxed()
     }
@@ -50,6 +56,10 @@ pub struct Person<W> {
     /// The size of the screen, where there is one. Called for each question, because windows are resized.
     size: fn() -> Option<Size>,
     spinner: Spinner,
+    /// Opens plans and proposals; without one they are not edited.
+    editor: Option<Editor>,
+    /// The answer is written to the screen as it comes.
+    sees_answer: bool,
     /// Held while a question is open, so that parallel calls ask one at a time.
     turn: tokio::sync::Mutex<()>,
 }
@@ -60,14 +70,23 @@ impl Person<Outlet> {
     #[must_use]
     pub fn new(lines: Arc<dyn AskLine>, outlets: &Outlets, look: &Look) -> Self {
         let size = if look.spinner { terminal::size } else { || None };
-        Self { size, ..Self::reading(outlets.progress.clone(), lines, look.style, outlets.spinner.clone()) }
+        let sees_answer = look.answer == AnswerTo::Live && look.answer_on_terminal;
+        let reading = Self::reading(outlets.progress.clone(), lines, look.style, outlets.spinner.clone());
+        Self { size, sees_answer, ..reading }
+    }
+
+    /// The same, with an editor.
+    #[must_use]
+    pub fn with_editor(self, editor: Editor) -> Self {
+        Self { editor: Some(editor), ..self }
     }
 }
 
 impl<W: Write + Send> Person<W> {
     fn reading(out: W, lines: Arc<dyn AskLine>, style: Style, spinner: Spinner) -> Self {
         let turn = tokio::sync::Mutex::new(());
-        Self { lines, out: Mutex::new(out), style, size: || None, spinner, turn }
+        let (out, editor) = (Mutex::new(out), None);
+        Self { lines, out, style, size: || None, spinner, editor, sees_answer: false, turn }
     }
 
     fn show(&self, text: &str) {
@@ -108,6 +127,41 @@ impl<W: Write + Send> Approver for Person<W> {
                     return approval;
                 }
                 self.show(&format!("{again} (`n use the test database` says why).\n"));
+            }
+        }
+        .boxed()
+    }
+
+    fn review_plan<'a>(&'a self, sheet: PlanSheet<'a>) -> BoxFuture<'a, PlanReview> {
+        async move {
+            let _turn = self.turn.lock().await;
+            let _hold = self.spinner.hold();
+            let review = Review::new(sheet, self.style, (self.size)(), self.sees_answer);
+            self.show(&review.first());
+            let (view, edit) = (review.is_abridged(), self.editor.is_some());
+            let keys = [(view, "[v]iew all"), (true, "[y]es"), (true, "[n]o"), (true, "n WHY"), (edit, "[e]dit")];
+            let keys: Vec<&str> = keys.iter().filter(|(is_offered, _)| *is_offered).map(|(_, key)| *key).collect();
+            let prompt = format!("{} {}: ", review.question, keys.join(", "));
+            loop {
+                let Some(line) = self.lines.ask(&prompt).await else {
+                    return PlanReview::Refuse(String::new());
+                };
+                match (line.trim(), &self.editor) {
+                    ("v" | "V", _) if view => self.show(&review.whole()),
+                    ("e" | "E" | "edit", Some(editor)) => {
+                        match editor.edit(&sheet.form(), sheet.extension()).await {
+                            Ok(Some(text)) => return PlanReview::Edited(text),
+                            Ok(None) => self.show("Nothing was changed.\n"),
+                            Err(why) => self.show(&format!("{}\n", text::revealed(&why))),
+                        }
+                    }
+                    (answer, _) => match verdict(answer, false) {
+                        Some(Approval::Allow) => return PlanReview::Run,
+                        Some(Approval::Deny(why)) => return PlanReview::Refuse(why),
+                        _ => self
+                            .show("Please answer with one of these keys (`n use the test database` says why).\n"),
+                    },
+                }
             }
         }
         .boxed()
@@ -334,5 +388,41 @@ mod tests {
             let answer = person(&lines).answer("Which?", &choices).now_or_never().expect("the lines are there");
             assert_eq!(answer.as_deref(), expected, "{lines:?}");
         }
+    }
+
+    /// Writes an editor that runs these lines of a shell on the file `$1`.
+    fn editor(dir: &std::path::Path, line: &str) -> Editor {
+        let script = dir.join("editor.sh");
+        std::fs::write(&script, format!("set -e\n{line}\n")).expect("written");
+        Editor { line: format!("sh {}", script.display()), dir: dir.join("drafts") }
+    }
+
+    #[test]
+    fn a_proposal_is_run_refused_or_edited() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let refuse = |why: &str| PlanReview::Refuse(why.to_owned());
+        for (lines, edits, expected, said) in [
+            (vec!["y"], "", PlanReview::Run, ""),
+            (vec!["n"], "", refuse(""), ""),
+            (vec!["n not that file"], "", refuse("not that file"), ""),
+            (vec![], "", refuse(""), ""),
+            (vec!["a", "v", "ok", "y"], "", PlanReview::Run, "Please answer with one of these keys"),
+            (vec!["e"], "echo new > \"$1\"", PlanReview::Edited("new\n".to_owned()), ""),
+            (vec!["e", "n"], ":", refuse(""), "Nothing was changed."),
+            (vec!["e", "y"], "exit 3", PlanReview::Run, "failed; nothing was changed"),
+        ] {
+            let mut person = person(&lines);
+            person.editor = Some(editor(dir.path(), edits));
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            let review = runtime.block_on(person.review_plan(PlanSheet::Proposal("old")));
+            assert_eq!(review, expected, "{lines:?} {edits}");
+            let shown = String::from_utf8(person.out.into_inner().expect("nobody panicked")).expect("text");
+            assert!(shown.starts_with("This is a proposal; nothing was changed.\nold\n"), "{shown}");
+            assert!(shown.contains(said), "{shown}");
+        }
+        let left = std::fs::read_dir(dir.path().join("drafts")).expect("made").count();
+        assert_eq!(left, 0, "no draft is left behind");
+        let review = person(&["e", "y"]).review_plan(PlanSheet::Proposal("old")).now_or_never();
+        assert_eq!(review, Some(PlanReview::Run), "without an editor `e` is no answer");
     }
 }

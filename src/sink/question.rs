@@ -103,7 +103,7 @@ fn on_one_line(words: &str) -> String {
 
 /// The beginning and the end of what does not fit; `None` where all of it does. Rows of the screen are counted, so
 /// that one line of a hundred thousand characters fits no better than a thousand lines.
-fn abridged(lines: &[String], (columns, rows): Size) -> Option<Vec<String>> {
+pub(super) fn abridged(lines: &[String], (columns, rows): Size) -> Option<Vec<String>> {
     /// Rows for the title, the walls, what "always" means, the prompt, and what stood there before.
     const AROUND: usize = 8;
     const LEAST: usize = 10;

@@ -12,6 +12,8 @@ use serde_json::Value;
 use super::line;
 use super::look::{AnswerTo, Look, Verbosity};
 use super::outlet::{Outlet, Outlets};
+use super::plan::Checklist;
+use super::running::Running;
 use super::spinner::Spinner;
 use super::style::{Ink, Style};
 use crate::contract::EventSink;
@@ -36,17 +38,9 @@ pub struct Screen<A, P> {
     is_scripted: bool,
     /// The lines shown last below the line of a call.
     below: String,
+    checklist: Checklist,
     /// What the running calls of helpers are about, by helper and call.
     of_helpers: HashMap<(String, String), String>,
-}
-
-/// A call between its start and its end.
-struct Running {
-    call_id: String,
-    name: String,
-    subject: String,
-    /// Live output without a line feed so far.
-    partial: String,
 }
 
 impl Screen<Outlet, Outlet> {
@@ -73,6 +67,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
             is_scripted: false,
             below: String::new(),
             of_helpers: HashMap::new(),
+            checklist: Checklist::default(),
         }
     }
 
@@ -148,12 +143,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
     }
 
     fn on_call_started(&mut self, call_id: &str, name: &str, subject: &str) -> io::Result<()> {
-        self.running.push(Running {
-            call_id: call_id.to_owned(),
-            name: name.to_owned(),
-            subject: subject.to_owned(),
-            partial: String::new(),
-        });
+        self.running.push(Running::new(call_id, name, subject));
         if self.look.one_screen {
             self.end_answer_line()?;
         }
@@ -167,7 +157,6 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
     }
 
     fn on_call_output(&mut self, call_id: &str, chunk: &str) -> io::Result<()> {
-        const LONGEST_LINE: usize = 4096;
         let verbose = self.look.verbosity == Verbosity::Verbose;
         if !verbose && !self.look.spinner {
             return Ok(());
@@ -175,11 +164,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         let Some(call) = self.running.iter_mut().find(|call| call.call_id == call_id) else {
             return Ok(());
         };
-        let mut lines = std::mem::take(&mut call.partial) + chunk;
-        let cut = if lines.len() > LONGEST_LINE { lines.len() } else { lines.rfind('\n').map_or(0, |at| at + 1) };
-        call.partial = lines.split_off(cut);
-        let last = [call.partial.as_str(), &lines].into_iter().flat_map(|text| text.lines().rev());
-        let last = last.map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned();
+        let (lines, last) = call.hear(chunk);
         self.show_running(&last);
         if verbose {
             for line in lines.lines() {
@@ -262,6 +247,11 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
             self.spinner.show("waiting to try again");
         }
         self.void(true)
+    }
+
+    fn on_plan(&mut self, kind: &EventKind) -> io::Result<()> {
+        let lines = self.checklist.lines(kind, self.room());
+        lines.into_iter().try_for_each(|(ink, line)| self.say(ink, &line))
     }
 
     fn on_completed(&mut self, run: &RunCompleted) -> io::Result<()> {
@@ -422,18 +412,15 @@ impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
                 let resolved = format!("{verdict:?} by {by:?}").to_lowercase();
                 self.say(Ink::Dim, &text::one_line(&format!("  {name} {resolved}"), self.room()))
             }
-            EventKind::TurnStarted { .. }
-            | EventKind::Message(_)
-            | EventKind::RoleStarted { .. }
-            | EventKind::RoleReplied { .. }
-            | EventKind::RouteDecided(_)
-            | EventKind::PlanCreated(_)
-            | EventKind::StepStarted(_)
-            | EventKind::StepFinished(_)
-            | EventKind::Reflection(_)
-            | EventKind::SkillReferenced { .. }
-            | EventKind::PermissionRequested { .. }
-            | EventKind::PermissionResolved { .. } => Ok(()),
+            EventKind::RoleStarted { role, .. } => {
+                self.spinner.show(&text::one_line(&format!("{role} thinking"), self.room().saturating_sub(2)));
+                Ok(())
+            }
+            EventKind::RoleReplied { .. } => {
+                self.spinner.clear();
+                Ok(())
+            }
+            kind => self.on_plan(kind),
         }
     }
 }

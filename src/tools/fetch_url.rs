@@ -81,6 +81,10 @@ impl Tool for FetchUrl {
         &self.definition
     }
 
+    fn returns(&self) -> &'static str {
+        "{url, status, title, text}"
+    }
+
     fn subject(&self, arguments: &Value) -> String {
         text_of(arguments, "url").unwrap_or_default().to_owned()
     }

@@ -52,6 +52,10 @@ impl Tool for Glob {
         &self.definition
     }
 
+    fn returns(&self) -> &'static str {
+        "{files: [path], total}"
+    }
+
     fn advice(&self) -> &'static str {
         "Example: {\"pattern\": \"tests/**/*_test.py\"}."
     }

@@ -75,6 +75,10 @@ impl Tool for Grep {
         &self.definition
     }
 
+    fn returns(&self) -> &'static str {
+        "{matches: [{path, line, text}], total, files}"
+    }
+
     fn advice(&self) -> &'static str {
         "Example: {\"pattern\": \"fn parse\\\\(\", \"glob\": \"*.rs\"}: escape ( ) [ ] { } . * + ? where you mean them."
     }

@@ -78,6 +78,10 @@ impl Tool for ListDir {
         &self.definition
     }
 
+    fn returns(&self) -> &'static str {
+        "{path, entries: [{name, kind, size}], total}"
+    }
+
     fn advice(&self) -> &'static str {
         "Call it first in a workspace that you do not know."
     }

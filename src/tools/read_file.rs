@@ -62,6 +62,10 @@ impl Tool for ReadFile {
         &self.definition
     }
 
+    fn returns(&self) -> &'static str {
+        "{path, text, first_line, lines, total_lines}"
+    }
+
     fn advice(&self) -> &'static str {
         "Call it before you change a file or speak about it. Long files: go on with offset."
     }

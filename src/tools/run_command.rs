@@ -77,6 +77,10 @@ impl Tool for RunCommand {
         &self.definition
     }
 
+    fn returns(&self) -> &'static str {
+        "{exit_code, output}"
+    }
+
     fn advice(&self) -> &'static str {
         "Example: {\"command\": \"cargo test 2>&1 | tail -n 40\"}. Each call starts anew in the workspace: `cd` and variables do not last."
     }

@@ -8,7 +8,9 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::contract::{Approval, Approver, Archive, CallContext, Clocks, Question, Reach, Tool};
+use crate::contract::{
+    Approval, Approver, Archive, CallContext, Clocks, PlanReview, PlanSheet, Question, Reach, Tool,
+};
 use crate::knowledge::{Ledger, Loaded};
 use crate::long_text::Found;
 use crate::message::Handle;
@@ -172,6 +174,10 @@ impl Approver for Nobody {
 
     fn approve<'a>(&'a self, _question: Question<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(async { Approval::Nobody })
+    }
+
+    fn review_plan<'a>(&'a self, _sheet: PlanSheet<'a>) -> BoxFuture<'a, PlanReview> {
+        Box::pin(std::future::ready(PlanReview::Refuse(String::new())))
     }
 
     fn answer<'a>(&'a self, _question: &'a str, _choices: &'a [String]) -> BoxFuture<'a, Option<String>> {

@@ -65,6 +65,7 @@ mod llama;
 mod model_check;
 mod model_docs;
 mod models;
+mod plans;
 mod servers;
 mod streams;
 mod backpressure;
@@ -76,6 +77,7 @@ mod events;
 mod everyday;
 mod task;
 mod task_worktree;
+mod explore;
 mod telemetry;
 mod templates;
 #[cfg(feature = "otlp")]

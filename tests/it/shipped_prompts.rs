@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use agent::config::Profile;
 use agent::prompt::test::{Suite, parse, run_all_rendered};
 use agent::prompt::{MODULES, PRODUCTION, Prompt, PromptContext, Registry, SkillFacts, Version};
+use agent::template::value;
 use agent::tokens::{Vocabulary, count};
 use agent::validator::Validator;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The fewest cases with which a prompt may be released.
 const LEAST_CASES: usize = 10;
@@ -98,8 +99,25 @@ fn replies_that_a_program_carries_out_share_their_form_and_leave_a_way_out() {
             "{name}: {modules:?}"
         );
         assert!(!prompt.head.untrusted.is_empty(), "{name} works on what comes from outside");
-        assert!(["`clarify`", "`escalate`"].iter().any(|out| prompt.body().contains(out)), "{name}: no way out");
+        assert!(
+            ["`none`", "an empty `plan`", "`tool_call` is null", "`escalate`"]
+                .iter()
+                .any(|out| prompt.body().contains(out)),
+            "{name}: no way out"
+        );
     }
+}
+
+/// The roles whose replies have a schema, and a value for each of their variables.
+fn roles() -> [(&'static str, Value); 5] {
+    let tools = json!([{ "name": "grep", "description": "Searches files." }]);
+    [
+        ("router", json!({ "tools": tools, "user_request": "x" })),
+        ("planner", json!({ "tools": tools, "user_request": "x" })),
+        ("executor", json!({ "tools": tools, "step": "x" })),
+        ("reflector", json!({ "user_request": "x", "plan": "x", "results": "x" })),
+        ("scratchpad", json!({ "tools": tools, "user_request": "x" })),
+    ]
 }
 
 /// The lines of a text that are JSON objects: what a prompt shows of its replies.
@@ -113,21 +131,40 @@ fn objects(text: &str) -> Vec<Value> {
 #[test]
 fn the_schema_of_a_reply_and_the_prompt_say_the_same() {
     let registry = Registry::new(&[]);
-    for name in CARRIED_OUT {
+    for (name, variables) in roles() {
         let (schema, _) = registry.beside(name, "reply.json").expect("readable").expect("there is a schema");
         let schema: Value = serde_json::from_str(&schema).expect("JSON");
         let validator = Validator::new(&schema).expect("a schema");
-        let prompt = registry.get(name).expect("built in");
-        let shown: Vec<Value> = objects(prompt.body());
+        let text = registry.get(name).expect("built in").render(&value(&variables)).expect("all is given");
+        let shown: Vec<Value> = objects(&text);
         let (keys, examples) = shown.split_first().expect("the keys are shown");
         let names = |value: &Value| value.as_object().expect("an object").keys().cloned().collect::<BTreeSet<_>>();
         assert_eq!(names(keys), names(&schema["properties"]), "{name}");
-        let actions = schema["properties"]["action"]["enum"].as_array().expect("actions").iter();
-        let actions: Vec<&str> = actions.filter_map(Value::as_str).collect();
-        assert_eq!(keys["action"], actions.join(" | "), "{name}");
+        if let Some(actions) = schema["properties"]["action"]["enum"].as_array() {
+            let actions: Vec<&str> = actions.iter().filter_map(Value::as_str).collect();
+            assert_eq!(keys["action"], actions.join(" | "), "{name}");
+        }
         assert_eq!(examples.is_empty(), name != "planner", "{name}: examples are for plans");
         for example in examples {
-            validator.check("the example", example).unwrap_or_else(|why| panic!("{name}: {why}\n{example}"));
+            validator.check("The example does", example).unwrap_or_else(|why| panic!("{name}: {why}\n{example}"));
+        }
+    }
+}
+
+#[test]
+fn the_end_of_a_role_asks_for_the_form_that_is_read() {
+    let registry = Registry::new(&[]);
+    for name in CARRIED_OUT {
+        let prompt = registry.get(name).expect("built in");
+        let variables = roles().into_iter().find(|(role, _)| *role == name).expect("a role").1;
+        for (reasoning, end) in [
+            ("implicit", "\nAnswer with the JSON object alone."),
+            ("explicit", "\nAnswer with <scratchpad>, then <action> and in it the JSON object alone."),
+        ] {
+            let mut variables = variables.clone();
+            variables["reasoning"] = json!(reasoning);
+            let text = prompt.render(&value(&variables)).expect("all is given");
+            assert!(text.ends_with(end) && text.contains(&prompt.head.reminder), "{name}: {text}");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tokio::sync::Mutex;
 
-use crate::contract::{Approval, Approver, Question, Superior};
+use crate::contract::{Approval, Approver, PlanReview, PlanSheet, Question, Superior};
 
 /// The person, as a helper reaches them.
 pub(super) struct ThroughCaller {
@@ -48,6 +48,14 @@ impl Approver for ThroughCaller {
                 None => self.name.clone(),
             };
             self.person.approve(Question { helper: Some(&name), ..question }).await
+        })
+    }
+
+    fn review_plan<'a>(&'a self, sheet: PlanSheet<'a>) -> BoxFuture<'a, PlanReview> {
+        Box::pin(async move {
+            let _waiting = Waiting::new(&self.superior);
+            let _floor = self.floor.lock().await;
+            self.person.review_plan(sheet).await
         })
     }
 

@@ -90,7 +90,10 @@ pub(super) fn definition(config: &Config, agent: &AgentConfig) -> Option<ToolDef
 }
 
 /// The agents that another one may call: those that say what they are for.
-fn helpers<'c>(config: &'c Config, agent: &AgentConfig) -> impl Iterator<Item = &'c AgentConfig> {
+pub(super) fn helpers<'c>(
+    config: &'c Config,
+    agent: &AgentConfig,
+) -> impl Iterator<Item = &'c AgentConfig> + use<'c> {
     let own = agent.name.clone();
     config.agents.values().filter(move |helper| helper.name != own && !helper.description.trim().is_empty())
 }
@@ -197,14 +200,15 @@ impl Task {
             tools: &self.tools,
             time: context.clocks.run,
         };
-        let settings = narrowed(config, &caller, approve);
-        let is_isolated = settings.isolation == Isolation::Worktree && !only_reads(config, own);
+        let mut settings = narrowed(config, &caller, approve);
+        if superior.only_reads() {
+            settings.permissions.max = Permission::Read;
+        }
+        let is_isolated =
+            settings.isolation == Isolation::Worktree && settings.permissions.max != Permission::Read;
         let name = self.name_of(&config.name);
         let mut ground = self.ground_of(settings, &name, &superior)?;
-        let worktree = match is_isolated {
-            true => Some(Worktree::add(&self.ground, &name).await?),
-            false => None,
-        };
+        let worktree = if is_isolated { Some(Worktree::add(&self.ground, &name).await?) } else { None };
         if let Some(worktree) = &worktree {
             ground.workspace = worktree.workspace()?;
             ground.shared = ground.shared.map(|shared| Shared { sandbox: None, ..shared });

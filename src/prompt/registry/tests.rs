@@ -194,6 +194,50 @@ fn a_module_of_a_person_takes_the_place_of_a_built_in_one_and_is_seen_in_the_fin
 }
 
 #[test]
+fn examples_are_data_from_the_nearest_place() {
+    let files = |examples: &'static str| {
+        [
+            ("p/v1.0.md", "---\nexamples: few.yaml\n---\n{% for e in examples %}{{ e.a }};{% endfor %}"),
+            ("p/few.yaml", examples),
+        ]
+    };
+    let context = value(&json!({ "vars": {} }));
+    let (_dir, first) = registry(&files("- a: '{{ x }}'\n- a: 2\n"));
+    let (_dir, other) = registry(&files("- a: 3\n"));
+    let (first, other) = (first.get("p").expect("sound"), other.get("p").expect("sound"));
+    assert_eq!(first.render(&context).expect("defined"), "{{ x }};2;");
+    assert_ne!(first.fingerprint(), other.fingerprint());
+    let given = value(&json!({ "vars": { "examples": [{ "a": "mine" }] } }));
+    assert_eq!(first.render(&given).expect("defined"), "mine;", "a person may give others");
+}
+
+#[test]
+fn examples_of_a_person_take_the_place_of_built_in_ones() {
+    let (_dir, registry) =
+        registry(&[("planner/examples.yaml", "- { request: Wash up., reply: { plan: [] } }\n")]);
+    let (before, after) =
+        (Registry::new(&[]).get("planner").expect("sound"), registry.get("planner").expect("sound"));
+    assert_ne!(before.fingerprint(), after.fingerprint());
+    assert!(before.is_built_in() && !after.is_built_in());
+    let context = value(&json!({ "tools": [], "user_request": "x", "vars": {} }));
+    let text = after.render(&context).expect("all is defined");
+    assert!(text.contains("<request>Wash up.</request>\n{\"plan\": []}") && !text.contains("Lisbon"), "{text}");
+}
+
+#[test]
+fn mistakes_in_examples_have_a_place() {
+    let head = |file: &str| format!("---\ndescription: d\nexamples: {file}\n---\nx");
+    for (file, text, said) in [
+        ("gone.yaml", "", "p/v1.0.md:3: `examples: gone.yaml` is not beside the prompt"),
+        ("../out.yaml", "", "p/v1.0.md:3: `examples: ../out.yaml` leads out of the folder"),
+        ("few.yaml", "- a: [", "p/few.yaml:1:"),
+    ] {
+        let said_at = error(&[("p/v1.0.md", &head(file)), ("p/few.yaml", text)], "p");
+        assert!(said_at.contains(said), "{said_at}");
+    }
+}
+
+#[test]
 fn a_module_names_no_modules() {
     let said = error(&[("modules/a/v1.0.md", "---\nmodules: [a@1.0]\n---\n")], "modules/a");
     assert!(said.contains("a module is not composed of others"), "{said}");

@@ -1,0 +1,124 @@
+//! References in a command line: they become environment variables, and no value is ever part of the text.
+//!
+//! A shell reads the line, so quotes matter: outside of quotes a variable gets some, so that its value stays one word;
+//! between single quotes a shell would put in nothing, which is a mistake of the plan.
+
+use super::reference::{Piece, Reference, Results, as_text, pieces};
+
+/// The longest value of an environment variable. Linux takes 128 KiB, with the name and the closing zero.
+const MOST_VARIABLE_BYTES: usize = 130_000;
+
+/// A command line whose references are environment variables, and these variables with their values as text.
+///
+/// A variable outside of quotes is quoted, so that a value stays one word.
+///
+/// # Errors
+/// A sentence that names the first reference without a value, or one where a shell would not see it.
+pub fn for_command(line: &str, results: &Results) -> Result<(String, Vec<(String, String)>), String> {
+    let mut names: Vec<(Reference, String)> = Vec::new();
+    let mut variables = Vec::new();
+    let mut command = String::with_capacity(line.len());
+    let mut quotes = Quotes::of(line);
+    for piece in pieces(line) {
+        match piece {
+            Piece::Text(text) | Piece::Mistake(text) => {
+                quotes.pass(text);
+                command.push_str(text);
+            }
+            Piece::Reference(reference) => {
+                if quotes == Quotes::Single {
+                    return Err(between_single_quotes(&reference));
+                }
+                let known = names.iter().find(|(known, _)| *known == reference).map(|(_, name)| name.clone());
+                let name = match known {
+                    Some(name) => name,
+                    None => {
+                        let value = as_text(reference.value(results)?);
+                        fits_a_variable(&reference, &value)?;
+                        let name = unused(&reference, &variables);
+                        variables.push((name.clone(), value));
+                        names.push((reference, name.clone()));
+                        name
+                    }
+                };
+                let quote = if quotes == Quotes::Outside { "\"" } else { "" };
+                command.extend([quote, "${", &name, "}", quote]);
+            }
+        }
+    }
+    Ok((command, variables))
+}
+
+/// The references of a command line that stand between single quotes: a shell puts no value there.
+#[must_use]
+pub fn unseen_by_a_shell(line: &str) -> Vec<String> {
+    let mut quotes = Quotes::of(line);
+    let mut unseen = Vec::new();
+    for piece in pieces(line) {
+        match piece {
+            Piece::Text(text) | Piece::Mistake(text) => quotes.pass(text),
+            Piece::Reference(reference) if quotes == Quotes::Single => {
+                unseen.push(between_single_quotes(&reference));
+            }
+            Piece::Reference(_) => {}
+        }
+    }
+    unseen
+}
+
+fn between_single_quotes(reference: &Reference) -> String {
+    format!("`{reference}` stands between single quotes, where a shell puts in no value; use double quotes")
+}
+
+fn fits_a_variable(reference: &Reference, value: &str) -> Result<(), String> {
+    if value.contains('\0') {
+        return Err(format!("`{reference}` holds a zero byte, which no environment variable can"));
+    }
+    if value.len() > MOST_VARIABLE_BYTES {
+        return Err(format!(
+            "`{reference}` has {} bytes, and an environment variable takes {MOST_VARIABLE_BYTES}; refer to a part \
+             of it, or write it to a file first",
+            value.len()
+        ));
+    }
+    Ok(())
+}
+
+/// A name for the variable of a reference that no other has.
+fn unused(reference: &Reference, variables: &[(String, String)]) -> String {
+    let name = reference.variable();
+    let is_free = |name: &String| variables.iter().all(|(taken, _)| taken != name);
+    let numbered = (2..).map(|number| format!("{name}__{number}"));
+    std::iter::once(name.clone()).chain(numbered).find(is_free).unwrap_or(name)
+}
+
+/// Where a place of a command line stands, as far as quotes tell. Those of a here-document are not followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Quotes {
+    Outside,
+    Single,
+    Double,
+    NotFollowed,
+}
+
+impl Quotes {
+    fn of(line: &str) -> Self {
+        if line.contains("<<") { Self::NotFollowed } else { Self::Outside }
+    }
+
+    fn pass(&mut self, text: &str) {
+        let mut characters = text.chars();
+        while let Some(character) = characters.next() {
+            *self = match (*self, character) {
+                (Self::Outside | Self::Double, '\\') => {
+                    characters.next();
+                    *self
+                }
+                (Self::Outside, '\'') => Self::Single,
+                (Self::Outside, '"') => Self::Double,
+                (Self::Single, '\'') | (Self::Double, '"') => Self::Outside,
+                (same, _) => same,
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Mode `explore`: the turn reads and proposes. What changes anything is refused until a person approves the proposal;
+//! then the same turn carries it out. With nobody to ask it ends with the proposal.
+//!
+//! The tools and the system prompt stay as they are, so that a cached prefix holds; a note before the input tells the
+//! model, and holds for that input alone.
+
+use crate::agent::Agent;
+use crate::agent::turn::{Stop, Turn};
+use crate::config::Mode;
+use crate::contract::{PlanReview, PlanSheet};
+use crate::message::Said;
+
+const EXPLORE: &str = "The next message is answered in mode `explore`: read whatever you need, and change nothing. Calls \
+                       that would change something are refused. Answer with a proposal: what you would change, file \
+                       by file, which commands you would run, and why; or with the plain answer, if nothing is to be \
+                       changed.";
+const TO_A_PERSON: &str = " If the user approves the proposal, you are told so, and carry it out.";
+const TO_NOBODY: &str = " The proposal is the end of your work: nobody is there to approve it.";
+
+impl Agent {
+    /// What the model is told before the input of a turn; nothing in most modes.
+    #[must_use]
+    pub fn before_input(&self) -> Option<Said> {
+        let end = if self.approver.present() { TO_A_PERSON } else { TO_NOBODY };
+        (self.mode == Mode::Explore).then(|| Said::by_program(format!("{EXPLORE}{end}")))
+    }
+}
+
+impl Turn<'_> {
+    /// Asks the person about the answer of a turn that explores. True if the turn goes on: to carry the proposal out, or
+    /// to mend it.
+    pub(in crate::agent) async fn goes_on_after(&mut self, proposal: &str) -> Result<bool, Stop> {
+        if !self.is_exploring || proposal.trim().is_empty() || !self.agent.approver.present() {
+            return Ok(false);
+        }
+        let review = {
+            let _pause = self.clock.pause();
+            self.agent.approver.review_plan(PlanSheet::Proposal(proposal)).await
+        };
+        let Some(told) = told(review) else { return Ok(false) };
+        self.is_exploring = !told.is_approval;
+        let text = self.agent.redactor.redact_known(&told.text).into_owned();
+        self.say(Said::by_program(text))?;
+        Ok(true)
+    }
+}
+
+/// What the model is told of a decision.
+#[derive(Debug, PartialEq, Eq)]
+struct Told {
+    text: String,
+    is_approval: bool,
+}
+
+/// `None` where the proposal is the answer.
+fn told(review: PlanReview) -> Option<Told> {
+    let (text, is_approval) = match review {
+        PlanReview::Run => ("The user approves the proposal. Carry it out.".to_owned(), true),
+        PlanReview::Edited(text) => {
+            let text = text.trim_end();
+            (format!("The user approves the proposal as they edited it. Carry this out:\n\n{text}"), true)
+        }
+        PlanReview::Refuse(why) if why.is_empty() => return None,
+        PlanReview::Refuse(why) => (
+            format!("The user does not approve the proposal and says: {why}\nPropose anew. Change nothing."),
+            false,
+        ),
+    };
+    Some(Told { text, is_approval })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PlanReview, told};
+
+    #[test]
+    fn only_an_approval_lets_anything_change() {
+        let refuse = |why: &str| PlanReview::Refuse(why.to_owned());
+        for (review, expected) in [
+            (PlanReview::Run, Some(("Carry it out", true))),
+            (PlanReview::Edited("do less\n".to_owned()), Some(("do less", true))),
+            (refuse("too much"), Some(("says: too much", false))),
+            (refuse(""), None),
+        ] {
+            let told = told(review.clone());
+            assert_eq!(told.as_ref().map(|told| told.is_approval), expected.map(|(_, is)| is), "{review:?}");
+            let part = expected.map_or("", |(part, _)| part);
+            assert!(told.is_none_or(|told| told.text.contains(part)), "{review:?}");
+        }
+    }
+}

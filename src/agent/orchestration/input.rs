@@ -1,0 +1,172 @@
+//! The call of a step: its input with the results that it refers to. Where that is not enough, or a retry is to change
+//! it, the executor fills it in; it may name no other tool.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+
+use crate::agent::prepare::{CallPlan, prepare};
+use crate::agent::turn::{Stop, Turn};
+use crate::event::plan::PlanStep;
+use crate::message::ToolCall;
+use crate::tools::{RUN_COMMAND, TASK};
+
+use super::Orchestration;
+use super::command;
+use super::given::Given;
+use super::graph::AGENT;
+use super::progress::Progress;
+use super::reference::{self, Results};
+use super::reply::ExecutorReply;
+use super::shown::{self, Shown};
+
+/// A call that is ready to be made.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Job {
+    id: String,
+    tool: String,
+    arguments: Value,
+    variables: Vec<(String, String)>,
+}
+
+/// What came of filling in a step.
+pub(super) enum Filled {
+    Ready(Job),
+    /// The step cannot be made, for this reason.
+    Impossible(String),
+}
+
+impl Job {
+    pub(super) fn given(self) -> Given {
+        let Self { id, tool, arguments, variables } = self;
+        Given { id, tool, arguments, variables }
+    }
+
+    pub(super) fn call(&self) -> ToolCall {
+        ToolCall { id: self.id.clone(), name: self.tool.clone(), arguments: self.arguments.to_string() }
+    }
+}
+
+impl Turn<'_> {
+    /// The call of a step that is about to run.
+    pub(super) async fn job(
+        &mut self,
+        orchestration: &Orchestration,
+        machine: &Progress,
+        step: &PlanStep,
+    ) -> Result<Filled, Stop> {
+        let results = machine.results();
+        let modification = machine.modification(step.step_id);
+        let id = self.call_id(machine, (step.step_id, machine.next_attempt(step.step_id)));
+        let mistake = match (filled(&id, step, &results), modification) {
+            (Ok(job), None) => match self.mistake(&job) {
+                None => return Ok(Filled::Ready(job)),
+                Some(mistake) => mistake,
+            },
+            (Err(mistake), _) => mistake,
+            (Ok(_), Some(_)) => String::new(),
+        };
+        self.ask_executor(orchestration, (step, id), &results, (modification, &mistake)).await
+    }
+
+    /// Whether a call only reads and needs nobody's permission.
+    pub(super) fn only_reads(&self, job: &Job) -> bool {
+        prepare(self.agent, ((0, 0), Cow::Owned(job.call())), false, self.footing()).may_run_beside()
+    }
+
+    /// What is wrong with a call before it runs, if anything.
+    fn mistake(&self, job: &Job) -> Option<String> {
+        let prepared = prepare(self.agent, ((0, 0), Cow::Owned(job.call())), false, self.footing());
+        match prepared.plan {
+            CallPlan::Refuse { why, .. } => Some(why),
+            CallPlan::Run(_) => None,
+        }
+    }
+
+    /// Has the executor fill in the call of a step.
+    async fn ask_executor(
+        &mut self,
+        orchestration: &Orchestration,
+        (step, id): (&PlanStep, String),
+        results: &Results,
+        (modification, mistake): (Option<&str>, &str),
+    ) -> Result<Filled, Stop> {
+        let shown = Shown::among(self.agent.result_bytes(), results.len());
+        let tool = if step.tool_name.starts_with(AGENT) { TASK } else { step.tool_name.as_str() };
+        let mut told = json!({
+            "step_id": step.step_id, "description": step.description, "tool_name": tool, "tool_input": step.tool_input,
+        });
+        if let Some(modification) = modification {
+            told["modification"] = modification.into();
+        }
+        if !mistake.is_empty() {
+            told["mistake"] = mistake.into();
+        }
+        let named = |(step, value): (&u32, &Value)| (format!("$step_{step}_result"), shown.of(value));
+        let mut variables = Map::new();
+        variables.insert("step".to_owned(), told);
+        variables.insert("tools".to_owned(), shown::tools(self.agent, |name| name == tool));
+        variables.insert("results".to_owned(), Value::Object(results.iter().map(named).collect()));
+        let accept = |reply: ExecutorReply| match reply.tool_call {
+            None => Ok(Err(reply.explanation)),
+            Some(call) if call.name != tool => Err(format!("The step's tool is `{tool}`, not `{}`.", call.name)),
+            Some(call) => Ok(Ok(call.arguments)),
+        };
+        let decided = self.ask_role(&orchestration.roles.executor, variables, accept).await?;
+        let arguments = match decided {
+            Ok(Ok(arguments)) => arguments,
+            Ok(Err(why)) => return Ok(Filled::Impossible(format!("the executor handed it back: {why}"))),
+            Err(mistake) => {
+                return Ok(Filled::Impossible(format!("the executor gave no usable call: {mistake}")));
+            }
+        };
+        let given = PlanStep { tool_input: arguments, ..step.clone() };
+        let job = match filled(&id, &given, results) {
+            // The executor wrote the whole call, that of an agent included.
+            Ok(job) if tool == TASK => Job { arguments: agent_job(step, &given.tool_input), ..job },
+            Ok(job) => job,
+            Err(mistake) => return Ok(Filled::Impossible(mistake)),
+        };
+        Ok(match self.mistake(&job) {
+            None => Filled::Ready(job),
+            Some(mistake) => Filled::Impossible(mistake),
+        })
+    }
+
+    /// An id for the call of a step that no other call of the session has.
+    pub(super) fn call_id(&self, machine: &Progress, (step, attempt): (u32, u32)) -> String {
+        let (turn, revision) = (self.conversation.session.turns(), machine.plan().map_or(0, |plan| plan.revision));
+        format!("plan_{turn}_{revision}_{step}_{attempt}")
+    }
+}
+
+/// The call of a step with its references filled in.
+pub(super) fn filled(id: &str, step: &PlanStep, results: &Results) -> Result<Job, String> {
+    let id = id.to_owned();
+    if step.tool_name.starts_with(AGENT) {
+        let input = reference::fill(&step.tool_input, results)?;
+        return Ok(Job { id, tool: TASK.to_owned(), arguments: agent_job(step, &input), variables: Vec::new() });
+    }
+    let tool = step.tool_name.clone();
+    let line = if tool == RUN_COMMAND { step.tool_input["command"].as_str() } else { None };
+    let Some(line) = line else {
+        return Ok(Job {
+            id,
+            tool,
+            arguments: reference::fill(&step.tool_input, results)?,
+            variables: Vec::new(),
+        });
+    };
+    let (command, variables) = command::for_command(line, results)?;
+    let mut input = step.tool_input.clone();
+    input["command"] = Value::Null;
+    let mut arguments = reference::fill(&input, results)?;
+    arguments["command"] = command.into();
+    Ok(Job { id, tool, arguments, variables })
+}
+
+/// The arguments of the call by which the agent of a step takes its job.
+fn agent_job(step: &PlanStep, input: &Value) -> Value {
+    let agent = step.tool_name.strip_prefix(AGENT).unwrap_or_default();
+    json!({ "agent": agent, "prompt": input["prompt"] })
+}

@@ -1,0 +1,86 @@
+//! Carries out a request by roles: a router chooses, a planner lists steps, an executor fills in a call, a reflector
+//! judges. Decisions are pure functions over typed replies; the drivers do what they decide with the turn's own means.
+//!
+//! Replies of roles are no part of the conversation. The calls of a plan are: each stands there as a step that no model
+//! wrote, so that what follows can refer to them.
+
+pub mod reply;
+mod scratchpad;
+pub mod reference;
+pub mod command;
+pub mod graph;
+pub mod progress;
+pub mod verdict;
+pub mod route;
+mod shown;
+mod role;
+mod given;
+mod input;
+mod steps;
+mod reflect;
+mod review;
+mod plan;
+mod routing;
+mod preview;
+mod explore;
+
+pub use role::{Role, Roles};
+
+use serde_json::{Map, Value, json};
+
+use crate::config::Mode;
+
+use super::Agent;
+use graph::Choices;
+
+/// The means of the modes `route` and `plan`.
+pub struct Orchestration {
+    /// A person sees a plan before it runs.
+    pub plan_approval: bool,
+    pub roles: Roles,
+    /// The agents that take jobs, besides the running one.
+    pub agents: Vec<Colleague>,
+}
+
+/// An agent that takes jobs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Colleague {
+    pub name: String,
+    /// When to use it.
+    pub description: String,
+}
+
+impl Orchestration {
+    /// The candidates for a request, as the prompts of the router and the planner list them.
+    fn candidates(&self, agent: &Agent, request: &str) -> Map<String, Value> {
+        let told = |agent: &Colleague| json!({ "name": agent.name, "description": agent.description });
+        let mut variables = Map::new();
+        variables.insert("tools".to_owned(), shown::tools(agent, is_for_plans));
+        variables.insert("agents".to_owned(), self.agents.iter().map(told).collect());
+        variables.insert("user_request".to_owned(), request.into());
+        variables
+    }
+
+    /// What steps and routes may name.
+    fn choices<'a>(&'a self, agent: &'a Agent) -> Choices<'a> {
+        let tools = agent.tools.names().filter(|name| is_for_plans(name));
+        let with_schema = |name: &'a str| Some((name, agent.tools.get(name)?.validator()));
+        Choices {
+            tools: tools.filter_map(with_schema).collect(),
+            agents: self.agents.iter().map(|agent| agent.name.as_str()).collect(),
+            flows: std::collections::BTreeSet::new(),
+        }
+    }
+
+    /// Whether a mode needs it.
+    #[must_use]
+    pub fn is_for(mode: Mode) -> bool {
+        matches!(mode, Mode::Route | Mode::Plan)
+    }
+}
+
+/// Whether a step of a plan may call a tool: agents have names of their own, and the rest serves a model that thinks
+/// between its calls.
+fn is_for_plans(tool: &str) -> bool {
+    !["task", "todo", "background", "find_tools", "call_tool"].contains(&tool)
+}

@@ -1,0 +1,317 @@
+//! `$step_N_result`: results of earlier steps, as data in the input of a later one.
+//!
+//! A path goes into the result: `$step_2_result.items[0].id`, `$step_2_result["a key"]`; braces end it where text
+//! follows: `${step_2_result}s`. What was filled in is never looked at again, so a result that holds such a name stays
+//! what it is.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::json;
+use crate::validator::Hole;
+
+/// The results of the steps, by number.
+pub type Results = BTreeMap<u32, Value>;
+
+/// The most bytes of one filled input: a plan could double a result with every step.
+const MOST_BYTES: usize = 16 << 20;
+
+/// A part of the result of a step.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reference {
+    pub step: u32,
+    pub path: Vec<Key>,
+}
+
+/// One part of a path.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key {
+    Name(String),
+    Index(usize),
+}
+
+/// What the strings of an input refer to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found {
+    /// In the order of the text.
+    pub references: Vec<Reference>,
+    /// What looks like a reference and is none.
+    pub mistakes: Vec<String>,
+}
+
+/// Finds the references in all strings of a value.
+#[must_use]
+pub fn find(value: &Value) -> Found {
+    let mut found = Found::default();
+    each_text(value, "", &mut |_, text| {
+        for piece in pieces(text) {
+            match piece {
+                Piece::Text(_) => {}
+                Piece::Reference(reference) => found.references.push(reference),
+                Piece::Mistake(text) => found.mistakes.push(text.to_owned()),
+            }
+        }
+    });
+    found
+}
+
+/// The places of a value that hold references, as JSON pointers, for the check of a schema.
+#[must_use]
+pub fn holes(value: &Value) -> BTreeMap<String, Hole> {
+    let mut holes = BTreeMap::new();
+    each_text(value, "", &mut |place, text| {
+        let pieces = pieces(text);
+        if whole(&pieces).is_some() {
+            holes.insert(place.to_owned(), Hole::Anything);
+        } else if pieces.iter().any(|piece| matches!(piece, Piece::Reference(_))) {
+            holes.insert(place.to_owned(), Hole::Text);
+        }
+    });
+    holes
+}
+
+/// Puts results in the place of references. A string that is wholly a reference becomes the value; inside a longer one
+/// the value becomes text.
+///
+/// # Errors
+/// A sentence that names the first reference without a value.
+pub fn fill(value: &Value, results: &Results) -> Result<Value, String> {
+    fill_within(value, results, &mut MOST_BYTES.clone())
+}
+
+fn fill_within(value: &Value, results: &Results, left: &mut usize) -> Result<Value, String> {
+    match value {
+        Value::String(text) => fill_text(text, results, left),
+        Value::Array(items) => items.iter().map(|item| fill_within(item, results, left)).collect(),
+        Value::Object(fields) => {
+            let field = |(key, value): (&String, &Value)| Ok((key.clone(), fill_within(value, results, left)?));
+            fields.iter().map(field).collect::<Result<Map<_, _>, String>>().map(Value::Object)
+        }
+        plain => Ok(plain.clone()),
+    }
+}
+
+fn fill_text(text: &str, results: &Results, left: &mut usize) -> Result<Value, String> {
+    let pieces = pieces(text);
+    let mut take = |reference: &Reference| {
+        let value = reference.value(results)?;
+        *left = left
+            .checked_sub(json::most_bytes(value))
+            .ok_or_else(|| format!("`{reference}` makes the input larger than {} MiB", MOST_BYTES >> 20))?;
+        Ok::<&Value, String>(value)
+    };
+    if let Some(reference) = whole(&pieces) {
+        return take(reference).cloned();
+    }
+    let mut filled = String::with_capacity(text.len());
+    for piece in &pieces {
+        match piece {
+            Piece::Text(text) | Piece::Mistake(text) => filled.push_str(text),
+            Piece::Reference(reference) => filled.push_str(&as_text(take(reference)?)),
+        }
+    }
+    Ok(Value::String(filled))
+}
+
+impl Reference {
+    /// The value that it stands for.
+    ///
+    /// # Errors
+    /// A sentence that says which part there is not.
+    pub fn value<'r>(&self, results: &'r Results) -> Result<&'r Value, String> {
+        let mut value = results
+            .get(&self.step)
+            .ok_or_else(|| format!("`{self}` has no value: step {} has no result", self.step))?;
+        for key in &self.path {
+            let next = match (key, value) {
+                (Key::Name(name), Value::Object(fields)) => fields.get(name),
+                (Key::Name(name), Value::Array(items)) => name.parse().ok().and_then(|at: usize| items.get(at)),
+                (Key::Index(at), Value::Array(items)) => items.get(*at),
+                _ => None,
+            };
+            value = next.ok_or_else(|| {
+                let holds = holds(value);
+                format!("`{self}` has no value: there is no `{key}` in the result of step {}{holds}", self.step)
+            })?;
+        }
+        Ok(value)
+    }
+
+    /// A name for its environment variable: `step_1_result_items_0_id`.
+    pub(super) fn variable(&self) -> String {
+        let mut name = format!("step_{}_result", self.step);
+        for key in &self.path {
+            name.push('_');
+            match key {
+                Key::Name(key) => {
+                    name.extend(key.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }));
+                }
+                Key::Index(at) => name.push_str(&at.to_string()),
+            }
+        }
+        name
+    }
+}
+
+/// What a value holds, in a few words, after a part of it was not found.
+fn holds(value: &Value) -> String {
+    const MOST_NAMES: usize = 12;
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            let names: Vec<&str> = fields.keys().take(MOST_NAMES).map(String::as_str).collect();
+            let more = if fields.len() > MOST_NAMES { ", …" } else { "" };
+            format!(", which has {}{more} there", names.join(", "))
+        }
+        Value::Array(items) => format!(", which has a list of {} there", items.len()),
+        Value::String(_) => ", which has text there".to_owned(),
+        _ => String::new(),
+    }
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "$step_{}_result", self.step)?;
+        self.path.iter().try_for_each(|key| match key {
+            Key::Name(name) if is_plain(name) => write!(formatter, ".{name}"),
+            Key::Name(name) => write!(formatter, "[{}]", Value::from(name.as_str())),
+            Key::Index(at) => write!(formatter, "[{at}]"),
+        })
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => formatter.write_str(name),
+            Self::Index(at) => write!(formatter, "[{at}]"),
+        }
+    }
+}
+
+/// A piece of a string.
+#[derive(Debug, PartialEq)]
+pub(super) enum Piece<'t> {
+    Text(&'t str),
+    Reference(Reference),
+    /// It looks like a reference and is none.
+    Mistake(&'t str),
+}
+
+/// The one reference that a string consists of, blanks aside.
+fn whole<'p>(pieces: &'p [Piece<'_>]) -> Option<&'p Reference> {
+    let mut written = pieces.iter().filter(|piece| !matches!(piece, Piece::Text(text) if text.trim().is_empty()));
+    match (written.next(), written.next()) {
+        (Some(Piece::Reference(reference)), None) => Some(reference),
+        _ => None,
+    }
+}
+
+/// The pieces of a string, in order.
+pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let (mut from, mut at) = (0, 0);
+    while let Some(start) = text[at..].find('$').map(|found| at + found) {
+        let (piece, length) = reference(&text[start..]);
+        at = start + length;
+        if let Some(piece) = piece {
+            if from < start {
+                pieces.push(Piece::Text(&text[from..start]));
+            }
+            pieces.push(piece);
+            from = at;
+        }
+    }
+    if from < text.len() {
+        pieces.push(Piece::Text(&text[from..]));
+    }
+    pieces
+}
+
+/// Reads what begins with a `$`, and how many bytes of the text it is.
+fn reference(text: &str) -> (Option<Piece<'_>>, usize) {
+    let (braced, body) = match text.strip_prefix("${") {
+        Some(body) => (true, body),
+        None => (false, &text[1..]),
+    };
+    let Some(numbered) = body.strip_prefix("step_") else { return (None, 1) };
+    let digits = numbered.bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 0 {
+        return (None, 1);
+    }
+    let mistake = || {
+        let end = text.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',')).unwrap_or(text.len());
+        (Some(Piece::Mistake(&text[..end])), end)
+    };
+    let named = numbered[digits..].strip_prefix("_result");
+    let (Ok(step), Some(named)) = (numbered[..digits].parse(), named) else { return mistake() };
+    let Some((path, rest)) = path(named) else { return mistake() };
+    let rest = match (braced, rest.strip_prefix('}')) {
+        (true, Some(rest)) => rest,
+        (false, _) if !rest.starts_with(is_word) => rest,
+        _ => return mistake(),
+    };
+    (Some(Piece::Reference(Reference { step, path })), text.len() - rest.len())
+}
+
+/// Reads a path as far as it goes; `None` where a bracket holds neither a number nor a quoted name.
+fn path(mut rest: &str) -> Option<(Vec<Key>, &str)> {
+    let mut path = Vec::new();
+    loop {
+        if let Some(after) = rest.strip_prefix('.').filter(|after| after.starts_with(is_word)) {
+            let end = after.find(|c: char| !is_word(c)).unwrap_or(after.len());
+            path.push(Key::Name(after[..end].to_owned()));
+            rest = &after[end..];
+        } else if let Some(after) = rest.strip_prefix('[') {
+            let (key, after) = bracketed(after)?;
+            path.push(key);
+            rest = after;
+        } else {
+            return Some((path, rest));
+        }
+    }
+}
+
+/// Reads `0]`, `"name"]` or `'name']`.
+fn bracketed(text: &str) -> Option<(Key, &str)> {
+    if let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'')) {
+        let inner = &text[1..];
+        let end = inner.find(quote)?;
+        let rest = inner[end + 1..].strip_prefix(']')?;
+        return Some((Key::Name(inner[..end].to_owned()), rest));
+    }
+    let end = text.find(']')?;
+    Some((Key::Index(text[..end].parse().ok()?), &text[end + 1..]))
+}
+
+fn is_word(character: char) -> bool {
+    character.is_alphanumeric() || character == '_'
+}
+
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(is_word)
+}
+
+/// A value as it stands inside a longer text.
+pub(super) fn as_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        data => data.to_string(),
+    }
+}
+
+/// Calls `seen` with every string of a value and its JSON pointer. Keys are no values.
+fn each_text(value: &Value, place: &str, seen: &mut dyn FnMut(&str, &str)) {
+    match value {
+        Value::String(text) => seen(place, text),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(at, item)| each_text(item, &format!("{place}/{at}"), seen));
+        }
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| {
+            let key = key.replace('~', "~0").replace('/', "~1");
+            each_text(value, &format!("{place}/{key}"), seen);
+        }),
+        _ => {}
+    }
+}

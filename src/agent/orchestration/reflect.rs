@@ -1,0 +1,95 @@
+//! Judges the results of a plan: programs first, where a step names a check, then the reflector. The decision follows
+//! from scores and checks by `verdict`.
+
+use serde_json::{Map, Value, json};
+
+use crate::agent::turn::{Stop, Turn};
+use crate::disk;
+use crate::event::plan::{Checked, PlanStep, Progress as Happened, Reflection, StepCheck};
+use crate::message::CallStatus;
+use crate::text;
+use crate::tools::RUN_COMMAND;
+use crate::validator::Validator;
+
+use super::Orchestration;
+use super::command;
+use super::given::Given;
+use super::progress::Progress;
+use super::reference;
+use super::reply::ReflectorReply;
+use super::verdict;
+
+impl Turn<'_> {
+    /// Has the results judged, and records what follows. Returns the reason where nothing does.
+    pub(super) async fn reflect(
+        &mut self,
+        orchestration: &Orchestration,
+        machine: &mut Progress,
+        request: &str,
+    ) -> Result<Option<String>, Stop> {
+        let facts = machine.facts();
+        let mut variables = Map::new();
+        variables.insert("user_request".to_owned(), request.into());
+        variables.insert("plan".to_owned(), json!(machine.steps()));
+        variables.insert("results".to_owned(), self.told(machine));
+        variables.insert("retry_count".to_owned(), facts.retries.into());
+        let judged =
+            self.ask_role(&orchestration.roles.reflector, variables, Ok::<ReflectorReply, String>).await?;
+        let reply = match judged {
+            Ok(reply) => reply,
+            Err(mistake) => return Ok(Some(format!("the reflector gave no usable judgement: {mistake}"))),
+        };
+        let decision = verdict::decide(&reply, &facts);
+        let ReflectorReply { evaluation, overall_pass, .. } = reply;
+        let reflection = Reflection { evaluation, overall_pass, decision, retries: facts.retries };
+        self.note(machine, Happened::Reflected(reflection))?;
+        Ok(None)
+    }
+
+    /// Makes the check of a step.
+    pub(super) async fn check_step(
+        &mut self,
+        machine: &Progress,
+        (step, attempt): (&PlanStep, u32),
+        check: &StepCheck,
+        value: &Value,
+    ) -> Result<Checked, Stop> {
+        let mut results = machine.results();
+        results.insert(step.step_id, value.clone());
+        let filled = |text: &str| reference::fill(&text.into(), &results).map(|value| text_of(&value));
+        let (passed, detail) = match check {
+            StepCheck::Command(line) => match command::for_command(line, &results) {
+                Err(why) => (false, why),
+                Ok((command, variables)) => {
+                    let id = format!("{}_check", self.call_id(machine, (step.step_id, attempt)));
+                    let arguments = json!({ "command": command });
+                    let given = Given { id, tool: RUN_COMMAND.to_owned(), arguments, variables };
+                    let outcome = self.run_given(given).await?;
+                    let exit = outcome.value.get("exit_code").and_then(Value::as_i64);
+                    let passed = outcome.status == CallStatus::Ok && exit == Some(0);
+                    (passed, format!("{}: {}", text::one_line(line, 60), outcome.summary))
+                }
+            },
+            StepCheck::File(path) => match filled(path) {
+                Err(why) => (false, why),
+                Ok(path) => {
+                    let found = self.agent.workspace.resolve(&path);
+                    let is_there = found.inside && disk::look(&found.path).is_ok();
+                    let said = if is_there { "exists" } else { "does not exist in the workspace" };
+                    (is_there, format!("{} {said}", text::one_line(&path, 60)))
+                }
+            },
+            StepCheck::Schema(schema) => {
+                match Validator::new(schema).and_then(|schema| schema.check("The result does", value)) {
+                    Ok(()) => (true, "the result matches its schema".to_owned()),
+                    Err(mistakes) => (false, mistakes),
+                }
+            }
+        };
+        Ok(Checked { passed, detail })
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

@@ -1,0 +1,246 @@
+//! The replies of the roles, typed, and how they are read.
+//!
+//! What a model gets wrong without harm is put right by the schema of the reply: keys that nobody asked for, numbers as
+//! text, a fence, optional parts that are missing. What a decision rests on is never guessed: the reply is refused, and
+//! the error lists all mistakes for the model.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::event::plan::{Evaluation, PlanStep};
+use crate::json;
+use crate::validator::Validator;
+
+use super::scratchpad;
+
+/// The reply of the router.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RouteReply {
+    #[serde(default)]
+    pub reasoning: String,
+    /// A candidate, or `none`.
+    pub tool_name: String,
+    #[serde(default)]
+    pub tool_input: Value,
+    /// From 0 to 1.
+    pub confidence: f64,
+}
+
+/// The reply of the planner. A plan without steps: there is none, and `analysis` says why.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlanReply {
+    #[serde(default)]
+    pub analysis: String,
+    pub plan: Vec<PlanStep>,
+    /// What the model counts itself.
+    #[serde(default)]
+    pub estimated_steps: u32,
+    /// Steps that may run side by side, as the model sees it. Code decides from the dependencies.
+    #[serde(default)]
+    pub can_parallelize: Vec<Vec<u32>>,
+}
+
+/// The reply of the executor.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExecutorReply {
+    /// The one call; `None`: the step is handed back, and `explanation` says why.
+    pub tool_call: Option<ToolCallReply>,
+    #[serde(default)]
+    pub explanation: String,
+}
+
+/// The call of an executor.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCallReply {
+    pub name: String,
+    #[serde(default)]
+    pub arguments: Value,
+}
+
+/// The reply of the reflector.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReflectorReply {
+    pub evaluation: Evaluation,
+    #[serde(default)]
+    pub overall_pass: bool,
+    pub action: ReflectorAction,
+    #[serde(default)]
+    pub retry_details: RetryDetails,
+}
+
+/// What the reflector wants to be done. Code decides from the scores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReflectorAction {
+    Accept,
+    RetryStep,
+    Replan,
+    Escalate,
+}
+
+/// What to try again, and how.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetryDetails {
+    #[serde(default)]
+    pub step_id: Option<u32>,
+    #[serde(default)]
+    pub modification: String,
+}
+
+/// The action after a scratchpad.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScratchpadReply {
+    /// A tool, or `none`.
+    pub tool_name: String,
+    #[serde(default)]
+    pub tool_input: Value,
+    #[serde(default)]
+    pub reasoning_summary: String,
+}
+
+/// A reply that was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Read<T> {
+    pub value: T,
+    /// The notes, for the log. They are never sent back.
+    pub scratchpad: Option<String>,
+}
+
+/// Reads a reply by the schema of its prompt.
+///
+/// # Errors
+/// Every mistake, for the model.
+pub fn read<T: DeserializeOwned>(text: &str, schema: &Validator) -> Result<Read<T>, String> {
+    let parts = scratchpad::split(text)?;
+    if parts.action.is_empty() {
+        return Err("The reply is empty; send the JSON object.".to_owned());
+    }
+    let object = json::object(parts.action).map_err(|why| format!("The reply is not usable JSON: {why}."))?;
+    let mut value = Value::Object(object);
+    fit(&mut value, schema.schema());
+    schema.check("The reply does", &value)?;
+    let value = serde_json::from_value(value).map_err(|why| format!("The reply does not fit: {why}."))?;
+    Ok(Read { value, scratchpad: parts.scratchpad })
+}
+
+/// What stands for a required part that is missing, where nothing is decided by it.
+fn absent(key: &str) -> Option<Value> {
+    Some(match key {
+        "reasoning" | "analysis" | "explanation" | "description" | "reason" | "modification"
+        | "reasoning_summary" => {
+            json!("")
+        }
+        "depends_on" | "can_parallelize" => json!([]),
+        "tool_input" | "arguments" => json!({}),
+        "estimated_steps" => json!(0),
+        "overall_pass" => json!(false),
+        "step_id" | "check" => Value::Null,
+        "retry_details" => json!({ "step_id": null, "modification": "" }),
+        _ => return None,
+    })
+}
+
+/// Whether a part only tells how the model sees it, so that one of another form counts as missing.
+fn is_advice(key: &str) -> bool {
+    matches!(key, "can_parallelize" | "estimated_steps")
+}
+
+/// Makes a value fit a schema where that changes no meaning.
+fn fit(value: &mut Value, schema: &Value) {
+    if let Some(forms) = schema["anyOf"].as_array() {
+        let kind = |form: &&Value| form["type"].as_str() == Some(kind_of(value));
+        let has = |form: &&Value| {
+            let required = form["required"].as_array().map_or(&[][..], Vec::as_slice);
+            required.iter().all(|key| key.as_str().is_some_and(|key| value.get(key).is_some()))
+        };
+        let form = forms.iter().filter(kind).find(has).or_else(|| forms.iter().find(kind));
+        if let Some(form) = form {
+            fit(value, form);
+        }
+        return;
+    }
+    coerce(value, schema);
+    match value {
+        Value::Object(fields) => fit_fields(fields, schema),
+        Value::Array(items) => items.iter_mut().for_each(|item| fit(item, &schema["items"])),
+        _ => {}
+    }
+}
+
+fn fit_fields(fields: &mut Map<String, Value>, schema: &Value) {
+    let Some(properties) = schema["properties"].as_object() else { return };
+    if schema["additionalProperties"] == Value::Bool(false) {
+        fields.retain(|key, _| properties.contains_key(key));
+    }
+    let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
+    for (key, of) in properties {
+        if fields.get(key).is_some_and(|value| value.is_null() && !takes(of, "null")) {
+            fields.remove(key);
+        }
+        if let Some(value) = fields.get_mut(key) {
+            fit(value, of);
+        }
+        let is_wrong = |value: &Value| is_advice(key) && !fits_advice(value, of);
+        if fields.get(key).is_some_and(is_wrong) {
+            fields.remove(key);
+        }
+        let is_missing = !fields.contains_key(key) && required.iter().any(|name| name == key);
+        if let Some(value) = absent(key).filter(|value| is_missing && takes(of, kind_of(value))) {
+            fields.insert(key.clone(), value);
+        }
+    }
+}
+
+/// Whether a piece of advice has the type that the schema names, down to the items of lists.
+fn fits_advice(value: &Value, schema: &Value) -> bool {
+    takes(schema, kind_of(value))
+        && value.as_array().is_none_or(|items| items.iter().all(|item| fits_advice(item, &schema["items"])))
+}
+
+/// Puts a scalar into the type that the schema names: numbers and booleans as text, whole numbers with a fraction of
+/// zero, an object encoded as text, one value where a list is expected.
+fn coerce(value: &mut Value, schema: &Value) {
+    if takes(schema, kind_of(value)) {
+        return;
+    }
+    let fitting = match &*value {
+        Value::String(text) => {
+            let read: Option<Value> = serde_json::from_str(text.trim()).ok();
+            read.filter(|read| !read.is_string() && !read.is_null() && takes(schema, kind_of(read)))
+        }
+        Value::Number(number) => number
+            .as_f64()
+            .filter(|float| float.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(float))
+            .and_then(|float| serde_json::from_str(&format!("{float:.0}")).ok()),
+        _ => None,
+    };
+    if let Some(fitting) = fitting {
+        *value = fitting;
+    }
+    if takes(schema, "array") && takes(&schema["items"], kind_of(value)) {
+        *value = Value::Array(vec![value.take()]);
+    }
+}
+
+/// Whether a schema names a type. An integer is a number; a schema that names no type takes all.
+fn takes(schema: &Value, kind: &str) -> bool {
+    let one = |name: &Value| name == kind || (name == "number" && kind == "integer");
+    match &schema["type"] {
+        Value::Null => schema["anyOf"].as_array().is_none_or(|forms| forms.iter().any(|form| takes(form, kind))),
+        Value::Array(names) => names.iter().any(one),
+        name => one(name),
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}

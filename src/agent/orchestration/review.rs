@@ -1,0 +1,76 @@
+//! Shows a plan to the person before it runs. What they edit is checked like what a planner wrote, and shown again.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::agent::prepare::{CallPlan, prepare};
+use crate::agent::turn::{Stop, Turn};
+use crate::contract::{PlanReview, PlanSheet, read_form};
+use crate::event::plan::{PlanCreated, PlanStep};
+
+use super::Orchestration;
+use super::graph;
+use super::input::filled;
+use super::reference::Results;
+use super::reply::PlanReply;
+
+/// What a person made of a plan.
+pub(super) enum Reviewed {
+    Run(PlanCreated),
+    /// The reason; empty when none was given.
+    Refused(String),
+}
+
+impl Turn<'_> {
+    /// Has a plan looked at, where there is a person and the configuration wants it.
+    pub(super) async fn review(
+        &mut self,
+        orchestration: &Orchestration,
+        mut plan: PlanCreated,
+    ) -> Result<Reviewed, Stop> {
+        if !orchestration.plan_approval || !self.agent.approver.present() {
+            return Ok(Reviewed::Run(plan));
+        }
+        let mut mistakes = Vec::new();
+        loop {
+            let previews = self.previews(&plan.steps);
+            let sheet = PlanSheet::Plan { plan: &plan, previews: &previews, mistakes: &mistakes };
+            let review = {
+                let _pause = self.clock.pause();
+                self.agent.approver.review_plan(sheet).await
+            };
+            match review {
+                PlanReview::Run => return Ok(Reviewed::Run(plan)),
+                PlanReview::Refuse(why) => return Ok(Reviewed::Refused(why)),
+                PlanReview::Edited(text) => {
+                    let text = self.agent.redactor.redact_known(&text).into_owned();
+                    match self.edited(orchestration, &text) {
+                        Ok(steps) => (plan.steps, mistakes) = (steps, Vec::new()),
+                        Err(wrong) => mistakes = wrong,
+                    }
+                }
+            }
+        }
+    }
+
+    /// The steps of an edited plan, or all that is wrong with it.
+    fn edited(&self, orchestration: &Orchestration, text: &str) -> Result<Vec<PlanStep>, Vec<String>> {
+        let plan = read_form(text).map_err(|mistake| vec![mistake])?;
+        let (analysis, estimated_steps, can_parallelize) = (String::new(), 0, Vec::new());
+        let reply = PlanReply { analysis, plan, estimated_steps, can_parallelize };
+        graph::check(&reply, &orchestration.choices(self.agent))
+    }
+
+    /// What steps would do exactly, as far as it is known before they run: commands and diffs.
+    fn previews(&self, steps: &[PlanStep]) -> BTreeMap<u32, String> {
+        let preview = |step: &PlanStep| {
+            let job = filled("", step, &Results::new()).ok()?;
+            let prepared = prepare(self.agent, ((0, 0), Cow::Owned(job.call())), false, self.footing());
+            let CallPlan::Run(ready) = prepared.plan else { return None };
+            let shown =
+                ready.tool.preview(&ready.arguments, &ready.reach, &self.conversation.shared.files).ok()?;
+            Some((step.step_id, self.agent.redactor.redact_known(&shown).into_owned()))
+        };
+        steps.iter().filter_map(preview).collect()
+    }
+}

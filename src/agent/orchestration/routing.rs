@@ -1,0 +1,121 @@
+//! The mode `route`: a router picks who takes a request. One call of a tool is made at once; an agent's report is the
+//! answer; whatever needs thought between its calls goes to the ordinary loop, and what can be planned to the planner.
+
+use serde_json::{Map, Value, json};
+
+use crate::agent::Agent;
+use crate::agent::turn::{Stop, Turn, TurnEnd};
+use crate::event::EventKind;
+use crate::event::plan::{PlanStep, Routed};
+use crate::message::{CallStatus, FinishReason, Step};
+
+use super::Orchestration;
+use super::given::Given;
+use super::graph::AGENT;
+use super::input::Filled;
+use super::progress::Progress;
+use super::reply::RouteReply;
+use super::route::{self, Route};
+
+/// What the model is told when the router's call was made.
+const ANSWER: &str =
+    "The call above was made for the request. Answer the request now, from its result. Call no tools.";
+
+impl Turn<'_> {
+    /// Carries out a request by whoever the router picks.
+    pub(in crate::agent) async fn by_route(
+        &mut self,
+        orchestration: &Orchestration,
+        said: &str,
+    ) -> Result<TurnEnd, Stop> {
+        if Progress::replay(self.conversation.session.progress()).is_unfinished() {
+            return self.by_plan(orchestration, said).await;
+        }
+        let mut request = said.to_owned();
+        loop {
+            let question = match self.pick(orchestration, &request).await? {
+                Route::Direct => return self.converse().await,
+                Route::Plan => return self.by_plan(orchestration, &request).await,
+                Route::Tool { name, input } => {
+                    let step = one_step(name, input, &request);
+                    return self.by_one_call(orchestration, &step).await;
+                }
+                Route::Agent { name, input } => {
+                    let prompt = input["prompt"].as_str().map_or(request.as_str(), |prompt| prompt);
+                    let input = json!({ "prompt": prompt });
+                    let step = one_step(format!("{AGENT}{name}"), input, &request);
+                    return self.by_one_call(orchestration, &step).await;
+                }
+                Route::Ask { question } | Route::Unknown { error: question } => question,
+                Route::Flow { .. } => todo!(),
+            };
+            match self.ask_person(&question).await? {
+                Some(words) => {
+                    self.say(crate::message::Said::by_person(words.clone()))?;
+                    request = format!("{request}\n\n{words}");
+                }
+                None => return self.give_back(&mut Progress::new(), question).await,
+            }
+        }
+    }
+
+    /// Asks the router.
+    async fn pick(&mut self, orchestration: &Orchestration, request: &str) -> Result<Route, Stop> {
+        let variables = router_variables(self.agent, orchestration, request);
+        let choices = orchestration.choices(self.agent);
+        let accept = |reply: RouteReply| match route::choose(&reply, &choices) {
+            Route::Unknown { error } => Err(error),
+            route => Ok((reply, route)),
+        };
+        let (reply, route) = match self.ask_role(&orchestration.roles.router, variables, accept).await? {
+            Ok(chosen) => chosen,
+            Err(mistake) => {
+                return Ok(Route::Ask { question: format!("the router gave no usable reply: {mistake}") });
+            }
+        };
+        let (kind, name) = route.described();
+        self.run.emitter.emit(EventKind::RouteDecided(Routed {
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            reasoning: reply.reasoning,
+            confidence: reply.confidence,
+        }))?;
+        Ok(route)
+    }
+
+    /// Makes one call, and answers from its result. The report of an agent is the answer.
+    async fn by_one_call(&mut self, orchestration: &Orchestration, step: &PlanStep) -> Result<TurnEnd, Stop> {
+        let machine = Progress::new();
+        let job = match self.job(orchestration, &machine, step).await? {
+            Filled::Ready(job) => job,
+            Filled::Impossible(why) => return self.give_back(&mut Progress::new(), why).await,
+        };
+        let given: Given = job.given();
+        let outcome = self.run_given(given).await?;
+        match outcome.value["report"].as_str() {
+            Some(report) if step.tool_name.starts_with(AGENT) && outcome.status == CallStatus::Ok => {
+                self.keep_reply(Step::of_text(report.to_owned(), FinishReason::Stop))?;
+                self.answer(report.to_owned()).await
+            }
+            _ => self.conclude(ANSWER, &machine).await,
+        }
+    }
+}
+
+/// The variables of the router's prompt.
+pub(super) fn router_variables(agent: &Agent, orchestration: &Orchestration, request: &str) -> Map<String, Value> {
+    let mut variables = orchestration.candidates(agent, request);
+    variables.insert("flows".to_owned(), json!([]));
+    variables
+}
+
+fn one_step(tool_name: String, tool_input: Value, request: &str) -> PlanStep {
+    PlanStep {
+        step_id: 1,
+        description: request.to_owned(),
+        tool_name,
+        tool_input,
+        depends_on: Vec::new(),
+        check: None,
+    }
+}

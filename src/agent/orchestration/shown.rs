@@ -1,0 +1,44 @@
+//! What roles are shown: tools, results, plans, cut to what their prompts have room for.
+
+use serde_json::{Value, json};
+
+use crate::agent::Agent;
+use crate::text;
+
+/// How results are shown to a role.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shown {
+    /// The most bytes of one.
+    most: usize,
+}
+
+impl Shown {
+    /// All results together get what one result of a call may have, twice over.
+    pub(super) fn among(result_bytes: usize, results: usize) -> Self {
+        Self { most: result_bytes.saturating_mul(2) / results.max(1) }
+    }
+
+    /// A result as it is, or its beginning with a note of what is left out.
+    pub(super) fn of(self, value: &Value) -> Value {
+        let whole = match value {
+            Value::String(text) => text.clone(),
+            data => data.to_string(),
+        };
+        if whole.len() <= self.most {
+            return value.clone();
+        }
+        let head = text::head(&whole, self.most);
+        format!("{head}\n[… {} of {} bytes left out …]", whole.len() - head.len(), whole.len()).into()
+    }
+}
+
+/// The definitions of the tools that pass `is_meant`, as prompts list them.
+pub(super) fn tools(agent: &Agent, is_meant: impl Fn(&str) -> bool) -> Value {
+    let listed = agent.tools.all().filter(|tool| is_meant(&tool.name)).map(|tool| {
+        let returns = agent.tools.get(&tool.name).map_or("", |found| found.tool.returns());
+        let gap = if returns.is_empty() { "" } else { " Result: " };
+        let description = format!("{}{gap}{returns}", tool.description.trim());
+        json!({ "name": tool.name, "description": description, "parameters": *tool.parameters })
+    });
+    listed.collect()
+}

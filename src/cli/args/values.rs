@@ -1,0 +1,32 @@
+//! Values of options that are more than a word or a number: each a function from text to the value, or to what is
+//! wrong with it.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use crate::config::{ApprovalMode, Mode};
+
+/// Only the form is checked here: which keys there are is known once the configuration is read.
+pub(super) fn assignment(text: &str) -> Result<String, String> {
+    let (key, _) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
+    if key.is_empty() { Err("the name before = is empty".to_owned()) } else { Ok(text.to_owned()) }
+}
+
+pub(super) fn approval(text: &str) -> Result<ApprovalMode, String> {
+    match text {
+        "ask" => Ok(ApprovalMode::Ask),
+        "edits" => Ok(ApprovalMode::Edits),
+        "all" => Ok(ApprovalMode::All),
+        "never" => Ok(ApprovalMode::Never),
+        _ => Err("one of ask, edits, all, never".to_owned()),
+    }
+}
+
+/// A mode by its name; completion offers the names.
+pub(super) fn mode() -> impl TypedValueParser<Value = Mode> {
+    PossibleValuesParser::new(Mode::ALL.map(Mode::name))
+        .try_map(|name| Mode::named(&name).ok_or("there is no such mode"))
+}
+
+pub(super) fn dollars(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|cost: &f64| cost.is_finite() && *cost > 0.0).ok_or("an amount like 0.50".to_owned())
+}

@@ -1,0 +1,76 @@
+//! A text in the person's own editor.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::process::in_foreground;
+
+/// The most bytes that are read back.
+const LONGEST: u64 = 1024 * 1024;
+
+/// The editor of a person, and the directory for the files that it opens.
+#[derive(Debug, Clone)]
+pub struct Editor {
+    /// A line for a shell: `vi`, `code --wait`.
+    pub line: String,
+    pub dir: PathBuf,
+}
+
+/// A file that goes when it is no longer needed.
+struct Draft(PathBuf);
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+impl Editor {
+    /// Opens `text`, and waits until the editor ends. Returns what was saved; `None` where that is no change.
+    ///
+    /// # Errors
+    /// One sentence for the person.
+    pub async fn edit(&self, text: &str, extension: &str) -> Result<Option<String>, String> {
+        let line = &self.line;
+        let at = |error: io::Error| format!("cannot edit in {}: {error}", self.dir.display());
+        let draft = self.draft(text, extension).map_err(at)?;
+        match in_foreground(line, &draft.0).await {
+            Ok(true) => {}
+            Ok(false) => {
+                return Err(format!("the editor `{line}` failed; nothing was changed (set VISUAL or EDITOR)"));
+            }
+            Err(error) => {
+                return Err(format!("the editor `{line}` cannot be started: {error} (set VISUAL or EDITOR)"));
+            }
+        }
+        let saved = read(&draft.0).map_err(at)?;
+        Ok((saved.trim() != text.trim()).then_some(saved))
+    }
+
+    /// Writes the text where only its owner reads it.
+    fn draft(&self, text: &str, extension: &str) -> io::Result<Draft> {
+        static NUMBER: AtomicU32 = AtomicU32::new(1);
+        fs::create_dir_all(&self.dir)?;
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = self.dir.join(format!("plan-{}-{number}.{extension}", std::process::id()));
+        // One of a process that was killed, and had the same id.
+        let _ = fs::remove_file(&path);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&path)?;
+        let draft = Draft(path);
+        file.write_all(text.as_bytes())?;
+        Ok(draft)
+    }
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    if fs::metadata(path)?.len() > LONGEST {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the file is longer than 1 MiB"));
+    }
+    Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
+}

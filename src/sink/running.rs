@@ -1,0 +1,31 @@
+//! A call between its start and its end, as the screen knows it.
+
+/// A running call.
+pub(super) struct Running {
+    pub call_id: String,
+    pub name: String,
+    pub subject: String,
+    /// Live output without a line feed so far.
+    pub partial: String,
+}
+
+impl Running {
+    /// The longest line that is waited for.
+    const LONGEST_LINE: usize = 4096;
+
+    pub fn new(call_id: &str, name: &str, subject: &str) -> Self {
+        let (call_id, name, subject) = (call_id.to_owned(), name.to_owned(), subject.to_owned());
+        Self { call_id, name, subject, partial: String::new() }
+    }
+
+    /// Takes a piece of live output. Returns the lines that are whole now, and the last one that says something.
+    pub fn hear(&mut self, chunk: &str) -> (String, String) {
+        let mut lines = std::mem::take(&mut self.partial) + chunk;
+        let is_long = lines.len() > Self::LONGEST_LINE;
+        let cut = if is_long { lines.len() } else { lines.rfind('\n').map_or(0, |at| at + 1) };
+        self.partial = lines.split_off(cut);
+        let last = [self.partial.as_str(), &lines].into_iter().flat_map(|text| text.lines().rev());
+        let last = last.map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned();
+        (lines, last)
+    }
+}

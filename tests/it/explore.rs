@@ -1,0 +1,157 @@
+//! Mode `explore`: it reads and proposes; nothing changes until a person approves the proposal.
+
+use serde_json::json;
+
+use crate::pty::Terminal;
+use crate::reply::Reply;
+use crate::run::Run;
+use crate::server::Server;
+
+fn write(path: &str) -> Reply {
+    Reply::call("write_file", &json!({"path": path, "content": "changed\n"}))
+}
+
+fn command(line: &str) -> Reply {
+    Reply::call("run_command", &json!({"command": line}))
+}
+
+/// All results of a request, joined.
+fn results(request: &crate::server::Request) -> String {
+    request.tool_results().into_iter().map(|(_, result)| result).collect()
+}
+
+#[test]
+fn nothing_is_changed_and_the_proposal_is_the_answer() {
+    let changes = [
+        write("a.txt"),
+        command("touch a.txt"),
+        command("ls > a.txt"),
+        Reply::call("apply_patch", &json!({"patch": "*** Begin Patch\n*** Add File: a.txt\n+x\n*** End Patch\n"})),
+    ];
+    for change in changes {
+        // Neither a mode nor a rule permits more.
+        for args in [&[][..], &["--approve", "all"], &["--set", "permissions.rules=[{allow: run_command}]"]] {
+            let server = Server::start([change.clone(), Reply::text("I would write a.txt.")]);
+            let run = Run::task(&server, "task").args(["--mode", "explore"]).args(args.iter().copied());
+            let output = run.run().success().stdout_is("I would write a.txt.\n");
+            assert!(!output.place.exists("a.txt"), "{args:?}");
+            let result = results(&server.requests()[1]);
+            assert!(result.contains("propose it in your answer"), "{result}");
+        }
+    }
+}
+
+#[test]
+fn what_only_reads_runs_in_walls_that_let_nothing_be_written() {
+    let server = Server::start([
+        command("cat notes.txt"),
+        Reply::call("read_file", &json!({"path": "notes.txt"})),
+        Reply::text("ok"),
+    ]);
+    Run::task(&server, "task").args(["--mode", "explore"]).file("notes.txt", "the notes\n").run().success();
+    for request in &server.requests()[1..] {
+        let results = request.tool_results();
+        assert!(results.iter().all(|(_, result)| result.contains("the notes")), "{results:?}");
+    }
+}
+
+#[test]
+fn without_a_sandbox_no_command_runs() {
+    let server = Server::start([command("ls"), Reply::text("ok")]);
+    Run::task(&server, "task").args(["--mode", "explore", "--sandbox", "off", "--approve", "all"]).run().success();
+    let result = results(&server.requests()[1]);
+    assert!(result.contains("Not run") && result.contains("mode `explore`"), "{result}");
+}
+
+#[test]
+fn the_prefix_is_that_of_the_other_modes_and_a_note_tells_the_model() {
+    let server = Server::always(Reply::text("ok"));
+    let place = Run::task(&server, "task").run().success().place;
+    Run::at(&place).args(["run", "task", "--mode", "explore"]).server(&server).run().success();
+    let requests = server.requests();
+    assert_eq!(requests[0].body["tools"], requests[1].body["tools"]);
+    assert_eq!(requests[0].system(), requests[1].system());
+    let (plain, exploring) = (requests[0].body.to_string(), requests[1].body.to_string());
+    assert!(exploring.contains("answered in mode `explore`") && !plain.contains("mode `explore`"), "{exploring}");
+    assert!(exploring.contains("nobody is there to approve it"), "{exploring}");
+}
+
+#[test]
+fn an_approved_proposal_is_carried_out_in_the_same_turn() {
+    let server = Server::start([Reply::text("I would write a.txt."), write("a.txt"), Reply::text("Written.")]);
+    let mut terminal = Terminal::start(&Run::task(&server, "task").args(["--mode", "explore"]));
+    terminal.wait_for("Carry it out? [y]es, [n]o, n WHY, [e]dit:");
+    assert!(!terminal.place.exists("a.txt"));
+    terminal.line("y");
+    // What is approved is the proposal; each call is judged as ever.
+    terminal.wait_for("Allow?");
+    terminal.line("y");
+    assert_eq!(terminal.exit_code(), 0);
+    assert_eq!(terminal.place.read("a.txt"), "changed\n");
+    assert!(server.requests()[1].body.to_string().contains("The user approves the proposal. Carry it out."));
+}
+
+#[test]
+fn a_refusal_ends_the_turn_and_a_reason_has_it_proposed_anew() {
+    let server =
+        Server::start([Reply::text("I would write a.txt."), write("b.txt"), Reply::text("I would write b.txt.")]);
+    let mut terminal = Terminal::start(&Run::task(&server, "task").args(["--mode", "explore"]));
+    terminal.wait_for("Carry it out?");
+    terminal.line("n not that file");
+    terminal.wait_until("a second question", |screen| screen.matches("Carry it out?").count() == 2);
+    terminal.line("n");
+    assert_eq!(terminal.exit_code(), 0);
+    let requests = server.requests();
+    assert_eq!(requests.len(), 3);
+    assert!(requests[1].body.to_string().contains("says: not that file"));
+    assert!(results(&requests[2]).contains("propose it in your answer"), "nothing was approved");
+    assert!(!terminal.place.exists("a.txt") && !terminal.place.exists("b.txt"));
+}
+
+#[test]
+fn a_proposal_can_be_edited() {
+    let server = Server::start([Reply::text("I would write a.txt."), Reply::text("Done.")]);
+    let run = Run::task(&server, "task")
+        .args(["--mode", "explore"])
+        .file("edit.sh", "sed -i s/a.txt/c.txt/ \"$1\"\n")
+        .env("VISUAL", "sh edit.sh");
+    let mut terminal = Terminal::start(&run);
+    terminal.wait_for("Carry it out?");
+    terminal.line("e");
+    assert_eq!(terminal.exit_code(), 0);
+    let request = server.requests()[1].body.to_string();
+    assert!(request.contains("as they edited it") && request.contains("I would write c.txt."), "{request}");
+}
+
+#[test]
+fn a_chat_switches_the_mode() {
+    let server = Server::start([
+        Reply::text("I would write a.txt."),
+        write("a.txt"),
+        Reply::text("I may not."),
+        write("a.txt"),
+        Reply::text("Written."),
+    ]);
+    let run = Run::new().arg("chat").args(["--approve", "edits"]).server(&server);
+    let mut terminal = Terminal::start(&run);
+    terminal.wait_for("> ");
+    terminal.line("/mode explore");
+    terminal.wait_for("The mode is now explore");
+    terminal.line("propose");
+    terminal.wait_for("Carry it out?");
+    terminal.line("n");
+    terminal.line("try it");
+    terminal.wait_until("the second proposal", |screen| screen.matches("Carry it out?").count() == 2);
+    assert!(!terminal.place.exists("a.txt"));
+    terminal.line("n");
+    terminal.line("/mode direct");
+    terminal.wait_for("The mode is now direct");
+    terminal.line("do it");
+    terminal.wait_for("Written.");
+    terminal.line("/mode");
+    terminal.wait_for("* direct");
+    terminal.keys("\u{4}");
+    assert_eq!(terminal.exit_code(), 0);
+    assert_eq!(terminal.place.read("a.txt"), "changed\n");
+    assert_eq!(server.requests()[0].system(), server.requests()[4].system(), "the prefix holds");
+}
