@@ -48,6 +48,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use serde_json::Value;
+
 use crate::config::{ApprovalMode, ContextSettings, Limits, Mode, ToolOutputSettings};
 use crate::contract::{Approver, ChatModel, Superior};
 use crate::message::{Cost, Usage};
@@ -68,7 +70,7 @@ pub use emitter::{Emitter, SinkClosed};
 pub use input::Input;
 pub use limits::{Limit, cost_usd};
 pub use opening::picture;
-pub use orchestration::{Colleague, Orchestration, Role, Roles};
+pub use orchestration::{Asked, Chosen, Colleague, Flows, Orchestration, Role, Roles};
 pub use repeat::{Observed, RepeatDetector, Repetition};
 pub use report::{completed, started};
 pub use schema::AnswerSchema;
@@ -106,6 +108,12 @@ pub struct Agent {
 }
 
 impl Agent {
+    /// The flow that carries out every input, if one was chosen.
+    pub(super) fn flow(&self) -> Option<(&Orchestration, &Chosen)> {
+        let orchestration = self.orchestration.as_ref()?;
+        Some((orchestration, orchestration.flows.chosen.as_ref()?))
+    }
+
     /// The most bytes that one result may have, as an estimate.
     #[must_use]
     pub fn result_bytes(&self) -> usize {
@@ -127,6 +135,8 @@ pub struct Run {
     pub totals: Totals,
     /// Of a helper: the run that called it.
     pub superior: Option<Arc<dyn Superior>>,
+    /// What the last flow returned by key.
+    pub outputs: Option<Value>,
 }
 
 /// Sums over the turns of a run.
@@ -147,7 +157,8 @@ impl Run {
     /// A run that has done nothing yet.
     #[must_use]
     pub fn new(emitter: Emitter) -> Self {
-        Self { emitter: Arc::new(emitter), started: Instant::now(), totals: Totals::default(), superior: None }
+        let emitter = Arc::new(emitter);
+        Self { emitter, started: Instant::now(), totals: Totals::default(), superior: None, outputs: None }
     }
 
     /// The run of a helper: it spends what is left to the run that called it.
@@ -161,5 +172,6 @@ impl Run {
         self.emitter.begin(session_id.to_owned(), run_id);
         self.started = Instant::now();
         self.totals = Totals::default();
+        self.outputs = None;
     }
 }

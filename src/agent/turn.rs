@@ -105,7 +105,7 @@ pub async fn take_turn(
         () = cancel.triggered() => Err(Stop::Interrupted),
         () = emitter.closed() => Err(Stop::SinkClosed),
         () = clock.reach(max_time.map(working_time)) => Err(Stop::Limit(Limit::Time(max_time.unwrap_or_default()))),
-        outcome = emitter.paced(turn.work(input)) => outcome,
+        outcome = emitter.paced(Box::pin(turn.work(input))) => outcome,
     };
     let outcome = match outcome {
         Err(Stop::Limit(limit)) if !limit.is_of_output() && !turn.is_superiors(limit) => {
@@ -147,6 +147,9 @@ impl<'a> Turn<'a> {
             self.say(note)?;
         }
         self.say(input)?;
+        if let Some((orchestration, chosen)) = self.agent.flow() {
+            return self.by_flow(orchestration, chosen, &request).await;
+        }
         match (self.agent.mode, self.agent.orchestration.as_ref()) {
             (Mode::Plan, Some(orchestration)) => self.by_plan(orchestration, &request).await,
             (Mode::Route, Some(orchestration)) => self.by_route(orchestration, &request).await,

@@ -10,8 +10,7 @@ use crate::prompt::Registry;
 use crate::tools::TASK;
 
 use super::models::chosen_model;
-use super::task;
-use super::{Options, SetupError};
+use super::{Options, SetupError, flows, task};
 
 /// What the roles have in common.
 pub(super) struct Common<'a> {
@@ -30,7 +29,7 @@ pub(super) fn assemble(
     mode: Mode,
     tools: &Toolbox,
 ) -> Result<Option<Orchestration>, SetupError> {
-    if !Orchestration::is_for(mode) {
+    if !Orchestration::is_for(mode) && common.options.flow.is_none() {
         return Ok(None);
     }
     let Common { config, settings, .. } = common;
@@ -48,6 +47,7 @@ pub(super) fn assemble(
         agents: others
             .map(|agent| Colleague { name: agent.name.clone(), description: agent.description.clone() })
             .collect(),
+        flows: flows::assemble(common, mode, tools)?,
     }))
 }
 

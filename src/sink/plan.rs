@@ -38,12 +38,17 @@ impl Checklist {
     fn started(&self, step: &StepStarted, room: usize) -> Line {
         let again = if step.attempt > 1 { format!(", attempt {}", step.attempt) } else { String::new() };
         let tail = format!("{}{again}", step.tool_name);
+        if let Some(name) = &step.name {
+            return (Ink::Dim, fitted("▸", name, &tail, room));
+        }
         (Ink::Dim, fitted(&format!("▸ {}", self.number(step.step_id)), &step.description, &tail, room))
     }
 
     /// `☑ 2/3 Run the tests · 12 passed`
     fn finished(&self, step: &StepFinished, room: usize) -> Line {
+        let is_refuted = step.check.as_ref().is_some_and(|check| !check.passed);
         let (mark, ink, word) = match step.status {
+            StepStatus::Ok if is_refuted => ("☒", Ink::Red, ""),
             StepStatus::Ok => ("☑", Ink::Green, ""),
             StepStatus::Failed => ("☒", Ink::Red, "failed"),
             StepStatus::Skipped => ("☐", Ink::Yellow, "skipped"),
@@ -59,6 +64,9 @@ impl Checklist {
             (word, "") => word.to_owned(),
             (word, summary) => format!("{word}: {summary}"),
         };
+        if let Some(name) = &step.name {
+            return (ink, fitted(mark, name, &tail, room));
+        }
         (
             ink,
             fitted(&format!("{mark} {}", self.number(step.step_id)), self.description(step.step_id), &tail, room),
@@ -165,7 +173,7 @@ mod tests {
 
     fn started(attempt: u32) -> EventKind {
         let (tool_name, description) = ("run_command".to_owned(), "Run the tests".to_owned());
-        EventKind::StepStarted(StepStarted { step_id: 2, attempt, tool_name, description })
+        EventKind::StepStarted(StepStarted { step_id: 2, name: None, attempt, tool_name, description })
     }
 
     fn finished(status: StepStatus, summary: &str, check: Option<bool>) -> EventKind {
@@ -173,6 +181,7 @@ mod tests {
         let (summary, result) = (summary.to_owned(), Value::Null);
         EventKind::StepFinished(StepFinished {
             step_id: 2,
+            name: None,
             attempt: 1,
             status,
             summary,
@@ -212,8 +221,8 @@ mod tests {
             (finished(StepStatus::Ok, "", None), "☑ 2/2 Run␛ the tests"),
             (finished(StepStatus::Ok, "x", Some(true)), "☑ 2/2 Run␛ the tests · checked: `true` exits with 0"),
             (
-                finished(StepStatus::Failed, "x", Some(false)),
-                "☒ 2/2 Run␛ the tests · failed: check failed: `true` exits with 0",
+                finished(StepStatus::Ok, "x", Some(false)),
+                "☒ 2/2 Run␛ the tests · check failed: `true` exits with 0",
             ),
             (finished(StepStatus::Failed, "no such file", None), "☒ 2/2 Run␛ the tests · failed: no such file"),
             (finished(StepStatus::Skipped, "", None), "☐ 2/2 Run␛ the tests · skipped"),
