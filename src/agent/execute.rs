@@ -167,7 +167,7 @@ impl<'a> Flying<'a> {
         let spent = Mutex::new(Usage::default());
         let desk = OnceLock::new();
         let superior = || {
-            let desk = desk.get_or_init(|| Arc::new(Desk::new(place, slot, standing.clone())));
+            let desk = desk.get_or_init(|| Arc::new(place.desk(slot, standing.clone())));
             Arc::clone(desk) as Arc<dyn Superior>
         };
         let context = CallContext {
@@ -223,6 +223,20 @@ impl<'a> Flying<'a> {
 }
 
 impl Place<'_> {
+    /// The place of a helper that a call begins.
+    fn desk(&self, slot: Slot, standing: Standing) -> Desk {
+        let Self { purse, emitter, flights, clock, .. } = *self;
+        Desk {
+            purse: Arc::clone(purse),
+            emitter: Arc::clone(emitter),
+            flights: Arc::clone(flights),
+            slot,
+            clock: clock.clone(),
+            standing,
+            brought: Mutex::default(),
+        }
+    }
+
     /// The context of a call whose effects nobody observes.
     fn context<'c>(
         &'c self,

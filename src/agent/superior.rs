@@ -15,7 +15,6 @@ use crate::message::Usage;
 
 use super::Emitter;
 use super::clock::Clock;
-use super::execute::Place;
 use super::flights::{Flights, Slot};
 use super::limits::{Limit, Meter};
 use super::prepare::Standing;
@@ -33,28 +32,17 @@ pub(super) struct Purse {
 
 /// The place of one helper in the run that called it.
 pub(super) struct Desk {
-    purse: Arc<Purse>,
-    emitter: Arc<Emitter>,
-    flights: Arc<Flights>,
-    slot: Slot,
-    clock: Clock,
-    standing: Standing,
-    brought: Mutex<Option<String>>,
+    pub purse: Arc<Purse>,
+    pub emitter: Arc<Emitter>,
+    pub flights: Arc<Flights>,
+    pub slot: Slot,
+    pub clock: Clock,
+    pub standing: Standing,
+    /// The source of outside content that the helper came upon.
+    pub brought: Mutex<Option<String>>,
 }
 
 impl Desk {
-    pub(super) fn new(place: Place<'_>, slot: Slot, standing: Standing) -> Self {
-        Self {
-            purse: Arc::clone(place.purse),
-            emitter: Arc::clone(place.emitter),
-            flights: Arc::clone(place.flights),
-            slot,
-            clock: place.clock.clone(),
-            standing,
-            brought: Mutex::default(),
-        }
-    }
-
     /// The source of outside content that the report may rest on, if any.
     pub(super) fn brought(&self) -> Option<String> {
         self.brought.lock().expect("storing never panics").clone()
