@@ -295,7 +295,7 @@ impl Turn<'_> {
         spot: &Spot<'_>,
         group: Vec<Job<'f>>,
     ) -> Result<Vec<(Job<'f>, Result<Value, String>)>, Stop> {
-        let deck = self.deck(group.len());
+        let deck = self.deck_of_plan(group.len());
         let mut calls = Vec::new();
         for job in group {
             let running = self.begin_job(course, spot, &job)?;
