@@ -228,6 +228,10 @@ fn preview(prepared: &Prepared) -> Outcome {
     };
     let Input { opening, mut said } = prepared.input.clone();
     said.text = agent.redactor.redact_known(&said.text).into_owned();
+    let role = agent.preview_role(conversation, &prepared.run_id, &said.text);
+    if let Some(body) = role.map_err(Failure::briefing)? {
+        return print(serde_json::to_string_pretty(&body)? + "\n");
+    }
     let mut items = conversation.session.items().to_vec();
     items.extend(opening);
     items.extend(agent.before_input().map(Item::Said));

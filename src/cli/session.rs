@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::contract::EventSink;
 use crate::event::Event;
 use crate::message::{Author, Item, Step};
-use crate::repl::context;
+use crate::repl::{context, progress};
 use crate::session::{Session, SessionError};
 use crate::sink::{Facts, Nobody, Outlets, Screen};
 use crate::text;
@@ -145,6 +145,9 @@ fn transcript(session: &Session) -> Result<String, SessionError> {
                 }
             }
         }
+    }
+    if let Some(plan) = progress::table(session.progress()) {
+        let _ = write!(out, "\n── plan\n{plan}");
     }
     let (unfinished, _) = session.partial();
     if !unfinished.trim().is_empty() {

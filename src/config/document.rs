@@ -180,6 +180,9 @@ pub(super) const RULES: [&str; 2] = ["permissions", "rules"];
 pub(super) fn is_run_time_text(kind: Kind, path: &[String], node: &Node) -> bool {
     match (kind, path) {
         (Kind::Agents, [key]) => PROMPT_KEYS.contains(&key.as_str()) && matches!(node.tree, Tree::Scalar(_)),
+        (Kind::Agents, [roles, _, prompt]) => {
+            roles == "roles" && prompt == "prompt" && matches!(node.tree, Tree::Scalar(_))
+        }
         (Kind::Models, [key, ..]) => key == "script",
         (Kind::Tools, [key, ..]) => matches!(key.as_str(), "command" | "workdir" | "env"),
         (Kind::Flows, [key, ..]) => matches!(key.as_str(), "steps" | "outputs" | "answer"),

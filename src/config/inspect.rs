@@ -73,7 +73,10 @@ pub(super) fn prompts(
     mistakes: &mut Vec<Mistake>,
 ) {
     let agents = merged.of_kind(Kind::Agents).map(|(_, agent)| agent);
-    let of_agents = agents.flat_map(|agent| PROMPT_KEYS.into_iter().filter_map(|key| agent.get(key)));
+    let of_agents = agents.flat_map(|agent| {
+        let roles = ["router", "planner", "executor", "reflector"].map(|role| agent.at(["roles", role, "prompt"]));
+        PROMPT_KEYS.map(|key| agent.get(key)).into_iter().chain(roles).flatten()
+    });
     let mut nodes: Vec<&Node> = of_agents.collect();
     let mut groups: Vec<&Node> = merged.of_kind(Kind::Flows).map(|(_, flow)| flow).collect();
     while let Some(group) = groups.pop() {

@@ -14,7 +14,7 @@ use crate::agent::{
 };
 use crate::app::{self, Options, Services, SessionChoice, SetupError};
 use crate::attachment::{Attachment, attach};
-use crate::config::Config;
+use crate::config::{Config, Mode};
 use crate::contract::{Approver, EventSink};
 use crate::llm::effort::Effort;
 use crate::message::{Item, Said};
@@ -240,6 +240,11 @@ impl Chat {
     /// Replaces the agent by one with another system prompt, `NAME[@VERSION]`. The conversation goes on.
     pub(super) fn switch_prompt(&mut self, reference: &str) -> Result<(), SetupError> {
         self.assemble_again(Options { prompt: Some(reference.to_owned()), ..self.options.clone() })
+    }
+
+    /// Carries out what follows in another mode. The conversation goes on.
+    pub(super) fn switch_mode(&mut self, mode: Mode) -> Result<(), SetupError> {
+        self.assemble_again(Options { mode: Some(mode), ..self.options.clone() })
     }
 
     fn assemble_again(&mut self, options: Options) -> Result<(), SetupError> {

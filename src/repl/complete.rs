@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::commands::{COMMANDS, Completes, find};
+use crate::config::Mode;
 use crate::text;
 
 /// Names that complete as arguments.
@@ -46,6 +47,7 @@ pub fn offers(line: &str, cursor: usize, vocabulary: &Vocabulary) -> (usize, Vec
             let words: Vec<&str> = match find(name).map(|command| command.completes) {
                 Some(Completes::Commands) => COMMANDS.iter().map(|command| command.names[0]).collect(),
                 Some(Completes::Models) => vocabulary.models.iter().map(String::as_str).collect(),
+                Some(Completes::Modes) => Mode::ALL.map(Mode::name).to_vec(),
                 Some(Completes::Skills) => vocabulary.skills.iter().map(String::as_str).collect(),
                 Some(Completes::Nothing) | None => Vec::new(),
             };
@@ -119,7 +121,8 @@ mod tests {
         let skills = vec!["brew".to_owned(), "bake".to_owned()];
         let vocabulary = Vocabulary { models, skills, ..Vocabulary::default() };
         for (line, at, expected) in [
-            ("/m", 0, vec!["/model "]),
+            ("/m", 0, vec!["/model ", "/mode "]),
+            ("/mode e", 6, vec!["explore"]),
             ("/c", 0, vec!["/context", "/compact ", "/clear"]),
             ("/model de", 7, vec!["default", "demo"]),
             ("/help sk", 6, vec!["skill", "skills"]),

@@ -5,6 +5,7 @@
 
 pub mod tables;
 pub mod context;
+pub mod progress;
 mod mentions;
 mod chat;
 mod commands;

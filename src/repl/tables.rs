@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use crate::config::Config;
+use crate::config::{Config, Mode};
 use crate::contract::{ModelInfo, ToolDefinition};
 use crate::knowledge::Loaded;
 use crate::session::Session;
@@ -67,6 +67,27 @@ pub fn models(config: &Config, current: &ModelInfo) -> String {
     format!(
         "{table}/model NAME [LEVEL] uses another: one of these, PROVIDER/ID\n(agent model list), or any other model of the same provider.\nLEVEL says how much it reasons: none to max.\n"
     )
+}
+
+/// How a mode carries requests out, in a few words.
+#[must_use]
+pub fn meaning(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Direct => "the model calls tools until it answers",
+        Mode::Route => "a router picks a tool, an agent or a flow first",
+        Mode::Plan => "a planner lists steps, which run by themselves and are judged",
+        Mode::Explore => "only reads, and proposes; you approve what changes anything",
+    }
+}
+
+/// Lists the modes, with a mark on the one in use.
+#[must_use]
+pub fn modes(current: Mode) -> String {
+    let row = |mode: Mode| {
+        let mark = if mode == current { "*" } else { " " };
+        [mark.to_owned(), mode.name().to_owned(), meaning(mode).to_owned()]
+    };
+    columns(&Mode::ALL.map(row), terminal::width())
 }
 
 /// Lists tools.

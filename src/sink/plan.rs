@@ -46,7 +46,9 @@ impl Checklist {
 
     /// `☑ 2/3 Run the tests · 12 passed`
     fn finished(&self, step: &StepFinished, room: usize) -> Line {
+        let is_refuted = step.check.as_ref().is_some_and(|check| !check.passed);
         let (mark, ink, word) = match step.status {
+            StepStatus::Ok if is_refuted => ("☒", Ink::Red, ""),
             StepStatus::Ok => ("☑", Ink::Green, ""),
             StepStatus::Failed => ("☒", Ink::Red, "failed"),
             StepStatus::Skipped => ("☐", Ink::Yellow, "skipped"),
@@ -219,8 +221,8 @@ mod tests {
             (finished(StepStatus::Ok, "", None), "☑ 2/2 Run␛ the tests"),
             (finished(StepStatus::Ok, "x", Some(true)), "☑ 2/2 Run␛ the tests · checked: `true` exits with 0"),
             (
-                finished(StepStatus::Failed, "x", Some(false)),
-                "☒ 2/2 Run␛ the tests · failed: check failed: `true` exits with 0",
+                finished(StepStatus::Ok, "x", Some(false)),
+                "☒ 2/2 Run␛ the tests · check failed: `true` exits with 0",
             ),
             (finished(StepStatus::Failed, "no such file", None), "☒ 2/2 Run␛ the tests · failed: no such file"),
             (finished(StepStatus::Skipped, "", None), "☐ 2/2 Run␛ the tests · skipped"),

@@ -15,27 +15,25 @@ fn command(line: &str) -> Reply {
     Reply::call("run_command", &json!({"command": line}))
 }
 
-/// All results of a request, joined.
-fn results(request: &crate::server::Request) -> String {
-    request.tool_results().into_iter().map(|(_, result)| result).collect()
-}
-
 #[test]
 fn nothing_is_changed_and_the_proposal_is_the_answer() {
     let changes = [
         write("a.txt"),
         command("touch a.txt"),
         command("ls > a.txt"),
-        Reply::call("apply_patch", &json!({"patch": "*** Begin Patch\n*** Add File: a.txt\n+x\n*** End Patch\n"})),
+        Reply::call("edit_file", &json!({"path": "b.txt", "old_text": "old", "new_text": "new"})),
     ];
     for change in changes {
         // Neither a mode nor a rule permits more.
         for args in [&[][..], &["--approve", "all"], &["--set", "permissions.rules=[{allow: run_command}]"]] {
             let server = Server::start([change.clone(), Reply::text("I would write a.txt.")]);
-            let run = Run::task(&server, "task").args(["--mode", "explore"]).args(args.iter().copied());
+            let run = Run::task(&server, "task")
+                .args(["--mode", "explore"])
+                .file("b.txt", "old")
+                .args(args.iter().copied());
             let output = run.run().success().stdout_is("I would write a.txt.\n");
-            assert!(!output.place.exists("a.txt"), "{args:?}");
-            let result = results(&server.requests()[1]);
+            assert!(!output.place.exists("a.txt") && output.place.read("b.txt") == "old", "{args:?}");
+            let result = server.requests()[1].last_result().to_owned();
             assert!(result.contains("propose it in your answer"), "{result}");
         }
     }
@@ -50,8 +48,7 @@ fn what_only_reads_runs_in_walls_that_let_nothing_be_written() {
     ]);
     Run::task(&server, "task").args(["--mode", "explore"]).file("notes.txt", "the notes\n").run().success();
     for request in &server.requests()[1..] {
-        let results = request.tool_results();
-        assert!(results.iter().all(|(_, result)| result.contains("the notes")), "{results:?}");
+        assert!(request.last_result().contains("the notes"), "{}", request.last_result());
     }
 }
 
@@ -59,7 +56,7 @@ fn what_only_reads_runs_in_walls_that_let_nothing_be_written() {
 fn without_a_sandbox_no_command_runs() {
     let server = Server::start([command("ls"), Reply::text("ok")]);
     Run::task(&server, "task").args(["--mode", "explore", "--sandbox", "off", "--approve", "all"]).run().success();
-    let result = results(&server.requests()[1]);
+    let result = server.requests()[1].last_result().to_owned();
     assert!(result.contains("Not run") && result.contains("mode `explore`"), "{result}");
 }
 
@@ -104,7 +101,7 @@ fn a_refusal_ends_the_turn_and_a_reason_has_it_proposed_anew() {
     let requests = server.requests();
     assert_eq!(requests.len(), 3);
     assert!(requests[1].body.to_string().contains("says: not that file"));
-    assert!(results(&requests[2]).contains("propose it in your answer"), "nothing was approved");
+    assert!(requests[2].last_result().contains("propose it in your answer"), "nothing was approved");
     assert!(!terminal.place.exists("a.txt") && !terminal.place.exists("b.txt"));
 }
 
@@ -140,16 +137,19 @@ fn a_chat_switches_the_mode() {
     terminal.line("propose");
     terminal.wait_for("Carry it out?");
     terminal.line("n");
+    let turns = |count: usize| move |screen: &str| screen.matches("cost unknown").count() == count;
+    terminal.wait_until("the end of the turn", turns(1));
     terminal.line("try it");
     terminal.wait_until("the second proposal", |screen| screen.matches("Carry it out?").count() == 2);
     assert!(!terminal.place.exists("a.txt"));
     terminal.line("n");
+    terminal.wait_until("the end of the turn", turns(2));
     terminal.line("/mode direct");
     terminal.wait_for("The mode is now direct");
     terminal.line("do it");
-    terminal.wait_for("Written.");
+    terminal.wait_until("the end of the turn", turns(3));
     terminal.line("/mode");
-    terminal.wait_for("* direct");
+    terminal.wait_for("*  direct");
     terminal.keys("\u{4}");
     assert_eq!(terminal.exit_code(), 0);
     assert_eq!(terminal.place.read("a.txt"), "changed\n");

@@ -25,6 +25,7 @@ mod flows;
 mod hostile;
 mod prompting;
 mod shipped_prompts;
+mod roles;
 mod prompt_releases;
 mod prompt_tests;
 mod chat_templates;

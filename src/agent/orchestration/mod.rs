@@ -21,13 +21,14 @@ mod reflect;
 mod review;
 mod plan;
 mod routing;
+mod preview;
 mod flow;
 mod explore;
 
 pub use flow::{Asked, Chosen, Flows};
 pub use role::{Role, Roles};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::config::Mode;
 
@@ -53,15 +54,19 @@ pub struct Colleague {
 }
 
 impl Orchestration {
-    /// The agents that take jobs, as prompts list them.
-    fn colleagues(&self) -> Value {
+    /// The candidates for a request, as the prompts of the router and the planner list them.
+    fn candidates(&self, agent: &Agent, request: &str) -> Map<String, Value> {
         let told = |agent: &Colleague| json!({ "name": agent.name, "description": agent.description });
-        self.agents.iter().map(told).collect()
+        let mut variables = Map::new();
+        variables.insert("tools".to_owned(), shown::tools(agent, is_for_plans));
+        variables.insert("agents".to_owned(), self.agents.iter().map(told).collect());
+        variables.insert("user_request".to_owned(), request.into());
+        variables
     }
 
     /// What steps and routes may name.
     fn choices<'a>(&'a self, agent: &'a Agent) -> Choices<'a> {
-        let tools = agent.tools.names().filter(|name| plan::is_for_plans(name));
+        let tools = agent.tools.names().filter(|name| is_for_plans(name));
         let with_schema = |name: &'a str| Some((name, agent.tools.get(name)?.validator()));
         Choices {
             tools: tools.filter_map(with_schema).collect(),
@@ -75,4 +80,10 @@ impl Orchestration {
     pub fn is_for(mode: Mode) -> bool {
         matches!(mode, Mode::Route | Mode::Plan)
     }
+}
+
+/// Whether a step of a plan may call a tool: agents have names of their own, and the rest serves a model that thinks
+/// between its calls.
+fn is_for_plans(tool: &str) -> bool {
+    !["task", "todo", "background", "find_tools", "call_tool"].contains(&tool)
 }

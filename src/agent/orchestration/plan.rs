@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use jiff::Timestamp;
 
+use crate::agent::Agent;
 use crate::agent::purpose::Purpose;
 use crate::agent::turn::{Stop, Turn, TurnEnd};
 use crate::event::EventKind;
@@ -16,7 +17,7 @@ use super::graph::{self, MOST_STEPS};
 use super::progress::{Next, Progress};
 use super::reply::PlanReply;
 use super::review::Reviewed;
-use super::shown::{self, Shown};
+use super::shown::Shown;
 
 /// What the model is told when a plan was accepted.
 const ANSWER: &str = "The steps of the plan above are done, and their results were judged to meet the request. Answer the \
@@ -41,7 +42,9 @@ impl Turn<'_> {
         match machine.plan().filter(|_| machine.is_unfinished()) {
             Some(plan) => {
                 request = format!("{}\n\n{said}", plan.request);
-                self.tell("going on with the plan that was interrupted")?;
+                // Observers learn of the plan, and of what is done already.
+                let kept = plan.steps.iter().map(|step| step.step_id).filter(|step| machine.succeeded(*step)).collect();
+                self.run.emitter.emit(EventKind::PlanCreated(PlanCreated { kept, ..plan.clone() }))?;
             }
             None => machine = Progress::new(),
         }
@@ -105,14 +108,9 @@ impl Turn<'_> {
         request: &str,
         modification: Option<String>,
     ) -> Result<Planned, Stop> {
-        let agent = self.agent;
-        let mut variables = Map::new();
-        variables.insert("tools".to_owned(), shown::tools(agent, is_for_plans));
-        variables.insert("agents".to_owned(), orchestration.colleagues());
-        variables.insert("user_request".to_owned(), request.into());
-        variables.insert("known".to_owned(), self.known(machine, modification.as_deref()).into());
-        variables.insert("max_steps".to_owned(), MOST_STEPS.into());
-        let choices = orchestration.choices(agent);
+        let known = self.known(machine, modification.as_deref());
+        let variables = planner_variables(self.agent, orchestration, request, known);
+        let choices = orchestration.choices(self.agent);
         let accept = |reply: PlanReply| {
             if reply.plan.is_empty() {
                 return Ok((reply.analysis, Vec::new()));
@@ -243,16 +241,24 @@ impl Turn<'_> {
         self.keep_reply(Step::of_text(answer.clone(), FinishReason::Stop))?;
         Ok(TurnEnd { stop: Stop::Answered, answer })
     }
-
-    /// Tells the person something that is no fault.
-    fn tell(&mut self, message: &str) -> Result<(), Stop> {
-        Ok(self.run.emitter.emit(EventKind::Warning { message: message.to_owned() })?)
-    }
 }
 
 /// How a step ended, if it has.
 fn ended(machine: &Progress, step: u32) -> Option<&StepFinished> {
     machine.ended().find(|ended| ended.step_id == step)
+}
+
+/// The variables of the planner's prompt.
+pub(super) fn planner_variables(
+    agent: &Agent,
+    orchestration: &Orchestration,
+    request: &str,
+    known: String,
+) -> Map<String, Value> {
+    let mut variables = orchestration.candidates(agent, request);
+    variables.insert("known".to_owned(), known.into());
+    variables.insert("max_steps".to_owned(), MOST_STEPS.into());
+    variables
 }
 
 /// What was found, written without a model.
@@ -262,10 +268,4 @@ fn in_code(machine: &Progress) -> String {
         Some(ended) => format!("{}. {}: {}", step.step_id, step.description, ended.summary),
     };
     machine.steps().iter().map(line).collect::<Vec<_>>().join("\n")
-}
-
-/// Whether a step of a plan may call a tool: agents have names of their own, and the rest serves a model that thinks
-/// between its calls.
-pub(super) fn is_for_plans(tool: &str) -> bool {
-    !["task", "todo", "background", "find_tools", "call_tool"].contains(&tool)
 }

@@ -9,12 +9,13 @@ use serde_json::{Map, Value};
 
 use crate::agent::purpose::{Aside, Purpose};
 use crate::agent::turn::{Stop, Turn};
+use crate::agent::{Agent, Conversation};
 use crate::builtin;
 use crate::config::Reasoning;
 use crate::contract::ChatModel;
 use crate::event::EventKind;
 use crate::message::{Item, Said, Step};
-use crate::prompt::Released;
+use crate::prompt::{PromptError, Released};
 use crate::template::{self, layered};
 use crate::tokens;
 use crate::validator::Validator;
@@ -54,6 +55,28 @@ impl Role {
         Self { name, model, prompt, reasoning, form: OnceLock::new() }
     }
 
+    /// Renders its prompt.
+    pub(super) fn render(
+        &self,
+        agent: &Agent,
+        (conversation, run_id): (&Conversation, &str),
+        mut variables: Map<String, Value>,
+    ) -> Result<String, PromptError> {
+        let reasoning = match self.reasoning {
+            Reasoning::Implicit => "implicit",
+            Reasoning::Explicit => "explicit",
+        };
+        variables.insert("reasoning".to_owned(), reasoning.into());
+        let prompt = self.prompt.of_session(conversation.session.id());
+        let context = agent.briefing.context_of(prompt, conversation, run_id);
+        prompt.render(&layered(template::value(&variables), context))
+    }
+
+    /// The schema to ask a provider for: none where thoughts come before the decision.
+    pub(super) fn schema(&self) -> Option<Arc<Value>> {
+        (self.reasoning == Reasoning::Implicit).then(|| Arc::clone(&self.form().schema))
+    }
+
     fn form(&self) -> &Form {
         self.form.get_or_init(|| {
             let schema =
@@ -76,7 +99,9 @@ impl Turn<'_> {
         variables: Map<String, Value>,
         accept: impl Fn(T) -> Result<U, String>,
     ) -> Result<Decided<U>, Stop> {
-        let prompt = self.render_role(role, variables)?;
+        let run_id = self.run.emitter.run_id();
+        let prompt = role.render(self.agent, (self.conversation, &run_id), variables);
+        let prompt = prompt.map_err(|error| Stop::Failed(error.into()))?;
         let first = self.ask_beside(role, Vec::new(), prompt.clone()).await?;
         let mistake = match self.take(role, &first, &accept) {
             Ok(taken) => return Ok(Ok(taken)),
@@ -90,23 +115,9 @@ impl Turn<'_> {
         Ok(self.take(role, &second, &accept))
     }
 
-    /// Renders the prompt of a role.
-    fn render_role(&self, role: &Role, mut variables: Map<String, Value>) -> Result<String, Stop> {
-        let reasoning = match role.reasoning {
-            Reasoning::Implicit => "implicit",
-            Reasoning::Explicit => "explicit",
-        };
-        variables.insert("reasoning".to_owned(), reasoning.into());
-        let prompt = role.prompt.of_session(self.conversation.session.id());
-        let run_id = self.run.emitter.run_id();
-        let context = self.agent.briefing.context_of(prompt, self.conversation, &run_id);
-        let context = layered(template::value(&variables), context);
-        prompt.render(&context).map_err(|error| Stop::Failed(error.into()))
-    }
-
-    /// One request to the model of a role, and its reply.
+    /// One request to the model of a role, and its reply. Counts as a step of the turn.
     async fn ask_beside(&mut self, role: &Role, items: Vec<Item>, prompt: String) -> Result<Step, Stop> {
-        let schema = (role.reasoning == Reasoning::Implicit).then(|| Arc::clone(&role.form().schema));
+        let schema = role.schema();
         self.ask_as(role.name, (&role.model, schema), items, prompt).await
     }
 

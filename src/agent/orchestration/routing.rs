@@ -1,8 +1,9 @@
 //! The mode `route`: a router picks who takes a request. One call of a tool is made at once; an agent's report is the
 //! answer; whatever needs thought between its calls goes to the ordinary loop, and what can be planned to the planner.
 
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
+use crate::agent::Agent;
 use crate::agent::turn::{Stop, Turn, TurnEnd};
 use crate::event::EventKind;
 use crate::event::plan::{PlanStep, Routed};
@@ -12,12 +13,10 @@ use super::Orchestration;
 use super::given::Given;
 use super::graph::AGENT;
 use super::input::Filled;
-use super::plan::is_for_plans;
 use super::progress::Progress;
 use super::reply::RouteReply;
 use super::role::Decided;
 use super::route::{self, Route};
-use super::shown;
 
 /// What the model is told when the router's call was made.
 const ANSWER: &str =
@@ -77,13 +76,8 @@ impl Turn<'_> {
         orchestration: &Orchestration,
         request: &str,
     ) -> Result<Decided<(RouteReply, Route)>, Stop> {
-        let agent = self.agent;
-        let mut variables = Map::new();
-        variables.insert("tools".to_owned(), shown::tools(agent, is_for_plans));
-        variables.insert("agents".to_owned(), orchestration.colleagues());
-        variables.insert("flows".to_owned(), orchestration.flows.listed());
-        variables.insert("user_request".to_owned(), request.into());
-        let choices = orchestration.choices(agent);
+        let variables = router_variables(self.agent, orchestration, request);
+        let choices = orchestration.choices(self.agent);
         let accept = |reply: RouteReply| match route::choose(&reply, &choices) {
             Route::Unknown { error } => Err(error),
             route => Ok((reply, route)),
@@ -121,7 +115,14 @@ impl Turn<'_> {
     }
 }
 
-fn one_step(tool_name: String, tool_input: serde_json::Value, request: &str) -> PlanStep {
+/// The variables of the router's prompt.
+pub(super) fn router_variables(agent: &Agent, orchestration: &Orchestration, request: &str) -> Map<String, Value> {
+    let mut variables = orchestration.candidates(agent, request);
+    variables.insert("flows".to_owned(), orchestration.flows.listed());
+    variables
+}
+
+fn one_step(tool_name: String, tool_input: Value, request: &str) -> PlanStep {
     PlanStep {
         step_id: 1,
         description: request.to_owned(),

@@ -4,6 +4,7 @@
 
 mod context;
 mod conversation;
+mod mode;
 mod models;
 mod prompts;
 mod skills;
@@ -53,6 +54,7 @@ pub enum Completes {
     Nothing,
     Commands,
     Models,
+    Modes,
     Skills,
 }
 
@@ -71,6 +73,20 @@ pub const COMMANDS: &[Command] = &[
         about: "list the models, or use another",
         completes: Completes::Models,
         run: Run::Now(models::model),
+    },
+    Command {
+        names: &["mode"],
+        argument: "[NAME]",
+        about: "list the modes, or carry out what follows in another",
+        completes: Completes::Modes,
+        run: Run::Now(mode::mode),
+    },
+    Command {
+        names: &["plan"],
+        argument: "[drop]",
+        about: "show the plan and how far it has come, or give it up",
+        completes: Completes::Nothing,
+        run: Run::Now(mode::plan),
     },
     Command {
         names: &["prompt"],
