@@ -27,8 +27,12 @@ pub struct Event {
     pub seq: u64,
     /// RFC 3339, UTC, milliseconds.
     pub time: String,
+    /// That of the conversation in which it happened: of a helper's event, the helper's own.
     pub session_id: String,
     pub run_id: String,
+    /// The helpers that it happened in, outermost first, each named like `explore#2`; empty for the run itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<String>,
 }
 
 /// The kind of an event, with its data.

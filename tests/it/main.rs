@@ -78,6 +78,8 @@ mod dialects;
 mod events;
 mod everyday;
 mod explore;
+mod task;
+mod task_worktree;
 mod telemetry;
 mod templates;
 #[cfg(feature = "otlp")]
