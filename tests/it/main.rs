@@ -21,6 +21,7 @@ mod sandbox;
 mod protected;
 mod configuration;
 mod surroundings;
+mod flows;
 mod hostile;
 mod prompting;
 mod shipped_prompts;
