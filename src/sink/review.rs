@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_counted_and_a_proposal_is_shown_once() {
-        let long: String = (1..=90).map(|number| format!("line {number}\n")).collect();
+        let long = (1..=90).map(|number| format!("line {number}\n")).collect::<Vec<_>>().concat();
         let review =
             |is_shown| Review::new(PlanSheet::Proposal(&long), Style::default(), Some((80, 24)), is_shown);
         let not_shown = review(false);

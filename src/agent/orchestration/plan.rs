@@ -43,7 +43,8 @@ impl Turn<'_> {
             Some(plan) => {
                 request = format!("{}\n\n{said}", plan.request);
                 // Observers learn of the plan, and of what is done already.
-                let kept = plan.steps.iter().map(|step| step.step_id).filter(|step| machine.succeeded(*step)).collect();
+                let kept =
+                    plan.steps.iter().map(|step| step.step_id).filter(|step| machine.succeeded(*step)).collect();
                 self.run.emitter.emit(EventKind::PlanCreated(PlanCreated { kept, ..plan.clone() }))?;
             }
             None => machine = Progress::new(),
