@@ -403,7 +403,7 @@ pub struct RunCompleted {
     pub exit_code: u8,
     /// One sentence: why it ended as it did.
     pub reason: String,
-    /// The final answer: text, or data under `--schema`.
+    /// The final answer: text; data under `--schema`, and of a flow with outputs.
     pub result: serde_json::Value,
     pub usage: Usage,
     pub cost_usd: Option<f64>,

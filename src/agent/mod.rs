@@ -47,6 +47,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use serde_json::Value;
+
 use crate::config::{ApprovalMode, ContextSettings, Limits, Mode, ToolOutputSettings};
 use crate::contract::{Approver, ChatModel};
 use crate::message::{Cost, Usage};
@@ -67,7 +69,7 @@ pub use emitter::{Emitter, SinkClosed};
 pub use input::Input;
 pub use limits::{Limit, cost_usd};
 pub use opening::picture;
-pub use orchestration::{Colleague, Orchestration, Role, Roles};
+pub use orchestration::{Asked, Chosen, Colleague, Flows, Orchestration, Role, Roles};
 pub use repeat::{Observed, RepeatDetector, Repetition};
 pub use report::{completed, started};
 pub use schema::AnswerSchema;
@@ -105,6 +107,12 @@ pub struct Agent {
 }
 
 impl Agent {
+    /// The flow that carries out every input, if one was chosen.
+    pub(super) fn flow(&self) -> Option<(&Orchestration, &Chosen)> {
+        let orchestration = self.orchestration.as_ref()?;
+        Some((orchestration, orchestration.flows.chosen.as_ref()?))
+    }
+
     /// The most bytes that one result may have, as an estimate.
     #[must_use]
     pub fn result_bytes(&self) -> usize {
@@ -124,6 +132,8 @@ pub struct Run {
     pub emitter: Arc<Emitter>,
     pub started: Instant,
     pub totals: Totals,
+    /// What the last flow returned by key.
+    pub outputs: Option<Value>,
 }
 
 /// Sums over the turns of a run.
@@ -144,7 +154,7 @@ impl Run {
     /// A run that has done nothing yet.
     #[must_use]
     pub fn new(emitter: Emitter) -> Self {
-        Self { emitter: Arc::new(emitter), started: Instant::now(), totals: Totals::default() }
+        Self { emitter: Arc::new(emitter), started: Instant::now(), totals: Totals::default(), outputs: None }
     }
 
     /// Begins the next run of a chat: its sums start at zero.
@@ -152,5 +162,6 @@ impl Run {
         self.emitter.begin(session_id.to_owned(), run_id);
         self.started = Instant::now();
         self.totals = Totals::default();
+        self.outputs = None;
     }
 }

@@ -30,6 +30,7 @@ pub fn completed(agent: &Agent, run: &Run, ending: &Ending, end: &TurnEnd) -> Ev
     let result = match &agent.schema {
         Some(_) if valid => serde_json::from_str(&end.answer).unwrap_or(Value::Null),
         Some(_) => Value::Null,
+        None if valid && run.outputs.is_some() => run.outputs.clone().unwrap_or_default(),
         None => Value::String(end.answer.clone()),
     };
     let totals = run.totals;

@@ -147,6 +147,9 @@ impl<'a> Turn<'a> {
             self.say(note)?;
         }
         self.say(input)?;
+        if let Some((orchestration, chosen)) = self.agent.flow() {
+            return self.by_flow(orchestration, chosen, &request).await;
+        }
         match (self.agent.mode, self.agent.orchestration.as_ref()) {
             (Mode::Plan, Some(orchestration)) => self.by_plan(orchestration, &request).await,
             (Mode::Route, Some(orchestration)) => self.by_route(orchestration, &request).await,

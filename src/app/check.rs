@@ -9,7 +9,7 @@ use crate::prompt::{PromptContext, Registry, Released};
 use crate::skills::Variables;
 use crate::workspace::Workspace;
 
-use super::{Options, Services, layers, toolbox};
+use super::{Options, Services, flows, layers, toolbox};
 
 /// Every mistake in the names that agents use, and every layer that is over its limit. Prompts that do not exist or do
 /// not compile are not among them: reading the configuration tells of those, and `known` are the mistakes that it told.
@@ -23,7 +23,13 @@ pub fn check(
     for name in config.agents.keys() {
         let options = Options { agent: Some(name.clone()), ..Options::default() };
         match super::assemble_parts(config, workspace, &options, Arc::clone(approver)) {
-            Ok(services) => mistakes.extend(layers::mistakes(config, &services.agent)),
+            Ok(services) => {
+                mistakes.extend(layers::mistakes(config, &services.agent));
+                // A flow runs by the agent that is named with it; by itself by the default one.
+                let is_default = *name == config.settings.default_agent;
+                let flows = config.flows.values().filter(|_| is_default);
+                mistakes.extend(flows.flat_map(|flow| flows::mistakes(config, flow, &services.agent.tools)));
+            }
             // Else it may be why this agent cannot be put together, and told in better words.
             Err(error) if known.is_empty() && mistakes.is_empty() => mistakes.push(error.into_mistake(name)),
             Err(_) => {}

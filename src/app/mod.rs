@@ -7,6 +7,7 @@ mod catalogue;
 mod facts;
 mod layers;
 mod orchestration;
+mod flows;
 mod models;
 mod model_check;
 mod sessions;
@@ -41,6 +42,7 @@ pub use boundary::confinement;
 pub use catalogue::{Listed, Listing, listing};
 pub use check::{check, contradictions};
 pub use error::{SetupError, SetupErrorKind};
+pub use flows::FlowChoice;
 pub use model_check::{Checked, Finding, ModelCheck, yaml as model_file};
 use models::chosen_model;
 pub use sessions::{SessionChoice, new_run_id, open_conversation, store};
@@ -59,6 +61,8 @@ pub struct Options {
     pub vars: Vec<(String, Value)>,
     pub approve: Option<ApprovalMode>,
     pub mode: Option<Mode>,
+    /// The flow that carries out every input.
+    pub flow: Option<FlowChoice>,
     pub max_turns: Option<u64>,
     pub max_time: Option<Duration>,
     pub max_tokens: Option<u64>,

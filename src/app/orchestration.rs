@@ -9,7 +9,7 @@ use crate::llm::{self, Surroundings};
 use crate::prompt::Registry;
 
 use super::models::chosen_model;
-use super::{Options, SetupError};
+use super::{Options, SetupError, flows};
 
 /// The tool by which agents take jobs.
 const TASK: &str = "task";
@@ -31,7 +31,7 @@ pub(super) fn assemble(
     mode: Mode,
     tools: &Toolbox,
 ) -> Result<Option<Orchestration>, SetupError> {
-    if !Orchestration::is_for(mode) {
+    if !Orchestration::is_for(mode) && common.options.flow.is_none() {
         return Ok(None);
     }
     let Common { config, settings, .. } = common;
@@ -49,6 +49,7 @@ pub(super) fn assemble(
         agents: others
             .map(|agent| Colleague { name: agent.name.clone(), description: agent.description.clone() })
             .collect(),
+        flows: flows::assemble(common, mode, tools)?,
     }))
 }
 

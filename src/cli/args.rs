@@ -173,6 +173,9 @@ pub struct TurnArgs {
     /// only reads; the rest is refused)
     #[arg(long, value_name = "MODE", value_parser = approval)]
     pub approve: Option<ApprovalMode>,
+    /// Run this flow (flows/NAME.yaml): --var gives its inputs, the task is its input `task`
+    #[arg(long, value_name = "NAME")]
+    pub flow: Option<String>,
     /// How the task is carried out: direct (by the model and its tools), route, plan, explore (reads and proposes)
     #[arg(long, value_name = "MODE", hide_possible_values = true, value_parser = mode())]
     pub mode: Option<Mode>,

@@ -90,8 +90,11 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
     let files = args.turn.files.iter().map(|file| attachments::read(file));
     let attached = files.collect::<Result<_, _>>().map_err(Failure::usage)?;
     let (sink, export) = Export::beside(Box::new(Screen::on(&outlets, look)), &config)?;
+    let mut options = Options { chat: true, output: run::plain_output(), ..run::options(&args.turn, None)? };
+    // Every message is the task of the flow.
+    options.flow = run::flow(&config, &args.turn, true, &options.vars)?;
     let opening = Opening {
-        options: Options { chat: true, output: run::plain_output(), ..run::options(&args.turn, None)? },
+        options,
         session: session_choice(&args.turn, false),
         skills: args.turn.skills.clone(),
         config,

@@ -11,8 +11,9 @@ use crate::agent::{
     Agent, Cancel, Conversation, Emitter, Input, Run, Stop, TurnEnd, already_loaded, brief, completed, exit,
     load_skills, started, take_turn,
 };
-use crate::app::{self, Options, Services};
+use crate::app::{self, FlowChoice, Options, Services};
 use crate::attachment::{Attachment, attach};
+use crate::config::Config;
 use crate::contract::{Approver, EventSink, Request, ToolChoice};
 use crate::event::EventKind;
 use crate::message::{Item, Said};
@@ -89,7 +90,12 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
         OutputFormat::Json | OutputFormat::Jsonl => Reader::Json,
         OutputFormat::Text => plain_output(),
     };
-    let options = Options { output, ..options(&args.turn, schema)? };
+    let mut options = Options { output, ..options(&args.turn, schema)? };
+    options.flow = flow(&config, &args.turn, args.task.is_some(), &options.vars)?;
+    if options.flow.is_some() && args.dry_run {
+        return Err(Failure::usage("--dry-run shows one request, and a flow makes several or none"));
+    }
+    let flow = options.flow.clone();
     let mut services = app::assemble(&config, &workspace, &options, approver).map_err(Failure::from_setup)?;
     let mut warnings = std::mem::take(&mut services.warnings);
     let choice = session_choice(&args.turn, args.dry_run);
@@ -99,7 +105,7 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
     let run_id = app::new_run_id();
     let mut opening = services.agent.opening(&conversation, &run_id).map_err(Failure::briefing)?;
     let say = if setup.global.quiet { |_: &str| {} } else { super::note };
-    let (mut said, attached) = input(&args, &mut opening, say, &mut warnings)?;
+    let (mut said, attached) = input(&args, (flow.as_ref(), &options.vars), &mut opening, say, &mut warnings)?;
     let events =
         load_skills(&services.agent, &conversation, &mut said, &args.turn.skills).map_err(Failure::skill)?;
     warnings.extend(already_loaded(&args.turn.skills, &events));
@@ -130,6 +136,7 @@ pub(super) fn options(args: &TurnArgs, schema: Option<Value>) -> Result<Options,
         vars: vars::read(&args.vars)?,
         approve: args.approve,
         mode: args.mode,
+        flow: None,
         max_turns: args.max_turns,
         max_time: args.max_time,
         max_tokens: args.max_tokens,
@@ -140,6 +147,18 @@ pub(super) fn options(args: &TurnArgs, schema: Option<Value>) -> Result<Options,
         chat: false,
         output: Reader::default(),
     })
+}
+
+/// The flow that carries out every input. `says`: a task is given with it.
+pub(super) fn flow(
+    config: &Config,
+    args: &TurnArgs,
+    says: bool,
+    vars: &[(String, Value)],
+) -> Result<Option<FlowChoice>, Failure> {
+    let Some(name) = &args.flow else { return Ok(None) };
+    let goes_on = args.continue_latest || args.session.is_some();
+    FlowChoice::of(config, name, (says, goes_on), vars).map(Some).map_err(Failure::from_setup)
 }
 
 /// The reader of an answer that stdout gets as it is.
@@ -158,10 +177,17 @@ fn read_schema(path: &std::path::Path) -> Result<Value, Failure> {
 /// messages, which is taken from `opening`; without that, stdin is the task.
 fn input(
     args: &RunArgs,
+    (flow, vars): (Option<&FlowChoice>, &[(String, Value)]),
     opening: &mut Vec<Item>,
     say: fn(&str),
     warnings: &mut Vec<String>,
 ) -> Result<(Said, Vec<Attachment>), Failure> {
+    if let Some(flow) = flow.filter(|flow| !flow.has_task) {
+        if !args.turn.files.is_empty() {
+            return Err(Failure::usage("a flow without a task takes no -f: give it an input, --var NAME=@FILE"));
+        }
+        return Ok((Said::by_person(flow.request(vars)), Vec::new()));
+    }
     let task = args.task.as_deref().filter(|task| *task != "-");
     let asked = if args.task.is_none() { opening.pop_if(|last| matches!(last, Item::Said(_))) } else { None };
     let mut attached = Vec::new();

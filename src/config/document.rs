@@ -175,7 +175,8 @@ impl Reading<'_> {
 /// Where the rules stand, in the settings and in agents.
 pub(super) const RULES: [&str; 2] = ["permissions", "rules"];
 
-/// Texts that are templates of the run: prompts written out, everything in a script, and what a tool runs.
+/// Texts that are templates of the run: prompts written out, everything in a script or in the steps of a flow, and what
+/// a tool runs.
 pub(super) fn is_run_time_text(kind: Kind, path: &[String], node: &Node) -> bool {
     match (kind, path) {
         (Kind::Agents, [key]) => PROMPT_KEYS.contains(&key.as_str()) && matches!(node.tree, Tree::Scalar(_)),
@@ -184,6 +185,7 @@ pub(super) fn is_run_time_text(kind: Kind, path: &[String], node: &Node) -> bool
         }
         (Kind::Models, [key, ..]) => key == "script",
         (Kind::Tools, [key, ..]) => matches!(key.as_str(), "command" | "workdir" | "env"),
+        (Kind::Flows, [key, ..]) => matches!(key.as_str(), "steps" | "outputs" | "answer"),
         _ => false,
     }
 }

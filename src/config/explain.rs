@@ -139,6 +139,7 @@ impl Config {
             all.extend(single);
         }
         value["session_stores"] = json!(self.session_stores);
+        value["flows"] = json!(self.flows);
         self.redactor().mask("", &mut value);
         value
     }

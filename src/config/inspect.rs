@@ -65,21 +65,30 @@ pub(super) fn run_time_templates(gathered: &Gathered, mistakes: &mut Vec<Mistake
     }
 }
 
-/// The prompts that agents refer to.
+/// The prompts that agents and flows refer to.
 pub(super) fn prompts(
     gathered: &Gathered,
     merged: &Merged,
     exists: &mut PromptCheck<'_>,
     mistakes: &mut Vec<Mistake>,
 ) {
-    for (_, agent) in merged.of_kind(Kind::Agents) {
+    let agents = merged.of_kind(Kind::Agents).map(|(_, agent)| agent);
+    let of_agents = agents.flat_map(|agent| {
         let roles = ["router", "planner", "executor", "reflector"].map(|role| agent.at(["roles", role, "prompt"]));
-        for node in PROMPT_KEYS.map(|key| agent.get(key)).into_iter().chain(roles).flatten() {
-            let Ok(PromptSource::Registered(PromptRef { reference })) = node.read() else { continue };
-            if let Err(message) = exists(&gathered.layers.prompt_dirs, &reference) {
-                let place = node.get("ref").map_or(node.place, |reference| reference.place);
-                mistakes.push(Mistake::at(&gathered.sources, place, message));
-            }
+        PROMPT_KEYS.map(|key| agent.get(key)).into_iter().chain(roles).flatten()
+    });
+    let mut nodes: Vec<&Node> = of_agents.collect();
+    let mut groups: Vec<&Node> = merged.of_kind(Kind::Flows).map(|(_, flow)| flow).collect();
+    while let Some(group) = groups.pop() {
+        let steps = group.get("steps").and_then(Node::items).unwrap_or_default();
+        nodes.extend(steps.iter().filter_map(|step| step.get("prompt")));
+        groups.extend(steps);
+    }
+    for node in nodes {
+        let Ok(PromptSource::Registered(PromptRef { reference })) = node.read() else { continue };
+        if let Err(message) = exists(&gathered.layers.prompt_dirs, &reference) {
+            let place = node.get("ref").map_or(node.place, |reference| reference.place);
+            mistakes.push(Mistake::at(&gathered.sources, place, message));
         }
     }
 }

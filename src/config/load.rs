@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::command;
 use super::env::Env;
+use super::flow::{self, FlowConfig};
 use super::gather::{Gathered, gather};
 use super::inspect::{self, PromptCheck};
 use super::loaded::Config;
@@ -78,6 +79,7 @@ struct Typed {
     models: Named<ModelConfig>,
     tools: Named<ToolConfig>,
     session_stores: Named<SessionStoreConfig>,
+    flows: Named<FlowConfig>,
 }
 
 impl Typed {
@@ -98,6 +100,7 @@ impl Typed {
         named(merged, Kind::Models, sources, Some(&nothing), &mut self.models, &mut refused);
         named(merged, Kind::Tools, sources, None, &mut self.tools, &mut refused);
         named(merged, Kind::SessionStores, sources, None, &mut self.session_stores, &mut refused);
+        named(merged, Kind::Flows, sources, None, &mut self.flows, &mut refused);
         refused
     }
 
@@ -110,6 +113,7 @@ impl Typed {
         references(merged, sources, mistakes);
         empty_limits(merged, sources, mistakes);
         command::check(merged, sources, &self.tools, mistakes);
+        flow::check(merged, sources, &self.flows, mistakes);
         rules::check(
             merged,
             self.settings.as_ref(),
@@ -189,6 +193,7 @@ fn finish(options: &LoadOptions<'_>, gathered: Gathered, typed: Typed) -> Option
         models: typed.models,
         tools: typed.tools,
         session_stores: typed.session_stores,
+        flows: typed.flows,
         prompt_dirs: layers.prompt_dirs,
         skill_dirs: layers.skill_dirs,
         config_dirs: layers.dirs.into_iter().filter_map(|layer| layer.dir).collect(),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::env::{Dirs, Env};
+use super::flow::FlowConfig;
 use super::mistake::did_you_mean;
 use super::model::ModelConfig;
 use super::settings::{AgentConfig, Named, SessionStoreConfig, Settings};
@@ -21,6 +22,7 @@ pub struct Config {
     /// By the name that the model calls.
     pub tools: Named<ToolConfig>,
     pub session_stores: Named<SessionStoreConfig>,
+    pub flows: Named<FlowConfig>,
     /// Lowest first; the built-in prompts are below them all.
     pub prompt_dirs: Vec<PromptDir>,
     /// Lowest first; the built-in skills are below them all.
@@ -38,9 +40,12 @@ pub struct Config {
 /// A name that is not configured.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no {what} `{name}`: {}", did_you_mean(name, known.iter().map(String::as_str))
-    .unwrap_or_else(|| format!("configured: {}", known.join(", "))))]
+    .unwrap_or_else(|| match known.as_slice() {
+        [] => "none is configured".to_owned(),
+        known => format!("configured: {}", known.join(", ")),
+    }))]
 pub struct UnknownName {
-    /// `agent`, `model`
+    /// `agent`, `model`, `flow`
     pub what: &'static str,
     pub name: String,
     pub known: Vec<String>,
@@ -61,6 +66,14 @@ impl Config {
     /// When none of that name is configured.
     pub fn model(&self, name: &str) -> Result<&ModelConfig, UnknownName> {
         find("model", &self.models, name)
+    }
+
+    /// A flow by name.
+    ///
+    /// # Errors
+    /// When none of that name is configured.
+    pub fn flow(&self, name: &str) -> Result<&FlowConfig, UnknownName> {
+        find("flow", &self.flows, name)
     }
 
     /// Masks what this configuration keeps secret: secret-looking variables, API keys, headers, and credentials in URLs.

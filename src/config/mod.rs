@@ -39,6 +39,7 @@ mod partly;
 mod inspect;
 mod rules;
 mod command;
+mod flow;
 mod load;
 // Commands about the configuration.
 mod explain;
@@ -46,6 +47,7 @@ mod init;
 
 pub use duration::{format as format_duration, parse as parse_duration};
 pub use env::{Dirs, Env};
+pub use flow::{FlowConfig, FlowInput, FlowRole, FlowStep, Work};
 pub use init::{InitFile, init};
 pub use inspect::PromptCheck;
 pub use load::{check, load};

@@ -120,7 +120,10 @@ impl Pass<'_> {
         };
         let rows = table(document.kind, is_own);
         if rows.is_empty() {
-            let why = "a project brings no models and no session stores";
+            let why = match document.kind {
+                Kind::Flows => "there is a flow of this name already, and a project changes none",
+                _ => "a project brings no models and no session stores",
+            };
             self.leave_out(document.node.place, "the file", why);
             return false;
         }

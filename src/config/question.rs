@@ -29,6 +29,7 @@ impl Manifest {
                 match effect {
                     SCRIPT => runs.push(format!("script {}", shown(&path))),
                     SERVERS => told_of_servers(&path, text(), &mut runs),
+                    FLOW => told_of_flow(&path, text(), &mut runs),
                     SETTINGS | TOOL | MODEL | AGENT => {
                         told_of_settings(file, &path, text(), &mut runs, &mut ignored);
                     }
@@ -64,6 +65,7 @@ const SETTINGS: &str = "settings";
 const TOOL: &str = "a tool";
 const MODEL: &str = "options of a model";
 const AGENT: &str = "an agent";
+const FLOW: &str = "a flow: steps that a person can run";
 const INSTRUCTS: &str = "instructs the model";
 const UNREAD: &str = "read by nothing";
 
@@ -86,6 +88,7 @@ fn effect(layer: &BroughtDir, file: &Path) -> &'static str {
         (Part::Config, "tools") => TOOL,
         (Part::Config, "models") => MODEL,
         (Part::Config, "agents") => AGENT,
+        (Part::Config, "flows") => FLOW,
         (Part::Config, _) => SETTINGS,
     }
 }
@@ -117,6 +120,25 @@ fn told_of_settings(
     unsettable(kind, is_command, &node, &mut Vec::new(), &mut |path, value| {
         ignored.push(format!("{name}:{}: {}: {}", value.place.line, path, in_words(value)));
     });
+}
+
+/// The tools that a flow calls, with what it gives them.
+fn told_of_flow(path: &Path, text: Option<String>, runs: &mut Vec<String>) {
+    let name = shown(path);
+    let Some(text) = text else { return runs.push(format!("{name} cannot be shown")) };
+    let node = yaml::tree_of_firsts(&text, 0).ok().map(|(node, _)| node);
+    let Some(node) = node.filter(|_| path.extension().is_some_and(|end| end == "yaml")) else {
+        return runs.push(format!("{name} is a template, or no YAML: {}", text.trim()));
+    };
+    let mut groups = vec![&node];
+    while let Some(group) = groups.pop() {
+        let steps = group.get("steps").and_then(Node::items).unwrap_or_default();
+        for step in steps.iter().filter(|step| step.get("tool").is_some()) {
+            let words = |key: &str| step.get(key).map(in_words).unwrap_or_default();
+            runs.push(format!("{name}: calls {} {}", words("tool"), words("with")));
+        }
+        groups.extend(steps);
+    }
 }
 
 /// The keys that no project may set, whatever their values.

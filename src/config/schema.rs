@@ -7,6 +7,7 @@
 use schemars::schema_for;
 use serde_json::{Value, json};
 
+use super::flow::FlowConfig;
 use super::model::ModelConfig;
 use super::settings::{AgentConfig, SessionStoreConfig, Settings};
 use super::source::Kind;
@@ -30,6 +31,7 @@ pub(super) fn raw(kind: Kind) -> Value {
         Kind::Models => schema_for!(ModelConfig),
         Kind::Tools => schema_for!(ToolConfig),
         Kind::SessionStores => schema_for!(SessionStoreConfig),
+        Kind::Flows => schema_for!(FlowConfig),
     };
     schema.to_value()
 }
@@ -111,6 +113,9 @@ mod tests {
             (Kind::Tools, serde_json::json!({"command": ["a"], "parameters": {"type": "object"}}), true),
             (Kind::Tools, serde_json::json!({"command": 5}), false),
             (Kind::SessionStores, serde_json::json!({}), true),
+            (Kind::Flows, serde_json::json!({"steps": [{"id": "a", "tool": "list_dir"}]}), true),
+            (Kind::Flows, serde_json::json!({"steps": [{"tool": "list_dir"}]}), false),
+            (Kind::Flows, serde_json::json!({"steps": [{"id": "a", "teal": "list_dir"}]}), false),
         ];
         for (kind, instance, expected) in table {
             assert_eq!(valid(kind, instance.clone()), expected, "{} {instance}", kind.name());

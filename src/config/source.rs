@@ -39,13 +39,15 @@ pub enum Kind {
     Models,
     Tools,
     SessionStores,
+    Flows,
 }
 
 impl Kind {
     /// Every kind, in the order of the files.
-    pub const ALL: [Self; 5] = [Self::Settings, Self::Agents, Self::Models, Self::Tools, Self::SessionStores];
+    pub const ALL: [Self; 6] =
+        [Self::Settings, Self::Agents, Self::Models, Self::Tools, Self::SessionStores, Self::Flows];
     /// Those that have a file for each name. Their dotted keys begin with the kind.
-    pub const NAMED: [Self; 4] = [Self::Agents, Self::Models, Self::Tools, Self::SessionStores];
+    pub const NAMED: [Self; 5] = [Self::Agents, Self::Models, Self::Tools, Self::SessionStores, Self::Flows];
 
     /// How keys and schemas call it.
     #[must_use]
@@ -56,6 +58,7 @@ impl Kind {
             Self::Models => "models",
             Self::Tools => "tools",
             Self::SessionStores => "session_stores",
+            Self::Flows => "flows",
         }
     }
 

@@ -64,6 +64,10 @@ pub struct PlanCreated {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepStarted {
     pub step_id: u32,
+    /// Of a flow: the id of the step, with the groups, flows and rounds that it stands in (`work[2]/plan`). The number
+    /// then counts what has begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Counts from 1 within a revision.
     pub attempt: u32,
     pub tool_name: String,
@@ -93,6 +97,9 @@ pub struct Checked {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepFinished {
     pub step_id: u32,
+    /// As in [`StepStarted`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     pub attempt: u32,
     pub status: StepStatus,
     /// One line for a person; of a failure, the reason.
@@ -154,4 +161,20 @@ pub enum Progress {
     Closed {
         why: String,
     },
+}
+
+/// One thing that happened to a flow, as the log keeps it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum FlowNote {
+    Begun {
+        flow: String,
+        /// Of the file as it was then: results serve no other.
+        digest: String,
+        inputs: Value,
+    },
+    /// A step ended well; its name as in [`StepStarted`].
+    Finished { name: String, result: Value },
+    /// The flow is over.
+    Closed,
 }

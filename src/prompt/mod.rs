@@ -33,6 +33,7 @@ pub use context::{
     AgentFacts, EndingFacts, Person, PromptContext, Reader, SessionFacts, SkillFacts, SummaryFacts, SummaryPart,
     ToolFacts, WorkspaceFacts,
 };
+pub use digest::sha256;
 pub use error::PromptError;
 pub use file::Prompt;
 pub use head::{Head, Output, Section, SectionSource};

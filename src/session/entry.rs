@@ -19,6 +19,7 @@
 //! {"type":"spent","time":…,"usage":{…}}                 tokens of a request that left no reply
 //! {"type":"role","role":"planner","text":…,"usage":{…}} a reply beside the conversation: a router, a planner, …
 //! {"type":"progress","what":"planned",…}                what happened to a plan: see `event::plan::Progress`
+//! {"type":"flow","what":"finished",…}                   what happened to a flow: see `event::plan::FlowNote`
 //! {"type":"switched","agent":…,"model":…,"time":…}      who answers from here on
 //! ```
 //!
@@ -28,7 +29,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::plan::Progress;
+use crate::event::plan::{FlowNote, Progress};
 use crate::event::{CallTelemetry, Compressed};
 use crate::message::{Answer, Said, Step, Summary, Usage};
 
@@ -131,6 +132,12 @@ pub(super) enum Entry<'a> {
         #[serde(flatten)]
         progress: &'a Progress,
     },
+    #[serde(rename = "flow")]
+    Flow {
+        time: &'a str,
+        #[serde(flatten)]
+        note: &'a FlowNote,
+    },
     #[serde(rename = "partial")]
     Partial {
         #[serde(skip_serializing_if = "str::is_empty")]
@@ -201,6 +208,11 @@ pub(super) enum Line {
     Progress {
         #[serde(flatten)]
         progress: Box<Progress>,
+    },
+    #[serde(rename = "flow")]
+    Flow {
+        #[serde(flatten)]
+        note: Box<FlowNote>,
     },
     #[serde(rename = "partial")]
     Partial {

@@ -5,7 +5,7 @@ use std::fs::File;
 use jiff::Timestamp;
 
 use crate::event::CallTelemetry;
-use crate::event::plan::Progress;
+use crate::event::plan::{FlowNote, Progress};
 use crate::message::{Answer, CallStatus, FinishReason, Part, Said, Step, Usage};
 
 use super::entry::Entry;
@@ -93,6 +93,22 @@ impl Session {
         self.push(&Entry::Progress { time: &stamp(now), progress: &progress });
         self.transcript.progress(progress);
         self.write()
+    }
+
+    /// Adds what happened to a flow. The caller removes secrets first.
+    ///
+    /// # Errors
+    /// When the disk fails. In memory it is known all the same.
+    pub fn note_flow(&mut self, note: FlowNote, now: Timestamp) -> Result<(), SessionError> {
+        self.push(&Entry::Flow { time: &stamp(now), note: &note });
+        self.transcript.flow(note);
+        self.write()
+    }
+
+    /// What happened to the last flow, oldest first.
+    #[must_use]
+    pub fn flow(&self) -> &[FlowNote] {
+        &self.transcript.flow
     }
 
     /// What happened to the last plan, oldest first.

@@ -168,6 +168,7 @@ impl Replayed {
             Line::Spent { usage, cost_usd } => transcript.spend(usage, cost_usd),
             Line::Role { usage, cost_usd } => transcript.role(usage, cost_usd),
             Line::Progress { progress } => transcript.progress(*progress),
+            Line::Flow { note } => transcript.flow(*note),
             Line::Partial { text, reasoning } => {
                 self.partial.0.push_str(&text);
                 self.partial.1.push_str(&reasoning);

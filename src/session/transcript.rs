@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::event::plan::Progress;
+use crate::event::plan::{FlowNote, Progress};
 use crate::event::{CallTelemetry, Compressed};
 use crate::message::{Answer, Cost, Item, Said, Step, Summary, Usage};
 use crate::telemetry::Tally;
@@ -42,6 +42,8 @@ pub(super) struct Transcript {
     pub taint: Option<String>,
     /// What happened to the last plan, oldest first.
     pub progress: Vec<Progress>,
+    /// What happened to the last flow, oldest first.
+    pub flow: Vec<FlowNote>,
 }
 
 impl Transcript {
@@ -149,6 +151,14 @@ impl Transcript {
             self.progress.clear();
         }
         self.progress.push(progress);
+    }
+
+    /// Adds what happened to the flow; one that begins takes the place of the one before.
+    pub fn flow(&mut self, note: FlowNote) {
+        if matches!(note, FlowNote::Begun { .. }) {
+            self.flow.clear();
+        }
+        self.flow.push(note);
     }
 
     /// The calls without an answer: the place of the step among the items, and that of the call in it. They are in the

@@ -38,6 +38,9 @@ impl Checklist {
     fn started(&self, step: &StepStarted, room: usize) -> Line {
         let again = if step.attempt > 1 { format!(", attempt {}", step.attempt) } else { String::new() };
         let tail = format!("{}{again}", step.tool_name);
+        if let Some(name) = &step.name {
+            return (Ink::Dim, fitted("▸", name, &tail, room));
+        }
         (Ink::Dim, fitted(&format!("▸ {}", self.number(step.step_id)), &step.description, &tail, room))
     }
 
@@ -61,6 +64,9 @@ impl Checklist {
             (word, "") => word.to_owned(),
             (word, summary) => format!("{word}: {summary}"),
         };
+        if let Some(name) = &step.name {
+            return (ink, fitted(mark, name, &tail, room));
+        }
         (
             ink,
             fitted(&format!("{mark} {}", self.number(step.step_id)), self.description(step.step_id), &tail, room),
@@ -167,7 +173,7 @@ mod tests {
 
     fn started(attempt: u32) -> EventKind {
         let (tool_name, description) = ("run_command".to_owned(), "Run the tests".to_owned());
-        EventKind::StepStarted(StepStarted { step_id: 2, attempt, tool_name, description })
+        EventKind::StepStarted(StepStarted { step_id: 2, name: None, attempt, tool_name, description })
     }
 
     fn finished(status: StepStatus, summary: &str, check: Option<bool>) -> EventKind {
@@ -175,6 +181,7 @@ mod tests {
         let (summary, result) = (summary.to_owned(), Value::Null);
         EventKind::StepFinished(StepFinished {
             step_id: 2,
+            name: None,
             attempt: 1,
             status,
             summary,

@@ -1,14 +1,16 @@
-//! A yes-or-no question in the language of templates (`json.tool == 'calculator' and tokens < 200`), compiled once.
+//! An expression in the language of templates (`json.tool == 'calculator' and tokens < 200`), compiled once: a
+//! yes-or-no question, or a value that keeps its type.
 
 use std::collections::BTreeSet;
 
 use minijinja::value::ValueKind;
 use minijinja::{Environment, UndefinedBehavior, Value};
+use serde_json::Value as Json;
 
 use super::jinja::{GROUND, told};
 use super::{TemplateError, growth, sizes};
 
-/// A compiled expression whose value is true or false.
+/// A compiled expression.
 #[derive(Debug)]
 pub struct Expression {
     environment: Environment<'static>,
@@ -27,7 +29,11 @@ impl Expression {
         let guarded = growth::guarded_expression(&source)
             .map_err(|(at, message)| TemplateError::at(&source, at..at + 1, message))?;
         let expression = Self { environment, source, guarded };
-        expression.compiled().map_err(|error| told(&error))?;
+        if let Err(error) = expression.compiled() {
+            // The checks are no part of what was written.
+            let written = expression.environment.compile_expression(&expression.source).err();
+            return Err(told(&written.unwrap_or(error)));
+        }
         Ok(expression)
     }
 
@@ -40,9 +46,31 @@ impl Expression {
     /// The names that it reads from its context, without their attributes.
     #[must_use]
     pub fn variables(&self) -> BTreeSet<String> {
+        self.undeclared(false)
+    }
+
+    /// The same with dotted attributes: `steps.list.entries`.
+    #[must_use]
+    pub fn paths(&self) -> BTreeSet<String> {
+        self.undeclared(true)
+    }
+
+    fn undeclared(&self, nested: bool) -> BTreeSet<String> {
         let globals: BTreeSet<&str> = self.environment.globals().map(|(name, _)| name).collect();
-        let names = self.compiled().map(|expression| expression.undeclared_variables(false)).unwrap_or_default();
+        let names = self.compiled().map(|expression| expression.undeclared_variables(nested)).unwrap_or_default();
         names.into_iter().filter(|name| !globals.contains(name.as_str())).collect()
+    }
+
+    /// The value as data, with `context` as the top-level names.
+    ///
+    /// # Errors
+    /// When it cannot be evaluated, is undefined, or is no data (a function).
+    pub fn value(&self, context: &Value) -> Result<Json, String> {
+        let value = self.evaluated(context)?;
+        if value.is_undefined() {
+            return Err(format!("`{}` is undefined", self.source));
+        }
+        serde_json::to_value(&value).map_err(|error| format!("`{}` is no data: {error}", self.source))
     }
 
     /// The answer, with `context` as the top-level names.
@@ -50,13 +78,29 @@ impl Expression {
     /// # Errors
     /// When it cannot be evaluated, or its value is neither true nor false.
     pub fn holds(&self, context: &Value) -> Result<bool, String> {
-        sizes::begin();
-        let value = self.compiled().and_then(|expression| expression.eval(context));
-        let value = value.map_err(|error| told(&error).message)?;
+        let value = self.evaluated(context)?;
         match value.kind() {
             ValueKind::Bool => Ok(value.is_true()),
             kind => Err(format!("its value is of the kind {kind}, and must be true or false")),
         }
+    }
+
+    /// Whether the value counts as true: not false, none, zero or empty.
+    ///
+    /// # Errors
+    /// When it cannot be evaluated, or is undefined.
+    pub fn is_true(&self, context: &Value) -> Result<bool, String> {
+        let value = self.evaluated(context)?;
+        if value.is_undefined() {
+            return Err(format!("`{}` is undefined", self.source));
+        }
+        Ok(value.is_true())
+    }
+
+    fn evaluated(&self, context: &Value) -> Result<Value, String> {
+        sizes::begin();
+        let value = self.compiled().and_then(|expression| expression.eval(context));
+        value.map_err(|error| told(&error).message)
     }
 
     fn compiled(&self) -> Result<minijinja::Expression<'_, '_>, minijinja::Error> {
@@ -89,6 +133,34 @@ mod tests {
         let names = Expression::compile("json.n in range(4) and outptu").expect("sound").variables();
         assert_eq!(names.into_iter().collect::<Vec<_>>(), ["json", "outptu"]);
     }
+
+    #[test]
+    fn a_value_keeps_its_type_and_names_what_it_reads() {
+        let context = value(&json!({"steps": {"list": {"entries": [{"name": "a"}, {"name": "b"}]}}, "n": 2}));
+        for (source, expected) in [
+            ("n + 1", Ok(json!(3))),
+            ("steps.list.entries[1]", Ok(json!({"name": "b"}))),
+            ("steps.list.entries | map(attribute='name') | list", Ok(json!(["a", "b"]))),
+            ("n > 1 and none", Ok(json!(null))),
+            ("steps.list.size", Err("`steps.list.size` is undefined".to_owned())),
+            ("steps.other | default([])", Ok(json!([]))),
+        ] {
+            assert_eq!(Expression::compile(source).expect(source).value(&context), expected, "{source}");
+        }
+        for (source, expected) in [
+            ("n", Ok(true)),
+            ("n - 2", Ok(false)),
+            ("steps.list.entries", Ok(true)),
+            ("none or ''", Ok(false)),
+            ("n > 1 and steps.list.entries", Ok(true)),
+            ("steps.nothing", Err("`steps.nothing` is undefined".to_owned())),
+        ] {
+            assert_eq!(Expression::compile(source).expect(source).is_true(&context), expected, "{source}");
+        }
+        let paths = Expression::compile("steps.a.b + range(inputs.n)[0] + item").expect("sound").paths();
+        assert_eq!(paths.into_iter().collect::<Vec<_>>(), ["inputs.n", "item", "steps.a.b"]);
+    }
+
     #[test]
     fn an_expression_stays_within_the_bounds_of_templates() {
         assert!(Expression::compile(&format!("1{}", " + 1".repeat(20_000))).is_err());

@@ -16,6 +16,7 @@ mod fstring;
 mod go;
 mod pieces;
 mod expression;
+mod filling;
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -25,6 +26,7 @@ use serde::{Deserialize, Serialize};
 
 pub use error::TemplateError;
 pub use expression::Expression;
+pub use filling::Filling;
 pub use minijinja::Value;
 pub use objects::{clock, layered, lookup, object};
 pub use pieces::{Piece, PieceTemplate};

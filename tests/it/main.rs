@@ -24,6 +24,7 @@ mod surroundings;
 mod hostile;
 mod prompting;
 mod shipped_prompts;
+mod roles;
 mod prompt_releases;
 mod prompt_tests;
 mod chat_templates;

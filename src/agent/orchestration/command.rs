@@ -6,7 +6,7 @@
 use super::reference::{Piece, Reference, Results, as_text, pieces};
 
 /// The longest value of an environment variable. Linux takes 128 KiB, with the name and the closing zero.
-const MOST_VARIABLE_BYTES: usize = 130_000;
+pub(super) const MOST_VARIABLE_BYTES: usize = 130_000;
 
 /// A command line whose references are environment variables, and these variables with their values as text.
 ///

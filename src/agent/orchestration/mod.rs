@@ -22,8 +22,10 @@ mod review;
 mod plan;
 mod routing;
 mod preview;
+mod flow;
 mod explore;
 
+pub use flow::{Asked, Chosen, Flows};
 pub use role::{Role, Roles};
 
 use serde_json::{Map, Value, json};
@@ -33,13 +35,14 @@ use crate::config::Mode;
 use super::Agent;
 use graph::Choices;
 
-/// The means of the modes `route` and `plan`.
+/// The means of the modes `route` and `plan`, and of flows.
 pub struct Orchestration {
     /// A person sees a plan before it runs.
     pub plan_approval: bool,
     pub roles: Roles,
     /// The agents that take jobs, besides the running one.
     pub agents: Vec<Colleague>,
+    pub flows: Flows,
 }
 
 /// An agent that takes jobs.
@@ -68,7 +71,7 @@ impl Orchestration {
         Choices {
             tools: tools.filter_map(with_schema).collect(),
             agents: self.agents.iter().map(|agent| agent.name.as_str()).collect(),
-            flows: std::collections::BTreeSet::new(),
+            flows: self.flows.all.keys().map(String::as_str).collect(),
         }
     }
 

@@ -24,7 +24,7 @@ const ANSWER: &str = "The steps of the plan above are done, and their results we
                       request now, from these results alone. Call no tools.";
 
 /// What came of asking the planner.
-enum Planned {
+pub(super) enum Planned {
     Plan(PlanCreated),
     /// No plan can be made: the reason, or a question.
     Stuck(String),
@@ -102,7 +102,7 @@ impl Turn<'_> {
     }
 
     /// Asks the planner for a plan, the first one or a better one.
-    async fn make_plan(
+    pub(super) async fn make_plan(
         &mut self,
         orchestration: &Orchestration,
         machine: &Progress,

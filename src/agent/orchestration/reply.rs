@@ -149,13 +149,7 @@ fn is_advice(key: &str) -> bool {
 /// Makes a value fit a schema where that changes no meaning.
 fn fit(value: &mut Value, schema: &Value) {
     if let Some(forms) = schema["anyOf"].as_array() {
-        let kind = |form: &&Value| form["type"].as_str() == Some(kind_of(value));
-        let has = |form: &&Value| {
-            let required = form["required"].as_array().map_or(&[][..], Vec::as_slice);
-            required.iter().all(|key| key.as_str().is_some_and(|key| value.get(key).is_some()))
-        };
-        let form = forms.iter().filter(kind).find(has).or_else(|| forms.iter().find(kind));
-        if let Some(form) = form {
+        if let Some(form) = meant(value, forms) {
             fit(value, form);
         }
         return;
@@ -166,6 +160,18 @@ fn fit(value: &mut Value, schema: &Value) {
         Value::Array(items) => items.iter_mut().for_each(|item| fit(item, &schema["items"])),
         _ => {}
     }
+}
+
+/// The one of several forms that a value is meant to have; `None` where that is not plain.
+fn meant<'s>(value: &Value, forms: &'s [Value]) -> Option<&'s Value> {
+    let of_kind = |form: &&Value| form["type"].as_str() == Some(kind_of(value));
+    let has_all = |form: &&Value| {
+        let required = form["required"].as_array().map_or(&[][..], Vec::as_slice);
+        required.iter().filter_map(Value::as_str).all(|name| value.get(name).is_some())
+    };
+    let only = |mut forms: Vec<&'s Value>| if forms.len() == 1 { forms.pop() } else { None };
+    let of_kind: Vec<&Value> = forms.iter().filter(of_kind).collect();
+    only(of_kind.clone()).or_else(|| only(of_kind.into_iter().filter(has_all).collect()))
 }
 
 fn fit_fields(fields: &mut Map<String, Value>, schema: &Value) {

@@ -117,27 +117,38 @@ impl Turn<'_> {
 
     /// One request to the model of a role, and its reply. Counts as a step of the turn.
     async fn ask_beside(&mut self, role: &Role, items: Vec<Item>, prompt: String) -> Result<Step, Stop> {
+        let schema = role.schema();
+        self.ask_as(role.name, (&role.model, schema), items, prompt).await
+    }
+
+    /// One request beside the conversation, in the name of a role or of a step. Counts as a step of the turn.
+    pub(super) async fn ask_as(
+        &mut self,
+        name: &str,
+        (model, schema): (&Arc<dyn ChatModel>, Option<Arc<Value>>),
+        items: Vec<Item>,
+        prompt: String,
+    ) -> Result<Step, Stop> {
         if let Some(limit) = self.meter.reached(&self.agent.limits).or_else(|| self.out_of_time()) {
             return Err(Stop::Limit(limit));
         }
-        let schema = role.schema();
         let texts: u64 = items.iter().flat_map(Item::texts).map(tokens::estimate).sum();
         let tokens = texts + tokens::estimate(&prompt);
         self.run.emitter.emit(EventKind::RoleStarted {
-            role: role.name.to_owned(),
-            model: role.model.info().id.clone(),
+            role: name.to_owned(),
+            model: model.info().id.clone(),
             input_tokens: tokens,
         })?;
-        let model = Some(Arc::clone(&role.model));
+        let model = Some(Arc::clone(model));
         let aside = Aside { model, schema, items, prompt, with_tools: false, tokens };
         let step = self.ask(Purpose::Aside(aside)).await?;
         self.meter.steps += 1;
         self.run.totals.steps += 1;
         let text = self.agent.redactor.redact(&step.text()).into_owned();
         let spent = (step.usage, step.cost_usd);
-        self.conversation.session.note_role((role.name, &text), spent, Timestamp::now());
+        self.conversation.session.note_role((name, &text), spent, Timestamp::now());
         self.run.emitter.emit(EventKind::RoleReplied {
-            role: role.name.to_owned(),
+            role: name.to_owned(),
             usage: step.usage,
             cost_usd: step.cost_usd,
         })?;

@@ -15,6 +15,7 @@ use super::graph::AGENT;
 use super::input::Filled;
 use super::progress::Progress;
 use super::reply::RouteReply;
+use super::role::Decided;
 use super::route::{self, Route};
 
 /// What the model is told when the router's call was made.
@@ -47,7 +48,9 @@ impl Turn<'_> {
                     return self.by_one_call(orchestration, &step).await;
                 }
                 Route::Ask { question } | Route::Unknown { error: question } => question,
-                Route::Flow { .. } => todo!(),
+                Route::Flow { name, input } => {
+                    return self.by_chosen_flow(orchestration, &name, input, said).await;
+                }
             };
             match self.ask_person(&question).await? {
                 Some(words) => {
@@ -59,8 +62,20 @@ impl Turn<'_> {
         }
     }
 
-    /// Asks the router.
+    /// Asks the router; what it cannot say is asked of the person.
     async fn pick(&mut self, orchestration: &Orchestration, request: &str) -> Result<Route, Stop> {
+        Ok(match self.ask_router(orchestration, request).await? {
+            Ok((_, route)) => route,
+            Err(mistake) => Route::Ask { question: format!("the router gave no usable reply: {mistake}") },
+        })
+    }
+
+    /// Asks the router, and tells what it chose.
+    pub(super) async fn ask_router(
+        &mut self,
+        orchestration: &Orchestration,
+        request: &str,
+    ) -> Result<Decided<(RouteReply, Route)>, Stop> {
         let variables = router_variables(self.agent, orchestration, request);
         let choices = orchestration.choices(self.agent);
         let accept = |reply: RouteReply| match route::choose(&reply, &choices) {
@@ -69,18 +84,16 @@ impl Turn<'_> {
         };
         let (reply, route) = match self.ask_role(&orchestration.roles.router, variables, accept).await? {
             Ok(chosen) => chosen,
-            Err(mistake) => {
-                return Ok(Route::Ask { question: format!("the router gave no usable reply: {mistake}") });
-            }
+            Err(mistake) => return Ok(Err(mistake)),
         };
         let (kind, name) = route.described();
         self.run.emitter.emit(EventKind::RouteDecided(Routed {
             kind: kind.to_owned(),
             name: name.to_owned(),
-            reasoning: reply.reasoning,
+            reasoning: reply.reasoning.clone(),
             confidence: reply.confidence,
         }))?;
-        Ok(route)
+        Ok(Ok((reply, route)))
     }
 
     /// Makes one call, and answers from its result. The report of an agent is the answer.
@@ -105,7 +118,7 @@ impl Turn<'_> {
 /// The variables of the router's prompt.
 pub(super) fn router_variables(agent: &Agent, orchestration: &Orchestration, request: &str) -> Map<String, Value> {
     let mut variables = orchestration.candidates(agent, request);
-    variables.insert("flows".to_owned(), json!([]));
+    variables.insert("flows".to_owned(), orchestration.flows.listed());
     variables
 }
 

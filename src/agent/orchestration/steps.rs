@@ -162,13 +162,14 @@ impl Turn<'_> {
         let status = if ok { StepStatus::Ok } else { StepStatus::Failed };
         let duration_ms = u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX);
         let (step_id, result) = (step.step_id, value);
-        let finished = StepFinished { step_id, attempt, status, summary, check, duration_ms, result };
+        let finished = StepFinished { step_id, name: None, attempt, status, summary, check, duration_ms, result };
         self.note(machine, Happened::Finished(finished))
     }
 
     fn start(&mut self, machine: &mut Progress, step: &PlanStep) -> Result<(), Stop> {
         let started = StepStarted {
             step_id: step.step_id,
+            name: None,
             attempt: machine.next_attempt(step.step_id),
             tool_name: step.tool_name.clone(),
             description: step.description.clone(),
@@ -189,7 +190,7 @@ impl Turn<'_> {
         summary: String,
     ) -> Result<(), Stop> {
         let (check, duration_ms, result) = (None, 0, serde_json::Value::Null);
-        let finished = StepFinished { step_id, attempt, status, summary, check, duration_ms, result };
+        let finished = StepFinished { step_id, name: None, attempt, status, summary, check, duration_ms, result };
         self.note(machine, Happened::Finished(finished))
     }
 }

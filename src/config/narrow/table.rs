@@ -108,6 +108,16 @@ const OWN_TOOLS: [Row; 15] = [
     (&["idempotent"], Rule::OneOf(&["false"])),
 ];
 
+/// Of a flow that the project brings: its steps run by the person's policy. It changes none of the person's.
+const OWN_FLOWS: [Row; 6] = [
+    (&["name"], Rule::Own),
+    (&["description"], Rule::Own),
+    (&["inputs"], Rule::Own),
+    (&["steps"], Rule::Own),
+    (&["outputs"], Rule::Own),
+    (&["answer"], Rule::Own),
+];
+
 /// The keys of an agent that the project adds which it has from the person's default agent, so that it is no wider.
 pub(super) const STANDS_ON: [&str; 11] = [
     "model",
@@ -131,7 +141,8 @@ pub(super) fn table(kind: Kind, is_own: bool) -> Vec<Row> {
         (Kind::Models, false) => MODELS.to_vec(),
         (Kind::Tools, false) => TOOLS.to_vec(),
         (Kind::Tools, true) => OWN_TOOLS.to_vec(),
-        (Kind::Models, true) | (Kind::SessionStores, _) => Vec::new(),
+        (Kind::Flows, true) => OWN_FLOWS.to_vec(),
+        (Kind::Models, true) | (Kind::SessionStores, _) | (Kind::Flows, false) => Vec::new(),
     }
 }
 

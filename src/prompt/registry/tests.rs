@@ -230,7 +230,7 @@ fn mistakes_in_examples_have_a_place() {
     for (file, text, said) in [
         ("gone.yaml", "", "p/v1.0.md:3: `examples: gone.yaml` is not beside the prompt"),
         ("../out.yaml", "", "p/v1.0.md:3: `examples: ../out.yaml` leads out of the folder"),
-        ("few.yaml", "- a: [", "p/few.yaml:1:"),
+        ("few.yaml", "- a: [", "p/few.yaml:2:1: "),
     ] {
         let said_at = error(&[("p/v1.0.md", &head(file)), ("p/few.yaml", text)], "p");
         assert!(said_at.contains(said), "{said_at}");

@@ -1,0 +1,401 @@
+//! Runs a flow: hands the jobs of its machine to `work`, calls that only read side by side, and keeps what is done, so
+//! that an interrupted flow goes on where it was.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Instant;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use futures_util::stream::StreamExt;
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::agent::orchestration::Orchestration;
+use crate::agent::orchestration::progress::Progress;
+use crate::agent::turn::{Stop, Turn, TurnEnd};
+use crate::config::{FlowConfig, FlowStep, Work};
+use crate::event::EventKind;
+use crate::event::plan::{FlowNote, StepFinished, StepStarted, StepStatus};
+use crate::message::{FinishReason, Step};
+use crate::text;
+
+use super::Chosen;
+use super::machine::{Failure, Job, Machine};
+use super::values::Scope;
+
+/// A flow on its way, with the flows and groups inside of it.
+pub(super) struct Course<'o> {
+    pub orchestration: &'o Orchestration,
+    /// What steps gave before the flow was interrupted, by their names.
+    memory: BTreeMap<String, Value>,
+    /// It goes on where it was interrupted, and has not carried out a plan since.
+    is_resumed: bool,
+    /// How many steps have begun.
+    begun: u32,
+}
+
+impl Course<'_> {
+    pub(super) fn begun(&self) -> u32 {
+        self.begun
+    }
+
+    /// Whether a plan may be one that was interrupted; true at most once.
+    pub(super) fn take_resumed(&mut self) -> bool {
+        std::mem::take(&mut self.is_resumed)
+    }
+}
+
+/// What a flow gives.
+pub(super) struct Given {
+    /// By key; none where the flow states none.
+    pub outputs: Option<Value>,
+    pub answer: Value,
+}
+
+/// Where steps stand: their flow, and what comes before their ids in their names.
+#[derive(Clone)]
+pub(super) struct Spot<'f> {
+    pub flow: &'f FlowConfig,
+    pub prefix: String,
+}
+
+/// A step that runs.
+struct Running {
+    name: String,
+    step_id: u32,
+    at: Instant,
+}
+
+/// The results of steps and what can be read after them, or the failure that ended them.
+type Ended = Result<(Map<String, Value>, Scope), Failure>;
+
+impl Turn<'_> {
+    /// Carries out an input by the flow that was chosen for all of them.
+    pub(in crate::agent) async fn by_flow(
+        &mut self,
+        orchestration: &Orchestration,
+        chosen: &Chosen,
+        said: &str,
+    ) -> Result<TurnEnd, Stop> {
+        let mut given = chosen.given.clone();
+        if let Some(task) = &chosen.task {
+            given.insert(task.clone(), said.into());
+        }
+        self.begin_flow(orchestration, &chosen.name, (&chosen.given, given)).await
+    }
+
+    /// Carries out a request by the flow that the router chose. What it did not fill in and the request can is the
+    /// request.
+    pub(in crate::agent::orchestration) async fn by_chosen_flow(
+        &mut self,
+        orchestration: &Orchestration,
+        name: &str,
+        input: Value,
+        said: &str,
+    ) -> Result<TurnEnd, Stop> {
+        let mut given = match input {
+            Value::Object(given) => given,
+            _ => Map::new(),
+        };
+        if let Some(task) = orchestration.flows.all.get(name).and_then(FlowConfig::task_input) {
+            given.entry(task).or_insert_with(|| said.into());
+        }
+        let stated = given.clone();
+        self.begin_flow(orchestration, name, (&stated, given)).await
+    }
+
+    /// Begins a flow, or goes on with it where it was interrupted, unless an input that was `stated` is another one.
+    async fn begin_flow(
+        &mut self,
+        orchestration: &Orchestration,
+        name: &str,
+        (stated, given): (&Map<String, Value>, Map<String, Value>),
+    ) -> Result<TurnEnd, Stop> {
+        let Some(flow) = orchestration.flows.all.get(name) else {
+            return self.no_result(format!("there is no flow `{name}`"));
+        };
+        let digest = orchestration.flows.digest();
+        let typed = flow.inputs_of(&given);
+        let same = |inputs: &Value| {
+            let known = inputs.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+            let mut laid: Map<String, Value> = known.map(|(key, value)| (key.clone(), value.clone())).collect();
+            laid.extend(stated.clone());
+            flow.inputs_of(&laid).is_ok_and(|laid| Value::Object(laid) == *inputs)
+        };
+        let interrupted = self.interrupted(name, &digest).filter(|(inputs, _)| same(inputs));
+        let is_resumed = interrupted.is_some();
+        let (inputs, memory) = match interrupted {
+            Some((inputs, memory)) => {
+                let message = format!("going on with the flow `{name}` that was interrupted");
+                self.run.emitter.emit(EventKind::Warning { message })?;
+                (inputs, memory)
+            }
+            None => {
+                let mut inputs = match typed {
+                    Ok(inputs) => Value::Object(inputs),
+                    Err(why) => return self.no_result(why),
+                };
+                self.agent.redactor.redact_value(&mut inputs);
+                let begun = FlowNote::Begun { flow: name.to_owned(), digest, inputs: inputs.clone() };
+                self.note_flow(begun)?;
+                (inputs, BTreeMap::new())
+            }
+        };
+        let inputs = inputs.as_object().cloned().unwrap_or_default();
+        let mut course = Course { orchestration, memory, is_resumed, begun: 0 };
+        let given = self.run_flow(&mut course, Spot { flow, prefix: String::new() }, &inputs).await?;
+        let mut plan = Progress::replay(self.conversation.session.progress());
+        if plan.is_unfinished() {
+            self.close_plan(&mut plan, "the flow is over")?;
+        }
+        self.note_flow(FlowNote::Closed)?;
+        match given {
+            Ok(Given { outputs, answer }) => {
+                let answer = as_text(&answer);
+                self.run.outputs = outputs;
+                self.keep_reply(Step::of_text(answer.clone(), FinishReason::Stop))?;
+                self.answer(answer).await
+            }
+            Err(Failure { step, why }) => {
+                self.no_result(format!("the flow `{name}` ended at its step `{step}`: {why}"))
+            }
+        }
+    }
+
+    /// The inputs and results of the flow that was interrupted, if it is this one and has not changed.
+    fn interrupted(&self, name: &str, now: &str) -> Option<(Value, BTreeMap<String, Value>)> {
+        let notes = self.conversation.session.flow();
+        let Some(FlowNote::Begun { flow, digest, inputs }) = notes.first() else { return None };
+        if flow != name || digest != now || notes.contains(&FlowNote::Closed) {
+            return None;
+        }
+        let finished = notes.iter().filter_map(|note| match note {
+            FlowNote::Finished { name, result } => Some((name.clone(), result.clone())),
+            FlowNote::Begun { .. } | FlowNote::Closed => None,
+        });
+        Some((inputs.clone(), finished.collect()))
+    }
+
+    /// Ends a turn whose flow came to nothing.
+    fn no_result(&mut self, why: String) -> Result<TurnEnd, Stop> {
+        self.keep_reply(Step::of_text(why.clone(), FinishReason::Stop))?;
+        Ok(TurnEnd { stop: Stop::Escalated(why.clone()), answer: why })
+    }
+
+    /// Runs a flow: the one that was asked for, or one inside of it.
+    pub(super) async fn run_flow(
+        &mut self,
+        course: &mut Course<'_>,
+        spot: Spot<'_>,
+        inputs: &Map<String, Value>,
+    ) -> Result<Result<Given, Failure>, Stop> {
+        let flow = spot.flow;
+        let (results, scope) = match self.run_list(course, spot, &flow.steps, Scope::of_inputs(inputs)).await? {
+            Ok(ended) => ended,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let failed = |step: &str, why| Failure { step: step.to_owned(), why };
+        let outputs = match scope.fill(&Value::Object(flow.outputs.clone())) {
+            Ok(outputs) => Some(outputs).filter(|_| !flow.outputs.is_empty()),
+            Err(why) => return Ok(Err(failed("outputs", why))),
+        };
+        let answer = match (&flow.answer, &outputs) {
+            (Some(answer), _) => match scope.fill(&Value::from(answer.as_str())) {
+                Ok(answer) => answer,
+                Err(why) => return Ok(Err(failed("answer", why))),
+            },
+            (None, Some(outputs)) => outputs.clone(),
+            (None, None) => {
+                let last = flow.steps.iter().rev().find_map(|step| results.get(&step.id));
+                last.cloned().unwrap_or_default()
+            }
+        };
+        Ok(Ok(Given { outputs, answer }))
+    }
+
+    /// Runs a list of steps to its end.
+    pub(super) fn run_list<'t>(
+        &'t mut self,
+        course: &'t mut Course<'_>,
+        spot: Spot<'t>,
+        steps: &'t [FlowStep],
+        scope: Scope,
+    ) -> BoxFuture<'t, Result<Ended, Stop>> {
+        async move {
+            let mut machine = Machine::new(steps, scope);
+            let mut waiting: VecDeque<Job<'t>> = VecDeque::new();
+            loop {
+                let (jobs, notes) = machine.begin();
+                for note in notes {
+                    self.end_without_job(course, &spot, note.step, (note.status, note.why))?;
+                }
+                waiting.extend(jobs);
+                if waiting.is_empty() {
+                    break;
+                }
+                let ended = self.run_some(course, &spot, &machine, &mut waiting).await?;
+                for (job, result) in ended {
+                    let (next, note) = machine.finish(&job, result);
+                    waiting.extend(next);
+                    if let Some(note) = note {
+                        self.end_without_job(course, &spot, note.step, (note.status, note.why))?;
+                    }
+                }
+            }
+            Ok(machine.results().map(|results| (results, machine.scope().clone())))
+        }
+        .boxed()
+    }
+
+    /// Runs the first of the jobs that wait, and beside it those that only read, if it does.
+    async fn run_some<'f>(
+        &mut self,
+        course: &mut Course<'_>,
+        spot: &Spot<'_>,
+        machine: &Machine<'f>,
+        waiting: &mut VecDeque<Job<'f>>,
+    ) -> Result<Vec<(Job<'f>, Result<Value, String>)>, Stop> {
+        waiting.retain(|job| machine.wants(job));
+        let mut remembered = Vec::new();
+        let mut rest = VecDeque::new();
+        for job in waiting.drain(..) {
+            match course.memory.remove(&spot.name(&job)) {
+                Some(value) => remembered.push((job, Ok(value))),
+                None => rest.push_back(job),
+            }
+        }
+        *waiting = rest;
+        if !remembered.is_empty() {
+            return Ok(remembered);
+        }
+        if let Some(limit) = self.meter.reached(&self.agent.limits).or_else(|| self.out_of_time()) {
+            return Err(Stop::Limit(limit));
+        }
+        let most = self.agent.limits.max_parallel.max(1);
+        let mut group = Vec::new();
+        while group.len() < most
+            && let Some(at) = waiting.iter().position(|job| self.may_run_beside(job))
+            && let Some(job) = waiting.remove(at)
+        {
+            group.push(job);
+        }
+        if !group.is_empty() {
+            return self.run_side_by_side_in(course, spot, group).await;
+        }
+        let Some(job) = waiting.pop_front() else { return Ok(Vec::new()) };
+        let running = self.begin_job(course, spot, &job)?;
+        let result = self.do_step(course, spot, &job, &running.name).await?;
+        self.end_job(running, &result)?;
+        Ok(vec![(job, result.map(|(value, _)| value))])
+    }
+
+    /// Makes the calls of several jobs at once.
+    async fn run_side_by_side_in<'f>(
+        &mut self,
+        course: &mut Course<'_>,
+        spot: &Spot<'_>,
+        group: Vec<Job<'f>>,
+    ) -> Result<Vec<(Job<'f>, Result<Value, String>)>, Stop> {
+        let deck = self.deck_of_plan(group.len());
+        let mut calls = Vec::new();
+        for job in group {
+            let running = self.begin_job(course, spot, &job)?;
+            let Some(call) = self.call_of(&job, course.begun) else { continue };
+            let prepared = self.begin_given(call)?;
+            let place = self.place(&deck);
+            calls.push(async move { ((job, running), prepared.run(place).await) });
+        }
+        let mut landing = calls.into_iter().collect::<futures_util::stream::FuturesUnordered<_>>();
+        let mut ended = Vec::new();
+        while let Some(((job, running), finished)) = landing.next().await {
+            let result = self.end_given(finished, &deck)?.into_result();
+            self.end_job(running, &result)?;
+            ended.push((job, result.map(|(value, _)| value)));
+        }
+        Ok(ended)
+    }
+
+    fn begin_job(&mut self, course: &mut Course<'_>, spot: &Spot<'_>, job: &Job<'_>) -> Result<Running, Stop> {
+        course.begun += 1;
+        let (name, step_id) = (spot.name(job), course.begun);
+        let started = StepStarted {
+            step_id,
+            name: Some(name.clone()),
+            attempt: 1,
+            tool_name: described(job.step),
+            description: String::new(),
+        };
+        self.run.emitter.emit(EventKind::StepStarted(started))?;
+        Ok(Running { name, step_id, at: Instant::now() })
+    }
+
+    /// Records how a job ended: on disk, then as an event.
+    fn end_job(&mut self, running: Running, result: &Result<(Value, String), String>) -> Result<(), Stop> {
+        let Running { name, step_id, at } = running;
+        let (status, summary) = match result {
+            Ok((value, summary)) => {
+                self.note_flow(FlowNote::Finished { name: name.clone(), result: value.clone() })?;
+                (StepStatus::Ok, summary.clone())
+            }
+            Err(why) => (StepStatus::Failed, why.clone()),
+        };
+        let duration_ms = u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.tell_end(step_id, name, (status, summary), duration_ms)
+    }
+
+    fn end_without_job(
+        &mut self,
+        course: &mut Course<'_>,
+        spot: &Spot<'_>,
+        step: &FlowStep,
+        end: (StepStatus, String),
+    ) -> Result<(), Stop> {
+        course.begun += 1;
+        self.tell_end(course.begun, format!("{}{}", spot.prefix, step.id), end, 0)
+    }
+
+    fn tell_end(
+        &mut self,
+        step_id: u32,
+        name: String,
+        (status, summary): (StepStatus, String),
+        duration_ms: u64,
+    ) -> Result<(), Stop> {
+        let (name, summary) = (Some(name), text::one_line(&summary, 200));
+        let (attempt, check, result) = (1, None, Value::Null);
+        let finished = StepFinished { step_id, name, attempt, status, summary, check, duration_ms, result };
+        Ok(self.run.emitter.emit(EventKind::StepFinished(finished))?)
+    }
+
+    fn note_flow(&mut self, note: FlowNote) -> Result<(), Stop> {
+        Ok(self.conversation.session.note_flow(note, Timestamp::now()).map_err(anyhow::Error::from)?)
+    }
+}
+
+impl Spot<'_> {
+    /// The name of a job: its step, where that stands, and the round.
+    pub(super) fn name(&self, job: &Job<'_>) -> String {
+        let round = job.round.map(|round| format!("[{round}]")).unwrap_or_default();
+        format!("{}{}{round}", self.prefix, job.step.id)
+    }
+}
+
+/// What a step does, in a word or two.
+fn described(step: &FlowStep) -> String {
+    match step.works().next() {
+        Some(Work::Tool(name)) => name.to_owned(),
+        Some(Work::Agent(name)) => format!("agent:{name}"),
+        Some(Work::Flow(name)) => format!("flow:{name}"),
+        Some(Work::Role(role)) => role.name().to_owned(),
+        Some(work @ (Work::Prompt(_) | Work::Group(_))) => work.key().to_owned(),
+        None => String::new(),
+    }
+}
+
+/// A value as a person reads it.
+fn as_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(_) | Value::Object(_) => serde_json::to_string_pretty(value).unwrap_or_default(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,64 @@
+//! Flows: fixed steps, run by a machine. `values` says what a text reads and what a step is given, `machine` what runs
+//! next, `drive` runs its jobs, and `work` does what a single step says.
+
+mod values;
+mod machine;
+mod work;
+mod drive;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::config::{FlowConfig, FlowInput};
+use crate::contract::ChatModel;
+use crate::prompt::{Released, sha256};
+
+/// The flows that are configured, and the one that was chosen.
+#[derive(Default)]
+pub struct Flows {
+    pub all: BTreeMap<String, FlowConfig>,
+    /// What the prompts of steps are asked with, by the flow and the step.
+    pub prompts: BTreeMap<(String, String), Asked>,
+    pub chosen: Option<Chosen>,
+}
+
+/// The flow that carries out every input.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chosen {
+    pub name: String,
+    /// The inputs that were given, as they were given.
+    pub given: Map<String, Value>,
+    /// The input that takes what the person says, if anything was said for it.
+    pub task: Option<String>,
+}
+
+/// The prompt of a step, and who is asked.
+pub struct Asked {
+    pub prompt: Released,
+    pub model: Arc<dyn ChatModel>,
+}
+
+impl Flows {
+    /// The flows as the router reads them.
+    pub(super) fn listed(&self) -> Value {
+        let input = |(name, input): (&String, &FlowInput)| {
+            let about = json!({
+                "type": input.input_type.name(), "description": input.description, "required": input.is_required(),
+            });
+            (name.clone(), about)
+        };
+        let flow = |flow: &FlowConfig| {
+            let inputs: Map<String, Value> = flow.inputs.iter().map(input).collect();
+            json!({ "name": flow.name, "description": flow.description, "inputs": inputs })
+        };
+        self.all.values().map(flow).collect()
+    }
+
+    /// Of all files: results that a step once had serve only the flows that they came from.
+    fn digest(&self) -> String {
+        let text = json!(self.all).to_string();
+        sha256([text.as_bytes()])
+    }
+}

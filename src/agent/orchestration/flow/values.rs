@@ -1,0 +1,199 @@
+//! What a flow's texts are evaluated over, and what its steps are given. A value from outside is data: it is put in as
+//! it is, is never rendered a second time, and reaches a command as a variable.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::agent::orchestration::command::MOST_VARIABLE_BYTES;
+use crate::config::FlowStep;
+use crate::template::{self, Expression, Filling, Piece, PieceTemplate, Undefined};
+use crate::tools::RUN_COMMAND;
+
+/// The names that a text can read.
+#[derive(Debug, Clone, Default)]
+pub struct Scope {
+    /// `inputs`, and those of the loops around it.
+    names: BTreeMap<String, template::Value>,
+    /// The results of the steps that have ended.
+    steps: BTreeMap<String, template::Value>,
+}
+
+/// What a step is given.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Arguments {
+    pub with: Map<String, Value>,
+    /// Values for a command, by the names of their variables.
+    pub variables: Vec<(String, String)>,
+}
+
+impl Scope {
+    /// The scope of a flow that begins.
+    #[must_use]
+    pub fn of_inputs(inputs: &Map<String, Value>) -> Self {
+        Self::default().with("inputs", inputs)
+    }
+
+    /// The same with one more name.
+    #[must_use]
+    pub fn with<T: serde::Serialize>(mut self, name: &str, value: &T) -> Self {
+        self.names.insert(name.to_owned(), template::value(value));
+        self
+    }
+
+    /// Adds the result of a step.
+    pub fn add(&mut self, step: &str, result: &Value) {
+        self.steps.insert(step.to_owned(), template::value(result));
+    }
+
+    fn context(&self) -> template::Value {
+        let steps = template::object(self.steps.iter().map(|(id, value)| (id.clone(), value.clone())));
+        let names = self.names.iter().map(|(name, value)| (name.clone(), value.clone()));
+        template::object(names.chain([("steps".to_owned(), steps)]))
+    }
+
+    /// Whether an expression holds.
+    ///
+    /// # Errors
+    /// When it cannot be evaluated.
+    pub fn holds(&self, expression: &str) -> Result<bool, String> {
+        let expression = Expression::compile(expression).map_err(|error| error.message)?;
+        expression.is_true(&self.context())
+    }
+
+    /// The list that an expression gives, of at most `most` items.
+    ///
+    /// # Errors
+    /// When it is no list, or a longer one.
+    pub fn list(&self, expression: &str, most: u32) -> Result<Vec<Value>, String> {
+        let compiled = Expression::compile(expression).map_err(|error| error.message)?;
+        match compiled.value(&self.context())? {
+            Value::Array(items) if items.len() > most as usize => {
+                Err(format!("`{expression}` has {} items, more than `most`: {most}", items.len()))
+            }
+            Value::Array(items) => Ok(items),
+            _ => Err(format!("`{expression}` is no list")),
+        }
+    }
+
+    /// A value with every text in it filled.
+    ///
+    /// # Errors
+    /// When a text reads what is undefined.
+    pub fn fill(&self, value: &Value) -> Result<Value, String> {
+        filled(value, &self.context())
+    }
+
+    /// The arguments of a step.
+    ///
+    /// # Errors
+    /// A sentence that names the key.
+    pub fn arguments(&self, step: &FlowStep) -> Result<Arguments, String> {
+        let context = self.context();
+        let mut arguments = Arguments::default();
+        for (key, value) in &step.with {
+            let is_command = step.tool.as_deref() == Some(RUN_COMMAND) && key == "command";
+            let value = match value {
+                Value::String(line) if is_command => command(line, &context, &mut arguments.variables),
+                value => filled(value, &context),
+            };
+            arguments.with.insert(key.clone(), value.map_err(|why| format!("`with.{key}`: {why}"))?);
+        }
+        Ok(arguments)
+    }
+}
+
+fn filled(value: &Value, context: &template::Value) -> Result<Value, String> {
+    match value {
+        Value::String(text) => {
+            Filling::compile(text).map_err(|error| error.message).and_then(|filling| filling.fill(context))
+        }
+        Value::Array(items) => items.iter().map(|item| filled(item, context)).collect(),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(key, value)| Ok((key.clone(), filled(value, context)?)));
+            fields.collect::<Result<Map<_, _>, String>>().map(Value::Object)
+        }
+        other => Ok(other.clone()),
+    }
+}
+
+/// A line for the shell in which each value is a variable, in double quotes: one word, whatever it holds.
+fn command(line: &str, context: &template::Value, variables: &mut Vec<(String, String)>) -> Result<Value, String> {
+    let template = PieceTemplate::compile("command", line, Undefined::Error).map_err(|error| error.message)?;
+    let pieces = template.render(context).map_err(|error| error.message)?;
+    let mut text = String::new();
+    for piece in pieces {
+        match piece {
+            Piece::Literal(literal) => text.push_str(&literal),
+            Piece::Given(value) if value.len() > MOST_VARIABLE_BYTES => {
+                return Err(format!(
+                    "a value has {} bytes, and an environment variable takes {MOST_VARIABLE_BYTES}",
+                    value.len()
+                ));
+            }
+            Piece::Given(value) => {
+                let name = format!("flow_value_{}", variables.len() + 1);
+                text.push_str(&format!("\"${{{name}}}\""));
+                variables.push((name, value));
+            }
+        }
+    }
+    Ok(Value::String(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::Scope;
+    use crate::config::FlowStep;
+
+    fn scope() -> Scope {
+        let inputs = json!({ "word": "'; rm -rf ~ {{ steps }}", "n": 3 });
+        let mut scope = Scope::of_inputs(inputs.as_object().expect("an object"));
+        scope.add("list", &json!({ "entries": ["a", "b"] }));
+        scope
+    }
+
+    fn step(step: Value) -> FlowStep {
+        serde_json::from_value(step).expect("a step")
+    }
+
+    #[test]
+    fn a_value_reaches_a_command_as_a_variable_and_anything_else_as_data() {
+        let with =
+            json!({ "command": "grep -e {{ inputs.word }} {{ steps.list.entries[0] }} | head -{{ inputs.n }}" });
+        let command = step(json!({ "id": "x", "tool": "run_command", "with": with }));
+        let arguments = scope().arguments(&command).expect("filled");
+        assert_eq!(
+            arguments.with["command"],
+            "grep -e \"${flow_value_1}\" \"${flow_value_2}\" | head -\"${flow_value_3}\""
+        );
+        assert_eq!(arguments.variables[0], ("flow_value_1".to_owned(), "'; rm -rf ~ {{ steps }}".to_owned()));
+        let other = step(json!({ "id": "x", "tool": "search", "with": {
+            "command": "{{ inputs.word }}", "all": ["{{ steps.list.entries }}", { "n": "{{ inputs.n }}", "t": "n={{ inputs.n }}" }],
+        } }));
+        let arguments = scope().arguments(&other).expect("filled");
+        assert_eq!(
+            Value::Object(arguments.with),
+            json!({ "command": "'; rm -rf ~ {{ steps }}", "all": [["a", "b"], { "n": 3, "t": "n=3" }] })
+        );
+        let missing = step(json!({ "id": "x", "tool": "search", "with": { "query": "{{ steps.list.nope }}" } }));
+        assert_eq!(
+            scope().arguments(&missing).expect_err("undefined"),
+            "`with.query`: `steps.list.nope` is undefined"
+        );
+    }
+
+    #[test]
+    fn lists_are_bounded() {
+        for (expression, most, expected) in [
+            ("steps.list.entries", 2, Ok(vec![json!("a"), json!("b")])),
+            ("steps.list.entries", 1, Err("`steps.list.entries` has 2 items, more than `most`: 1")),
+            ("inputs.n", 9, Err("`inputs.n` is no list")),
+            ("range(inputs.n)", 3, Ok(vec![json!(0), json!(1), json!(2)])),
+        ] {
+            assert_eq!(scope().list(expression, most), expected.map_err(str::to_owned), "{expression}");
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! What one step of a flow does: a call, a prompt, a role, another flow, a group. All of it takes the path that everything
+//! of its kind takes; a failure is the step's, and only what ends a turn ends it here.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::agent::orchestration::given::{Given as Call, Outcome};
+use crate::agent::orchestration::graph;
+use crate::agent::orchestration::plan::Planned;
+use crate::agent::orchestration::progress::{Facts, Progress};
+use crate::agent::orchestration::reply::{self, PlanReply, ReflectorReply};
+use crate::agent::orchestration::{Asked, verdict};
+use crate::agent::prepare::prepare;
+use crate::agent::turn::{Stop, Turn};
+use crate::config::{FlowRole, Work};
+use crate::event::plan::{PlanCreated, PlanStep, Progress as Happened};
+use crate::message::{CallStatus, Item, Said, ToolCall};
+use crate::prompt::with_given;
+use crate::text;
+use crate::validator::Validator;
+
+use super::drive::{Course, Spot};
+use super::machine::{Failure, Job};
+
+/// The tool by which an agent takes a job.
+const TASK: &str = "task";
+
+/// What came of a job: its value with a line for a person, or why there is none.
+pub(super) type Worked = Result<(Value, String), String>;
+
+impl Outcome {
+    /// What a step of a flow has of it.
+    pub(super) fn into_result(self) -> Worked {
+        if self.status == CallStatus::Ok { Ok((self.value, self.summary)) } else { Err(self.summary) }
+    }
+}
+
+impl Turn<'_> {
+    /// The call of a job, if it makes one.
+    pub(super) fn call_of(&self, job: &Job<'_>, number: u32) -> Option<Call> {
+        let mut arguments = job.arguments.with.clone();
+        let tool = match job.step.works().next()? {
+            Work::Tool(tool) => tool,
+            Work::Agent(agent) => {
+                arguments.insert("agent".to_owned(), agent.into());
+                TASK
+            }
+            _ => return None,
+        };
+        Some(Call {
+            id: format!("flow_{}_{number}", self.conversation.session.turns()),
+            tool: tool.to_owned(),
+            arguments: Value::Object(arguments),
+            variables: job.arguments.variables.clone(),
+        })
+    }
+
+    /// Whether a job is a call that only reads and needs nobody's permission.
+    pub(super) fn may_run_beside(&self, job: &Job<'_>) -> bool {
+        let Some(Call { id, tool, arguments, .. }) = self.call_of(job, 0) else { return false };
+        let call = ToolCall { id, name: tool, arguments: arguments.to_string() };
+        prepare(self.agent, ((0, 0), std::borrow::Cow::Owned(call)), false, self.footing()).may_run_beside()
+    }
+
+    /// Does what a step says.
+    pub(super) async fn do_step(
+        &mut self,
+        course: &mut Course<'_>,
+        spot: &Spot<'_>,
+        job: &Job<'_>,
+        name: &str,
+    ) -> Result<Worked, Stop> {
+        let with = &job.arguments.with;
+        match job.step.works().next() {
+            None => Ok(Err("it does nothing".to_owned())),
+            Some(Work::Tool(_) | Work::Agent(_)) => match self.call_of(job, course.begun()) {
+                None => Ok(Err("it does nothing".to_owned())),
+                Some(call) => Ok(self.run_given(call).await?.into_result()),
+            },
+            Some(Work::Prompt(_)) => {
+                let key = (spot.flow.name.clone(), job.step.id.clone());
+                match course.orchestration.flows.prompts.get(&key) {
+                    None => Ok(Err("its prompt is not there".to_owned())),
+                    Some(asked) => self.ask_prompt(asked, job, name).await,
+                }
+            }
+            Some(Work::Role(role)) => {
+                let orchestration = course.orchestration;
+                match role {
+                    FlowRole::Router => match self.ask_router(orchestration, &said(with, "request")).await? {
+                        Err(mistake) => Ok(Err(format!("the router gave no usable reply: {mistake}"))),
+                        Ok((reply, route)) => {
+                            let (kind, chosen) = route.described();
+                            let mut value = json!(reply);
+                            value["kind"] = kind.into();
+                            value["name"] = chosen.into();
+                            Ok(Ok((value, format!("{kind} {chosen}"))))
+                        }
+                    },
+                    FlowRole::Planner => {
+                        let (request, known) = (said(with, "request"), said(with, "known"));
+                        let known = Some(known).filter(|known| !known.is_empty());
+                        match self.make_plan(orchestration, &Progress::new(), &request, known).await? {
+                            Planned::Stuck(why) => Ok(Err(why)),
+                            Planned::Plan(PlanCreated { analysis, steps, .. }) => {
+                                let summary = format!("{} steps", steps.len());
+                                Ok(Ok((json!({ "analysis": analysis, "plan": steps }), summary)))
+                            }
+                        }
+                    }
+                    FlowRole::Executor => self.execute_plan(course, with).await,
+                    FlowRole::Reflector => self.judge(course, with).await,
+                }
+            }
+            Some(Work::Flow(called)) => {
+                let Some(flow) = course.orchestration.flows.all.get(called) else {
+                    return Ok(Err(format!("there is no flow `{called}`")));
+                };
+                let inputs = match flow.inputs_of(with) {
+                    Ok(inputs) => inputs,
+                    Err(why) => return Ok(Err(why)),
+                };
+                let inside = Spot { flow, prefix: format!("{name}/") };
+                // A flow runs lists of steps, and a list runs flows.
+                let ran = Box::pin(self.run_flow(course, inside, &inputs)).await?;
+                Ok(match ran {
+                    Ok(given) => Ok((given.outputs.unwrap_or(given.answer), String::new())),
+                    Err(Failure { step, why }) => Err(format!("its step `{step}`: {why}")),
+                })
+            }
+            Some(Work::Group(steps)) => {
+                let inside = Spot { flow: spot.flow, prefix: format!("{name}/") };
+                let ran = self.run_list(course, inside, steps, job.scope.clone()).await?;
+                Ok(match ran {
+                    Ok((results, _)) => Ok((Value::Object(results), String::new())),
+                    Err(Failure { step, why }) => Err(format!("its step `{step}`: {why}")),
+                })
+            }
+        }
+    }
+
+    /// Asks a model with the prompt of a step. Under a schema a reply that does not match goes back once.
+    async fn ask_prompt(&mut self, asked: &Asked, job: &Job<'_>, name: &str) -> Result<Worked, Stop> {
+        let prompt = asked.prompt.of_session(self.conversation.session.id());
+        let run_id = self.run.emitter.run_id();
+        let context = self.agent.briefing.context_of(prompt, self.conversation, &run_id);
+        let text = match prompt.render(&with_given(&context, &job.arguments.with)) {
+            Ok(text) => text,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        let schema = job.step.schema.clone().map(|schema| Arc::new(Value::Object(schema)));
+        let who = (&asked.model, schema.clone());
+        let first = self.ask_as(name, who.clone(), Vec::new(), text.clone()).await?;
+        let reply = self.agent.redactor.redact(&first.text()).into_owned();
+        if first.was_cut() {
+            return Ok(Err("the reply was cut at the output limit".to_owned()));
+        }
+        let Some(schema) = schema else {
+            let summary = text::one_line(&reply, 120);
+            return Ok(Ok((Value::String(reply), summary)));
+        };
+        let validator = match Validator::new(&schema) {
+            Ok(validator) => validator,
+            Err(why) => return Ok(Err(format!("`schema` is no valid JSON Schema: {why}"))),
+        };
+        let mistake = match reply::read::<Value>(&reply, &validator) {
+            Ok(read) => return Ok(Ok((read.value, String::new()))),
+            Err(mistake) => mistake,
+        };
+        let items = vec![Item::Said(Said::by_program(text)), Item::Step(first)];
+        let correction = format!(
+            "That reply cannot be used.\n{mistake}\n\nReply once more: one JSON object, and nothing around it, that \
+             matches this JSON Schema:\n{schema}"
+        );
+        let second = self.ask_as(name, who, items, correction).await?;
+        let reply = self.agent.redactor.redact(&second.text()).into_owned();
+        let read = reply::read::<Value>(&reply, &validator);
+        Ok(read.map(|read| (read.value, String::new())).map_err(|why| format!("no usable reply: {why}")))
+    }
+
+    /// Carries out a plan, and gives what came of each step.
+    async fn execute_plan(&mut self, course: &mut Course<'_>, with: &Map<String, Value>) -> Result<Worked, Stop> {
+        let reply = match plan_of(with) {
+            Ok(reply) => reply,
+            Err(why) => return Ok(Err(why)),
+        };
+        let orchestration = course.orchestration;
+        let steps = match graph::check(&reply, &orchestration.choices(self.agent)) {
+            Ok(steps) => steps,
+            Err(mistakes) => return Ok(Err(mistakes.join(" "))),
+        };
+        let mut machine = Progress::replay(self.conversation.session.progress());
+        let goes_on = course.take_resumed() && machine.is_unfinished() && machine.steps() == steps.as_slice();
+        if !goes_on {
+            let (revision, kept) = (machine.next_revision(), Vec::new());
+            let request = said(with, "request");
+            let analysis = reply.analysis;
+            let created = PlanCreated { request, revision, analysis, steps, kept };
+            self.note(&mut machine, Happened::Planned(created))?;
+        }
+        self.run_steps(orchestration, &mut machine).await?;
+        let told = |step: &PlanStep| {
+            let mut told = json!(step);
+            if let Some(ended) = machine.ended().find(|ended| ended.step_id == step.step_id) {
+                told["status"] = json!(ended.status);
+                told["summary"] = ended.summary.as_str().into();
+                told["result"] = ended.result.clone();
+                told["checked"] = json!(ended.check);
+            }
+            told
+        };
+        let results: Vec<Value> = machine.steps().iter().map(told).collect();
+        let (all, failed) = (results.len(), machine.failed().len());
+        Ok(Ok((Value::Array(results), format!("{} of {all} steps done", all - failed))))
+    }
+
+    /// Has results judged. The decision follows from the scores and from what is known of the plan.
+    async fn judge(&mut self, course: &mut Course<'_>, with: &Map<String, Value>) -> Result<Worked, Stop> {
+        let retries = with.get("retries").and_then(Value::as_u64).and_then(|retries| u32::try_from(retries).ok());
+        let machine = Progress::replay(self.conversation.session.progress());
+        let is_of_it = plan_of(with).is_ok_and(|reply| same_numbers(&reply.plan, machine.steps()));
+        let known = if is_of_it { machine.facts() } else { Facts::default() };
+        let facts = Facts { retries: retries.unwrap_or_default(), ..known };
+        let mut variables = Map::new();
+        variables.insert("user_request".to_owned(), said(with, "request").into());
+        variables.insert("plan".to_owned(), with.get("plan").cloned().unwrap_or_default());
+        variables.insert("results".to_owned(), with.get("results").cloned().unwrap_or_default());
+        variables.insert("retry_count".to_owned(), facts.retries.into());
+        let reflector = &course.orchestration.roles.reflector;
+        let reply = match self.ask_role(reflector, variables, Ok::<ReflectorReply, String>).await? {
+            Ok(reply) => reply,
+            Err(mistake) => return Ok(Err(format!("the reflector gave no usable judgement: {mistake}"))),
+        };
+        let decision = verdict::decide(&reply, &facts);
+        let mut value = json!(reply);
+        value["decision"] = json!(decision);
+        let summary = value["decision"]["action"].as_str().unwrap_or_default().to_owned();
+        Ok(Ok((value, summary)))
+    }
+}
+
+/// The plan that a step is given: the reply of a planner, or its list of steps.
+fn plan_of(with: &Map<String, Value>) -> Result<PlanReply, String> {
+    let plan = match with.get("plan") {
+        Some(steps @ Value::Array(_)) => json!({ "plan": steps }),
+        Some(reply) => reply.clone(),
+        None => Value::Null,
+    };
+    serde_json::from_value(plan).map_err(|error| format!("`with.plan` is no plan: {error}"))
+}
+
+fn same_numbers(one: &[PlanStep], other: &[PlanStep]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.step_id == other.step_id)
+}
+
+/// A value of `with` as text; empty where there is none.
+fn said(with: &Map<String, Value>, key: &str) -> String {
+    match with.get(key) {
+        Some(Value::String(text)) => text.clone(),
+        None | Some(Value::Null) => String::new(),
+        Some(data) => data.to_string(),
+    }
+}

@@ -1,0 +1,406 @@
+//! Finds every mistake of a flow that its types do not: what a step does, what it reads and when, its bounds, and the
+//! flows that call one another. Only tools and their parameters are judged higher up, where they are known.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::texts::{Form, StepText, fillings, step_of};
+use super::{DEEPEST, FlowConfig, FlowStep, MOST_ROUNDS, MOST_STEPS, RESERVED, Work};
+use crate::config::merge::Merged;
+use crate::config::mistake::{Mistake, did_you_mean};
+use crate::config::settings::Named;
+use crate::config::source::{Kind, Sources};
+use crate::template::TemplateError;
+use crate::validator::Validator;
+use crate::yaml::Node;
+
+/// The names that flows refer to outside of themselves.
+struct Around<'n> {
+    agents: Vec<&'n str>,
+    models: Vec<&'n str>,
+}
+
+pub(in crate::config) fn check(
+    merged: &Merged,
+    sources: &Sources,
+    flows: &Named<FlowConfig>,
+    mistakes: &mut Vec<Mistake>,
+) {
+    let names = |kind| merged.of_kind(kind).map(|(name, _)| name).collect();
+    let around = Around { agents: names(Kind::Agents), models: names(Kind::Models) };
+    for (name, flow) in flows {
+        let Some(node) = merged.get(Kind::Flows, name) else { continue };
+        let ids = flow.all_steps().iter().map(|step| step.id.as_str()).collect();
+        Found { flow, flows, around: &around, node, sources, mistakes, ids }.flow();
+    }
+}
+
+struct Found<'f> {
+    flow: &'f FlowConfig,
+    flows: &'f Named<FlowConfig>,
+    around: &'f Around<'f>,
+    node: &'f Node,
+    sources: &'f Sources,
+    mistakes: &'f mut Vec<Mistake>,
+    /// Of every step, in the order of the file.
+    ids: Vec<&'f str>,
+}
+
+/// What a step can read: the steps before it, and the names of the loops around it.
+#[derive(Clone, Default)]
+struct Scope<'f> {
+    earlier: BTreeSet<&'f str>,
+    loops: Vec<&'static str>,
+}
+
+impl<'f> Found<'f> {
+    /// At the value, or at what is nearest to it.
+    fn tell(&mut self, path: &[String], message: impl Into<String>) -> &mut Mistake {
+        let near = (0..=path.len()).rev().find_map(|n| self.node.at(path[..n].iter().map(String::as_str)));
+        self.mistakes.push(Mistake::at(self.sources, near.unwrap_or(self.node).place, message));
+        self.mistakes.last_mut().expect("one was just added")
+    }
+
+    fn flow(&mut self) {
+        let name = self.flow.name.as_str();
+        if RESERVED.contains(&name) {
+            self.tell(&[], format!("a flow `{name}` is built in; call the file otherwise"));
+        }
+        for (name, input) in &self.flow.inputs {
+            let path = ["inputs".to_owned(), name.clone()];
+            if !is_identifier(name) {
+                self.tell(&path, format!("`{name}` is no name for an input: {IDENTIFIER}"));
+            }
+            if input.required == Some(true) && input.default.is_some() {
+                self.tell(&path, "an input that has to be given needs no default: leave out one of them");
+            }
+            if input
+                .default
+                .as_ref()
+                .is_some_and(|value| !value.is_null() && input.input_type.read(value).is_none())
+            {
+                let kind = input.input_type.described();
+                self.tell(
+                    &[path.as_slice(), &["default".to_owned()]].concat(),
+                    format!("the default must be {kind}"),
+                );
+            }
+        }
+        let steps = ["steps".to_owned()];
+        if self.flow.steps.is_empty() {
+            self.tell(&steps, "a flow has at least one step");
+        }
+        if self.ids.len() > MOST_STEPS {
+            let message = format!("a flow has at most {MOST_STEPS} steps, and this one has {}", self.ids.len());
+            self.tell(&steps, message).hint = Some("put a part of it into a flow of its own".to_owned());
+        }
+        let mut scope = Scope::default();
+        self.steps(&self.flow.steps, &steps, &mut scope, 1, &mut BTreeSet::new());
+        let mut texts = Vec::new();
+        for (key, value) in &self.flow.outputs {
+            fillings(value, &mut vec!["outputs".to_owned(), key.clone()], &[], &mut texts);
+        }
+        texts.extend(self.flow.answer.as_deref().map(|text| StepText {
+            path: vec!["answer".to_owned()],
+            text,
+            form: Form::Filling,
+            names: &[],
+        }));
+        for text in texts {
+            self.text(None, &[], &text, &scope);
+        }
+        self.calls();
+    }
+
+    fn steps(
+        &mut self,
+        steps: &'f [FlowStep],
+        path: &[String],
+        scope: &mut Scope<'f>,
+        depth: usize,
+        seen: &mut BTreeSet<&'f str>,
+    ) {
+        for (at, step) in steps.iter().enumerate() {
+            let path = [path, &[at.to_string()]].concat();
+            let id = step.id.as_str();
+            if !is_identifier(id) {
+                self.tell(&below(&path, &["id"]), format!("`{id}` is no id of a step: {IDENTIFIER}"));
+            } else if !seen.insert(id) {
+                self.tell(&below(&path, &["id"]), format!("there is a step `{id}` already: each id stands once"));
+            }
+            self.work(step, &path);
+            self.loops(step, &path);
+            for (number, earlier) in step.depends_on.iter().enumerate() {
+                self.earlier(step, earlier, scope, &below(&path, &["depends_on", &number.to_string()]));
+            }
+            for text in step.texts() {
+                self.text(Some(step), &path, &text, scope);
+            }
+            if let Some(inner) = &step.steps {
+                let mut inside = scope.clone();
+                inside.loops.extend(step.loop_names());
+                if inner.is_empty() {
+                    self.tell(&below(&path, &["steps"]), format!("the group `{id}` has no steps"));
+                }
+                if depth >= DEEPEST {
+                    let message = format!("groups lie at most {DEEPEST} deep in one another");
+                    self.tell(&below(&path, &["steps"]), message);
+                } else {
+                    self.steps(inner, &below(&path, &["steps"]), &mut inside, depth + 1, seen);
+                }
+            }
+            scope.earlier.insert(id);
+        }
+    }
+
+    /// What a step does: one thing, which exists.
+    fn work(&mut self, step: &'f FlowStep, path: &[String]) {
+        let works: Vec<Work<'f>> = step.works().collect();
+        let [work] = works.as_slice() else {
+            let keys = "tool, prompt, agent, role, flow, steps";
+            let message = if works.is_empty() {
+                format!("the step `{}` does nothing: it needs one of {keys}", step.id)
+            } else {
+                let said: Vec<&str> = works.iter().map(|work| work.key()).collect();
+                format!("the step `{}` has {}: a step does one thing", step.id, said.join(" and "))
+            };
+            self.tell(path, message);
+            return;
+        };
+        let at = below(path, &[work.key()]);
+        match *work {
+            Work::Tool(_) | Work::Prompt(_) => {}
+            Work::Agent(name) => {
+                if !self.around.agents.contains(&name) {
+                    let hint = did_you_mean(name, self.around.agents.iter().copied());
+                    self.tell(&at, format!("there is no agent `{name}`")).hint = hint;
+                }
+                self.arguments(step, path, "the agent", &[("prompt", true)]);
+            }
+            Work::Role(role) => self.arguments(step, path, &format!("the {}", role.name()), role.takes()),
+            Work::Flow(name) => match self.flows.get(name) {
+                None => {
+                    let hint = did_you_mean(name, self.flows.keys().map(String::as_str));
+                    self.tell(&at, format!("there is no flow `{name}`")).hint = hint;
+                }
+                Some(flow) => {
+                    let takes: Vec<(&str, bool)> =
+                        flow.inputs.iter().map(|(name, input)| (name.as_str(), input.is_required())).collect();
+                    self.arguments(step, path, &format!("the flow `{name}`"), &takes);
+                }
+            },
+            Work::Group(_) if !step.with.is_empty() => {
+                self.tell(&below(path, &["with"]), "a group takes nothing: its steps read what is around it");
+            }
+            Work::Group(_) => {}
+        }
+        self.of_prompts(step, path, matches!(work, Work::Prompt(_)));
+    }
+
+    /// `model` and `schema`, which only prompts have.
+    fn of_prompts(&mut self, step: &FlowStep, path: &[String], is_prompt: bool) {
+        for (key, is_there) in [("model", step.model.is_some()), ("schema", step.schema.is_some())] {
+            if is_there && !is_prompt {
+                self.tell(&below(path, &[key]), format!("only a step with `prompt` has a `{key}`"));
+            }
+        }
+        if let Some(model) = step.model.as_deref().filter(|model| !model.contains('/') && is_prompt)
+            && !self.around.models.contains(&model)
+        {
+            let hint = did_you_mean(model, self.around.models.iter().copied());
+            self.tell(&below(path, &["model"]), format!("there is no model `{model}`")).hint = hint;
+        }
+        let schema = step.schema.clone().map(serde_json::Value::Object);
+        if let Some(Err(why)) = schema.as_ref().map(Validator::new) {
+            self.tell(&below(path, &["schema"]), format!("`schema` is no valid JSON Schema: {why}"));
+        }
+    }
+
+    fn arguments(&mut self, step: &FlowStep, path: &[String], whose: &str, takes: &[(&str, bool)]) {
+        for (name, _) in takes.iter().filter(|(name, required)| *required && !step.with.contains_key(*name)) {
+            self.tell(&below(path, &["with"]), format!("{whose} needs `with.{name}`"));
+        }
+        for name in step.with.keys().filter(|name| !takes.iter().any(|(known, _)| known == name)) {
+            let hint = did_you_mean(name, takes.iter().map(|(name, _)| *name));
+            self.tell(&below(path, &["with", name]), format!("{whose} takes no `{name}`")).hint = hint;
+        }
+    }
+
+    fn loops(&mut self, step: &FlowStep, path: &[String]) {
+        if step.for_each.is_some() && step.repeat.is_some() {
+            self.tell(
+                &below(path, &["repeat"]),
+                "a step has `for_each` or `repeat`, not both: put one around a group",
+            );
+        }
+        let each = step.for_each.as_ref().map(|each| ("for_each", each.most));
+        for (key, most) in each.into_iter().chain(step.repeat.as_ref().map(|repeat| ("repeat", repeat.most))) {
+            if !(1..=MOST_ROUNDS).contains(&most) {
+                self.tell(&below(path, &[key, "most"]), format!("`most` is a number from 1 to {MOST_ROUNDS}"));
+            }
+        }
+    }
+
+    /// One text: its syntax, and everything that it reads.
+    fn text(&mut self, step: Option<&FlowStep>, path: &[String], text: &StepText<'_>, scope: &Scope<'f>) {
+        let at = [path, &text.path].concat();
+        let paths = match text.form.paths(text.text) {
+            Ok(paths) => paths,
+            // The syntax of templates is told where all of them are read.
+            Err(_) if text.form == Form::Filling => return,
+            Err(error) => return self.expression(&at, text.text, &error),
+        };
+        let mut told = BTreeSet::new();
+        for read in paths {
+            let (root, second) =
+                read.split_once('.').map_or((read.as_str(), None), |(root, rest)| (root, rest.split('.').next()));
+            if !told.insert((root.to_owned(), second.map(str::to_owned))) {
+                continue;
+            }
+            match (root, second) {
+                ("inputs", None) | ("steps", None) => {
+                    let what = if root == "inputs" { "inputs.NAME" } else { "steps.ID" };
+                    self.tell(&at, format!("`{root}` is no value: write {what}"));
+                }
+                ("inputs", Some(name)) if !self.flow.inputs.contains_key(name) => {
+                    let hint = did_you_mean(name, self.flow.inputs.keys().map(String::as_str));
+                    self.tell(&at, format!("the flow has no input `{name}`")).hint = hint;
+                }
+                ("inputs", Some(_)) => {}
+                ("steps", Some(_)) => {
+                    let id = step_of(&read).unwrap_or_default();
+                    match step {
+                        Some(step) => self.earlier(step, id, scope, &at),
+                        None => self.of_the_whole(id, scope, &at),
+                    }
+                }
+                (name, _) if text.names.contains(&name) || scope.loops.contains(&name) => {}
+                (name, _) => {
+                    let loops: Vec<&str> = text.names.iter().chain(&scope.loops).copied().collect();
+                    let known: Vec<&str> = ["inputs", "steps"].into_iter().chain(loops).collect();
+                    let hint = format!("known here: {}", known.join(", "));
+                    self.tell(&at, format!("nothing is called `{name}` here")).hint = Some(hint);
+                }
+            }
+        }
+    }
+
+    fn expression(&mut self, at: &[String], text: &str, error: &TemplateError) {
+        let node = self.node.at(at.iter().map(String::as_str)).unwrap_or(self.node);
+        let mistake = Mistake::template(self.sources, node, error);
+        let hint = text.contains("{{").then(|| "an expression stands here without braces".to_owned());
+        self.mistakes.push(Mistake { hint: hint.or(mistake.hint.clone()), ..mistake });
+    }
+
+    /// A step that another one reads or waits for has to come before it.
+    fn earlier(&mut self, step: &FlowStep, id: &str, scope: &Scope<'f>, at: &[String]) {
+        if scope.earlier.contains(id) {
+            return;
+        }
+        let from = step.id.as_str();
+        if !self.ids.contains(&id) {
+            let hint = did_you_mean(id, self.ids.iter().copied());
+            self.tell(at, format!("there is no step `{id}`")).hint = hint;
+        } else if id == from {
+            self.tell(at, format!("the step `{id}` cannot wait for itself"));
+        } else if let Some(cycle) = self.cycle(from, id) {
+            self.tell(at, format!("these steps wait for one another: {cycle}"));
+        } else {
+            let message = format!("the step `{id}` does not come before `{from}`, or lies in a group of its own");
+            self.tell(at, message).hint = Some("a step reads those above it and around it".to_owned());
+        }
+    }
+
+    /// A step that the outputs or the answer read has to be one of the flow's own.
+    fn of_the_whole(&mut self, id: &str, scope: &Scope<'f>, at: &[String]) {
+        if scope.earlier.contains(id) {
+            return;
+        }
+        if self.ids.contains(&id) {
+            self.tell(at, format!("the step `{id}` lies in a group: read it by the group, `steps.GROUP.{id}`"));
+        } else {
+            let hint = did_you_mean(id, self.ids.iter().copied());
+            self.tell(at, format!("there is no step `{id}`")).hint = hint;
+        }
+    }
+
+    /// `a → b → a`, if `to` waits for `from`.
+    fn cycle(&self, from: &str, to: &str) -> Option<String> {
+        let all = self.flow.all_steps();
+        let needs: BTreeMap<&str, BTreeSet<String>> = all
+            .iter()
+            .map(|step| {
+                (step.id.as_str(), step.needs().into_iter().chain(step.depends_on.iter().cloned()).collect())
+            })
+            .collect();
+        let mut way = Vec::new();
+        let found = way_to(to, from, &needs, &mut way);
+        found.then(|| {
+            let ids = [from].into_iter().chain(way).map(str::to_owned);
+            ids.collect::<Vec<_>>().join(" → ")
+        })
+    }
+
+    /// A flow that runs itself, over others or not, and flows that lie too deep.
+    fn calls(&mut self) {
+        let calls = |flow: &'f FlowConfig| {
+            let steps = flow.all_steps().into_iter();
+            steps.filter_map(|step| step.flow.as_deref()).collect::<Vec<&'f str>>()
+        };
+        let mut way: Vec<&str> = vec![&self.flow.name];
+        let mut rest: Vec<(usize, &str)> = calls(self.flow).into_iter().map(|name| (1, name)).collect();
+        let mut looked = BTreeSet::new();
+        while let Some((depth, name)) = rest.pop() {
+            way.truncate(depth);
+            way.push(name);
+            if name == self.flow.name {
+                let message = format!("a flow does not run itself: {}", way.join(" → "));
+                self.tell(&["steps".to_owned()], message);
+                return;
+            }
+            if depth >= DEEPEST {
+                let message = format!("flows run one another at most {DEEPEST} deep: {}", way.join(" → "));
+                self.tell(&["steps".to_owned()], message);
+                return;
+            }
+            if looked.insert((depth, name))
+                && let Some(flow) = self.flows.get(name)
+            {
+                rest.extend(calls(flow).into_iter().map(|name| (depth + 1, name)));
+            }
+        }
+    }
+}
+
+const IDENTIFIER: &str = "a lower-case letter, then lower-case letters, digits and `_`";
+
+fn is_identifier(name: &str) -> bool {
+    let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(word)
+}
+
+fn below(path: &[String], keys: &[&str]) -> Vec<String> {
+    path.iter().cloned().chain(keys.iter().map(|&key| key.to_owned())).collect()
+}
+
+/// Whether `from` waits for `to`, over others or not; `way` are the steps between them and both of them.
+fn way_to<'s>(
+    from: &'s str,
+    to: &str,
+    needs: &'s BTreeMap<&str, BTreeSet<String>>,
+    way: &mut Vec<&'s str>,
+) -> bool {
+    if way.contains(&from) {
+        return false;
+    }
+    way.push(from);
+    if from == to {
+        return true;
+    }
+    for next in needs.get(from).into_iter().flatten() {
+        if way_to(next, to, needs, way) {
+            return true;
+        }
+    }
+    way.retain(|step| *step != from);
+    false
+}

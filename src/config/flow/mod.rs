@@ -1,0 +1,387 @@
+//! The shape of `flows/NAME.yaml`: fixed steps of tools, prompts, agents, roles and other flows, with inputs,
+//! conditions, bounded loops and outputs.
+//!
+//! Values are texts of the run: `with`, `outputs` and `answer` are filled when their step begins, `when`, `in` and
+//! `until` are expressions. `texts` lists all of them with what each may read, so that the check and the machine
+//! that runs a flow agree about what a step needs.
+
+mod texts;
+mod check;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+use super::prompt_source::PromptSource;
+
+pub(super) use check::check;
+
+/// The most steps of a flow, those inside of other steps included.
+pub const MOST_STEPS: usize = 64;
+/// The most rounds that a loop may state.
+pub const MOST_ROUNDS: u32 = 100;
+/// How deep flows and groups of steps may lie in one another.
+pub const DEEPEST: usize = 4;
+/// The flows that are no files: an ordinary conversation, and a plan.
+pub const RESERVED: [&str; 2] = ["direct", "plan"];
+
+/// `flows/NAME.yaml`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowConfig {
+    pub name: String,
+    /// When to use it: the router reads this.
+    #[serde(default)]
+    pub description: String,
+    /// What it is given.
+    #[serde(default)]
+    pub inputs: BTreeMap<String, FlowInput>,
+    pub steps: Vec<FlowStep>,
+    /// What it returns, by key. Texts with `{{ … }}`; one that is wholly `{{ … }}` keeps the type of its value.
+    #[serde(default)]
+    pub outputs: Map<String, Value>,
+    /// What a person reads at the end. Without it: the outputs, and without those the result of the last step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+}
+
+/// One input of a flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowInput {
+    #[serde(default, rename = "type")]
+    pub input_type: InputType,
+    #[serde(default)]
+    pub description: String,
+    /// The value where none is given. An input without one has to be given, unless `required` is false: then it is null.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub required: Option<bool>,
+}
+
+/// The type of an input.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InputType {
+    #[default]
+    String,
+    Integer,
+    Number,
+    Boolean,
+    Array,
+    Object,
+}
+
+/// One step: exactly one of `tool`, `prompt`, `agent`, `role`, `flow` and `steps` says what it does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowStep {
+    /// Later steps read its result as `steps.ID`.
+    pub id: String,
+    /// Calls this tool; `with` are its arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// Asks the model with this prompt; `with` are its variables.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<PromptSource>,
+    /// Gives this agent a job, which `with.prompt` says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Asks the router, the planner, the executor or the reflector.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<FlowRole>,
+    /// Runs this flow; `with` are its inputs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
+    /// A group: these steps as one, to repeat or to skip them together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<Vec<FlowStep>>,
+    /// Texts with `{{ … }}`; one that is wholly `{{ … }}` keeps the type of its value.
+    #[serde(default)]
+    pub with: Map<String, Value>,
+    /// An expression; where it is false, the step is skipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<String>,
+    /// The step runs once for each item of a list; its result is the list of results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_each: Option<ForEach>,
+    /// The step runs again until an expression holds; its result is that of the last round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<Repeat>,
+    /// Earlier steps that it waits for without reading their results.
+    #[serde(default)]
+    pub depends_on: Vec<String>,
+    /// The result where the step is skipped or fails. Without one, what needs its result is skipped with it, and a
+    /// failure ends the flow.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    /// Of a prompt: the model to ask, instead of the agent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Of a prompt: a JSON Schema; the reply is data that matches it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Map<String, Value>>,
+}
+
+/// A loop over a list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForEach {
+    /// An expression whose value is a list. The step reads `item`, `index` (from 0) and `results` (of the rounds before).
+    #[serde(rename = "in")]
+    pub list: String,
+    /// The most items, from 1 to 100. A longer list fails the step.
+    pub most: u32,
+}
+
+/// A loop until something holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Repeat {
+    /// An expression over `last`, the result of the latest round. The step itself reads `last` (null at first) and
+    /// `round` (from 1).
+    pub until: String,
+    /// The most rounds, from 1 to 100. Where `until` does not hold after them, the step fails.
+    pub most: u32,
+}
+
+/// A role of an orchestrated turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FlowRole {
+    Router,
+    Planner,
+    Executor,
+    Reflector,
+}
+
+/// What a step does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Work<'s> {
+    Tool(&'s str),
+    Prompt(&'s PromptSource),
+    Agent(&'s str),
+    Role(FlowRole),
+    Flow(&'s str),
+    Group(&'s [FlowStep]),
+}
+
+impl FlowStep {
+    /// Everything that it is said to do; one thing in a sound flow.
+    pub fn works(&self) -> impl Iterator<Item = Work<'_>> {
+        let Self { tool, prompt, agent, role, flow, steps, .. } = self;
+        [
+            tool.as_deref().map(Work::Tool),
+            prompt.as_ref().map(Work::Prompt),
+            agent.as_deref().map(Work::Agent),
+            role.map(Work::Role),
+            flow.as_deref().map(Work::Flow),
+            steps.as_deref().map(Work::Group),
+        ]
+        .into_iter()
+        .flatten()
+    }
+}
+
+impl Work<'_> {
+    /// The key that says it.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Tool(_) => "tool",
+            Self::Prompt(_) => "prompt",
+            Self::Agent(_) => "agent",
+            Self::Role(_) => "role",
+            Self::Flow(_) => "flow",
+            Self::Group(_) => "steps",
+        }
+    }
+}
+
+impl FlowRole {
+    /// The name that the configuration uses.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Router => "router",
+            Self::Planner => "planner",
+            Self::Executor => "executor",
+            Self::Reflector => "reflector",
+        }
+    }
+
+    /// What `with` gives it: the names, and whether each has to be there.
+    #[must_use]
+    pub fn takes(self) -> &'static [(&'static str, bool)] {
+        match self {
+            Self::Router => &[("request", true)],
+            Self::Planner => &[("request", true), ("known", false)],
+            Self::Executor => &[("plan", true), ("request", false)],
+            Self::Reflector => &[("request", true), ("plan", true), ("results", true), ("retries", false)],
+        }
+    }
+}
+
+impl FlowConfig {
+    /// Every step, those inside of other steps after the one that they stand in.
+    #[must_use]
+    pub fn all_steps(&self) -> Vec<&FlowStep> {
+        fn add<'f>(steps: &'f [FlowStep], all: &mut Vec<&'f FlowStep>) {
+            for step in steps {
+                all.push(step);
+                add(step.steps.as_deref().unwrap_or_default(), all);
+            }
+        }
+        let mut all = Vec::new();
+        add(&self.steps, &mut all);
+        all
+    }
+
+    /// The input that takes what a person says: `task`, else `request`.
+    #[must_use]
+    pub fn task_input(&self) -> Option<&'static str> {
+        ["task", "request"].into_iter().find(|name| self.inputs.contains_key(*name))
+    }
+
+    /// The inputs as a run has them: each value as its type, defaults filled in.
+    ///
+    /// # Errors
+    /// One sentence that names everything that is missing, unknown or of another type.
+    pub fn inputs_of(&self, given: &Map<String, Value>) -> Result<Map<String, Value>, String> {
+        let mut inputs = Map::new();
+        let (mut missing, mut wrong) = (Vec::new(), Vec::new());
+        for (name, input) in &self.inputs {
+            let value = match given.get(name) {
+                Some(value) => input.input_type.read(value).ok_or_else(|| {
+                    let kind = input.input_type.described();
+                    wrong.push(format!("the input `{name}` is {kind}"));
+                }),
+                None if input.is_required() => {
+                    missing.push(match input.description.trim() {
+                        "" => format!("`{name}`"),
+                        about => format!("`{name}` ({about})"),
+                    });
+                    Err(())
+                }
+                None => Ok(input.default.clone().unwrap_or_default()),
+            };
+            if let Ok(value) = value {
+                inputs.insert(name.clone(), value);
+            }
+        }
+        let known: Vec<String> = self.inputs.keys().map(|name| format!("`{name}`")).collect();
+        for name in given.keys().filter(|name| !self.inputs.contains_key(*name)) {
+            let listed = if known.is_empty() { "it has none".to_owned() } else { known.join(", ") };
+            wrong.push(format!("it has no input `{name}` (its inputs: {listed})"));
+        }
+        if !missing.is_empty() {
+            wrong.insert(0, format!("it needs {}", missing.join(", ")));
+        }
+        if wrong.is_empty() { Ok(inputs) } else { Err(format!("the flow `{}`: {}", self.name, wrong.join("; "))) }
+    }
+}
+
+impl FlowInput {
+    /// Whether a run has to be given it.
+    #[must_use]
+    pub fn is_required(&self) -> bool {
+        self.required.unwrap_or(self.default.is_none())
+    }
+}
+
+impl InputType {
+    /// The value as this type. A text, as of `--var n=3`, is read as the type that is wanted.
+    fn read(self, value: &Value) -> Option<Value> {
+        if self.fits(value) {
+            return Some(value.clone());
+        }
+        let text = value.as_str()?;
+        serde_json::from_str(text.trim()).ok().filter(|value| self.fits(value))
+    }
+
+    fn fits(self, value: &Value) -> bool {
+        match self {
+            Self::String => value.is_string(),
+            Self::Integer => value.is_i64() || value.is_u64(),
+            Self::Number => value.is_number(),
+            Self::Boolean => value.is_boolean(),
+            Self::Array => value.is_array(),
+            Self::Object => value.is_object(),
+        }
+    }
+
+    fn described(self) -> &'static str {
+        match self {
+            Self::String => "a text",
+            Self::Integer => "a whole number",
+            Self::Number => "a number",
+            Self::Boolean => "true or false",
+            Self::Array => "a JSON list",
+            Self::Object => "a JSON object",
+        }
+    }
+
+    /// The name that JSON Schema uses.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+            Self::Array => "array",
+            Self::Object => "object",
+        }
+    }
+}
+
+/// A value that is there, null included.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::FlowConfig;
+
+    fn flow(inputs: Value) -> FlowConfig {
+        let text = json!({ "name": "f", "inputs": inputs, "steps": [] }).to_string();
+        serde_json::from_str(&text).expect("a flow")
+    }
+
+    #[test]
+    fn inputs_are_typed_completed_or_named() {
+        let flow = flow(json!({
+            "path": { "description": "where to look" },
+            "depth": { "type": "integer", "default": 2 },
+            "words": { "type": "array", "required": false },
+        }));
+        for (given, expected) in [
+            (json!({"path": "src"}), Ok(json!({"path": "src", "depth": 2, "words": null}))),
+            (json!({"path": "1", "depth": "5"}), Ok(json!({"path": "1", "depth": 5, "words": null}))),
+            (json!({"path": "", "words": "[1]"}), Ok(json!({"path": "", "depth": 2, "words": [1]}))),
+            (json!({}), Err("the flow `f`: it needs `path` (where to look)")),
+            (json!({"path": "x", "depth": "five"}), Err("the flow `f`: the input `depth` is a whole number")),
+            (json!({"path": 3}), Err("the flow `f`: the input `path` is a text")),
+            (
+                json!({"pth": "x"}),
+                Err("the flow `f`: it needs `path` (where to look); it has no input `pth` (its inputs: `depth`, \
+                     `path`, `words`)"),
+            ),
+        ] {
+            let read = flow.inputs_of(given.as_object().expect("an object")).map(Value::Object);
+            assert_eq!(read, expected.map_err(str::to_owned), "{given}");
+        }
+    }
+
+    #[test]
+    fn a_null_that_is_written_is_a_default() {
+        let flow = flow(json!({ "a": { "default": null }, "b": {} }));
+        assert!(!flow.inputs["a"].is_required() && flow.inputs["b"].is_required());
+    }
+}

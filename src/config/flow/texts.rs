@@ -1,0 +1,176 @@
+//! The texts of a step that are evaluated when it begins, each with its place in the step and the names that it may
+//! read; and what follows from them: which earlier steps it needs.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::FlowStep;
+use crate::template::{Expression, Filling, TemplateError};
+
+/// How a text is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// An expression without braces.
+    Expression,
+    /// A text with `{{ … }}`.
+    Filling,
+}
+
+/// One text.
+pub(super) struct StepText<'s> {
+    /// The keys and indices that lead to it from the step.
+    pub path: Vec<String>,
+    pub text: &'s str,
+    pub form: Form,
+    /// The names of the step's own loop that it may read.
+    pub names: &'static [&'static str],
+}
+
+/// What a step reads in its rounds over a list.
+const EACH: [&str; 3] = ["item", "index", "results"];
+/// What it reads where it is repeated.
+const AGAIN: [&str; 2] = ["last", "round"];
+
+impl Form {
+    /// The names that a text reads, with dotted attributes.
+    pub fn paths(self, text: &str) -> Result<BTreeSet<String>, TemplateError> {
+        match self {
+            Self::Expression => Expression::compile(text).map(|expression| expression.paths()),
+            Self::Filling => Filling::compile(text).map(|filling| filling.paths()),
+        }
+    }
+}
+
+impl FlowStep {
+    /// The names of its own loop.
+    pub(super) fn loop_names(&self) -> &'static [&'static str] {
+        match (&self.for_each, &self.repeat) {
+            (Some(_), _) => &EACH,
+            (None, Some(_)) => &AGAIN,
+            (None, None) => &[],
+        }
+    }
+
+    /// Its own texts; those of the steps inside of it are theirs.
+    pub(super) fn texts(&self) -> Vec<StepText<'_>> {
+        let mut texts = Vec::new();
+        let mut expression = |path: &[&str], text, names| {
+            let path = path.iter().map(|&key| key.to_owned()).collect();
+            texts.push(StepText { path, text, form: Form::Expression, names });
+        };
+        if let Some(when) = &self.when {
+            expression(&["when"], when, &[]);
+        }
+        if let Some(each) = &self.for_each {
+            expression(&["for_each", "in"], &each.list, &[]);
+        }
+        if let Some(repeat) = &self.repeat {
+            expression(&["repeat", "until"], &repeat.until, &AGAIN);
+        }
+        for (key, value) in &self.with {
+            fillings(value, &mut vec!["with".to_owned(), key.clone()], self.loop_names(), &mut texts);
+        }
+        texts
+    }
+
+    /// The ids of the steps outside of it whose results it reads, of those inside of it too.
+    #[must_use]
+    pub fn needs(&self) -> BTreeSet<String> {
+        let paths = |text: StepText<'_>| text.form.paths(text.text).unwrap_or_default();
+        let mut needs: BTreeSet<String> = self
+            .texts()
+            .into_iter()
+            .flat_map(paths)
+            .filter_map(|path| step_of(&path).map(str::to_owned))
+            .collect();
+        for inner in self.steps.iter().flatten() {
+            needs.extend(inner.needs());
+        }
+        for inner in self.steps.iter().flatten() {
+            needs.remove(&inner.id);
+        }
+        needs
+    }
+}
+
+impl FlowStep {
+    /// The ids of the steps outside of it that have to end before it begins: those that it needs, and those that it or
+    /// a step inside of it names in `depends_on`.
+    #[must_use]
+    pub fn waits(&self) -> BTreeSet<String> {
+        let mut waits: BTreeSet<String> =
+            self.needs().into_iter().chain(self.depends_on.iter().cloned()).collect();
+        for inner in self.steps.iter().flatten() {
+            waits.extend(inner.waits());
+        }
+        for inner in self.steps.iter().flatten() {
+            waits.remove(&inner.id);
+        }
+        waits
+    }
+
+    /// Whether a text of it, or of a step inside of it, reads this name.
+    #[must_use]
+    pub fn reads(&self, name: &str) -> bool {
+        let is_read = |text: StepText<'_>| {
+            let paths = text.form.paths(text.text).unwrap_or_default();
+            paths.iter().any(|path| path.split('.').next() == Some(name))
+        };
+        self.texts().into_iter().any(is_read) || self.steps.iter().flatten().any(|inner| inner.reads(name))
+    }
+}
+
+/// The texts in a value, at any depth.
+pub(super) fn fillings<'s>(
+    value: &'s Value,
+    path: &mut Vec<String>,
+    names: &'static [&'static str],
+    texts: &mut Vec<StepText<'s>>,
+) {
+    let mut below = |key: String, value: &'s Value| {
+        path.push(key);
+        fillings(value, path, names, texts);
+        path.pop();
+    };
+    match value {
+        Value::Array(items) => items.iter().enumerate().for_each(|(at, item)| below(at.to_string(), item)),
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| below(key.clone(), value)),
+        Value::String(text) => {
+            texts.push(StepText { path: path.clone(), text, form: Form::Filling, names });
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The step that a path reads: `list` of `steps.list.entries`.
+pub(super) fn step_of(path: &str) -> Option<&str> {
+    let mut parts = path.split('.');
+    (parts.next() == Some("steps")).then(|| parts.next()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::FlowStep;
+
+    #[test]
+    fn a_step_needs_what_it_and_the_steps_inside_of_it_read() {
+        let step: FlowStep = serde_json::from_value(json!({
+            "id": "work",
+            "when": "steps.route.tool_name == 'plan' and inputs.deep",
+            "repeat": { "until": "last.judge.ok", "most": 3 },
+            "depends_on": ["clean"],
+            "steps": [
+                { "id": "plan", "role": "planner", "with": { "request": "{{ inputs.task }}" } },
+                { "id": "do", "tool": "t", "with": { "a": ["{{ steps.plan.plan }}", { "b": "x {{ steps.list[0] }}" }] } },
+                { "id": "judge", "prompt": "{{ x }}", "with": { "x": "{% for s in steps.more.all %}{{ s }}{% endfor %}" } },
+            ],
+        }))
+        .expect("a step");
+        assert_eq!(step.needs().into_iter().collect::<Vec<_>>(), ["list", "more", "route"]);
+        assert_eq!(step.waits().into_iter().collect::<Vec<_>>(), ["clean", "list", "more", "route"]);
+        assert!(!step.reads("s") && step.reads("inputs") && !step.reads("results"));
+    }
+}
