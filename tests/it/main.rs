@@ -77,6 +77,8 @@ mod dialects;
 mod events;
 mod everyday;
 mod explore;
+mod orchestration_docs;
+mod plan_review;
 mod telemetry;
 mod templates;
 #[cfg(feature = "otlp")]
