@@ -7,6 +7,7 @@ mod catalogue;
 mod facts;
 mod ground;
 mod layers;
+mod needs;
 mod orchestration;
 mod flows;
 mod models;
@@ -177,9 +178,8 @@ fn assemble_on(ground: Ground) -> Result<Services, SetupError> {
         .chain(unfound.filter(|_| toolbox.in_two_stages()))
         .collect();
     let mode = options.mode.unwrap_or(settings.mode);
-    let common =
-        orchestration::Common { config, settings, options, registry: &registry, model: &model, around: &services };
-    let orchestration = orchestration::assemble(&common, mode, &toolbox)?;
+    let needs = needs::Needs { config, settings, options, registry: &registry, model: &model, around: &services };
+    let orchestration = orchestration::assemble(&needs, mode, &toolbox)?;
     let agent = Agent {
         name: settings.name.clone(),
         model,

@@ -21,6 +21,7 @@ mod sandbox;
 mod protected;
 mod configuration;
 mod surroundings;
+mod flows;
 mod hostile;
 mod prompting;
 mod shipped_prompts;
@@ -79,6 +80,8 @@ mod everyday;
 mod explore;
 mod task;
 mod task_worktree;
+mod orchestration_docs;
+mod plan_review;
 mod telemetry;
 mod templates;
 #[cfg(feature = "otlp")]
