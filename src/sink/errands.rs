@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 
 use super::line;
+use super::look::Verbosity;
 use super::style::{Ink, Style};
-use crate::event::EventKind;
+use crate::event::{Event, EventKind};
 use crate::text;
 
 /// The running calls of helpers: what each is about, by helper and call.
@@ -13,10 +14,10 @@ use crate::text;
 pub(super) struct Errands(HashMap<(String, String), String>);
 
 impl Errands {
-    /// The line for an event of the helper at `path`, if it has one.
-    pub fn line(&mut self, path: &[String], kind: &EventKind, quiet: bool, room: usize) -> Option<(Ink, String)> {
-        let whose = path.join(" › ");
-        match kind {
+    /// The line for an event of a helper, if it has one.
+    pub fn line(&mut self, event: &Event, verbosity: Verbosity, room: usize) -> Option<(Ink, String)> {
+        let whose = event.path.join(" › ");
+        match &event.kind {
             EventKind::ToolStarted { call_id, subject, .. } => {
                 self.0.insert((whose, call_id.clone()), subject.clone());
                 None
@@ -26,7 +27,7 @@ impl Errands {
                 let room = room.saturating_sub(text::columns(&whose) + 3);
                 let outcome = summary.lines().next().unwrap_or_default();
                 let line = line::finished(name, &subject, *status, outcome, telemetry, room, Style::default());
-                (!quiet).then(|| (Ink::Dim, format!("  {whose} {line}")))
+                (verbosity > Verbosity::Quiet).then(|| (Ink::Dim, format!("  {whose} {line}")))
             }
             EventKind::Warning { message } => {
                 let message = text::one_line(message, usize::MAX / 8);

@@ -294,8 +294,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         self.put_line(&self.look.style.paint(ink, line))
     }
 
-    /// # Errors
-    /// When the open line on stdout cannot be ended.
+    /// Writes a line to stderr, after the end of the open line on stdout.
     fn put_line(&mut self, line: &str) -> io::Result<()> {
         if self.look.one_screen {
             self.end_answer_line()?;
@@ -345,8 +344,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
 impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
     fn emit(&mut self, event: &Event) -> io::Result<()> {
         if !event.path.is_empty() {
-            let (quiet, room) = (self.look.verbosity == Verbosity::Quiet, self.room());
-            let line = self.errands.line(&event.path, &event.kind, quiet, room);
+            let line = self.errands.line(event, self.look.verbosity, self.room());
             return line.map_or(Ok(()), |(ink, line)| self.say(ink, &line));
         }
         match &event.kind {

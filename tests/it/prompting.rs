@@ -94,7 +94,7 @@ fn it_names_the_shell_that_commands_run_in() {
     let requests = server.requests();
     let shell = between_tags(requests[1].last_result()).lines().last().unwrap_or_default().to_owned();
     assert!(!shell.is_empty() && told.contains(&shell), "{shell}: {told}");
-    assert!(requests[0].body["tools"].to_string().contains(&format!("\"{shell} -c\"")));
+    assert!(requests[0].body["tools"].to_string().contains(&format!("with {shell} -c.")));
     assert!(!told.contains("fish"), "{told}");
 }
 
@@ -199,7 +199,7 @@ fn checking_the_configuration_reads_what_prompts_forbid_in_words() {
     let said = checked("system_prompt: { ref: careful }\n");
     assert!(said.contains("careful/v1.0.md:3 says \"- **Never** use `run_command`.\""), "{said}");
     assert!(
-        said.contains("the tool `run_command` is on (\"Runs a shell command.\")") && !said.contains("grep"),
+        said.contains("the tool `run_command` is on (\"Runs a command with bash -c.\")") && !said.contains("grep"),
         "{said}"
     );
     let off = checked("system_prompt: { ref: careful }\ntools: [\"*\", \"!run_command\"]\n");
