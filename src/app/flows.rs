@@ -11,8 +11,8 @@ use crate::config::{Config, FlowConfig, FlowStep, Mistake, Mode, PromptSource, W
 use crate::llm;
 use crate::text;
 
+use super::beside::Common;
 use super::models::chosen_model;
-use super::orchestration::Common;
 use super::{Options, SetupError};
 
 /// The tool by which agents take jobs.

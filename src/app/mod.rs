@@ -7,8 +7,9 @@ mod catalogue;
 mod facts;
 mod ground;
 mod layers;
-mod orchestration;
+mod beside;
 mod flows;
+mod orchestration;
 mod models;
 mod model_check;
 mod sessions;
@@ -178,7 +179,7 @@ fn assemble_on(ground: Ground) -> Result<Services, SetupError> {
         .collect();
     let mode = options.mode.unwrap_or(settings.mode);
     let common =
-        orchestration::Common { config, settings, options, registry: &registry, model: &model, around: &services };
+        beside::Common { config, settings, options, registry: &registry, model: &model, around: &services };
     let orchestration = orchestration::assemble(&common, mode, &toolbox)?;
     let agent = Agent {
         name: settings.name.clone(),

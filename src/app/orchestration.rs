@@ -3,27 +3,15 @@
 use std::sync::Arc;
 
 use crate::agent::{Colleague, Orchestration, Role, Roles, Toolbox};
-use crate::config::{AgentConfig, Config, Mode, RoleConfig};
-use crate::contract::ChatModel;
-use crate::llm::{self, Surroundings};
-use crate::prompt::Registry;
+use crate::config::{Mode, RoleConfig};
+use crate::llm;
 
+use super::beside::Common;
 use super::models::chosen_model;
 use super::{Options, SetupError, flows};
 
 /// The tool by which agents take jobs.
 const TASK: &str = "task";
-
-/// What the roles have in common.
-pub(super) struct Common<'a> {
-    pub config: &'a Config,
-    pub settings: &'a AgentConfig,
-    pub options: &'a Options,
-    pub registry: &'a Registry,
-    /// The model of the agent, which serves roles without one of their own.
-    pub model: &'a Arc<dyn ChatModel>,
-    pub around: &'a Surroundings,
-}
 
 /// The roles of an agent; `None` in a mode that asks none.
 pub(super) fn assemble(
