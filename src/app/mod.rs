@@ -7,9 +7,9 @@ mod catalogue;
 mod facts;
 mod ground;
 mod layers;
-mod beside;
-mod flows;
+mod needs;
 mod orchestration;
+mod flows;
 mod models;
 mod model_check;
 mod sessions;
@@ -178,9 +178,8 @@ fn assemble_on(ground: Ground) -> Result<Services, SetupError> {
         .chain(unfound.filter(|_| toolbox.in_two_stages()))
         .collect();
     let mode = options.mode.unwrap_or(settings.mode);
-    let common =
-        beside::Common { config, settings, options, registry: &registry, model: &model, around: &services };
-    let orchestration = orchestration::assemble(&common, mode, &toolbox)?;
+    let needs = needs::Needs { config, settings, options, registry: &registry, model: &model, around: &services };
+    let orchestration = orchestration::assemble(&needs, mode, &toolbox)?;
     let agent = Agent {
         name: settings.name.clone(),
         model,

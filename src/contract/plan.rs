@@ -16,6 +16,8 @@ pub enum PlanSheet<'a> {
         previews: &'a BTreeMap<u32, String>,
         /// What is wrong with the plan as it was edited last, one sentence each.
         mistakes: &'a [String],
+        /// The form as it was edited last, where that is no plan.
+        draft: Option<&'a str>,
     },
     /// The answer of a turn that explores.
     Proposal(&'a str),
@@ -37,6 +39,7 @@ impl PlanSheet<'_> {
     pub fn form(&self) -> String {
         match self {
             Self::Proposal(text) => format!("{}\n", text.trim_end()),
+            Self::Plan { draft: Some(draft), .. } => (*draft).to_owned(),
             // By way of JSON, which has no tags.
             Self::Plan { plan, .. } => HEAD.to_owned() + &yaml::write(&json!(plan.steps)).unwrap_or_default(),
         }
@@ -115,7 +118,7 @@ mod tests {
             steps: steps.clone(),
             kept: Vec::new(),
         };
-        let sheet = PlanSheet::Plan { plan: &plan, previews: &BTreeMap::new(), mistakes: &[] };
+        let sheet = PlanSheet::Plan { plan: &plan, previews: &BTreeMap::new(), mistakes: &[], draft: None };
         assert_eq!(read_form(&sheet.form()).expect("it is a plan"), steps, "{}", sheet.form());
     }
 

@@ -31,7 +31,7 @@ impl Review {
                 let lines = text::revealed(words).lines().map(str::to_owned).collect();
                 (vec![bold("This is a proposal; nothing was changed.")], lines, "Carry it out?")
             }
-            PlanSheet::Plan { plan, previews, mistakes } => {
+            PlanSheet::Plan { plan, previews, mistakes, .. } => {
                 let wrong = mistakes.iter().map(|why| {
                     let why = text::one_line(&text::revealed(why), 400);
                     style.paint(Ink::Yellow, &format!("! {why}")).into_owned()
@@ -137,7 +137,7 @@ mod tests {
         let previews = BTreeMap::from([(2, "ls\u{1b}[8m -l".to_owned()), (3, "--- b\n+one\n".to_owned())]);
         let mistakes = ["step 9 does not exist".to_owned()];
         let (whole, plan) = (Style::default(), plan());
-        let sheet = PlanSheet::Plan { plan: &plan, previews: &previews, mistakes: &mistakes };
+        let sheet = PlanSheet::Plan { plan: &plan, previews: &previews, mistakes: &mistakes, draft: None };
         let shown = Review::new(sheet, whole, None, false).first();
         assert_eq!(
             shown,
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_counted_and_a_proposal_is_shown_once() {
-        let long: String = (1..=90).map(|number| format!("line {number}\n")).collect();
+        let long = (1..=90).map(|number| format!("line {number}\n")).collect::<Vec<_>>().concat();
         let review =
             |is_shown| Review::new(PlanSheet::Proposal(&long), Style::default(), Some((80, 24)), is_shown);
         let not_shown = review(false);

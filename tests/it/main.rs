@@ -80,6 +80,8 @@ mod everyday;
 mod explore;
 mod task;
 mod task_worktree;
+mod orchestration_docs;
+mod plan_review;
 mod telemetry;
 mod templates;
 #[cfg(feature = "otlp")]

@@ -11,7 +11,7 @@ use crate::server::{Request, Server};
 
 /// Who is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
+pub enum Role {
     Router,
     Planner,
     Executor,
@@ -33,11 +33,11 @@ fn role(request: &Request) -> Role {
     .map_or(Role::Model, |(_, role)| role)
 }
 
-fn step(id: u32, tool: &str, input: &Value, after: &[u32]) -> Value {
+pub fn step(id: u32, tool: &str, input: &Value, after: &[u32]) -> Value {
     json!({ "step_id": id, "description": format!("step {id}"), "tool_name": tool, "tool_input": input, "depends_on": after })
 }
 
-fn plan(steps: &[Value]) -> Reply {
+pub fn plan(steps: &[Value]) -> Reply {
     let plan = json!({
         "analysis": "as asked", "plan": steps, "estimated_steps": steps.len(), "can_parallelize": [],
     });
@@ -57,12 +57,12 @@ fn judged([completeness, correctness, format]: [u8; 3], action: &str, step: Opti
     Reply::text(&judged.to_string())
 }
 
-fn accepted() -> Reply {
+pub fn accepted() -> Reply {
     judged([5, 5, 5], "accept", None)
 }
 
 /// Answers each role with its replies in order, the last one again and again; the model says `done`.
-fn roles(replies: Vec<(Role, Vec<Reply>)>) -> Server {
+pub fn roles(replies: Vec<(Role, Vec<Reply>)>) -> Server {
     let asked = Arc::new(std::sync::Mutex::new(Vec::<Role>::new()));
     Server::answering(move |request, _| {
         let role = role(request);
@@ -80,7 +80,7 @@ fn run(server: &Server, extra: &[&str]) -> Run {
 }
 
 /// What a role was told in its `n`-th request.
-fn told(server: &Server, of: Role, n: usize) -> String {
+pub fn told(server: &Server, of: Role, n: usize) -> String {
     let requests = server.requests();
     let found = requests.iter().filter(|request| role(request) == of).nth(n);
     found.map(|request| request.user().to_owned()).unwrap_or_default()

@@ -31,10 +31,11 @@ impl Turn<'_> {
         if !orchestration.plan_approval || !self.agent.approver.present() {
             return Ok(Reviewed::Run(plan));
         }
-        let mut mistakes = Vec::new();
+        let (mut mistakes, mut draft) = (Vec::new(), None);
         loop {
             let previews = self.previews(&plan.steps);
-            let sheet = PlanSheet::Plan { plan: &plan, previews: &previews, mistakes: &mistakes };
+            let edited = draft.as_deref();
+            let sheet = PlanSheet::Plan { plan: &plan, previews: &previews, mistakes: &mistakes, draft: edited };
             let review = {
                 let _pause = self.clock.pause();
                 self.agent.approver.review_plan(sheet).await
@@ -45,8 +46,8 @@ impl Turn<'_> {
                 PlanReview::Edited(text) => {
                     let text = self.agent.redactor.redact_known(&text).into_owned();
                     match self.edited(orchestration, &text) {
-                        Ok(steps) => (plan.steps, mistakes) = (steps, Vec::new()),
-                        Err(wrong) => mistakes = wrong,
+                        Ok(steps) => (plan.steps, mistakes, draft) = (steps, Vec::new(), None),
+                        Err(wrong) => (mistakes, draft) = (wrong, Some(text)),
                     }
                 }
             }

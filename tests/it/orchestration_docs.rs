@@ -1,0 +1,101 @@
+//! docs/orchestration.md: its commands run as they stand there and print what stands below them, and its figures are
+//! measured. `BLESS=1` writes both anew.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::run::Run;
+
+/// What a request takes, and how many tokens of a reply come in a second: the assumptions that the page states.
+const SECONDS_A_REQUEST: u64 = 1;
+const TOKENS_A_SECOND: u64 = 50;
+
+const BEGIN: &str = "<!-- BEGIN costs: tests/it/orchestration_docs.rs measures this; BLESS=1 writes it. -->\n";
+const END: &str = "<!-- END costs -->\n";
+
+fn page() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/orchestration.md")
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("made");
+    for entry in fs::read_dir(from).expect("the examples are there").map(|entry| entry.expect("an entry")) {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            copy(&from, &to);
+        } else {
+            fs::copy(&from, &to).expect("copied");
+        }
+    }
+}
+
+/// Gives a run the examples as its workspace.
+fn with_examples(run: Run) -> Run {
+    copy(&page().with_extension(""), &run.place().workspace());
+    run
+}
+
+/// The commands of a block, each with what it prints to both streams.
+fn played(block: &str) -> String {
+    let commands = block.lines().filter(|line| line.starts_with("$ "));
+    let play = |line: &str| format!("printf '%s\\n' '{line}'\n{}\n", line.trim_start_matches("$ "));
+    let script: Vec<String> = commands.map(play).collect();
+    with_examples(Run::script("sh", &format!("exec 2>&1\n{}", script.concat()))).run().success().stdout
+}
+
+/// The page with what its commands print now.
+fn with_output(page: &str) -> String {
+    let mut parts = page.split("```console\n");
+    let mut now = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (block, rest) = part.split_once("```\n").expect("a block ends");
+        now += &format!("```console\n{}```\n{rest}", played(block));
+    }
+    now
+}
+
+/// One row of the table of costs.
+fn measured(task: &str, model: &str, mode: &str) -> String {
+    let args = ["run", "-c", "config", "-m", model, "--mode", mode, "--approve", "edits", "-o", "json", task];
+    let ended = with_examples(Run::new().args(args)).run().success().json();
+    let count = |key: &str| ended["usage"][key].as_u64().expect("it is counted");
+    let (requests, written) = (ended["steps"].as_u64().expect("it is counted"), count("output_tokens"));
+    // Paths and dates are part of requests, so that their last digits differ between machines.
+    let read = (count("input_tokens") + 50) / 100 * 100;
+    let seconds = requests * SECONDS_A_REQUEST + (written + TOKENS_A_SECOND / 2) / TOKENS_A_SECOND;
+    format!("| {requests} | {read} | {} | {seconds} s |\n", (written + 5) / 10 * 10)
+}
+
+/// The page with costs as they are measured now.
+fn with_costs(page: &str) -> String {
+    let (head, rest) = page.split_once(BEGIN).expect("the page has the table");
+    let (_, tail) = rest.split_once(END).expect("the table ends");
+    let small = "What is in may.txt?";
+    let large = "Put april.txt and may.txt together in both.txt.";
+    let mut table =
+        "| task | mode | requests | tokens in | tokens out | time |\n|---|---|---|---|---|---|\n".to_owned();
+    for (task, what, model, mode, said) in [
+        (small, "one question, one call", "direct-small", "direct", "`direct`"),
+        (small, "", "route-small", "route", "`route`, to the tool"),
+        (small, "", "plan-small", "plan", "`plan`"),
+        (large, "two reads, one write", "direct", "direct", "`direct`"),
+        (large, "", "route", "route", "`route`, to `plan`"),
+        (large, "", "plan", "plan", "`plan`"),
+        (large, "", "explore", "explore", "`explore`, the proposal"),
+    ] {
+        table += &format!("| {what} | {said} {}", measured(task, model, mode));
+    }
+    format!("{head}{BEGIN}\n{table}\n{END}{tail}")
+}
+
+#[test]
+fn the_page_shows_what_its_commands_print_and_cost() {
+    let before = fs::read_to_string(page()).expect("the page is text");
+    assert!(before.matches("```console").count() >= 6, "every mode has an example");
+    let now = with_output(&with_costs(&before));
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(page(), now).expect("the page can be written");
+    } else {
+        assert_eq!(before, now, "docs/orchestration.md is behind; BLESS=1 writes it anew");
+    }
+}

@@ -1,0 +1,118 @@
+//! A person looks at a plan before it runs: runs it, refuses it, edits it; and asks for it in a chat.
+
+use serde_json::json;
+
+use crate::plans::{Role, accepted, plan, roles, step, told};
+use crate::pty::Terminal;
+use crate::run::Run;
+use crate::server::Server;
+
+/// A server whose plan writes `path`.
+fn planning(path: &str) -> Server {
+    let input = json!({"path": path, "content": "planned\n"});
+    let plan = plan(&[step(1, "write_file", &input, &[]), step(2, "list_dir", &json!({"path": "."}), &[1])]);
+    roles(vec![(Role::Planner, vec![plan]), (Role::Reflector, vec![accepted()])])
+}
+
+fn run(server: &Server) -> Run {
+    Run::task(server, "the request").args(["--mode", "plan", "--approve", "edits"])
+}
+
+#[test]
+fn a_plan_runs_once_it_is_approved() {
+    let server = planning("a.txt");
+    let mut terminal = Terminal::start(&run(&server));
+    terminal.wait_for("Run it? [y]es, [n]o, n WHY, [e]dit:");
+    let screen = terminal.screen();
+    for part in
+        ["Plan of 2 steps: as asked", "1. step 1 · write_file", "+planned", "2. step 2 · list_dir, after 1"]
+    {
+        assert!(screen.contains(part), "{part} is missing in\n{screen}");
+    }
+    assert!(!terminal.place.exists("a.txt"));
+    terminal.line("y");
+    assert_eq!(terminal.exit_code(), 0);
+    assert_eq!(terminal.place.read("a.txt"), "planned\n");
+    assert!(terminal.raw_to_the_end().contains("☑ 2/2 step 2"), "{}", terminal.raw());
+}
+
+#[test]
+fn a_reason_goes_to_the_planner() {
+    let server = planning("a.txt");
+    let mut terminal = Terminal::start(&run(&server));
+    terminal.wait_for("Run it?");
+    terminal.line("n use another file");
+    terminal.wait_until("a second plan", |screen| screen.matches("Run it?").count() == 2);
+    assert!(told(&server, Role::Planner, 1).contains("use another file"));
+    assert!(!terminal.place.exists("a.txt"));
+    terminal.keys("\u{3}");
+    assert_ne!(terminal.exit_code(), 0);
+}
+
+#[test]
+fn an_edited_plan_is_checked_and_shown_again() {
+    let server = planning("a.txt");
+    // The first edit names a tool that does not exist, the second another file.
+    let edit = "if [ -e edited ]; then sed -i 's/no_tool/write_file/; s/a.txt/b.txt/' \"$1\"; \
+                else touch edited; sed -i s/write_file/no_tool/ \"$1\"; fi\n";
+    let run = run(&server).file("edit.sh", edit).env("EDITOR", "sh edit.sh");
+    let mut terminal = Terminal::start(&run);
+    terminal.wait_for("Run it?");
+    terminal.line("e");
+    terminal.wait_until("the mistake", |screen| screen.contains("! ") && screen.contains("no_tool"));
+    terminal.line("e");
+    terminal.wait_until("the mended plan", |screen| screen.contains("b.txt"));
+    terminal.line("y");
+    assert_eq!(terminal.exit_code(), 0);
+    assert!(terminal.place.exists("b.txt") && !terminal.place.exists("a.txt"));
+}
+
+#[test]
+fn without_a_person_or_with_the_setting_off_nobody_is_asked() {
+    let server = planning("a.txt");
+    let output = run(&server).run().success().stderr_lacks("Run it?");
+    assert!(output.place.exists("a.txt"));
+    let server = planning("a.txt");
+    let mut terminal = Terminal::start(&run(&server).args(["--set", "agents.default.plan_approval=false"]));
+    assert_eq!(terminal.exit_code(), 0);
+    assert!(!terminal.raw_to_the_end().contains("Run it?"), "{}", terminal.raw());
+}
+
+#[test]
+fn quiet_says_nothing_of_the_plan_and_a_narrow_screen_holds_every_line() {
+    let output = run(&planning("a.txt")).arg("-q").run().success();
+    assert_eq!(output.stderr, "");
+    let server = planning("a.txt");
+    let mut terminal =
+        Terminal::sized(&run(&server).args(["--set", "agents.default.plan_approval=false"]), 40, 30);
+    assert_eq!(terminal.exit_code(), 0);
+    terminal.raw_to_the_end();
+    let screen = terminal.screen();
+    assert!(screen.contains("☑ 1/2 step 1") && screen.contains("judged: complete"), "{screen}");
+}
+
+#[test]
+fn a_chat_shows_the_plan_and_drops_one() {
+    let server = planning("a.txt");
+    let run = Run::new().arg("chat").args(["--approve", "edits"]).server(&server);
+    let mut terminal = Terminal::start(&run);
+    terminal.wait_for("> ");
+    terminal.line("/plan");
+    terminal.wait_for("error: there is no plan yet");
+    terminal.line("/mode plan");
+    terminal.wait_for("The mode is now plan");
+    terminal.line("do it");
+    terminal.wait_for("Run it?");
+    terminal.line("y");
+    terminal.wait_for("cost unknown");
+    terminal.line("/plan");
+    terminal.wait_for("plan (answered): as asked");
+    terminal.wait_for("☑ 1. step 1 · write_file");
+    terminal.line("/plan drop");
+    terminal.wait_for("the plan is over already");
+    terminal.keys("\u{4}");
+    assert_eq!(terminal.exit_code(), 0);
+    let shown = Run::at(&terminal.place).args(["session", "list"]).run().success().stdout;
+    let id = shown.split_whitespace().next().expect("a session").to_owned();
+    Run::at(&terminal.place).args(["session", "show", &id]).run().success().stdout_has("── plan\nplan (answered)");
+}
