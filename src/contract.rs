@@ -6,6 +6,7 @@
 mod model;
 mod plan;
 mod reach;
+mod superior;
 mod tool;
 
 use std::path::Path;
@@ -21,6 +22,7 @@ pub use model::{
 };
 pub use plan::{PlanReview, PlanSheet, read_form};
 pub use reach::Reach;
+pub use superior::{Left, Superior};
 pub use tool::{Archive, CallContext, Clocks, Enclosure, Hold, Keep, Refused, ShellLine, Tool, ToolDefinition};
 
 /// An observer of a run. Called in order from one task.
@@ -48,6 +50,8 @@ pub trait Approver: Send + Sync {
 /// A permission question to a person.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
+    /// The helper whose call it is, like `explore#2`; `None` for the agent that the person runs.
+    pub helper: Option<&'a str>,
     pub tool: &'a str,
     /// Exactly what would happen, in full: the command, or the diff.
     pub preview: &'a str,

@@ -1,5 +1,5 @@
 //! The parts of a run, one by one: decoding and assembling a stream, the session's log, configuration, prompts,
-//! requests, estimates, loop detection, calls, searches compared with `rg`. `benches/compare.sh` times whole
+//! requests, estimates, loop detection, calls, plans, searches compared with `rg`. `benches/compare.sh` times whole
 //! processes.
 //!
 //! ```text
@@ -12,6 +12,7 @@
 mod calls;
 mod lines;
 mod llm;
+mod plans;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -151,6 +151,7 @@ impl Turn<'_> {
             let cost = self.spend(&mut spent, None);
             self.conversation.session.spend(spent, cost, Timestamp::now());
         }
+        self.charge(finished.slot);
         self.run.totals.tool_calls += 1;
         self.run.totals.denied += u64::from(*status == CallStatus::Denied);
         let tool = self.agent.tools.get(&call.name).map(|found| found.tool);

@@ -137,7 +137,7 @@ impl Turn<'_> {
         let prices = self.agent.model.info().prices.as_ref();
         let mut meter = self.meter;
         meter.add(input, prices.map(|prices| limits::cost_usd(&input, prices)));
-        match meter.exceeded(&self.agent.limits) {
+        match meter.exceeded(&self.limits()) {
             Some(limit) => Err(Stop::Limit(limit)),
             None => Ok(()),
         }
@@ -165,6 +165,9 @@ impl Turn<'_> {
         let totals = &mut self.run.totals;
         totals.usage += *usage;
         totals.cost.add(usage, cost);
+        if let Some(superior) = &self.run.superior {
+            superior.spend(*usage, cost);
+        }
         cost
     }
 }

@@ -1,21 +1,23 @@
 //! The clock of a turn: wall time minus the time spent waiting for a person, and the deadlines derived from it.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A clock that can be paused.
-#[derive(Debug)]
+/// A clock that can be paused. Clones are the same clock.
+#[derive(Debug, Clone)]
 pub struct Clock {
     started: Instant,
-    waiting: Mutex<Waiting>,
+    waiting: Arc<Mutex<Waiting>>,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     total: Duration,
     since: Option<Instant>,
+    /// Those who wait for a person right now.
+    waiters: usize,
 }
 
 /// Pauses the clock while it lives.
@@ -24,13 +26,13 @@ pub struct Pause<'a>(&'a Clock);
 impl Clock {
     #[must_use]
     pub fn start() -> Self {
-        Self { started: Instant::now(), waiting: Mutex::default() }
+        Self { started: Instant::now(), waiting: Arc::default() }
     }
 
     /// The time counted so far.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
-        let waiting = self.waiting.lock().expect("no holder of the clock panics");
+        let waiting = self.waiting();
         let now = waiting.since.unwrap_or_else(Instant::now);
         now.duration_since(self.started).saturating_sub(waiting.total)
     }
@@ -38,8 +40,30 @@ impl Clock {
     /// Stops counting until the pause is dropped.
     #[must_use]
     pub fn pause(&self) -> Pause<'_> {
-        self.waiting.lock().expect("no holder of the clock panics").since = Some(Instant::now());
+        self.stop();
         Pause(self)
+    }
+
+    /// Stops counting until [`Clock::go_on`].
+    pub fn stop(&self) {
+        let mut waiting = self.waiting();
+        waiting.waiters += 1;
+        waiting.since.get_or_insert_with(Instant::now);
+    }
+
+    /// Counts again, once nobody waits any more.
+    pub fn go_on(&self) {
+        let mut waiting = self.waiting();
+        waiting.waiters = waiting.waiters.saturating_sub(1);
+        if waiting.waiters == 0
+            && let Some(since) = waiting.since.take()
+        {
+            waiting.total += since.elapsed();
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().expect("no holder of the clock panics")
     }
 
     /// Waits until `limit` has passed on this clock; forever where there is none.
@@ -57,10 +81,7 @@ impl Clock {
 
 impl Drop for Pause<'_> {
     fn drop(&mut self) {
-        let mut waiting = self.0.waiting.lock().expect("no holder of the clock panics");
-        if let Some(since) = waiting.since.take() {
-            waiting.total += since.elapsed();
-        }
+        self.0.go_on();
     }
 }
 

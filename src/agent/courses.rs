@@ -61,7 +61,7 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
     .expect("settings");
     let limits = serde_json::from_value(json!({
         "max_turns": 30, "max_time": null, "max_tokens": null, "max_cost": null, "tool_timeout": "10s",
-        "max_tool_timeout": "10s", "tool_idle_timeout": null, "max_parallel": 4, "loop_window": 12,
+        "max_tool_timeout": "10s", "tool_idle_timeout": null, "max_parallel": 4, "max_depth": 1, "loop_window": 12,
         "loop_threshold": 3,
     }))
     .expect("limits");

@@ -17,6 +17,7 @@ use super::conversation::Shared;
 use super::execute::{Finished, Place, announce};
 use super::flights::{Flights, Slot};
 use super::prepare::{CallPlan, Footing, MOST_CALLS, Prepared, Ready, prepare};
+use super::superior::Purse;
 use super::turn::{Stop, Turn};
 use super::{Emitter, Terms};
 
@@ -31,6 +32,7 @@ pub(super) struct Deck {
     shared: Arc<Shared>,
     emitter: Arc<Emitter>,
     flights: Arc<Flights>,
+    purse: Arc<Purse>,
     /// The most tokens that the model reads of one result.
     result_tokens: usize,
     /// The most tokens that a tool gives back.
@@ -62,7 +64,7 @@ impl Turn<'_> {
             let mut group = vec![first];
             while let Some(call) = calls.peek() {
                 let next = prepare(agent, owned(*call), step.was_cut(), self.footing());
-                if !next.may_run_beside() {
+                if !next.may_run_beside() || !next.is_like(&group[0]) {
                     break;
                 }
                 group.push(next);
@@ -93,6 +95,7 @@ impl Turn<'_> {
             shared: Arc::clone(&self.conversation.shared),
             emitter: Arc::clone(&self.run.emitter),
             flights: Arc::clone(&self.conversation.flights),
+            purse: Arc::new(self.purse()),
             result_tokens,
             held_tokens: result_tokens,
         }
@@ -108,6 +111,7 @@ impl Turn<'_> {
             emitter: &deck.emitter,
             clock: self.clock,
             flights: &deck.flights,
+            purse: &deck.purse,
             result_tokens: deck.held_tokens,
         }
     }
@@ -160,7 +164,7 @@ impl Turn<'_> {
     /// Lets a call run again in wider walls, if its own may have stopped it and a person agrees; else the first result
     /// stands. That the output of a program speaks of a denial is a reason to leave the sandbox only where the command
     /// itself `leaves` it.
-    async fn offer_wider<'c>(
+    pub(super) async fn offer_wider<'c>(
         &mut self,
         mut finished: Finished<'c>,
         (tool, terms, reach): (&'c dyn Tool, &'c Terms, Arc<Reach>),

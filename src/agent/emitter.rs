@@ -77,9 +77,23 @@ impl Emitter {
             time: format!("{:.3}", Timestamp::now()),
             session_id: inner.session_id.clone(),
             run_id: inner.run_id.clone(),
+            path: Vec::new(),
         };
+        self.pass(&mut inner, &event)
+    }
+
+    /// Passes an event of a helper on, as one of this run.
+    pub fn relay(&self, event: Event) {
+        let mut inner = self.inner.lock().expect("no sink panics");
+        if inner.failure.is_none() {
+            let event = Event { seq: inner.seq, run_id: inner.run_id.clone(), ..event };
+            let _ = self.pass(&mut inner, &event);
+        }
+    }
+
+    fn pass(&self, inner: &mut Inner, event: &Event) -> Result<(), SinkClosed> {
         inner.seq += 1;
-        inner.sink.emit(&event).map_err(|error| {
+        inner.sink.emit(event).map_err(|error| {
             inner.failure = Some(error);
             self.failed.trigger();
             SinkClosed

@@ -1,12 +1,12 @@
 //! Runs one call: starts, times, bounds and ends it, whatever the tool does.
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::contract::{CallContext, Clocks, Enclosure, Keep, Permission, Reach, Refused, Tool};
+use crate::contract::{CallContext, Clocks, Enclosure, Keep, Permission, Reach, Refused, Superior, Tool};
 use crate::event::EventKind;
 use crate::message::{CallStatus, ToolCall, Usage};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
@@ -18,6 +18,7 @@ use super::conversation::Shared;
 use super::flights::{Flights, Slot};
 use super::measure::{Measured, Moment, Stopwatch};
 use super::prepare::{CallPlan, Prepared, Ready};
+use super::superior::{Desk, Purse};
 use super::{Agent, Emitter, Terms, retry};
 
 /// The surroundings that all calls of a step share.
@@ -25,9 +26,11 @@ use super::{Agent, Emitter, Terms, retry};
 pub(super) struct Place<'a> {
     pub agent: &'a Agent,
     pub shared: &'a Shared,
-    pub emitter: &'a Emitter,
+    pub emitter: &'a Arc<Emitter>,
     pub clock: &'a Clock,
-    pub flights: &'a Flights,
+    pub flights: &'a Arc<Flights>,
+    /// What helpers may spend in this step.
+    pub purse: &'a Arc<Purse>,
     /// The most tokens that one result of this step may have.
     pub result_tokens: usize,
 }
@@ -43,6 +46,8 @@ pub(super) struct Flying<'a> {
     pub reach: Arc<Reach>,
     /// The outside source whose content its result would introduce, if any.
     pub brings: Option<String>,
+    /// The outside source whose content the conversation held when it was judged, if any.
+    pub taint: Option<String>,
     pub enclosure: Enclosure,
     /// Values for a command, by the names of their variables.
     pub variables: Vec<(String, String)>,
@@ -84,11 +89,11 @@ impl<'a> Prepared<'a> {
             }
         };
         announce(place, (&call, slot), ready.tool, &ready.arguments);
-        let Ready { tool, terms, arguments, brings, reach, verdict, .. } = ready;
+        let Ready { tool, terms, arguments, brings, taint, reach, verdict, .. } = ready;
         let enclosure = verdict.enclosure();
-        Flying { call, slot, taken_up, tool, terms, arguments, reach, brings, enclosure, variables }
-            .land(place)
-            .await
+        let flying =
+            Flying { call, slot, taken_up, tool, terms, arguments, reach, brings, taint, enclosure, variables };
+        flying.land(place).await
     }
 }
 
@@ -105,9 +110,11 @@ impl<'a> Finished<'a> {
         let Self { call, slot, arguments, brings, variables, .. } = self;
         let brings = if enclosure == Enclosure::Outside { Some(outside) } else { brings };
         let taken_up = Moment::now();
-        Flying { call, slot, taken_up, tool, terms, arguments, reach, brings, enclosure, variables }
-            .land(place)
-            .await
+        // Only a command runs again, and it begins no run.
+        let taint = None;
+        let flying =
+            Flying { call, slot, taken_up, tool, terms, arguments, reach, brings, taint, enclosure, variables };
+        flying.land(place).await
     }
 
     /// A call whose tool did not run; `why` is the program's own text.
@@ -144,7 +151,8 @@ fn reason(why: &str) -> ToolOutput {
 impl<'a> Flying<'a> {
     /// Runs the tool to its end.
     async fn land(self, place: Place<'_>) -> Finished<'a> {
-        let Self { call, slot, taken_up, tool, terms, arguments, reach, brings, enclosure, variables } = self;
+        let Self { call, slot, taken_up, tool, terms, arguments, reach, brings, taint, enclosure, variables } =
+            self;
         let Place { agent, emitter, flights, .. } = place;
         flights.run(slot);
         let redacting = Mutex::new(Redacting::new(&agent.redactor));
@@ -158,6 +166,11 @@ impl<'a> Flying<'a> {
         let notify = |kind: EventKind| emitter.notify(kind);
         let refused = Mutex::new(None);
         let spent = Mutex::new(Usage::default());
+        let desk = OnceLock::new();
+        let superior = || {
+            let desk = desk.get_or_init(|| Arc::new(Desk::new(place, slot, taint.clone())));
+            Arc::clone(desk) as Arc<dyn Superior>
+        };
         let context = CallContext {
             enclosure,
             variables: &variables,
@@ -165,6 +178,7 @@ impl<'a> Flying<'a> {
             refused: &|how| *refused.lock().expect("storing never panics") = Some(how),
             spent: &|usage| *spent.lock().expect("adding never panics") += usage,
             notify: &notify,
+            superior: &superior,
             ..place.context(tool, terms, (&arguments, &reach))
         };
         let stopwatch = Stopwatch::start(tool);
@@ -202,7 +216,7 @@ impl<'a> Flying<'a> {
             spent,
             refused,
             only_read,
-            brings: brings.filter(|_| ran),
+            brings: brings.filter(|_| ran).or_else(|| desk.get().and_then(|desk| desk.brought())),
             variables,
             unavailable,
         }
@@ -237,6 +251,7 @@ impl Place<'_> {
             refused: &|_| {},
             spent: &|_| {},
             notify: &|_| {},
+            superior: &|| unreachable!("the context of a call that runs has its own"),
         }
     }
 }
@@ -280,7 +295,7 @@ async fn persistent(
 /// for those that do not.
 async fn bounded(tool: &dyn Tool, arguments: Value, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
     const GRACE: Duration = Duration::from_secs(10);
-    if tool.waits_for_person() {
+    if tool.waits_for_person() || tool.is_run() {
         return tool.call(arguments, context).await;
     }
     match tokio::time::timeout(context.timeout + GRACE, tool.call(arguments, context)).await {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use crate::message::{Cost, Usage};
 use crate::{present, text};
 
 /// A call's slot: the number of its step, and the position among its calls.
@@ -20,6 +21,8 @@ pub(super) struct Flight {
     running: Option<Instant>,
     /// The end of its live output.
     output: String,
+    /// What a helper spent in it that the turn has not counted yet.
+    spent: (Usage, Cost),
 }
 
 /// The most output kept for a call that may be interrupted, in bytes.
@@ -28,12 +31,12 @@ const KEPT: usize = 4096;
 impl Flights {
     /// Records that the observers know of the call.
     pub(super) fn announce(&self, slot: Slot) {
-        self.all().insert(slot, Flight { running: None, output: String::new() });
+        self.all().insert(slot, Flight::new(None));
     }
 
     /// Records that its tool runs.
     pub(super) fn run(&self, slot: Slot) {
-        self.all().insert(slot, Flight { running: Some(Instant::now()), output: String::new() });
+        self.all().insert(slot, Flight::new(Some(Instant::now())));
     }
 
     /// Adds to its output.
@@ -45,6 +48,19 @@ impl Flights {
                 flight.output.drain(..flight.output.len() - last);
             }
         }
+    }
+
+    /// Adds a request that a helper made in it.
+    pub(super) fn spend(&self, slot: Slot, usage: Usage, cost_usd: Option<f64>) {
+        if let Some(flight) = self.all().get_mut(&slot) {
+            flight.spent.0 += usage;
+            flight.spent.1.add(&usage, cost_usd);
+        }
+    }
+
+    /// What helpers spent in it, to be counted now.
+    pub(super) fn take_spent(&self, slot: Slot) -> (Usage, Cost) {
+        self.all().get_mut(&slot).map(|flight| std::mem::take(&mut flight.spent)).unwrap_or_default()
     }
 
     /// Records that it was answered.
@@ -63,6 +79,10 @@ impl Flights {
 }
 
 impl Flight {
+    fn new(running: Option<Instant>) -> Self {
+        Self { running, output: String::new(), spent: <(Usage, Cost)>::default() }
+    }
+
     /// How long its tool ran, if it did.
     pub(super) fn ran_for(&self) -> Option<Duration> {
         self.running.map(|running| running.elapsed())

@@ -15,6 +15,7 @@ mod arguments;
 mod permission;
 mod execute;
 mod flights;
+mod superior;
 mod answer;
 mod measure;
 mod settle;
@@ -50,7 +51,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::config::{ApprovalMode, ContextSettings, Limits, Mode, ToolOutputSettings};
-use crate::contract::{Approver, ChatModel};
+use crate::contract::{Approver, ChatModel, Superior};
 use crate::message::{Cost, Usage};
 use crate::policy::Rules;
 use crate::secrets::Redactor;
@@ -134,6 +135,8 @@ pub struct Run {
     pub totals: Totals,
     /// What the last flow returned by key.
     pub outputs: Option<Value>,
+    /// Of a helper: the run that called it.
+    pub superior: Option<Arc<dyn Superior>>,
 }
 
 /// Sums over the turns of a run.
@@ -154,7 +157,14 @@ impl Run {
     /// A run that has done nothing yet.
     #[must_use]
     pub fn new(emitter: Emitter) -> Self {
-        Self { emitter: Arc::new(emitter), started: Instant::now(), totals: Totals::default(), outputs: None }
+        let totals = Totals::default();
+        Self { emitter: Arc::new(emitter), started: Instant::now(), totals, outputs: None, superior: None }
+    }
+
+    /// The run of a helper: it spends what is left to the run that called it.
+    #[must_use]
+    pub fn within(superior: Arc<dyn Superior>, emitter: Emitter) -> Self {
+        Self { superior: Some(superior), ..Self::new(emitter) }
     }
 
     /// Begins the next run of a chat: its sums start at zero.

@@ -65,6 +65,7 @@ impl Turn<'_> {
         let shown = redactor.redact_known(preview);
         let offered = always.map(|grant| redactor.redact_known(&grant.to_string()).into_owned());
         let question = Question {
+            helper: None,
             tool: &call.name,
             preview: &shown,
             why,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::contract::{Enclosure, Hold, Permission, Reach, Tool};
+use crate::contract::{Enclosure, Hold, Reach, Tool};
 use crate::json;
 use crate::message::ToolCall;
 use crate::net;
@@ -57,12 +57,14 @@ pub(super) struct Ready<'a> {
     pub verdict: Verdict,
     /// The files that it may open: those that were judged.
     pub reach: Arc<Reach>,
-    /// Whether it only reads.
+    /// Whether it only reads, so that others like it may run at the same time.
     pub reads: bool,
     /// Whether its command names something that lies beyond the sandbox.
     pub leaves: bool,
     /// The outside source whose content its result would introduce, if any.
     pub brings: Option<String>,
+    /// The outside source whose content the conversation holds, if any.
+    pub taint: Option<String>,
 }
 
 impl<'a> Prepared<'a> {
@@ -80,6 +82,13 @@ impl<'a> Prepared<'a> {
             matches!(ready.verdict, Verdict::Allow(_)) && !ready.tool.waits_for_person() && ready.reads
         };
         matches!(&self.plan, CallPlan::Run(ready) if is_free(ready))
+    }
+
+    /// Whether both may run side by side, as far as each may beside others of its kind: a helper may ask a person, so
+    /// that nothing else that could ask runs meanwhile.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let is_run = |of: &Self| matches!(&of.plan, CallPlan::Run(ready) if ready.tool.is_run());
+        is_run(self) == is_run(other)
     }
 }
 
@@ -200,7 +209,7 @@ fn judged<'a>(
     };
     let judge = if footing.is_exploring { policy::judge_exploring } else { policy::judge };
     let verdict = judge(agent.approval, &agent.rules, &call, footing.taint);
-    let is_reading = definition.permission == Permission::Read || verdict.enclosure() == Enclosure::Read;
+    let is_reading = tool.runs_beside(&arguments) || verdict.enclosure() == Enclosure::Read;
     let (leaves, brings) = (call.leaves(), policy::brings_in(&call, &tool.subject(&arguments)));
     let written: Vec<String> = reads.iter().chain(&writes).map(|path| (*path).to_owned()).collect();
     judged
@@ -208,7 +217,8 @@ fn judged<'a>(
     let reach = Reach::new(workspace, judged, agent.rules.denied_to(&definition.name));
     let reach = if call.line.is_some() { reach.of_command(agent.rules.denied_to("write_file")) } else { reach };
     let reach = Arc::new(reach);
-    Ready { tool, terms, arguments, verdict, reach, reads: is_reading, leaves, brings }
+    let taint = footing.taint.map(str::to_owned);
+    Ready { tool, terms, arguments, verdict, reach, reads: is_reading, leaves, brings, taint }
 }
 
 /// The host of an address, with the port where it is not the usual one; what is no address is asked about as it is.

@@ -18,6 +18,7 @@ impl Turn<'_> {
     /// Answers every open call with what is known of it.
     pub(super) fn settle_calls(&mut self, why: &str) -> Result<(), Stop> {
         for OpenCall { number, call, request } in self.conversation.session.open_calls() {
+            self.charge((number, call));
             let flight = self.conversation.flights.take((number, call));
             if flight.is_none() {
                 let arguments = json::object_or_unparsed(&request.arguments);

@@ -108,7 +108,7 @@ pub async fn take_turn(
         outcome = emitter.paced(turn.work(input)) => outcome,
     };
     let outcome = match outcome {
-        Err(Stop::Limit(limit)) if !limit.is_of_output() => {
+        Err(Stop::Limit(limit)) if !limit.is_of_output() && !turn.is_superiors(limit) => {
             tokio::select! {
                 biased;
                 () = cancel.triggered() => Err(Stop::Interrupted),
@@ -160,7 +160,7 @@ impl<'a> Turn<'a> {
     /// Asks the model, runs its calls, and so on until it answers.
     pub(super) async fn converse(&mut self) -> Result<TurnEnd, Stop> {
         loop {
-            if let Some(limit) = self.meter.reached(&self.agent.limits).or_else(|| self.out_of_time()) {
+            if let Some(limit) = self.meter.reached(&self.limits()).or_else(|| self.out_of_time()) {
                 return Err(Stop::Limit(limit));
             }
             let (number, step) = self.step(Purpose::Answer).await?;

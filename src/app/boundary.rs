@@ -41,6 +41,19 @@ pub(super) fn sandbox(config: &Config, agent: &AgentConfig, workspace: &Workspac
     is_on.then(|| Arc::new(Sandbox::new(plan(config, agent, workspace))))
 }
 
+/// The same where `dir` can be written as well, for what this program itself runs.
+pub(super) fn sandbox_with(
+    config: &Config,
+    agent: &AgentConfig,
+    workspace: &Workspace,
+    dir: &Path,
+) -> Option<Sandbox> {
+    let is_on = agent.sandbox.mode != SandboxMode::Off && sandbox::SUPPORTED;
+    let mut plan = plan(config, agent, workspace);
+    plan.write.push(dir.to_path_buf());
+    is_on.then(|| Sandbox::new(plan))
+}
+
 fn plan(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> Boundary {
     let settings = &agent.sandbox;
     let dirs = &config.dirs;

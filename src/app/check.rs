@@ -9,12 +9,13 @@ use crate::prompt::{PromptContext, Registry, Released};
 use crate::skills::Variables;
 use crate::workspace::Workspace;
 
+use super::ground::Ground;
 use super::{Options, Services, flows, layers, toolbox};
 
 /// Every mistake in the names that agents use, and every layer that is over its limit. Prompts that do not exist or do
 /// not compile are not among them: reading the configuration tells of those, and `known` are the mistakes that it told.
 pub fn check(
-    config: &Config,
+    config: &Arc<Config>,
     workspace: &Workspace,
     approver: &Arc<dyn Approver>,
     known: &[Mistake],
@@ -22,7 +23,7 @@ pub fn check(
     let mut mistakes = names(config);
     for name in config.agents.keys() {
         let options = Options { agent: Some(name.clone()), ..Options::default() };
-        match super::assemble_parts(config, workspace, &options, Arc::clone(approver)) {
+        match super::assemble_on(Ground::new(config, workspace, &options, Arc::clone(approver))) {
             Ok(services) => {
                 mistakes.extend(layers::mistakes(config, &services.agent));
                 // A flow runs by the agent that is named with it; by itself by the default one.
@@ -41,12 +42,12 @@ pub fn check(
 /// One sentence for each tool that an agent has although its system prompt forbids it: by the list of its head, or in
 /// words.
 #[must_use]
-pub fn contradictions(config: &Config, workspace: &Workspace, approver: &Arc<dyn Approver>) -> Vec<String> {
+pub fn contradictions(config: &Arc<Config>, workspace: &Workspace, approver: &Arc<dyn Approver>) -> Vec<String> {
     let mut found = Vec::new();
     for name in config.agents.keys() {
         let options = Options { agent: Some(name.clone()), ..Options::default() };
-        let Ok(Services { agent, .. }) = super::assemble_parts(config, workspace, &options, Arc::clone(approver))
-        else {
+        let ground = Ground::new(config, workspace, &options, Arc::clone(approver));
+        let Ok(Services { agent, .. }) = super::assemble_on(ground) else {
             continue;
         };
         let conversation = layers::nobody_spoke(&agent);

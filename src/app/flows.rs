@@ -12,7 +12,7 @@ use crate::llm;
 use crate::text;
 
 use super::models::chosen_model;
-use super::orchestration::Common;
+use super::needs::Needs;
 use super::{Options, SetupError};
 
 /// The tool by which agents take jobs.
@@ -64,8 +64,8 @@ impl FlowChoice {
 }
 
 /// The flows that a run may need: the chosen one with those that it runs; all of them where a router picks.
-pub(super) fn assemble(common: &Common<'_>, mode: Mode, tools: &Toolbox) -> Result<Flows, SetupError> {
-    let Common { config, options, .. } = common;
+pub(super) fn assemble(needs: &Needs<'_>, mode: Mode, tools: &Toolbox) -> Result<Flows, SetupError> {
+    let Needs { config, options, .. } = needs;
     let chosen = options.flow.as_ref().map(|choice| chosen(config, options, choice)).transpose()?;
     let names: BTreeSet<&str> = match &options.flow {
         Some(choice) => reachable(config, &choice.name),
@@ -86,7 +86,7 @@ pub(super) fn assemble(common: &Common<'_>, mode: Mode, tools: &Toolbox) -> Resu
     for flow in all.values() {
         for (key, step) in located(flow) {
             if let Some(source) = &step.prompt {
-                let asked = common.asked(&format!("flows.{}.{key}", flow.name), step, source)?;
+                let asked = needs.asked(&format!("flows.{}.{key}", flow.name), step, source)?;
                 prompts.insert((flow.name.clone(), step.id.clone()), asked);
             }
         }
@@ -189,7 +189,7 @@ fn misfits(with: &Map<String, Value>, parameters: &Value) -> Vec<(String, String
     found
 }
 
-impl Common<'_> {
+impl Needs<'_> {
     /// The prompt of a step, and the model that is asked with it.
     fn asked(&self, key: &str, step: &FlowStep, source: &PromptSource) -> Result<Asked, SetupError> {
         let Self { config, settings, options, registry, model, around } = self;

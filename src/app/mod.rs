@@ -5,12 +5,15 @@ mod error;
 mod boundary;
 mod catalogue;
 mod facts;
+mod ground;
 mod layers;
+mod needs;
 mod orchestration;
 mod flows;
 mod models;
 mod model_check;
 mod sessions;
+mod task;
 mod toolbox;
 pub mod prompt_test;
 
@@ -43,6 +46,7 @@ pub use catalogue::{Listed, Listing, listing};
 pub use check::{check, contradictions};
 pub use error::{SetupError, SetupErrorKind};
 pub use flows::FlowChoice;
+use ground::{Ground, Shared};
 pub use model_check::{Checked, Finding, ModelCheck, yaml as model_file};
 use models::chosen_model;
 pub use sessions::{SessionChoice, new_run_id, open_conversation, store};
@@ -91,12 +95,12 @@ pub struct Services {
 /// # Errors
 /// When a name does not exist, a file is wrong, or no model can be reached with what is configured.
 pub fn assemble(
-    config: &Config,
+    config: &Arc<Config>,
     workspace: &Workspace,
     options: &Options,
     approver: Arc<dyn Approver>,
 ) -> Result<Services, SetupError> {
-    let services = assemble_parts(config, workspace, options, approver)?;
+    let services = assemble_on(Ground::new(config, workspace, options, approver))?;
     match layers::mistakes(config, &services.agent).as_slice() {
         [] => Ok(services),
         mistakes => Err(SetupError::mistakes(mistakes)),
@@ -104,18 +108,19 @@ pub fn assemble(
 }
 
 /// The same without a look at how much of a request the parts fill.
-fn assemble_parts(
-    config: &Config,
-    workspace: &Workspace,
-    options: &Options,
-    approver: Arc<dyn Approver>,
-) -> Result<Services, SetupError> {
-    let settings = config.agent(options.agent.as_deref()).map_err(SetupError::usage)?;
-    let sandbox = boundary::sandbox(config, settings, workspace);
-    let workspace = &boundary::workspace_of(config, settings, workspace, sandbox.as_ref());
+fn assemble_on(ground: Ground) -> Result<Services, SetupError> {
+    let (config, options, approver) = (&ground.config, &ground.options, &ground.approver);
+    let settings = ground.settings()?;
+    let shared = ground.shared.as_ref();
+    let sandbox = shared.and_then(|shared| shared.sandbox.clone());
+    let sandbox = sandbox.or_else(|| boundary::sandbox(config, settings, &ground.workspace));
+    let workspace = &boundary::workspace_of(config, settings, &ground.workspace, sandbox.as_ref());
     let redactor = Arc::new(config.redactor());
-    let net = Arc::new(Net::new(|name| config.env.get(name)));
-    let services = surroundings(config, options, &net)?;
+    let services = match shared {
+        Some(shared) => Arc::clone(&shared.around),
+        None => Arc::new(surroundings(config, options, Arc::new(net(config)))?),
+    };
+    let net = &services.net;
     let model = model(config, settings, options, &services)?;
     let limits = limits(settings, options, model.as_ref())?;
     let registry = Registry::new(&config.prompt_dirs);
@@ -131,13 +136,14 @@ fn assemble_parts(
         let kit = Kit {
             child_env: environment(config, settings, workspace),
             jobs: Arc::clone(&jobs),
-            sandbox,
-            net: Arc::clone(&net),
+            sandbox: sandbox.clone(),
+            net: Arc::clone(net),
             vision: model.info().sees,
             fetch_allow: config.settings.fetch.allow.clone(),
-            person: Some(&approver).filter(|approver| approver.present()).cloned(),
+            person: Some(approver).filter(|approver| approver.present()).cloned(),
         };
-        toolbox::assemble(config, settings, &catalogue, kit)?
+        let for_helpers = || ground.with(Shared { around: Arc::clone(&services), sandbox });
+        toolbox::assemble((config, settings), &catalogue, kit, for_helpers)?
     } else {
         Toolbox::default()
     };
@@ -172,9 +178,8 @@ fn assemble_parts(
         .chain(unfound.filter(|_| toolbox.in_two_stages()))
         .collect();
     let mode = options.mode.unwrap_or(settings.mode);
-    let common =
-        orchestration::Common { config, settings, options, registry: &registry, model: &model, around: &services };
-    let orchestration = orchestration::assemble(&common, mode, &toolbox)?;
+    let needs = needs::Needs { config, settings, options, registry: &registry, model: &model, around: &services };
+    let orchestration = orchestration::assemble(&needs, mode, &toolbox)?;
     let agent = Agent {
         name: settings.name.clone(),
         model,
@@ -198,7 +203,7 @@ fn assemble_parts(
         rules: Rules::new(&settings.permissions.rules).map_err(SetupError::configuration)?,
         workspace: workspace.clone(),
         readable: catalogue.directories(),
-        approver,
+        approver: Arc::clone(approver),
         jobs,
         redactor,
         schema,
@@ -257,7 +262,7 @@ pub fn collector(config: &Config) -> Option<Collector> {
     Some(Collector {
         endpoint,
         headers: settings.otlp_headers.iter().map(|(name, secret)| (name.clone(), value(secret))).collect(),
-        net: net(config),
+        net: Arc::new(net(config)),
     })
 }
 
@@ -293,13 +298,13 @@ fn model(
 }
 
 /// What all models of a run share.
-fn surroundings(config: &Config, options: &Options, net: &Arc<Net>) -> Result<Surroundings, SetupError> {
+fn surroundings(config: &Config, options: &Options, net: Arc<Net>) -> Result<Surroundings, SetupError> {
     let opened = options.log_wire.as_ref().map(|path| {
         let wrong = |error| SetupError::usage(format!("--log-wire {}: {error}", path.display()));
         WireLog::open(path, config.redactor()).map(Arc::new).map_err(wrong)
     });
     Ok(Surroundings {
-        net: Arc::clone(net),
+        net,
         user_id: config.env.user().to_owned(),
         wire_log: opened.transpose()?,
         catalogue: Arc::new(ModelCatalogue::of_user(&config.dirs.data)),
@@ -307,8 +312,8 @@ fn surroundings(config: &Config, options: &Options, net: &Arc<Net>) -> Result<Su
     })
 }
 
-fn net(config: &Config) -> Arc<Net> {
-    Arc::new(Net::new(|name| config.env.get(name)))
+fn net(config: &Config) -> Net {
+    Net::new(|name| config.env.get(name))
 }
 
 fn limits(agent: &AgentConfig, options: &Options, model: &dyn ChatModel) -> Result<Limits, SetupError> {

@@ -13,7 +13,7 @@ pub(super) fn chosen_model(
     agent: &AgentConfig,
     options: &Options,
 ) -> Result<ModelConfig, SetupError> {
-    let own = || config.model(&agent.model).map_err(SetupError::configuration);
+    let own = || config.model(agent.model_name()).map_err(SetupError::configuration);
     let mut model = match &options.model {
         None => own()?.clone(),
         Some(name) => match (config.models.get(name), providers::split(name)) {

@@ -8,16 +8,18 @@ use crate::config::{AgentConfig, Config, Mistake, ToolConfig, format_duration};
 use crate::contract::{Tool, ToolDefinition};
 use crate::skills::Catalogue;
 use crate::text;
-use crate::tools::{self, BACKGROUND, Choice, Command, Kit, LoadSkill, LoadSkillReference, RUN_COMMAND};
+use crate::tools::{self, BACKGROUND, Choice, Command, Kit, LoadSkill, LoadSkillReference, RUN_COMMAND, TASK};
 
 use super::SetupError;
+use super::ground::Ground;
+use super::task::{self, Task};
 
 /// The tools of an agent.
 pub(super) fn assemble(
-    config: &Config,
-    agent: &AgentConfig,
+    (config, agent): (&Config, &AgentConfig),
     catalogue: &Arc<Catalogue>,
     kit: Kit,
+    for_helpers: impl FnOnce() -> Ground,
 ) -> Result<Toolbox, SetupError> {
     if let Some(mistake) = misnamed(config).into_iter().chain(too_slow(config, agent)).next() {
         return Err(SetupError::configuration(mistake));
@@ -40,7 +42,8 @@ pub(super) fn assemble(
             Arc::new(Command::new(tool.clone(), child_env.clone(), sandbox.clone(), proxies.clone())),
         );
     }
-    let taken = taken(config, agent, &toolbox).map_err(|why| {
+    let helpers = task::definition(config, agent);
+    let taken = taken(config, agent, &toolbox, helpers.as_ref()).map_err(|why| {
         let key = format!("agents.{}.tools", agent.name);
         SetupError::configuration(config.mistake(&key, &why))
     })?;
@@ -61,6 +64,10 @@ pub(super) fn assemble(
         jobs.close("No command can go on in the background here, as the tool `background` is switched off.");
     } else if toolbox.get(RUN_COMMAND).is_none() {
         toolbox.unregister(BACKGROUND);
+    }
+    if let Some(definition) = helpers.filter(is_shown) {
+        let own = toolbox.names().chain([TASK]).map(str::to_owned).collect();
+        register(&mut toolbox, config, Arc::new(Task::new(definition, for_helpers(), own)));
     }
     Ok(toolbox)
 }
@@ -103,14 +110,20 @@ pub(super) fn too_slow(config: &Config, agent: &AgentConfig) -> Vec<Mistake> {
 
 /// Checks the names of tools that an agent takes.
 pub(super) fn check(config: &Config, agent: &AgentConfig) -> Result<(), String> {
-    taken(config, agent, &Toolbox::default()).map(drop)
+    taken(config, agent, &Toolbox::default(), None).map(drop)
 }
 
-/// The names that an agent takes. Built-in tools that this run does not have (a person to ask, skills) may be named
-/// all the same.
-fn taken(config: &Config, agent: &AgentConfig, toolbox: &Toolbox) -> Result<Vec<String>, String> {
-    let present = toolbox.all().map(|tool| Choice { name: &tool.name, default: tool.default });
-    let absent = tools::NAMES.into_iter().filter(|name| toolbox.get(name).is_none());
+/// The names that an agent takes of its toolbox, and of the tool that is registered last. Built-in tools that this run
+/// does not have (a person to ask, skills) may be named all the same.
+fn taken(
+    config: &Config,
+    agent: &AgentConfig,
+    toolbox: &Toolbox,
+    last: Option<&ToolDefinition>,
+) -> Result<Vec<String>, String> {
+    let present = toolbox.all().chain(last).map(|tool| Choice { name: &tool.name, default: tool.default });
+    let is_last = |name: &str| last.is_some_and(|last| last.name == name);
+    let absent = tools::NAMES.into_iter().filter(|name| toolbox.get(name).is_none() && !is_last(name));
     let absent = absent.chain(commands(config).map(|tool| tool.name.as_str()));
     let absent = absent.map(|name| Choice { name, default: false });
     let choices: Vec<Choice<'_>> = present.chain(absent).collect();

@@ -40,6 +40,7 @@ fn check(setup: &Setup, workspace: &Workspace) -> Outcome {
     let Some(config) = config else {
         return Err(Failure::new(exit::CONFIGURATION, ConfigError { mistakes }));
     };
+    let config = Arc::new(config);
     let nobody: Arc<dyn Approver> = Arc::new(Nobody);
     mistakes.extend(app::check(&config, workspace, &nobody, &mistakes));
     if !mistakes.is_empty() {

@@ -1,5 +1,6 @@
 //! `agent session list / show / compact`: lists sessions, shows their messages or the next request, compresses them.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::io::{self, IsTerminal, Write as _};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use crate::contract::EventSink;
 use crate::event::Event;
 use crate::message::{Author, Item, Step};
 use crate::repl::{context, progress};
-use crate::session::{Session, SessionError};
+use crate::session::{Session, SessionError, Summary};
 use crate::sink::{Facts, Nobody, Outlets, Screen};
 use crate::text;
 use crate::workspace::Workspace;
@@ -29,6 +30,7 @@ pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
     match command {
         SessionCommand::List { all } => {
             let sessions = store.list((!all).then(|| workspace.root()))?;
+            let sessions = if all { families(sessions) } else { without_helpers(sessions) };
             if sessions.is_empty() {
                 let place = if all { "" } else { " of this workspace" };
                 let _ = writeln!(io::stderr(), "There are no sessions{place} yet.");
@@ -37,7 +39,11 @@ pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
                 .into_iter()
                 .map(|session| {
                     let place = if all { session.workspace } else { session.model };
-                    [session.id, place, session.title]
+                    let title = match session.parent {
+                        Some(_) => format!("└ {}: {}", session.agent, session.title),
+                        None => session.title,
+                    };
+                    [session.id, place, title]
                 })
                 .collect();
             print(tables::columns(&rows, tables::edge()))
@@ -65,8 +71,30 @@ pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
     }
 }
 
+fn without_helpers(mut sessions: Vec<Summary>) -> Vec<Summary> {
+    sessions.retain(|session| session.parent.is_none());
+    sessions
+}
+
+/// The sessions in their order, those of helpers below the one that called them.
+fn families(sessions: Vec<Summary>) -> Vec<Summary> {
+    let known: BTreeSet<String> = sessions.iter().map(|session| session.id.clone()).collect();
+    let is_child = |session: &Summary| session.parent.as_ref().is_some_and(|parent| known.contains(parent));
+    let (mut children, roots): (Vec<_>, Vec<_>) = sessions.into_iter().partition(is_child);
+    let mut left: Vec<Summary> = roots.into_iter().rev().collect();
+    let mut listed = Vec::new();
+    while let Some(session) = left.pop() {
+        let (own, others): (Vec<_>, Vec<_>) =
+            children.into_iter().partition(|child| child.parent.as_ref() == Some(&session.id));
+        children = others;
+        left.extend(own);
+        listed.push(session);
+    }
+    listed
+}
+
 /// Returns the agent of the session, with its model if that is still configured.
-fn agent_of(session: &Session, config: &Config, workspace: &Workspace) -> Result<Agent, Failure> {
+fn agent_of(session: &Session, config: &Arc<Config>, workspace: &Workspace) -> Result<Agent, Failure> {
     let about = session.about();
     let agent = Options { agent: Some(about.agent.to_owned()), ..Options::default() };
     let with_model = Options { model: Some(about.model.to_owned()), ..agent.clone() };
@@ -76,7 +104,7 @@ fn agent_of(session: &Session, config: &Config, workspace: &Workspace) -> Result
 }
 
 fn compact_by_id(
-    config: &Config,
+    config: &Arc<Config>,
     workspace: &Workspace,
     id: &str,
     focus: &str,
@@ -126,6 +154,9 @@ impl EventSink for Unwatched {
 
 fn transcript(session: &Session) -> Result<String, SessionError> {
     let mut out = format!("session {}\n", session.id());
+    if let Some(parent) = session.parent() {
+        let _ = writeln!(out, "of the helper {}, called in session {parent}", session.about().agent);
+    }
     for item in session.originals()? {
         match item {
             Item::Said(said) => {

@@ -3,6 +3,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::app::{SessionChoice, SetupError, SetupErrorKind};
 use crate::config::{self, Config, Env, LoadOptions, Manifest, TrustStore};
@@ -30,9 +31,9 @@ impl Setup {
     }
 
     /// Loads the merged configuration.
-    pub(super) fn config(&self, workspace: &Workspace) -> Result<Config, Failure> {
+    pub(super) fn config(&self, workspace: &Workspace) -> Result<Arc<Config>, Failure> {
         let options = self.load_options(workspace)?;
-        config::load(&options).map_err(|error| Failure::new(exit::CONFIGURATION, error))
+        config::load(&options).map(Arc::new).map_err(|error| Failure::new(exit::CONFIGURATION, error))
     }
 
     /// Returns the sources of the configuration. Asks first if the workspace brings its own.

@@ -44,7 +44,9 @@ pub(super) fn by_prompt(setup: &Setup, all: bool, output: ReportFormat) -> Outco
     let config = setup.config(&workspace)?;
     let store = app::store(&config);
     let sessions = store.list((!all).then_some(workspace.root()))?;
-    let figures = sessions.iter().filter_map(|summary| match store.read(&summary.id) {
+    // What a helper spent is part of the session that called it.
+    let counted = sessions.iter().filter(|summary| summary.parent.is_none());
+    let figures = counted.filter_map(|summary| match store.read(&summary.id) {
         Ok((session, _)) => {
             let prompt = session.system()?.basis.get(PROMPT_BASIS)?.clone();
             let (turns, codes) = (session.turns(), session.codes().clone());

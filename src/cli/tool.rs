@@ -62,7 +62,7 @@ fn row(found: Found<'_>) -> [String; 5] {
     [definition.name.clone(), word(json!(definition.permission)), effects, origin, summary]
 }
 
-fn call(setup: &Setup, config: &Config, workspace: &Workspace, args: CallArgs) -> Outcome {
+fn call(setup: &Setup, config: &Arc<Config>, workspace: &Workspace, args: CallArgs) -> Outcome {
     let CallArgs { name, arguments, format, encoding, approve, agent } = args;
     let arguments = json::object(&arguments)
         .map(Value::Object)

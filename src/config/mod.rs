@@ -67,9 +67,9 @@ pub use roles::{Mode, Reasoning, RoleConfig, RoleSettings};
 pub use schema::schema;
 pub use selection::{SelectBy, ToolsSettings};
 pub use settings::{
-    AgentConfig, ApprovalMode, ContextSettings, LayerShares, Limits, Named, PROMPT_KEYS, PromptSettings,
-    SandboxMode, SandboxSettings, SessionStoreConfig, Settings, Share, SkillDisclosure, SkillSettings, Strategy,
-    TelemetrySettings, ToolOutputSettings,
+    AgentConfig, ApprovalMode, ContextSettings, Isolation, LayerShares, Limits, Named, PROMPT_KEYS,
+    PromptSettings, SandboxMode, SandboxSettings, SessionStoreConfig, Settings, Share, SkillDisclosure,
+    SkillSettings, Strategy, TelemetrySettings, ToolOutputSettings,
 };
 pub use skill_dirs::{SkillDir, SkillScope};
 pub use source::{Kind, Layer};

@@ -327,7 +327,7 @@ mod tests {
     }
 
     /// Key, the person's value, one that narrows, one that widens.
-    const ROWS: [(&str, &str, &str, &str); 19] = [
+    const ROWS: [(&str, &str, &str, &str); 20] = [
         ("limits.max_turns", "10", "9", "11"),
         ("limits.max_turns", "10", "10", "null"),
         ("limits.max_time", "5m", "1m", "1h"),
@@ -340,6 +340,7 @@ mod tests {
         ("limits.max_tool_timeout", "5m", "4m", "6m"),
         ("limits.tool_idle_timeout", "5m", "4m", "null"),
         ("limits.max_parallel", "4", "1", "5"),
+        ("limits.max_depth", "1", "0", "2"),
         ("limits.loop_window", "12", "20", "11"),
         ("limits.loop_threshold", "4", "3", "5"),
         ("context.budget", "9000", "8000", "10000"),
@@ -534,7 +535,7 @@ mod tests {
         ];
         let config = loaded(&user, &project, &[]);
         let agent = config.agent(None).expect("it is configured");
-        assert_eq!((agent.name.as_str(), agent.model.as_str()), ("theirs", "demo"));
+        assert_eq!((agent.name.as_str(), agent.model_name()), ("theirs", "demo"));
         assert_eq!(agent.limits.max_cost, Some(1.0));
         assert_eq!(agent.limits.max_turns, Some(3));
         assert_eq!(agent.approval, super::super::ApprovalMode::Never);

@@ -49,9 +49,9 @@ pub struct AgentConfig {
     pub name: String,
     #[serde(default)]
     pub description: String,
-    /// The name of a configured model.
-    #[serde(default = "default_model")]
-    pub model: String,
+    /// The name of a configured model; `null`: `default`, and for a helper the model of the agent that calls it.
+    #[serde(default)]
+    pub model: Option<String>,
     /// A template of the run, never rendered while the configuration is read.
     #[serde(default = "PromptSource::system")]
     pub system_prompt: PromptSource,
@@ -89,6 +89,9 @@ pub struct AgentConfig {
     pub tool_output: ToolOutputSettings,
     #[serde(default)]
     pub sandbox: SandboxSettings,
+    /// Where it works when another agent calls it.
+    #[serde(default)]
+    pub isolation: Isolation,
     /// What a project takes of `tools` and `skills`.
     #[serde(skip)]
     pub narrowed: Narrowed,
@@ -97,16 +100,31 @@ pub struct AgentConfig {
 /// The keys of an agent that hold prompts.
 pub const PROMPT_KEYS: [&str; 3] = ["system_prompt", "termination_summary_prompt", "compression_prompt"];
 
-fn default_model() -> String {
-    "default".to_owned()
-}
-
 fn yes() -> bool {
     true
 }
 
 fn everything() -> Vec<String> {
     vec!["*".to_owned()]
+}
+
+impl AgentConfig {
+    /// The name of its model.
+    #[must_use]
+    pub fn model_name(&self) -> &str {
+        self.model.as_deref().unwrap_or("default")
+    }
+}
+
+/// Where a helper works.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    /// In the workspace of the agent that calls it.
+    #[default]
+    None,
+    /// In a git worktree of its own; what it changes comes back as a branch.
+    Worktree,
 }
 
 /// Which calls run without asking.
@@ -172,6 +190,8 @@ pub struct Limits {
     pub tool_idle_timeout: Option<Duration>,
     /// Read-only calls that run side by side.
     pub max_parallel: usize,
+    /// How deep helpers may call helpers; 0: no helpers.
+    pub max_depth: usize,
     /// How many of the last calls are looked at for a loop.
     pub loop_window: usize,
     /// How often the same call may return the same result before the model is told; at twice that it is stopped.

@@ -19,6 +19,7 @@ use crate::spill::Spill;
 use crate::workspace::Workspace;
 
 use super::reach::Reach;
+use super::superior::Superior;
 
 /// A tool: its definition and its code in one file.
 pub trait Tool: Send + Sync {
@@ -89,6 +90,17 @@ pub trait Tool: Send + Sync {
     /// Whether a repeated call has no further effect: only such calls are retried automatically.
     fn idempotent(&self) -> bool {
         self.definition().permission == Permission::Read
+    }
+
+    /// Whether the call changes nothing that another call of its kind could meet: such calls run side by side.
+    fn runs_beside(&self, _arguments: &Value) -> bool {
+        self.definition().permission == Permission::Read
+    }
+
+    /// Whether the call is a run of its own: it is bounded by the limits of the run alone, and waits only beside its
+    /// like.
+    fn is_run(&self) -> bool {
+        false
     }
 
     /// The timeout that the arguments ask for, if any.
@@ -257,4 +269,6 @@ pub struct CallContext<'a> {
     pub spent: &'a (dyn Fn(Usage) + Send + Sync),
     /// Reports a fact to observers (a skill was loaded).
     pub notify: &'a (dyn Fn(EventKind) + Send + Sync),
+    /// The run, for a tool that begins one within it.
+    pub superior: &'a (dyn Fn() -> Arc<dyn Superior> + Send + Sync),
 }

@@ -24,7 +24,7 @@ use crate::workspace::Workspace;
 
 /// The parts that a chat is opened from.
 pub struct Opening {
-    pub config: Config,
+    pub config: Arc<Config>,
     pub workspace: Workspace,
     pub options: Options,
     pub approver: Arc<dyn Approver>,
@@ -37,7 +37,7 @@ pub struct Opening {
 
 /// A conversation with an agent. `/model` replaces the agent, `/clear` the conversation.
 pub struct Chat {
-    pub(super) config: Config,
+    pub(super) config: Arc<Config>,
     workspace: Workspace,
     options: Options,
     approver: Arc<dyn Approver>,

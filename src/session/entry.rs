@@ -1,7 +1,7 @@
 //! The format of the log: one JSON object per line. The first line is a header.
 //!
 //! ```text
-//! {"v":2,"type":"session","id":…,"workspace":…,"agent":…,"model":…,"created_at":…}
+//! {"v":2,"type":"session","id":…,"workspace":…,"agent":…,"model":…,"created_at":…}   of a helper also "parent":…
 //! {"type":"turn.started","run_id":…,"time":…}
 //! {"type":"system","time":…,"text":…,"basis":{…}}       the system prompt, and what it was made from
 //! {"type":"said","n":1,"time":…,"text":…}
@@ -50,6 +50,9 @@ pub(super) struct Header {
     pub agent: String,
     pub model: String,
     pub created_at: String,
+    /// The session that this one was begun for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -61,7 +64,21 @@ enum HeaderKind {
 impl Header {
     pub(super) fn new(id: String, workspace: String, agent: &str, model: &str, created_at: String) -> Self {
         let (agent, model) = (agent.to_owned(), model.to_owned());
-        Self { v: FORMAT_VERSION, kind: HeaderKind::Session, id, workspace, agent, model, created_at }
+        Self {
+            v: FORMAT_VERSION,
+            kind: HeaderKind::Session,
+            id,
+            workspace,
+            agent,
+            model,
+            created_at,
+            parent: None,
+        }
+    }
+
+    /// The same for a session that was begun for another.
+    pub(super) fn of_child(self, parent: &str) -> Self {
+        Self { parent: Some(parent.to_owned()), ..self }
     }
 }
 

@@ -95,6 +95,12 @@ impl Session {
         &self.header.id
     }
 
+    /// The session that this one was begun for, if it is a helper's.
+    #[must_use]
+    pub fn parent(&self) -> Option<&str> {
+        self.header.parent.as_deref()
+    }
+
     /// When the session began: the clock of its prompts.
     #[must_use]
     pub fn started_at(&self) -> Timestamp {
@@ -325,13 +331,23 @@ impl Session {
     }
 
     fn new(about: About<'_>, now: Timestamp, store: Option<&Store>) -> Self {
-        let header = Header::new(
-            id::session_id(now, fastrand::u32(..)),
-            about.workspace.to_string_lossy().into_owned(),
-            about.agent,
-            about.model,
-            stamp(now),
-        );
+        let header = Self::header(about, now);
+        Self::with(header, about, now, store)
+    }
+
+    fn header(about: About<'_>, now: Timestamp) -> Header {
+        let id = id::session_id(now, fastrand::u32(..));
+        let workspace = about.workspace.to_string_lossy().into_owned();
+        Header::new(id, workspace, about.agent, about.model, stamp(now))
+    }
+
+    /// A session of a helper.
+    fn child(about: About<'_>, parent: &str, now: Timestamp, store: &Store) -> Self {
+        let header = Self::header(about, now).of_child(parent);
+        Self::with(header, about, now, Some(store))
+    }
+
+    fn with(header: Header, about: About<'_>, now: Timestamp, store: Option<&Store>) -> Self {
         let log = store.map(|store| {
             let mut log = Log::new(store.path(about.workspace, &header.id));
             log.push(&header);

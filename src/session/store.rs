@@ -33,6 +33,9 @@ pub struct Summary {
     pub workspace: String,
     pub agent: String,
     pub model: String,
+    /// Of a helper's session: that of the agent that called it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
     /// RFC 3339, both.
     pub created_at: String,
     pub updated_at: String,
@@ -51,6 +54,12 @@ impl Store {
     #[must_use]
     pub fn create(&self, about: About<'_>, now: Timestamp) -> Session {
         Session::new(about, now, Some(self))
+    }
+
+    /// A new session of a helper, called in the session `parent`.
+    #[must_use]
+    pub fn create_child(&self, about: About<'_>, parent: &str, now: Timestamp) -> Session {
+        Session::child(about, parent, now, self)
     }
 
     /// Opens a session to continue it: locked, repaired, and settled where it was interrupted. The warnings name
@@ -79,7 +88,7 @@ impl Store {
         restored(&path, replay::replay(&path, &file)?, None)
     }
 
-    /// The most recently used session of this workspace.
+    /// The most recently used session of this workspace, those of helpers left out.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -90,7 +99,8 @@ impl Store {
             logs.into_iter().map(|path| (used(&path), path)).collect();
         // As `list` has them; of files that are no logs, the next one is taken.
         logs.sort_by(|(a_used, a), (b_used, b)| b_used.cmp(a_used).then_with(|| b.cmp(a)));
-        Ok(logs.iter().find_map(|(_, path)| summary(path).ok()).map(|(_, summary)| summary))
+        let mut summaries = logs.iter().filter_map(|(_, path)| summary(path).ok()).map(|(_, summary)| summary);
+        Ok(summaries.find(|summary| summary.parent.is_none()))
     }
 
     /// The sessions of a workspace, or of all, most recently used first. Skips files that are not session logs.
@@ -185,6 +195,7 @@ fn summary(path: &Path) -> Result<(SystemTime, Summary), SessionError> {
         workspace: header.workspace,
         agent: header.agent,
         model: header.model,
+        parent: header.parent,
         created_at: header.created_at,
         updated_at,
         bytes: data.len(),

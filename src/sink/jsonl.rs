@@ -82,6 +82,7 @@ mod tests {
             time: "2026-01-02T03:04:05.678Z".to_owned(),
             session_id: "s".to_owned(),
             run_id: "r".to_owned(),
+            path: Vec::new(),
         }
     }
 

@@ -298,6 +298,7 @@ mod tests {
         let person = person(lines);
         let workspace = std::path::Path::new("/w");
         let question = Question {
+            helper: None,
             tool: "run_command",
             preview,
             why: "it executes",
@@ -356,6 +357,7 @@ mod tests {
         person.size = || Some((80, 24));
         let workspace = std::path::Path::new("/w");
         let question = Question {
+            helper: None,
             tool: "write_file",
             preview: &long,
             why: "",

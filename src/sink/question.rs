@@ -44,8 +44,9 @@ impl<'q> Sheet<'q> {
     }
 
     fn with(&self, preview: &[String]) -> String {
-        let Question { tool, why, always, hidden, .. } = *self.question;
-        let title = text::one_line(&format!("{tool} wants to run"), 80);
+        let Question { helper, tool, why, always, hidden, .. } = *self.question;
+        let whose = helper.map_or(String::new(), |helper| format!("{helper}: "));
+        let title = text::one_line(&format!("{whose}{tool} wants to run"), 80);
         let why = on_one_line(why);
         let title = if why.is_empty() { title } else { format!("{title}: {why}") };
         let mut shown = format!("{}\n", self.style.paint(Ink::Bold, &title));
@@ -146,6 +147,7 @@ mod tests {
     fn question(preview: &str) -> Question<'_> {
         let workspace = std::path::Path::new("/w");
         Question {
+            helper: None,
             tool: "run_command",
             preview,
             why: "",

@@ -4,6 +4,7 @@
 //! on one stream ends before the other writes to the same screen. Errors on stderr are ignored: only a closed stdout
 //! means that nobody sees the answer.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use serde_json::Value;
@@ -14,7 +15,7 @@ use super::outlet::{Outlet, Outlets};
 use super::plan::Checklist;
 use super::running::Running;
 use super::spinner::Spinner;
-use super::style::Ink;
+use super::style::{Ink, Style};
 use crate::contract::EventSink;
 use crate::event::{Event, EventKind, Message, Reply, RunCompleted, RunStarted, RunStatus};
 use crate::text;
@@ -38,6 +39,8 @@ pub struct Screen<A, P> {
     /// The lines shown last below the line of a call.
     below: String,
     checklist: Checklist,
+    /// What the running calls of helpers are about, by helper and call.
+    of_helpers: HashMap<(String, String), String>,
 }
 
 impl Screen<Outlet, Outlet> {
@@ -64,6 +67,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
             is_scripted: false,
             below: String::new(),
             checklist: Checklist::default(),
+            of_helpers: HashMap::new(),
         }
     }
 
@@ -194,6 +198,32 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         let line = line::finished(name, subject, *status, outcome, telemetry, self.room(), self.look.style);
         self.put_line(&line)?;
         self.show_below(below)
+    }
+
+    /// Shows one line for each call of a helper, and what is wrong with it. Its words are for the agent that called it.
+    fn on_helper(&mut self, path: &[String], kind: &EventKind) -> io::Result<()> {
+        let whose = path.join(" › ");
+        match kind {
+            EventKind::ToolStarted { call_id, subject, .. } => {
+                self.of_helpers.insert((whose, call_id.clone()), subject.clone());
+                Ok(())
+            }
+            EventKind::ToolFinished { call_id, name, status, summary, telemetry, .. } => {
+                let subject = self.of_helpers.remove(&(whose.clone(), call_id.clone())).unwrap_or_default();
+                if self.look.verbosity == Verbosity::Quiet {
+                    return Ok(());
+                }
+                let room = self.room().saturating_sub(text::columns(&whose) + 3);
+                let outcome = summary.lines().next().unwrap_or_default();
+                let line = line::finished(name, &subject, *status, outcome, telemetry, room, Style::default());
+                self.say(Ink::Dim, &format!("  {whose} {line}"))
+            }
+            EventKind::Warning { message } => {
+                let message = text::one_line(message, usize::MAX / 8);
+                self.say(Ink::Yellow, &format!("warning: {whose}: {message}"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Shows the lines below a call, unless they equal the ones shown last.
@@ -341,6 +371,9 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
 
 impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
     fn emit(&mut self, event: &Event) -> io::Result<()> {
+        if !event.path.is_empty() {
+            return self.on_helper(&event.path, &event.kind);
+        }
         match &event.kind {
             EventKind::RunStarted(run) => self.on_run_started(run),
             EventKind::RequestStarted { step, .. } => self.on_request(*step),
@@ -420,8 +453,8 @@ mod tests {
         let (mut answer, mut progress) = (Vec::new(), Vec::new());
         let mut screen = Screen::new(&mut answer, &mut progress, look(facts, || Some(40)), Spinner::default());
         for (seq, kind) in (0..).zip(kinds) {
-            let event =
-                Event { v: 1, kind, seq, time: String::new(), session_id: String::new(), run_id: String::new() };
+            let (time, session_id, run_id) = Default::default();
+            let event = Event { v: 1, kind, seq, time, session_id, run_id, path: Vec::new() };
             screen.emit(&event).expect("a Vec takes everything");
         }
         let text = |bytes| String::from_utf8(bytes).expect("only text is written");

@@ -52,7 +52,7 @@ impl Background {
             json!({
                 "id": { "type": "string" },
                 "action": { "enum": ["read", "stop"] },
-                "wait": { "type": "integer", "description": "Seconds to wait for the end" },
+                "wait": { "type": "integer", "description": "Seconds" },
             }),
             &["id"],
         );

@@ -51,7 +51,7 @@ impl EditFile {
             json!({
                 "path": { "type": "string" },
                 "old_text": { "type": "string" },
-                "new_text": { "type": "string", "description": "Empty deletes" },
+                "new_text": { "type": "string" },
                 "replace_all": { "type": "boolean" },
             }),
             &["path", "old_text", "new_text"],

@@ -35,10 +35,10 @@ impl Glob {
         let definition = definition(
             "glob",
             "Finds files by name. Returns sorted paths, at most 200; honours .gitignore. A pattern without / \
-             matches at any depth. To search in files use grep.",
+             matches at any depth.",
             (Permission::Read, &[]),
             json!({
-                "pattern": { "type": "string", "description": "*.rs, src/**/*.{ts,tsx}" },
+                "pattern": { "type": "string", "description": "src/**/*.{ts,tsx}" },
                 "path": { "type": "string" },
             }),
             &["pattern"],

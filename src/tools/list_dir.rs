@@ -61,7 +61,7 @@ impl ListDir {
         let definition = definition(
             "list_dir",
             "Lists a directory. Returns sorted names with sizes, at most 500; deeper levels skip what \
-             .gitignore excludes. To find files use glob.",
+             .gitignore excludes.",
             (Permission::Read, &[]),
             json!({
                 "path": { "type": "string" },

@@ -30,13 +30,14 @@ impl LoadSkill {
     /// Names the skills of `catalogue` in its definition.
     #[must_use]
     pub fn new(catalogue: Arc<Catalogue>, disclosure: SkillDisclosure) -> Self {
-        let mut name = json!({ "type": "string" });
-        if catalogue.offered().count() <= MOST_NAMES {
-            name["enum"] = catalogue.offered().map(|skill| skill.name.as_str()).collect();
-        }
+        let name = if catalogue.offered().count() <= MOST_NAMES {
+            json!({ "enum": catalogue.offered().map(|skill| skill.name.as_str()).collect::<Vec<_>>() })
+        } else {
+            json!({ "type": "string" })
+        };
         let definition = ToolDefinition {
             name: "load_skill".to_owned(),
-            description: "Returns a skill's instructions. Load one that fits before you begin.".to_owned(),
+            description: "Returns a skill's instructions. Load one before you begin.".to_owned(),
             parameters: json!({
                 "type": "object",
                 "properties": { "name": name },
@@ -217,6 +218,7 @@ mod tests {
                 refused: &|_| {},
                 spent: &|_| {},
                 notify: &notify,
+                superior: &|| unreachable!("no tool of this room begins a run"),
             };
             tool.call(arguments, context).now_or_never().expect("it waits for nothing")
         }

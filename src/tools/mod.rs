@@ -83,9 +83,12 @@ pub struct Kit {
     pub person: Option<Arc<dyn Approver>>,
 }
 
+/// The tool that calls a helper: it needs the agent, and is written where that is known.
+pub const TASK: &str = "task";
+
 /// The names of all built-in tools, including those that exist only with a person, skills or many tools. No
 /// configured tool may have such a name.
-pub const NAMES: [&str; 18] = [
+pub const NAMES: [&str; 19] = [
     "apply_patch",
     "ask_user",
     BACKGROUND,
@@ -101,6 +104,7 @@ pub const NAMES: [&str; 18] = [
     "read_file",
     "recall",
     RUN_COMMAND,
+    TASK,
     "todo",
     "view_image",
     "write_file",

@@ -44,8 +44,7 @@ impl ReadFile {
     pub fn new() -> Self {
         let definition = definition(
             "read_file",
-            "Reads a text file. Returns `number<tab>line`, at most 2000 lines or 50 KB, and how to go on. \
-             Binary files are described. Not for directories.",
+            "Reads a text file. Returns `number<tab>line`, at most 2000 lines or 50 KB, and how to go on.",
             (Permission::Read, &[]),
             json!({
                 "path": { "type": "string" },

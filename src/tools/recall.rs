@@ -45,7 +45,7 @@ impl Recall {
             "Reads what was left out. Give the id in its notice, or a plain query to find lines in it.",
             (Permission::Read, &[]),
             json!({
-                "id": { "type": "string", "description": "r1, c12.1" },
+                "id": { "type": "string" },
                 "query": { "type": "string" },
                 "offset": { "type": "integer" },
                 "limit": { "type": "integer" },

@@ -51,8 +51,9 @@ struct Arguments {
 impl RunCommand {
     pub fn new(confined: Confined, jobs: Arc<Jobs>) -> Self {
         let description = format!(
-            "Runs a shell command. Returns exit code, stdout and stderr, cut in the middle if long. No input; \
-             what it leaves running ends with the call.{} Files: use the other tools.",
+            "Runs a command with {} -c. Returns exit code, stdout and stderr, cut in the middle if long. No input; \
+             what it leaves running ends with the call.{}",
+            shell_name(),
             confined.described()
         );
         let definition = definition(
@@ -60,7 +61,7 @@ impl RunCommand {
             &description,
             (Permission::Write, &[Effect::Process]),
             json!({
-                "command": { "type": "string", "description": format!("{} -c", shell_name()) },
+                "command": { "type": "string" },
                 "workdir": { "type": "string" },
                 "timeout": { "type": "integer", "minimum": 1, "description": "Seconds" },
                 "background": { "type": "boolean", "description": "Goes on; returns an id" },

@@ -44,14 +44,14 @@ impl Todo {
     pub fn new() -> Self {
         let definition = definition(
             "todo",
-            "Replaces your plan, which the user sees. For long tasks: send all items, at most one `doing`.",
+            "Replaces your plan, which the user sees. For long tasks: send all items, at most one doing.",
             (Permission::Read, &[]),
             json!({
                 "items": { "type": "array", "items": {
                     "type": "object",
                     "properties": {
                         "text": { "type": "string" },
-                        "status": { "type": "string", "enum": ["pending", "doing", "done"] },
+                        "status": { "enum": ["pending", "doing", "done"] },
                     },
                     "required": ["text", "status"],
                     "additionalProperties": false,

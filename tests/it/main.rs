@@ -79,6 +79,8 @@ mod everyday;
 mod explore;
 mod orchestration_docs;
 mod plan_review;
+mod task;
+mod task_worktree;
 mod telemetry;
 mod templates;
 #[cfg(feature = "otlp")]

@@ -14,7 +14,7 @@ pub(super) const MOST_VARIABLE_BYTES: usize = 130_000;
 ///
 /// # Errors
 /// A sentence that names the first reference without a value, or one where a shell would not see it.
-pub fn for_command(line: &str, results: &Results) -> Result<(String, Vec<(String, String)>), String> {
+pub fn for_command(line: &str, results: &Results<'_>) -> Result<(String, Vec<(String, String)>), String> {
     let mut names: Vec<(Reference, String)> = Vec::new();
     let mut variables = Vec::new();
     let mut command = String::with_capacity(line.len());
@@ -119,6 +119,93 @@ impl Quotes {
                 (Self::Single, '\'') | (Self::Double, '"') => Self::Outside,
                 (same, _) => same,
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn values() -> [(u32, Value); 2] {
+        [(1, json!({ "path": "a b; rm -rf /", "n": 3, "a-b": "x", "a b": "y" })), (2, json!("$(id)"))]
+    }
+
+    fn results(values: &[(u32, Value)]) -> Results<'_> {
+        values.iter().map(|(step, value)| (*step, value)).collect()
+    }
+
+    #[test]
+    fn references_become_variables() {
+        for (line, command, variables) in [
+            ("ls -l", "ls -l", &[][..]),
+            (
+                "cat $step_1_result.path",
+                "cat \"${step_1_result_path}\"",
+                &[("step_1_result_path", "a b; rm -rf /")],
+            ),
+            (
+                "cat \"$step_1_result.path\".txt",
+                "cat \"${step_1_result_path}\".txt",
+                &[("step_1_result_path", "a b; rm -rf /")],
+            ),
+            (
+                "echo $step_1_result.n $step_1_result.n",
+                "echo \"${step_1_result_n}\" \"${step_1_result_n}\"",
+                &[("step_1_result_n", "3")],
+            ),
+            (
+                "echo $step_1_result[\"a-b\"] $step_1_result[\"a b\"]",
+                "echo \"${step_1_result_a_b}\" \"${step_1_result_a_b__2}\"",
+                &[("step_1_result_a_b", "x"), ("step_1_result_a_b__2", "y")],
+            ),
+            (
+                "echo 'it'\"'\"'s' $step_2_result",
+                "echo 'it'\"'\"'s' \"${step_2_result}\"",
+                &[("step_2_result", "$(id)")],
+            ),
+            ("echo \\' $step_2_result", "echo \\' \"${step_2_result}\"", &[("step_2_result", "$(id)")]),
+            (
+                "cat <<EOF\nit's $step_2_result\nEOF",
+                "cat <<EOF\nit's ${step_2_result}\nEOF",
+                &[("step_2_result", "$(id)")],
+            ),
+            ("echo $HOME $step", "echo $HOME $step", &[]),
+        ] {
+            let (found, given) = for_command(line, &results(&values())).expect("all is there");
+            assert_eq!(found, command, "{line}");
+            let given: Vec<(&str, &str)> =
+                given.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            assert_eq!(given, variables, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_a_shell_would_not_see_or_take_is_an_error() {
+        let long = [(1, json!("x".repeat(130_001))), (2, json!("a\0b"))];
+        for (line, values, part) in [
+            ("echo '$step_1_result.n'", &values()[..], "`$step_1_result.n` stands between single quotes"),
+            ("echo $step_1_result", &long, "has 130001 bytes, and an environment variable takes 130000"),
+            ("echo $step_2_result", &long, "holds a zero byte"),
+            ("echo $step_7_result", &values()[..], "step 7 has no result"),
+        ] {
+            let why = for_command(line, &results(values)).expect_err(line);
+            assert!(why.contains(part), "{why}");
+        }
+        assert_eq!(unseen_by_a_shell("echo '$step_1_result' \"$step_2_result\"").len(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn no_value_is_ever_part_of_the_text(value in "\\PC{1,40}", before in "[a-z \"\\\\$(]{0,12}") {
+            let line = format!("{before} $step_1_result.x ${{step_1_result.x}}");
+            let of = |value: &str| for_command(&line, &[(1, &json!({ "x": value }))].into());
+            let (Ok((one, given)), Ok((other, _))) = (of(&value), of("other")) else { return Ok(()) };
+            prop_assert_eq!(one, other);
+            prop_assert_eq!(given, vec![("step_1_result_x".to_owned(), value)]);
         }
     }
 }

@@ -91,7 +91,7 @@ impl Turn<'_> {
         &mut self,
         orchestration: &Orchestration,
         (step, id): (&PlanStep, String),
-        results: &Results,
+        results: &Results<'_>,
         (modification, mistake): (Option<&str>, &str),
     ) -> Result<Filled, Stop> {
         let shown = Shown::among(self.agent.result_bytes(), results.len());
@@ -105,7 +105,7 @@ impl Turn<'_> {
         if !mistake.is_empty() {
             told["mistake"] = mistake.into();
         }
-        let named = |(step, value): (&u32, &Value)| (format!("$step_{step}_result"), shown.of(value));
+        let named = |(step, value): (&u32, &&Value)| (format!("$step_{step}_result"), shown.of(value));
         let mut variables = Map::new();
         variables.insert("step".to_owned(), told);
         variables.insert("tools".to_owned(), shown::tools(self.agent, |name| name == tool));
@@ -144,7 +144,7 @@ impl Turn<'_> {
 }
 
 /// The call of a step with its references filled in.
-pub(super) fn filled(id: &str, step: &PlanStep, results: &Results) -> Result<Job, String> {
+pub(super) fn filled(id: &str, step: &PlanStep, results: &Results<'_>) -> Result<Job, String> {
     let id = id.to_owned();
     if step.tool_name.starts_with(AGENT) {
         let input = reference::fill(&step.tool_input, results)?;

@@ -217,8 +217,8 @@ impl Progress {
 
     /// The results of the steps that ended well.
     #[must_use]
-    pub fn results(&self) -> Results {
-        self.ended().filter(|finished| is_good(finished)).map(|one| (one.step_id, one.result.clone())).collect()
+    pub fn results(&self) -> Results<'_> {
+        self.ended().filter(|finished| is_good(finished)).map(|one| (one.step_id, &one.result)).collect()
     }
 
     /// The steps of a new plan whose results stay valid: they succeeded, and they and all that they need are the same.
@@ -315,3 +315,6 @@ fn is_good(finished: &StepFinished) -> bool {
 fn set(steps: &[u32]) -> BTreeSet<u32> {
     steps.iter().copied().collect()
 }
+
+#[cfg(test)]
+mod tests;

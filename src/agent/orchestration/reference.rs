@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 use crate::json;
 use crate::validator::Hole;
 
-/// The results of the steps, by number.
-pub type Results = BTreeMap<u32, Value>;
+/// The results of the steps, by number. They may be large: nothing of them is copied but what is referred to.
+pub type Results<'r> = BTreeMap<u32, &'r Value>;
 
 /// The most bytes of one filled input: a plan could double a result with every step.
 const MOST_BYTES: usize = 16 << 20;
@@ -77,11 +77,11 @@ pub fn holes(value: &Value) -> BTreeMap<String, Hole> {
 ///
 /// # Errors
 /// A sentence that names the first reference without a value.
-pub fn fill(value: &Value, results: &Results) -> Result<Value, String> {
+pub fn fill(value: &Value, results: &Results<'_>) -> Result<Value, String> {
     fill_within(value, results, &mut MOST_BYTES.clone())
 }
 
-fn fill_within(value: &Value, results: &Results, left: &mut usize) -> Result<Value, String> {
+fn fill_within(value: &Value, results: &Results<'_>, left: &mut usize) -> Result<Value, String> {
     match value {
         Value::String(text) => fill_text(text, results, left),
         Value::Array(items) => items.iter().map(|item| fill_within(item, results, left)).collect(),
@@ -93,7 +93,7 @@ fn fill_within(value: &Value, results: &Results, left: &mut usize) -> Result<Val
     }
 }
 
-fn fill_text(text: &str, results: &Results, left: &mut usize) -> Result<Value, String> {
+fn fill_text(text: &str, results: &Results<'_>, left: &mut usize) -> Result<Value, String> {
     let pieces = pieces(text);
     let mut take = |reference: &Reference| {
         let value = reference.value(results)?;
@@ -120,9 +120,10 @@ impl Reference {
     ///
     /// # Errors
     /// A sentence that says which part there is not.
-    pub fn value<'r>(&self, results: &'r Results) -> Result<&'r Value, String> {
-        let mut value = results
+    pub fn value<'r>(&self, results: &Results<'r>) -> Result<&'r Value, String> {
+        let mut value: &'r Value = results
             .get(&self.step)
+            .copied()
             .ok_or_else(|| format!("`{self}` has no value: step {} has no result", self.step))?;
         for key in &self.path {
             let next = match (key, value) {
@@ -313,5 +314,162 @@ fn each_text(value: &Value, place: &str, seen: &mut dyn FnMut(&str, &str)) {
             each_text(value, &format!("{place}/{key}"), seen);
         }),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn values() -> [(u32, Value); 3] {
+        [
+            (
+                1,
+                json!({ "items": [{ "id": 7, "name": "a b" }, null], "a key": "x", "0": "zero", "deep": { "n": 1.5 } }),
+            ),
+            (2, json!("plain $step_1_result {{ x }}")),
+            (12, json!(["first", ["second"]])),
+        ]
+    }
+
+    fn results(values: &[(u32, Value)]) -> Results<'_> {
+        values.iter().map(|(step, value)| (*step, value)).collect()
+    }
+
+    #[test]
+    fn what_a_string_becomes() {
+        for (text, expected) in [
+            ("$step_1_result.items[0].id", Ok(json!(7))),
+            (" $step_1_result.items[0].id\n", Ok(json!(7))),
+            ("${step_1_result.items[0].id}", Ok(json!(7))),
+            ("$step_1_result.items.0.id", Ok(json!(7))),
+            ("$step_1_result.items[1]", Ok(json!(null))),
+            ("$step_1_result[\"a key\"]", Ok(json!("x"))),
+            ("$step_1_result['a key']", Ok(json!("x"))),
+            ("$step_1_result.0", Ok(json!("zero"))),
+            ("$step_12_result[1]", Ok(json!(["second"]))),
+            ("$step_2_result", Ok(json!("plain $step_1_result {{ x }}"))),
+            ("id $step_1_result.items[0].id.", Ok(json!("id 7."))),
+            ("see $step_1_result.items: all", Ok(json!("see [{\"id\":7,\"name\":\"a b\"},null]: all"))),
+            ("$step_1_result.deep.n$step_1_result.deep.n", Ok(json!("1.51.5"))),
+            ("${step_12_result[0]}s", Ok(json!("firsts"))),
+            ("<$step_2_result>", Ok(json!("<plain $step_1_result {{ x }}>"))),
+            ("costs $5, $HOME, ${x}, $step, $step_", Ok(json!("costs $5, $HOME, ${x}, $step, $step_"))),
+            ("$", Ok(json!("$"))),
+            ("$step_3_result", Err("`$step_3_result` has no value: step 3 has no result")),
+            (
+                "$step_1_result.itens",
+                Err("there is no `itens` in the result of step 1, which has items, a key, 0, deep there"),
+            ),
+            (
+                "$step_1_result.items[5]",
+                Err("there is no `[5]` in the result of step 1, which has a list of 2 there"),
+            ),
+            ("$step_2_result.id", Err("there is no `id` in the result of step 2, which has text there")),
+            ("a $step_1_result.deep.n.x b", Err("there is no `x` in the result of step 1")),
+        ] {
+            match (fill(&json!({ "k": [text] }), &results(&values())), expected) {
+                (Ok(filled), Ok(expected)) => assert_eq!(filled, json!({ "k": [expected] }), "{text}"),
+                (Err(why), Err(part)) => assert!(why.contains(part), "{text}: {why}"),
+                (found, _) => panic!("{text}: {found:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_a_reference_is_told() {
+        for text in [
+            "$step_1_output",
+            "$step_1_results",
+            "$step_1_result_x",
+            "$step_1",
+            "$step_99999999999_result",
+            "$step_1_result[*]",
+            "$step_1_result[-1]",
+            "$step_1_result[x]",
+            "${step_1_result",
+            "${step_1_result|upper}",
+        ] {
+            let found = find(&json!(format!("before {text} after")));
+            assert_eq!((found.references.len(), found.mistakes.as_slice()), (0, &[text.to_owned()][..]), "{text}");
+        }
+    }
+
+    #[test]
+    fn holes_know_whether_they_become_text() {
+        let value = json!({ "a/b": ["$step_1_result", "x $step_1_result"], "~": "none", "$step_1_result": 1 });
+        let expected = [("/a~1b/0".to_owned(), Hole::Anything), ("/a~1b/1".to_owned(), Hole::Text)];
+        assert_eq!(holes(&value), expected.into());
+    }
+
+    #[test]
+    fn results_that_double_have_a_bound() {
+        let large = json!("x".repeat(9 << 20));
+        let results: Results<'_> = [(1, &large)].into();
+        let once = json!({ "a": "$step_1_result" });
+        assert!(fill(&once, &results).is_ok());
+        let twice = json!({ "a": "$step_1_result", "b": "and $step_1_result" });
+        let why = fill(&twice, &results).expect_err("too large");
+        assert!(why.contains("larger than 16 MiB"), "{why}");
+    }
+
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            any::<i64>().prop_map(Value::from),
+            any::<bool>().prop_map(Value::from),
+            "\\PC{0,12}".prop_map(Value::from),
+            Just(Value::from("$step_2_result")),
+        ];
+        leaf.prop_recursive(3, 16, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map("[a-z ]{1,4}", inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_whole_reference_is_the_value_and_nothing_of_it_is_looked_at(result in value()) {
+            let results: Results<'_> = [(1, &result)].into();
+            let filled = fill(&json!(["$step_1_result", { "k": "${step_1_result}" }]), &results);
+            prop_assert_eq!(filled, Ok(json!([result, { "k": result }])));
+        }
+
+        #[test]
+        fn every_part_is_found_by_its_own_name(result in value()) {
+            fn walk(value: &Value, reference: &Reference, results: &Results<'_>) {
+                let written = Value::from(reference.to_string());
+                assert_eq!(fill(&written, results).as_ref(), Ok(value), "{written}");
+                let deeper = |key| Reference { path: [reference.path.clone(), vec![key]].concat(), ..*reference };
+                match value {
+                    Value::Array(items) => items.iter().enumerate()
+                        .for_each(|(at, item)| walk(item, &deeper(Key::Index(at)), results)),
+                    Value::Object(fields) => fields.iter()
+                        .for_each(|(name, item)| walk(item, &deeper(Key::Name(name.clone())), results)),
+                    _ => {}
+                }
+            }
+            let results: Results<'_> = [(1, &result)].into();
+            walk(&result, &Reference { step: 1, path: Vec::new() }, &results);
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "(\\$|\\{|\\}|step_|1|_result|\\.|\\[|\\]|\"|'|é|a| ){0,16}") {
+            let known = json!({ "a": [1] });
+            let results: Results<'_> = [(1, &known)].into();
+            let _ = fill(&Value::from(text.as_str()), &results);
+            let _ = find(&Value::from(text.as_str()));
+        }
+
+        #[test]
+        fn a_value_without_references_stays_as_it_is(result in value()) {
+            prop_assume!(find(&result).references.is_empty());
+            prop_assert_eq!(fill(&result, &Results::new()), Ok(result));
+        }
     }
 }

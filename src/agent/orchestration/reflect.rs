@@ -55,7 +55,7 @@ impl Turn<'_> {
         value: &Value,
     ) -> Result<Checked, Stop> {
         let mut results = machine.results();
-        results.insert(step.step_id, value.clone());
+        results.insert(step.step_id, value);
         let filled = |text: &str| reference::fill(&text.into(), &results).map(|value| text_of(&value));
         let (passed, detail) = match check {
             StepCheck::Command(line) => match command::for_command(line, &results) {

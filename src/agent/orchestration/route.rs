@@ -124,3 +124,62 @@ fn unknown(name: &str, candidates: &[Candidate<'_>]) -> String {
     };
     format!("There is no candidate `{}`. {hint}", text::one_line(name, 80))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::validator::Validator;
+
+    use super::*;
+
+    #[test]
+    fn a_name_leads_where_it_says() {
+        let schema = Validator::new(&json!({})).expect("a schema");
+        let choices = Choices {
+            tools: [("grep", &schema), ("review", &schema)].into(),
+            agents: ["explore", "review", "triage"].into(),
+            flows: ["triage", "publish"].into(),
+        };
+        let input = || json!({ "a": 1 });
+        let asks = |question: &str| Route::Ask { question: question.to_owned() };
+        for (name, confidence, expected) in [
+            ("grep", 0.9, Ok(Route::Tool { name: "grep".to_owned(), input: input() })),
+            (" grep ", 0.6, Ok(Route::Tool { name: "grep".to_owned(), input: input() })),
+            ("grep", 0.59, Ok(asks("why"))),
+            ("gone", 0.1, Ok(asks("why"))),
+            ("none", 1.0, Ok(asks("why"))),
+            ("None", 1.0, Ok(asks("why"))),
+            ("", 1.0, Ok(asks("why"))),
+            ("agent:explore", 0.9, Ok(Route::Agent { name: "explore".to_owned(), input: input() })),
+            ("explore", 0.9, Ok(Route::Agent { name: "explore".to_owned(), input: input() })),
+            ("review", 0.9, Ok(Route::Tool { name: "review".to_owned(), input: input() })),
+            ("agent:review", 0.9, Ok(Route::Agent { name: "review".to_owned(), input: input() })),
+            ("flow:publish", 0.9, Ok(Route::Flow { name: "publish".to_owned(), input: input() })),
+            ("publish", 0.9, Ok(Route::Flow { name: "publish".to_owned(), input: input() })),
+            ("flow:direct", 0.9, Ok(Route::Direct)),
+            ("direct", 0.9, Ok(Route::Direct)),
+            ("flow:plan", 0.9, Ok(Route::Plan)),
+            ("plan", 0.9, Ok(Route::Plan)),
+            ("triage", 0.9, Err("`triage` is ambiguous; write agent:triage or flow:triage.")),
+            ("grap", 0.9, Err("There is no candidate `grap`. Did you mean grep?")),
+            ("agent:grep", 0.9, Err("There is no candidate `agent:grep`.")),
+            ("zzz", 0.9, Err("The candidates are grep, review, agent:explore,")),
+        ] {
+            let reasoning = "why".to_owned();
+            let reply = RouteReply { reasoning, tool_name: name.to_owned(), tool_input: input(), confidence };
+            match (choose(&reply, &choices), expected) {
+                (route, Ok(expected)) => assert_eq!(route, expected, "{name} {confidence}"),
+                (Route::Unknown { error }, Err(part)) => assert!(error.contains(part), "{name}: {error}"),
+                (route, Err(_)) => panic!("{name}: {route:?}"),
+            }
+        }
+        let silent = RouteReply {
+            reasoning: " ".to_owned(),
+            tool_name: "none".to_owned(),
+            tool_input: Value::Null,
+            confidence: f64::NAN,
+        };
+        assert_eq!(choose(&silent, &choices), asks("What exactly should be done?"));
+    }
+}

@@ -3,19 +3,23 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
+use crate::agent::Terms;
 use crate::agent::dispatch::Deck;
 use crate::agent::execute::Finished;
 use crate::agent::turn::{Stop, Turn};
+use crate::contract::{Reach, Tool};
 use crate::event::plan::{PlanStep, Progress as Happened, StepCheck, StepFinished, StepStarted, StepStatus};
 use crate::message::CallStatus;
 
 use super::Orchestration;
 use super::given::Outcome;
+use super::graph::AGENT;
 use super::input::{Filled, Job};
 use super::progress::{Next, Progress};
 
@@ -27,11 +31,22 @@ struct Begun {
     at: Instant,
 }
 
-/// A call that ended and has no answer yet.
-type Landed<'c> = (Begun, Finished<'c>);
+/// A call that ended and has no answer yet, and what it would run again with.
+type Landed<'c> = (Begun, Finished<'c>, Option<(&'c dyn Tool, &'c Terms, Arc<Reach>)>);
 
-/// The calls that run.
-type Running<'c> = FuturesUnordered<BoxFuture<'c, Landed<'c>>>;
+/// The steps between their beginning and their end.
+struct Field<'c> {
+    deck: &'c Deck,
+    running: FuturesUnordered<BoxFuture<'c, Landed<'c>>>,
+    /// Whether what runs are helpers: they wait only beside their like.
+    are_helpers: bool,
+    /// Calls that ended while a model was asked.
+    landed: Vec<Landed<'c>>,
+    /// What the executor filled in, kept until the step can begin.
+    filled: BTreeMap<u32, Job>,
+    /// Steps whose check is a command, which runs alone.
+    unchecked: Vec<(Begun, Outcome)>,
+}
 
 impl Turn<'_> {
     /// Runs the steps of a plan until none can run any more.
@@ -44,14 +59,20 @@ impl Turn<'_> {
         machine: &mut Progress,
     ) -> Result<(), Stop> {
         let deck = self.deck_of_plan(machine.steps().len());
-        let mut running: Running<'_> = FuturesUnordered::new();
-        // What the executor filled in, kept until the step can begin.
-        let mut filled: BTreeMap<u32, Job> = BTreeMap::new();
-        // Steps whose check is a command, which runs alone.
-        let mut unchecked: Vec<(Begun, Outcome)> = Vec::new();
+        let mut field = Field {
+            deck: &deck,
+            running: FuturesUnordered::new(),
+            are_helpers: false,
+            landed: Vec::new(),
+            filled: BTreeMap::new(),
+            unchecked: Vec::new(),
+        };
         loop {
-            if running.is_empty() {
-                for (begun, outcome) in unchecked.drain(..) {
+            for landed in std::mem::take(&mut field.landed) {
+                self.land(machine, landed, &mut field).await?;
+            }
+            if field.running.is_empty() {
+                for (begun, outcome) in std::mem::take(&mut field.unchecked) {
                     self.end_step(machine, begun, outcome).await?;
                 }
             }
@@ -62,22 +83,17 @@ impl Turn<'_> {
                     }
                     continue;
                 }
-                Next::Start(ready) if unchecked.is_empty() => {
-                    let mut landed = Vec::new();
-                    let calls = (&deck, &mut running, &mut landed);
-                    let begun = self.begin_some(orchestration, machine, (&ready, &mut filled), calls).await?;
-                    for landed in landed {
-                        self.land(machine, landed, &deck, &mut unchecked).await?;
-                    }
-                    if begun {
+                Next::Start(ready) if field.unchecked.is_empty() => {
+                    if self.begin_some(orchestration, machine, &ready, &mut field).await? {
                         continue;
                     }
                 }
                 Next::Start(_) | Next::Wait => {}
                 _ => return Ok(()),
             }
-            let Some(landed) = running.next().await else { continue };
-            self.land(machine, landed, &deck, &mut unchecked).await?;
+            if let Some(landed) = field.running.next().await {
+                field.landed.push(landed);
+            }
         }
     }
 
@@ -86,8 +102,8 @@ impl Turn<'_> {
         &mut self,
         orchestration: &Orchestration,
         machine: &mut Progress,
-        (ready, filled): (&[u32], &mut BTreeMap<u32, Job>),
-        (deck, running, landed): (&'c Deck, &mut Running<'c>, &mut Vec<Landed<'c>>),
+        ready: &[u32],
+        field: &mut Field<'c>,
     ) -> Result<bool, Stop>
     where
         Self: 'c,
@@ -95,14 +111,14 @@ impl Turn<'_> {
         let most = self.agent.limits.max_parallel.max(1);
         let mut begun = false;
         for &id in ready {
-            if running.len() >= most {
+            if field.running.len() >= most {
                 break;
             }
             let Some(step) = machine.step(id).cloned() else { continue };
             let attempt = machine.next_attempt(id);
-            let job = match filled.remove(&id) {
+            let job = match field.filled.remove(&id) {
                 Some(job) => job,
-                None => match meanwhile(self.job(orchestration, machine, &step), running, landed).await? {
+                None => match field.meanwhile(self.job(orchestration, machine, &step)).await? {
                     Filled::Ready(job) => job,
                     Filled::Impossible(why) => {
                         self.start(machine, &step)?;
@@ -111,37 +127,44 @@ impl Turn<'_> {
                     }
                 },
             };
-            if self.only_reads(&job) {
+            let is_helper = step.tool_name.starts_with(AGENT);
+            let is_free = field.running.is_empty();
+            if self.only_reads(&job) && (is_free || is_helper == field.are_helpers) {
+                field.are_helpers = is_helper;
                 self.start(machine, &step)?;
                 let prepared = self.begin_given(job.given())?;
-                let place = self.place(deck);
-                let begun_now = Begun { step, attempt, at: Instant::now() };
-                running.push(async move { (begun_now, prepared.run(place).await) }.boxed());
+                let (place, tool) = (self.place(field.deck), prepared.tool());
+                let now = Begun { step, attempt, at: Instant::now() };
+                field.running.push(async move { (now, prepared.run(place).await, tool) }.boxed());
                 begun = true;
-            } else if running.is_empty() && !begun {
+            } else if is_free && !begun {
                 self.start(machine, &step)?;
-                let begun_now = Begun { step, attempt, at: Instant::now() };
+                let now = Begun { step, attempt, at: Instant::now() };
                 let prepared = self.begin_given(job.given())?;
-                landed.push((begun_now, self.run_alone(prepared, deck).await?));
+                let finished = self.run_alone(prepared, field.deck).await?;
+                field.landed.push((now, finished, None));
                 return Ok(true);
             } else {
-                filled.insert(id, job);
+                field.filled.insert(id, job);
             }
         }
         Ok(begun)
     }
 
     /// Answers the call of a step, and ends the step unless its check has to wait.
-    async fn land(
+    async fn land<'c>(
         &mut self,
         machine: &mut Progress,
-        (begun, finished): Landed<'_>,
-        deck: &Deck,
-        unchecked: &mut Vec<(Begun, Outcome)>,
+        (begun, finished, tool): Landed<'c>,
+        field: &mut Field<'c>,
     ) -> Result<(), Stop> {
-        let outcome = self.end_given(finished, deck)?;
+        let finished = match tool {
+            Some(tool) => self.offer_wider(finished, tool, false, field.deck).await?,
+            None => finished,
+        };
+        let outcome = self.end_given(finished, field.deck)?;
         if matches!(begun.step.check, Some(StepCheck::Command(_))) {
-            unchecked.push((begun, outcome));
+            field.unchecked.push((begun, outcome));
             return Ok(());
         }
         self.end_step(machine, begun, outcome).await
@@ -195,18 +218,16 @@ impl Turn<'_> {
     }
 }
 
-/// Waits for `work` while the calls go on; those that end meanwhile are in `landed`.
-async fn meanwhile<T, C: Future>(
-    work: impl Future<Output = T>,
-    running: &mut FuturesUnordered<C>,
-    landed: &mut Vec<C::Output>,
-) -> T {
-    let mut work = pin!(work);
-    loop {
-        tokio::select! {
-            biased;
-            done = &mut work => return done,
-            Some(ended) = running.next(), if !running.is_empty() => landed.push(ended),
+impl Field<'_> {
+    /// Waits for `work` while the calls go on.
+    async fn meanwhile<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return done,
+                Some(landed) = self.running.next(), if !self.running.is_empty() => self.landed.push(landed),
+            }
         }
     }
 }

@@ -90,3 +90,134 @@ fn told(evaluation: &Evaluation, correctness: u8, facts: &Facts) -> String {
 fn non_empty(text: String) -> Option<String> {
     (!text.trim().is_empty()).then_some(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::event::plan::Score;
+
+    use super::super::reply::RetryDetails;
+    use super::*;
+
+    /// The actions that a reply may name.
+    const ACTIONS: [ReflectorAction; 4] =
+        [ReflectorAction::Accept, ReflectorAction::RetryStep, ReflectorAction::Replan, ReflectorAction::Escalate];
+
+    fn reply(scores: [u8; 3], action: ReflectorAction, step_id: Option<u32>) -> ReflectorReply {
+        let [completeness, correctness, format] =
+            scores.map(|score| Score { score, reason: format!("because {score}") });
+        ReflectorReply {
+            evaluation: Evaluation { completeness, correctness, format },
+            overall_pass: true,
+            action,
+            retry_details: RetryDetails { step_id, modification: "search deeper".to_owned() },
+        }
+    }
+
+    fn facts(retries: u32) -> Facts {
+        Facts { steps: [1, 2].into(), retries, ..Facts::default() }
+    }
+
+    /// The rules as the document states them, score by score.
+    fn stated(scores: [u8; 3], retries: u32) -> &'static str {
+        let correctness = scores[1];
+        if scores.iter().all(|score| [4, 5].contains(score)) {
+            "accept"
+        } else if scores.iter().any(|score| [1, 2].contains(score)) || correctness == 3 {
+            if retries < 3 { "again" } else { "escalate" }
+        } else {
+            "accept"
+        }
+    }
+
+    fn word(decision: &Decision) -> &'static str {
+        match decision {
+            Decision::Accept => "accept",
+            Decision::RetryStep { .. } | Decision::Replan { .. } => "again",
+            Decision::Escalate { .. } => "escalate",
+        }
+    }
+
+    #[test]
+    fn every_triple_of_scores_leads_where_the_rules_say() {
+        let scores = || 1..=5u8;
+        let mut triples = 0;
+        for completeness in scores() {
+            for correctness in scores() {
+                for format in scores() {
+                    let triple = [completeness, correctness, format];
+                    triples += 1;
+                    for retries in 0..=4 {
+                        for action in ACTIONS {
+                            let decided = decide(&reply(triple, action, Some(1)), &facts(retries));
+                            let expected = match (stated(triple, retries), action) {
+                                ("again", ReflectorAction::Escalate) => "escalate",
+                                (stated, _) => stated,
+                            };
+                            assert_eq!(word(&decided), expected, "{triple:?}, {action:?}, {retries} retries");
+                            let is_accepted = decided == Decision::Accept;
+                            assert!(!is_accepted || correctness > 2, "{triple:?} is never accepted");
+                        }
+                    }
+                }
+            }
+        }
+        assert_eq!(triples, 125);
+    }
+
+    #[test]
+    fn the_reply_chooses_between_a_step_and_a_new_plan() {
+        let again = |step_id| Decision::RetryStep { step_id, modification: "search deeper".to_owned() };
+        let replan = || Decision::Replan { modification: "search deeper".to_owned() };
+        let with_failed = |failed: &[u32]| Facts { failed: failed.to_vec(), ..facts(0) };
+        for (action, step, facts, expected) in [
+            (ReflectorAction::RetryStep, Some(2), facts(0), again(2)),
+            (ReflectorAction::RetryStep, Some(9), facts(0), replan()),
+            (ReflectorAction::RetryStep, None, facts(0), replan()),
+            (ReflectorAction::RetryStep, None, with_failed(&[1]), again(1)),
+            (ReflectorAction::RetryStep, None, with_failed(&[1, 2]), replan()),
+            (ReflectorAction::Replan, Some(2), facts(0), replan()),
+            (ReflectorAction::Accept, Some(2), facts(0), again(2)),
+            (ReflectorAction::Accept, None, facts(0), replan()),
+            (ReflectorAction::Accept, None, with_failed(&[2]), again(2)),
+        ] {
+            assert_eq!(decide(&reply([2, 2, 2], action, step), &facts), expected, "{action:?} {step:?} {facts:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_program_found_outranks_the_scores() {
+        let failed = Facts { failed: vec![2], ..facts(0) };
+        let proven = Facts { proven: true, ..facts(0) };
+        let nothing = facts(0);
+        let both = Facts { failed: vec![2], proven: true, ..facts(0) };
+        for (scores, facts, expected) in [
+            ([5, 5, 5], &failed, "again"),
+            ([5, 5, 5], &both, "again"),
+            ([5, 1, 5], &proven, "accept"),
+            ([3, 1, 5], &proven, "accept"),
+            ([2, 1, 5], &proven, "again"),
+            ([5, 1, 5], &nothing, "again"),
+        ] {
+            let decided = decide(&reply(scores, ReflectorAction::Accept, None), facts);
+            assert_eq!(word(&decided), expected, "{scores:?} {facts:?}");
+        }
+    }
+
+    #[test]
+    fn a_person_reads_why() {
+        let mut silent = reply([5, 2, 3], ReflectorAction::Accept, Some(1));
+        silent.retry_details.modification = " ".to_owned();
+        let why = |decision| match decision {
+            Decision::Escalate { why } => why,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            why(decide(&silent, &facts(3))),
+            "3 retries are used up: correctness 2 of 5: because 2; format 3 of 5: because 3"
+        );
+        let failed = Facts { failed: vec![1, 2], ..facts(3) };
+        assert_eq!(why(decide(&silent, &failed)), "3 retries are used up: failed: step 1, step 2");
+        let asked = reply([5, 2, 3], ReflectorAction::Escalate, None);
+        assert_eq!(why(decide(&asked, &facts(0))), "search deeper");
+    }
+}

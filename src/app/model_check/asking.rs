@@ -79,7 +79,7 @@ impl ModelCheck {
             let name = &chosen.name;
             return Err(SetupError::usage(format!("`{name}` is a script: there is no server to ask")));
         }
-        let around = surroundings(config, options, &net(config))?;
+        let around = surroundings(config, options, Arc::new(net(config)))?;
         let undeclared = ModelConfig {
             capabilities: Capabilities::default(),
             context_window: None,

@@ -31,7 +31,7 @@ const FILE_TOOLS: &[&str] = &["apply_patch", "edit_file", "write_file"];
 /// What runs have in common.
 #[derive(Clone, Copy)]
 pub(super) struct Around<'a> {
-    pub config: &'a Config,
+    pub config: &'a Arc<Config>,
     pub options: &'a Options,
     pub gate: &'a Gate,
     pub cancel: &'a Cancel,

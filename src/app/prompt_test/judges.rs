@@ -67,7 +67,7 @@ async fn likeness(around: Around<'_>, texts: &[String], output: &str) -> Result<
     let agent = config.agent(around.options.agent.as_deref()).map_err(|error| error.to_string())?;
     let chosen = chosen_model(config, agent, around.options).map_err(told)?;
     let net = std::sync::Arc::new(Net::new(|name| config.env.get(name)));
-    let around = surroundings(config, around.options, &net).map_err(told)?;
+    let around = surroundings(config, around.options, net).map_err(told)?;
     let embedder = llm::embedder(&chosen, &config.settings.tools.embedding_model, &around)
         .map_err(|error| error.to_string())?;
     nearest(embedder.as_ref(), texts, output).await

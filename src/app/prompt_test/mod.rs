@@ -39,7 +39,7 @@ pub enum Replies {
 
 /// A place to run cases.
 pub struct Bench<'a> {
-    pub config: &'a Config,
+    pub config: &'a Arc<Config>,
     pub registry: &'a Registry,
     /// The agent, the model and the limits of a run. Its prompt is not used.
     pub options: Options,

@@ -6,7 +6,7 @@ use clap::Subcommand;
 pub enum SessionCommand {
     /// List the sessions of this workspace, newest first
     List {
-        /// Of all workspaces
+        /// Of all workspaces, with those of helpers
         #[arg(long)]
         all: bool,
     },

@@ -12,7 +12,12 @@ use crate::workspace::Workspace;
 
 use super::super::{Failure, Outcome, exit, print, warn};
 
-pub(super) fn run(config: &Config, workspace: &Workspace, registry: &Registry, references: &[String]) -> Outcome {
+pub(super) fn run(
+    config: &Arc<Config>,
+    workspace: &Workspace,
+    registry: &Registry,
+    references: &[String],
+) -> Outcome {
     let (prompts, mut told) = asked_for(registry, references)?;
     let tools = tools(config, workspace);
     let tools: Vec<(&str, &str)> = tools.iter().map(|(name, about)| (name.as_str(), about.as_str())).collect();
@@ -73,7 +78,7 @@ fn asked_for(registry: &Registry, references: &[String]) -> Result<(Vec<Arc<Prom
 }
 
 /// The tools of the default agent; none, with a warning, where it cannot be put together.
-fn tools(config: &Config, workspace: &Workspace) -> Vec<(String, String)> {
+fn tools(config: &Arc<Config>, workspace: &Workspace) -> Vec<(String, String)> {
     match app::assemble(config, workspace, &Options::default(), Arc::new(Nobody)) {
         Ok(services) => {
             services.agent.tools.all().map(|tool| (tool.name.clone(), tool.description.clone())).collect()

@@ -30,7 +30,7 @@ struct Subject {
     models: Vec<String>,
 }
 
-pub(super) fn run(setup: &Setup, config: &Config, registry: &Registry, args: PromptTestArgs) -> Outcome {
+pub(super) fn run(setup: &Setup, config: &Arc<Config>, registry: &Registry, args: PromptTestArgs) -> Outcome {
     let mut subjects = subjects(registry, &args)?;
     for subject in &mut subjects {
         for note in std::mem::take(&mut subject.suite.notes) {
@@ -66,7 +66,7 @@ pub(super) fn run(setup: &Setup, config: &Config, registry: &Registry, args: Pro
 }
 
 async fn test_all(
-    config: &Config,
+    config: &Arc<Config>,
     registry: &Registry,
     args: &PromptTestArgs,
     subjects: &[Subject],
@@ -244,7 +244,7 @@ fn read_recordings(registry: &Registry, args: &PromptTestArgs, prompt: &Prompt) 
 }
 
 fn write_recordings(
-    config: &Config,
+    config: &Arc<Config>,
     registry: &Registry,
     args: &PromptTestArgs,
     prompt: &Prompt,

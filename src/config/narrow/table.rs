@@ -33,7 +33,7 @@ pub(super) enum Rule {
 /// A key, and its rule.
 pub(super) type Row = (&'static [&'static str], Rule);
 
-const LIMITS: [Row; 10] = [
+const LIMITS: [Row; 11] = [
     (&["limits", "max_turns"], Rule::Lower),
     (&["limits", "max_time"], Rule::Shorter),
     (&["limits", "max_tokens"], Rule::Lower),
@@ -42,6 +42,7 @@ const LIMITS: [Row; 10] = [
     (&["limits", "max_tool_timeout"], Rule::Shorter),
     (&["limits", "tool_idle_timeout"], Rule::Shorter),
     (&["limits", "max_parallel"], Rule::Lower),
+    (&["limits", "max_depth"], Rule::Lower),
     (&["limits", "loop_window"], Rule::Higher),
     (&["limits", "loop_threshold"], Rule::Lower),
 ];

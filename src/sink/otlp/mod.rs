@@ -201,6 +201,10 @@ impl Otlp {
 
 impl EventSink for Otlp {
     fn emit(&mut self, event: &Event) -> io::Result<()> {
+        if !event.path.is_empty() {
+            // The call of a helper is one span, and the run's sums hold what it spent.
+            return Ok(());
+        }
         match &event.kind {
             EventKind::RunStarted(started) => self.run_started(event, started),
             EventKind::RequestStarted { step, .. } => self.step_started(*step),

@@ -1,0 +1,413 @@
+//! The machine of a plan: by tables, and by a driver that does whatever a list of numbers tells it.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::super::reference;
+use super::super::reply::{ReflectorAction, ReflectorReply, RetryDetails};
+use super::super::verdict::{MOST_RETRIES, decide};
+use super::*;
+use crate::event::plan::{Checked, Evaluation, Score, StepCheck, StepStarted};
+
+fn step(step_id: u32, input: Value, depends_on: &[u32]) -> PlanStep {
+    PlanStep {
+        step_id,
+        description: String::new(),
+        tool_name: "t".to_owned(),
+        tool_input: input,
+        depends_on: depends_on.to_vec(),
+        check: None,
+    }
+}
+
+/// Steps that differ in nothing but what they need.
+fn steps(needs: &[&[u32]]) -> Vec<PlanStep> {
+    (1..).zip(needs).map(|(id, on)| step(id, json!({ "id": id }), on)).collect()
+}
+
+fn planned(revision: u32, steps: &[PlanStep], kept: &[u32]) -> plan::Progress {
+    plan::Progress::Planned(PlanCreated {
+        request: "r".to_owned(),
+        revision,
+        analysis: String::new(),
+        steps: steps.to_vec(),
+        kept: kept.to_vec(),
+    })
+}
+
+fn started(machine: &Progress, step_id: u32) -> plan::Progress {
+    let (tool_name, description) = (String::new(), String::new());
+    let attempt = machine.next_attempt(step_id);
+    plan::Progress::Started(StepStarted { step_id, name: None, attempt, tool_name, description })
+}
+
+fn finished(step_id: u32, status: StepStatus, check: Option<bool>, result: Value) -> plan::Progress {
+    plan::Progress::Finished(StepFinished {
+        step_id,
+        name: None,
+        attempt: 1,
+        status,
+        summary: String::new(),
+        check: check.map(|passed| Checked { passed, detail: String::new() }),
+        duration_ms: 0,
+        result,
+    })
+}
+
+fn ok(step_id: u32) -> plan::Progress {
+    finished(step_id, StepStatus::Ok, None, json!(step_id))
+}
+
+fn failed(step_id: u32) -> plan::Progress {
+    finished(step_id, StepStatus::Failed, None, Value::Null)
+}
+
+fn reply(scores: [u8; 3], action: ReflectorAction, step_id: Option<u32>) -> ReflectorReply {
+    let [completeness, correctness, format] = scores.map(|score| Score { score, reason: String::new() });
+    let retry_details = RetryDetails { step_id, modification: "m".to_owned() };
+    let evaluation = Evaluation { completeness, correctness, format };
+    ReflectorReply { evaluation, overall_pass: true, action, retry_details }
+}
+
+fn judged(machine: &Progress, reply: ReflectorReply) -> plan::Progress {
+    let facts = machine.facts();
+    let decision = decide(&reply, &facts);
+    let ReflectorReply { evaluation, overall_pass, .. } = reply;
+    plan::Progress::Reflected(Reflection { evaluation, overall_pass, decision, retries: facts.retries })
+}
+
+fn reflected(decision: Decision) -> plan::Progress {
+    let ReflectorReply { evaluation, overall_pass, .. } = reply([1, 1, 1], ReflectorAction::Replan, None);
+    plan::Progress::Reflected(Reflection { evaluation, overall_pass, decision, retries: 0 })
+}
+
+fn again(step_id: u32) -> plan::Progress {
+    reflected(Decision::RetryStep { step_id, modification: "m".to_owned() })
+}
+
+fn anew() -> plan::Progress {
+    reflected(Decision::Replan { modification: "m".to_owned() })
+}
+
+fn closed() -> plan::Progress {
+    plan::Progress::Closed { why: "dropped".to_owned() }
+}
+
+#[test]
+fn what_is_next_follows_from_what_happened() {
+    let begun = |step_id| started(&Progress::new(), step_id);
+    // Two steps side by side, then one that needs both.
+    let diamond = || planned(1, &steps(&[&[], &[], &[1, 2]]), &[]);
+    let accepted = || reflected(Decision::Accept);
+    let replan = || Next::Plan { modification: Some("m".to_owned()) };
+    let table: Vec<(&str, Vec<plan::Progress>, Next)> = vec![
+        ("nothing", vec![], Next::Plan { modification: None }),
+        ("a plan", vec![diamond()], Next::Start(vec![1, 2])),
+        ("one runs", vec![diamond(), begun(1)], Next::Start(vec![2])),
+        ("both run", vec![diamond(), begun(1), begun(2)], Next::Wait),
+        ("one is done", vec![diamond(), begun(1), begun(2), ok(1)], Next::Wait),
+        ("both are done", vec![diamond(), ok(1), ok(2)], Next::Start(vec![3])),
+        ("all is done", vec![diamond(), ok(1), ok(2), ok(3)], Next::Reflect),
+        ("one failed", vec![diamond(), begun(2), failed(1)], Next::Skip(vec![3])),
+        (
+            "one failed and the other runs",
+            vec![diamond(), begun(2), failed(1), finished(3, StepStatus::Skipped, None, Value::Null)],
+            Next::Wait,
+        ),
+        (
+            "one failed and the other is done",
+            vec![diamond(), ok(2), failed(1), finished(3, StepStatus::Skipped, None, Value::Null)],
+            Next::Reflect,
+        ),
+        (
+            "a check failed",
+            vec![diamond(), ok(2), finished(1, StepStatus::Ok, Some(false), json!(1))],
+            Next::Skip(vec![3]),
+        ),
+        ("accepted", vec![diamond(), ok(1), ok(2), ok(3), accepted()], Next::Answer),
+        (
+            "escalated",
+            vec![diamond(), reflected(Decision::Escalate { why: "w".to_owned() })],
+            Next::Escalate { why: "w".to_owned() },
+        ),
+        ("a retry voids what depends on it", vec![diamond(), ok(1), ok(2), ok(3), again(1)], Next::Start(vec![1])),
+        (
+            "a retry revives what was skipped",
+            vec![
+                diamond(),
+                ok(2),
+                failed(1),
+                finished(3, StepStatus::Skipped, None, Value::Null),
+                again(1),
+                ok(1),
+            ],
+            Next::Start(vec![3]),
+        ),
+        ("a retry of a last step", vec![diamond(), ok(1), ok(2), ok(3), again(3)], Next::Start(vec![3])),
+        ("a retry of nothing", vec![diamond(), ok(1), ok(2), ok(3), again(9)], Next::Reflect),
+        ("a new plan is due", vec![diamond(), ok(1), anew()], replan()),
+        ("closed", vec![diamond(), closed()], Next::Over),
+        ("a request after it", vec![diamond(), ok(1), closed(), diamond()], Next::Start(vec![1, 2])),
+        ("steps that there are not", vec![diamond(), begun(9), ok(9)], Next::Start(vec![1, 2])),
+    ];
+    for (name, happened, expected) in table {
+        let mut machine = Progress::new();
+        happened.iter().for_each(|one| machine.apply(one));
+        assert_eq!(machine.next(), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_plan_is_gone_on_with_until_it_is_over() {
+    let plan = || planned(1, &steps(&[&[], &[1]]), &[]);
+    let running = started(&Progress::new(), 1);
+    for (happened, is_unfinished, next) in [
+        (vec![], false, Next::Plan { modification: None }),
+        (vec![plan()], true, Next::Start(vec![1])),
+        (vec![plan(), running], true, Next::Start(vec![1])),
+        (vec![plan(), ok(1)], true, Next::Start(vec![2])),
+        (vec![plan(), ok(1), ok(2)], true, Next::Reflect),
+        (vec![plan(), ok(1), ok(2), anew()], true, Next::Plan { modification: Some("m".to_owned()) }),
+        (vec![plan(), reflected(Decision::Accept)], false, Next::Answer),
+        (vec![plan(), closed()], false, Next::Over),
+    ] {
+        let machine = Progress::replay(&happened);
+        assert_eq!((machine.is_unfinished(), machine.next()), (is_unfinished, next), "{happened:?}");
+    }
+}
+
+#[test]
+fn a_new_plan_keeps_what_it_repeats() {
+    let old = steps(&[&[], &[1], &[2], &[]]);
+    let with = |change: &dyn Fn(&mut Vec<PlanStep>)| {
+        let mut steps = old.clone();
+        change(&mut steps);
+        steps
+    };
+    let input = |steps: &mut Vec<PlanStep>| steps[1].tool_input = json!({ "id": 20 });
+    let description = |steps: &mut Vec<PlanStep>| steps[1].description = "in other words".to_owned();
+    let tool = |steps: &mut Vec<PlanStep>| steps[0].tool_name = "u".to_owned();
+    let needs = |steps: &mut Vec<PlanStep>| steps[2].depends_on = vec![1, 2];
+    let check = |steps: &mut Vec<PlanStep>| steps[3].check = Some(StepCheck::File("a".to_owned()));
+    let fewer = |steps: &mut Vec<PlanStep>| drop(steps.remove(0));
+    let all_done = [ok(1), ok(2), ok(3), ok(4)];
+    let some_done = [ok(1), failed(2), finished(4, StepStatus::Ok, Some(false), json!(4))];
+    for (name, steps, done, kept) in [
+        ("the same", old.clone(), &all_done[..], vec![1, 2, 3, 4]),
+        ("another description", with(&description), &all_done, vec![1, 2, 3, 4]),
+        ("another input, and what needs it", with(&input), &all_done, vec![1, 4]),
+        ("another tool, and what needs it", with(&tool), &all_done, vec![4]),
+        ("other needs", with(&needs), &all_done, vec![1, 2, 4]),
+        ("another check", with(&check), &all_done, vec![1, 2, 3]),
+        ("what it needs is gone", with(&fewer), &all_done, vec![4]),
+        ("what did not succeed", old.clone(), &some_done, vec![1]),
+    ] {
+        let mut machine = Progress::new();
+        machine.apply(&planned(1, &old, &[]));
+        done.iter().chain([&anew()]).for_each(|one| machine.apply(one));
+        assert_eq!(machine.kept(&steps), kept, "{name}");
+        machine.apply(&planned(2, &steps, &kept));
+        assert_eq!(machine.results().into_keys().collect::<Vec<_>>(), kept, "{name}");
+        assert!(machine.ready().iter().all(|step| !kept.contains(step)), "{name}");
+    }
+}
+
+#[test]
+fn what_is_known_before_a_judgement() {
+    let checked = |id, passed| finished(id, StepStatus::Ok, Some(passed), json!(id));
+    // Steps 2 and 3 are last.
+    let plan = planned(1, &steps(&[&[], &[1], &[1]]), &[]);
+    for (done, failed, proven) in [
+        ([ok(1), ok(2), ok(3)], vec![], false),
+        ([ok(1), checked(2, true), checked(3, true)], vec![], true),
+        ([checked(1, true), checked(2, true), ok(3)], vec![], false),
+        ([ok(1), checked(2, true), checked(3, false)], vec![3], false),
+        ([ok(1), checked(2, true), failed(3)], vec![3], false),
+        ([failed(1), finished(2, StepStatus::Skipped, None, Value::Null), ok(3)], vec![1], false),
+    ] {
+        let machine = Progress::replay([&plan].into_iter().chain(&done));
+        let facts = machine.facts();
+        assert_eq!((facts.failed, facts.proven), (failed, proven), "{done:?}");
+    }
+    assert!(!Progress::new().facts().proven);
+}
+
+#[test]
+fn a_planner_that_loops_and_a_reflector_that_always_praises_come_to_an_end() {
+    let plan = steps(&[&[], &[1]]);
+    for (outcome, reply, expected) in [
+        (ok as fn(u32) -> _, reply([1, 1, 1], ReflectorAction::Replan, None), 2),
+        (ok, reply([1, 1, 1], ReflectorAction::RetryStep, Some(2)), 5),
+        (failed, reply([5, 5, 5], ReflectorAction::Accept, None), 4),
+    ] {
+        let mut machine = Progress::new();
+        let mut runs = 0;
+        let why = loop {
+            let happened = match machine.next() {
+                Next::Plan { .. } => planned(machine.next_revision(), &plan, &machine.kept(&plan)),
+                Next::Start(ready) => {
+                    runs += 1;
+                    outcome(ready[0])
+                }
+                Next::Skip(blocked) => finished(blocked[0], StepStatus::Skipped, None, Value::Null),
+                Next::Reflect => judged(&machine, reply.clone()),
+                Next::Escalate { why } => break why,
+                next => panic!("{next:?}"),
+            };
+            machine.apply(&happened);
+        };
+        assert!(why.starts_with("3 retries are used up"), "{why}");
+        assert_eq!((machine.retries(), runs), (MOST_RETRIES, expected));
+    }
+}
+
+/// Chooses by a list of numbers, from the start again where it ends.
+struct Chooser {
+    numbers: Vec<u8>,
+    at: usize,
+}
+
+impl Chooser {
+    /// A number below `most`.
+    fn below(&mut self, most: usize) -> usize {
+        self.at += 1;
+        usize::from(self.numbers[self.at % self.numbers.len()]) % most
+    }
+
+    /// A plan whose steps need earlier ones.
+    fn plan(&mut self) -> Vec<PlanStep> {
+        let count = u32::try_from(1 + self.below(6)).expect("few");
+        let step_of = |id: u32, chooser: &mut Self| {
+            let needs: Vec<u32> = (1..id).filter(|_| chooser.below(3) == 0).collect();
+            step(id, json!({ "version": chooser.below(2) }), &needs)
+        };
+        (1..=count).map(|id| step_of(id, self)).collect()
+    }
+
+    fn reply(&mut self) -> ReflectorReply {
+        let scores = [(); 3].map(|()| u8::try_from(1 + self.below(5)).expect("few"));
+        let actions = [
+            ReflectorAction::Accept,
+            ReflectorAction::RetryStep,
+            ReflectorAction::RetryStep,
+            ReflectorAction::Replan,
+            ReflectorAction::Escalate,
+        ];
+        let action = actions[self.below(5)];
+        let step = u32::try_from(self.below(8)).ok().filter(|step| *step > 0);
+        reply(scores, action, step)
+    }
+
+    fn outcome(&mut self, step: u32) -> plan::Progress {
+        match self.below(6) {
+            0 => failed(step),
+            1 => finished(step, StepStatus::Ok, Some(false), json!(step)),
+            2 => finished(step, StepStatus::Ok, Some(true), json!(step)),
+            _ => ok(step),
+        }
+    }
+}
+
+/// How often a plan can be made or run at all: four plans of six steps, each started, ended and retried.
+const MOST_ROUNDS: usize = 500;
+
+proptest! {
+    #[test]
+    fn any_sequence_of_replies_ends_and_breaks_no_rule(numbers in prop::collection::vec(any::<u8>(), 1..200)) {
+        let mut chooser = Chooser { numbers, at: 0 };
+        let (mut machine, mut log) = (Progress::new(), Vec::new());
+        let mut running: Vec<u32> = Vec::new();
+        // How often each step ran, by revision, attempt and number.
+        let mut runs: BTreeMap<(u32, u32, u32), u32> = BTreeMap::new();
+        let mut kept: Vec<u32> = Vec::new();
+        let mut has_ended = false;
+        for _ in 0..MOST_ROUNDS {
+            let next = machine.next();
+            let happened = match next {
+                Next::Plan { .. } => {
+                    prop_assert!(running.is_empty());
+                    let steps = chooser.plan();
+                    kept = machine.kept(&steps);
+                    planned(machine.next_revision(), &steps, &kept)
+                }
+                Next::Start(ready) if running.is_empty() || chooser.below(2) == 0 => {
+                    let id = ready[chooser.below(ready.len())];
+                    let step = machine.step(id).expect("it is of the plan");
+                    prop_assert!(step.depends_on.iter().all(|on| machine.succeeded(*on)), "before its needs");
+                    prop_assert!(!running.contains(&id));
+                    let revision = machine.plan().expect("there is one").revision;
+                    let times = runs.entry((revision, machine.next_attempt(id), id)).or_default();
+                    *times += 1;
+                    prop_assert_eq!(*times, 1, "twice in one attempt");
+                    if machine.next_attempt(id) == 1 && machine.reflections().last().is_none_or(|last| {
+                        matches!(last.decision, Decision::Replan { .. })
+                    }) {
+                        prop_assert!(!kept.contains(&id), "a kept step runs again");
+                    }
+                    running.push(id);
+                    started(&machine, id)
+                }
+                Next::Start(_) | Next::Wait => {
+                    let id = running.swap_remove(chooser.below(running.len()));
+                    chooser.outcome(id)
+                }
+                Next::Skip(blocked) => finished(blocked[0], StepStatus::Skipped, None, Value::Null),
+                Next::Reflect => {
+                    prop_assert!(running.is_empty() && machine.is_done());
+                    judged(&machine, chooser.reply())
+                }
+                Next::Answer => {
+                    prop_assert!(machine.failed().is_empty(), "accepted although a step failed");
+                    has_ended = true;
+                    break;
+                }
+                Next::Escalate { .. } | Next::Over => {
+                    has_ended = true;
+                    break;
+                }
+            };
+            machine.apply(&happened);
+            log.push(happened);
+            prop_assert!(machine.retries() <= MOST_RETRIES);
+            let mut interrupted = machine.clone();
+            interrupted.interrupt();
+            prop_assert_eq!(Progress::replay(&log), interrupted, "a log tells the same");
+        }
+        prop_assert!(has_ended, "it does not end");
+    }
+
+    #[test]
+    fn results_in_parallel_and_in_series_agree(numbers in prop::collection::vec(any::<u8>(), 1..100)) {
+        let mut chooser = Chooser { numbers, at: 0 };
+        let mut plan = chooser.plan();
+        for step in &mut plan {
+            let wholes: Vec<String> = step.depends_on.iter().map(|on| format!("$step_{on}_result")).collect();
+            step.tool_input = json!({ "id": step.step_id, "text": wholes.join(" and "), "parts": wholes });
+        }
+        let mut run = |together: bool| {
+            let mut machine = Progress::new();
+            machine.apply(&planned(1, &plan, &[]));
+            let mut running: Vec<(u32, Value)> = Vec::new();
+            loop {
+                match machine.next() {
+                    Next::Start(ready) if together || running.is_empty() => {
+                        let step = machine.step(ready[0]).expect("it is of the plan");
+                        let filled = reference::fill(&step.tool_input, &machine.results()).expect("its needs are met");
+                        running.push((ready[0], filled));
+                        let happened = started(&machine, ready[0]);
+                        machine.apply(&happened);
+                    }
+                    Next::Start(_) | Next::Wait => {
+                        let (id, result) = running.swap_remove(chooser.below(running.len()));
+                        machine.apply(&finished(id, StepStatus::Ok, None, result));
+                    }
+                    _ => return machine.results().into_iter().map(|(id, result)| (id, result.clone())).collect::<BTreeMap<_, _>>(),
+                }
+            }
+        };
+        let (series, parallel) = (run(false), run(true));
+        prop_assert_eq!(series, parallel);
+    }
+}

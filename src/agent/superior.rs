@@ -1,0 +1,154 @@
+//! The side of a run that its helpers see: what they may spend, where their events go, and what they bring back.
+//!
+//! What a helper spends is known at once to all who share the limits, and counted by the turn that called it when the
+//! call is answered or settled.
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex};
+
+use jiff::Timestamp;
+
+use crate::config::Limits;
+use crate::contract::{Left, Superior};
+use crate::event::Event;
+use crate::message::Usage;
+
+use super::Emitter;
+use super::clock::Clock;
+use super::execute::Place;
+use super::flights::{Flights, Slot};
+use super::limits::{Limit, Meter};
+use super::turn::Turn;
+
+/// What the helpers of one step may spend.
+pub(super) struct Purse {
+    /// When the step began.
+    left: Left,
+    /// By helpers since.
+    spent: Mutex<Meter>,
+    session: Option<String>,
+    above: Option<Arc<dyn Superior>>,
+}
+
+/// The place of one helper in the run that called it.
+pub(super) struct Desk {
+    purse: Arc<Purse>,
+    emitter: Arc<Emitter>,
+    flights: Arc<Flights>,
+    slot: Slot,
+    clock: Clock,
+    taint: Option<String>,
+    brought: Mutex<Option<String>>,
+}
+
+impl Desk {
+    pub(super) fn new(place: Place<'_>, slot: Slot, taint: Option<String>) -> Self {
+        Self {
+            purse: Arc::clone(place.purse),
+            emitter: Arc::clone(place.emitter),
+            flights: Arc::clone(place.flights),
+            slot,
+            clock: place.clock.clone(),
+            taint,
+            brought: Mutex::default(),
+        }
+    }
+
+    /// The source of outside content that the report may rest on, if any.
+    pub(super) fn brought(&self) -> Option<String> {
+        self.brought.lock().expect("storing never panics").clone()
+    }
+}
+
+impl Superior for Desk {
+    fn session(&self) -> Option<&str> {
+        self.purse.session.as_deref()
+    }
+
+    fn taint(&self) -> Option<&str> {
+        self.taint.as_deref()
+    }
+
+    fn tainted(&self, source: &str) {
+        *self.brought.lock().expect("storing never panics") = Some(source.to_owned());
+    }
+
+    fn left(&self) -> Left {
+        let spent = *self.purse.spent.lock().expect("adding never panics");
+        let left = self.purse.left.less(spent.usage.total(), spent.cost_usd);
+        self.purse.above.as_ref().map_or(left, |above| left.at_most(above.left()))
+    }
+
+    fn spend(&self, usage: Usage, cost_usd: Option<f64>) {
+        self.flights.spend(self.slot, usage, cost_usd);
+        self.purse.spent.lock().expect("adding never panics").add(usage, cost_usd);
+        if let Some(above) = &self.purse.above {
+            above.spend(usage, cost_usd);
+        }
+    }
+
+    fn relay(&self, event: Event) {
+        self.emitter.relay(event);
+    }
+
+    fn pause(&self) {
+        self.clock.stop();
+        if let Some(above) = &self.purse.above {
+            above.pause();
+        }
+    }
+
+    fn resume(&self) {
+        self.clock.go_on();
+        if let Some(above) = &self.purse.above {
+            above.resume();
+        }
+    }
+}
+
+impl Turn<'_> {
+    /// What the helpers of the next calls may spend.
+    pub(super) fn purse(&self) -> Purse {
+        let Limits { max_tokens, max_cost, .. } = self.agent.limits;
+        let own = Left { tokens: max_tokens, cost: max_cost };
+        let session = &self.conversation.session;
+        Purse {
+            left: own.less(self.meter.usage.total(), self.meter.cost_usd),
+            spent: Mutex::default(),
+            session: session.path().map(|_| session.id().to_owned()),
+            above: self.run.superior.clone(),
+        }
+    }
+
+    /// The limits of the turn: a helper's are its own, as far as its superior has so much left.
+    pub(super) fn limits(&self) -> Cow<'_, Limits> {
+        let Some(superior) = &self.run.superior else { return Cow::Borrowed(&self.agent.limits) };
+        let Left { tokens, cost } = superior.left();
+        let mut limits = self.agent.limits.clone();
+        let tokens = tokens.map(|left| left.saturating_add(self.meter.usage.total()));
+        let cost = cost.map(|left| left + self.meter.cost_usd);
+        limits.max_tokens = [limits.max_tokens, tokens].into_iter().flatten().min();
+        limits.max_cost = [limits.max_cost, cost].into_iter().flatten().reduce(f64::min);
+        Cow::Owned(limits)
+    }
+
+    /// Whether it is a limit of the superior's, which leaves nothing for a closing answer.
+    pub(super) fn is_superiors(&self, limit: Limit) -> bool {
+        self.run.superior.is_some()
+            && matches!(limit, Limit::Tokens { .. } | Limit::Cost { .. })
+            && self.meter.reached(&self.agent.limits).is_none()
+    }
+
+    /// Counts what a helper spent in a call. Superiors above this run know it already.
+    pub(super) fn charge(&mut self, slot: Slot) {
+        let (usage, cost) = self.conversation.flights.take_spent(slot);
+        if usage == Usage::default() {
+            return;
+        }
+        let cost_usd = cost.usd();
+        self.meter.add(usage, cost_usd);
+        self.run.totals.usage += usage;
+        self.run.totals.cost.add(&usage, cost_usd);
+        self.conversation.session.spend(usage, cost_usd, Timestamp::now());
+    }
+}

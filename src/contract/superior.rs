@@ -1,0 +1,59 @@
+//! The run that a call is part of, as a tool sees it that begins a run within it: that of a helper.
+
+use crate::event::Event;
+use crate::message::Usage;
+
+/// The run that calls a helper. A helper lives as long as its call.
+pub trait Superior: Send + Sync {
+    /// The session of the caller, if it is kept.
+    fn session(&self) -> Option<&str>;
+
+    /// The source of the outside content in the caller's conversation, if any (`content from https://…`).
+    fn taint(&self) -> Option<&str>;
+
+    /// Reports a source of outside content that the helper's report may rest on.
+    fn tainted(&self, source: &str);
+
+    /// What the helper may still spend. Helpers side by side share it.
+    fn left(&self) -> Left;
+
+    /// Counts a request of the helper. `cost_usd` is `None` where the cost is not known.
+    fn spend(&self, usage: Usage, cost_usd: Option<f64>);
+
+    /// Shows an event of the helper to the observers of the run.
+    fn relay(&self, event: Event);
+
+    /// A person is waited for from now on: the time counts against no limit.
+    fn pause(&self);
+
+    /// The person is no longer waited for.
+    fn resume(&self);
+}
+
+/// What is left of limits; `None`: no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Left {
+    /// Input and output tokens in sum.
+    pub tokens: Option<u64>,
+    /// USD.
+    pub cost: Option<f64>,
+}
+
+impl Left {
+    /// The smaller of both, each.
+    #[must_use]
+    pub fn at_most(self, other: Self) -> Self {
+        let tokens = [self.tokens, other.tokens].into_iter().flatten().min();
+        let cost = [self.cost, other.cost].into_iter().flatten().reduce(f64::min);
+        Self { tokens, cost }
+    }
+
+    /// What is left after this was used.
+    #[must_use]
+    pub fn less(self, tokens: u64, cost: f64) -> Self {
+        Self {
+            tokens: self.tokens.map(|left| left.saturating_sub(tokens)),
+            cost: self.cost.map(|left| (left - cost).max(0.0)),
+        }
+    }
+}

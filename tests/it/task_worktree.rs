@@ -1,0 +1,149 @@
+//! Helpers with a git worktree of their own: what they change comes back as a branch.
+
+use std::process::Command;
+use std::sync::{Arc, Barrier};
+
+use nix::sys::signal::Signal;
+use serde_json::json;
+
+use crate::lifeline::Lifeline;
+use crate::reply::Reply;
+use crate::run::{Place, Run};
+use crate::server::{Request, Server};
+
+const CODER: &str = "description: Changes files.\napproval: all\nisolation: worktree\n";
+
+fn is_coder(request: &Request) -> bool {
+    request.system().starts_with("You are coder")
+}
+
+/// Runs git in the workspace; its output.
+fn git(place: &Place, args: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
+        .args(args)
+        .current_dir(place.workspace())
+        .env("HOME", place.home())
+        .output()
+        .expect("git can be run");
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A workspace that is a repository with one commit and hooks that tell when they run.
+fn repository() -> Arc<Place> {
+    let place = Place::new();
+    std::fs::write(place.workspace().join("a.txt"), "old\n").expect("written");
+    git(&place, &["init", "-q", "-b", "main"]);
+    git(&place, &["add", "."]);
+    git(&place, &["commit", "-q", "-m", "first"]);
+    for hook in ["pre-commit", "post-commit", "post-checkout", "reference-transaction"] {
+        let path = place.workspace().join(".git/hooks").join(hook);
+        let text = format!("#!/bin/sh\ntouch {}\nexit 1\n", place.workspace().join("hook-ran").display());
+        std::fs::write(&path, text).expect("written");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&path, mode).expect("ours");
+    }
+    place
+}
+
+fn run(place: &Arc<Place>, server: &Server) -> Run {
+    let run = Run::at(place).args(["run", "task", "--approve", "all"]).server(server);
+    run.config("agents/coder.yaml", CODER)
+}
+
+fn task(prompt: &str) -> (&'static str, String) {
+    ("task", json!({ "agent": "coder", "prompt": prompt }).to_string())
+}
+
+/// The branch that a report names.
+fn branch_of(report: &str) -> String {
+    let (_, rest) = report.split_once("on the branch ").expect("the report names a branch");
+    rest.split(',').next().unwrap_or_default().to_owned()
+}
+
+/// Nothing is left of worktrees but the branches.
+fn assert_tidy(place: &Place) {
+    assert_eq!(git(place, &["worktree", "list"]).lines().count(), 1);
+    let left = place.home().join(".cache/agent/worktrees");
+    assert_eq!(std::fs::read_dir(left).expect("it was made").count(), 0);
+    assert!(!place.exists("hook-ran"), "no hook has run");
+}
+
+#[test]
+fn what_helpers_change_comes_back_as_branches_and_nothing_is_merged() {
+    // Both write before either ends: each has a tree of its own.
+    let both = Arc::new(Barrier::new(2));
+    let server = Server::answering(move |request, _| match (is_coder(request), request.tool_results().len()) {
+        (false, 0) => Reply::calls(&[task("one"), task("two")]),
+        (true, 0) => Reply::calls(&[
+            ("read_file", json!({ "path": "a.txt" }).to_string()),
+            ("write_file", json!({ "path": "a.txt", "content": format!("{}\n", request.user()) }).to_string()),
+        ]),
+        (true, _) => {
+            both.wait();
+            Reply::text("changed")
+        }
+        (false, _) => Reply::text("done"),
+    });
+    let place = repository();
+    run(&place, &server).run().success().stdout_is("done\n");
+    let requests = server.requests();
+    let reports = requests.last().expect("a request").tool_results();
+    assert_eq!(place.read("a.txt"), "old\n");
+    assert_eq!(git(&place, &["log", "--format=%s", "main"]), "first\n");
+    assert_eq!(git(&place, &["branch", "--show-current"]), "main\n");
+    for ((_, report), content) in reports.iter().zip(["one\n", "two\n"]) {
+        let branch = branch_of(report);
+        assert!(report.contains("not merged"), "{report}");
+        assert_eq!(git(&place, &["show", &format!("{branch}:a.txt")]), content);
+        assert_eq!(git(&place, &["log", "--format=%s", &format!("main..{branch}")]).lines().count(), 1);
+    }
+    assert_tidy(&place);
+}
+
+#[test]
+fn a_helper_that_changes_nothing_leaves_no_branch() {
+    let server = Server::answering(move |request, _| match (is_coder(request), request.tool_results().len()) {
+        (false, 0) => Reply::calls(&[task("one")]),
+        (true, _) => Reply::text("nothing to do"),
+        (false, _) => Reply::text("done"),
+    });
+    let place = repository();
+    run(&place, &server).run().success();
+    assert_eq!(git(&place, &["branch", "--format=%(refname:short)"]), "main\n");
+    assert_tidy(&place);
+}
+
+#[test]
+fn a_helper_that_is_cancelled_leaves_no_worktree() {
+    let place = repository();
+    let lifeline = Lifeline::new(&place.workspace());
+    let script = Lifeline::COMMAND.replace("alive", &place.workspace().join("alive").display().to_string());
+    std::fs::write(place.workspace().join("wait.sh"), script).expect("written");
+    git(&place, &["add", "wait.sh"]);
+    git(&place, &["-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", "second"]);
+    let server = Server::answering(move |request, _| match is_coder(request) {
+        false => Reply::calls(&[task("one")]),
+        true => Reply::call("run_command", &json!({ "command": "bash wait.sh" })),
+    });
+    // A worktree is another workspace: outside of the sandbox the command reaches this one.
+    let running = run(&place, &server).args(["--set", "sandbox.mode=off"]).spawn();
+    lifeline.wait_started();
+    running.signal(Signal::SIGTERM);
+    running.wait().exits(143);
+    lifeline.wait_dead();
+    assert_tidy(&place);
+}
+
+#[test]
+fn without_a_repository_it_is_said() {
+    let server = Server::answering(move |request, _| match request.tool_results().len() {
+        0 => Reply::calls(&[task("one")]),
+        _ => Reply::text("done"),
+    });
+    run(&Place::new(), &server).run().success();
+    let requests = server.requests();
+    let report = requests.last().expect("a request").last_result();
+    assert!(report.contains("is not the root of a git repository"), "{report}");
+}
