@@ -17,7 +17,7 @@ use super::clock::{Clock, calling_time};
 use super::conversation::Shared;
 use super::flights::{Flights, Slot};
 use super::measure::{Measured, Moment, Stopwatch};
-use super::prepare::{CallPlan, Prepared, Ready};
+use super::prepare::{CallPlan, Prepared, Ready, Standing};
 use super::superior::{Desk, Purse};
 use super::{Agent, Emitter, Terms, retry};
 
@@ -46,8 +46,7 @@ pub(super) struct Flying<'a> {
     pub reach: Arc<Reach>,
     /// The outside source whose content its result would introduce, if any.
     pub brings: Option<String>,
-    /// The outside source whose content the conversation held when it was judged, if any.
-    pub taint: Option<String>,
+    pub standing: Standing,
     pub enclosure: Enclosure,
     /// Values for a command, by the names of their variables.
     pub variables: Vec<(String, String)>,
@@ -89,10 +88,10 @@ impl<'a> Prepared<'a> {
             }
         };
         announce(place, (&call, slot), ready.tool, &ready.arguments);
-        let Ready { tool, terms, arguments, brings, taint, reach, verdict, .. } = ready;
+        let Ready { tool, terms, arguments, brings, standing, reach, verdict, .. } = ready;
         let enclosure = verdict.enclosure();
         let flying =
-            Flying { call, slot, taken_up, tool, terms, arguments, reach, brings, taint, enclosure, variables };
+            Flying { call, slot, taken_up, tool, terms, arguments, reach, brings, standing, enclosure, variables };
         flying.land(place).await
     }
 }
@@ -111,9 +110,9 @@ impl<'a> Finished<'a> {
         let brings = if enclosure == Enclosure::Outside { Some(outside) } else { brings };
         let taken_up = Moment::now();
         // Only a command runs again, and it begins no run.
-        let taint = None;
+        let standing = Standing::default();
         let flying =
-            Flying { call, slot, taken_up, tool, terms, arguments, reach, brings, taint, enclosure, variables };
+            Flying { call, slot, taken_up, tool, terms, arguments, reach, brings, standing, enclosure, variables };
         flying.land(place).await
     }
 
@@ -151,7 +150,7 @@ fn reason(why: &str) -> ToolOutput {
 impl<'a> Flying<'a> {
     /// Runs the tool to its end.
     async fn land(self, place: Place<'_>) -> Finished<'a> {
-        let Self { call, slot, taken_up, tool, terms, arguments, reach, brings, taint, enclosure, variables } =
+        let Self { call, slot, taken_up, tool, terms, arguments, reach, brings, standing, enclosure, variables } =
             self;
         let Place { agent, emitter, flights, .. } = place;
         flights.run(slot);
@@ -168,7 +167,7 @@ impl<'a> Flying<'a> {
         let spent = Mutex::new(Usage::default());
         let desk = OnceLock::new();
         let superior = || {
-            let desk = desk.get_or_init(|| Arc::new(Desk::new(place, slot, taint.clone())));
+            let desk = desk.get_or_init(|| Arc::new(place.desk(slot, standing.clone())));
             Arc::clone(desk) as Arc<dyn Superior>
         };
         let context = CallContext {
@@ -224,6 +223,20 @@ impl<'a> Flying<'a> {
 }
 
 impl Place<'_> {
+    /// The place of a helper that a call begins.
+    fn desk(&self, slot: Slot, standing: Standing) -> Desk {
+        let Self { purse, emitter, flights, clock, .. } = *self;
+        Desk {
+            purse: Arc::clone(purse),
+            emitter: Arc::clone(emitter),
+            flights: Arc::clone(flights),
+            slot,
+            clock: clock.clone(),
+            standing,
+            brought: Mutex::default(),
+        }
+    }
+
     /// The context of a call whose effects nobody observes.
     fn context<'c>(
         &'c self,

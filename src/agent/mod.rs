@@ -133,10 +133,10 @@ pub struct Run {
     pub emitter: Arc<Emitter>,
     pub started: Instant,
     pub totals: Totals,
-    /// What the last flow returned by key.
-    pub outputs: Option<Value>,
     /// Of a helper: the run that called it.
     pub superior: Option<Arc<dyn Superior>>,
+    /// What the last flow returned by key.
+    pub outputs: Option<Value>,
 }
 
 /// Sums over the turns of a run.
@@ -157,8 +157,8 @@ impl Run {
     /// A run that has done nothing yet.
     #[must_use]
     pub fn new(emitter: Emitter) -> Self {
-        let totals = Totals::default();
-        Self { emitter: Arc::new(emitter), started: Instant::now(), totals, outputs: None, superior: None }
+        let emitter = Arc::new(emitter);
+        Self { emitter, started: Instant::now(), totals: Totals::default(), superior: None, outputs: None }
     }
 
     /// The run of a helper: it spends what is left to the run that called it.

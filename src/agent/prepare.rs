@@ -63,8 +63,17 @@ pub(super) struct Ready<'a> {
     pub leaves: bool,
     /// The outside source whose content its result would introduce, if any.
     pub brings: Option<String>,
+    /// What a helper has to know of the conversation.
+    pub standing: Standing,
+}
+
+/// What a helper has to know of the conversation that it is called in.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Standing {
     /// The outside source whose content the conversation holds, if any.
     pub taint: Option<String>,
+    /// Nothing may change.
+    pub only_reads: bool,
 }
 
 impl<'a> Prepared<'a> {
@@ -217,8 +226,8 @@ fn judged<'a>(
     let reach = Reach::new(workspace, judged, agent.rules.denied_to(&definition.name));
     let reach = if call.line.is_some() { reach.of_command(agent.rules.denied_to("write_file")) } else { reach };
     let reach = Arc::new(reach);
-    let taint = footing.taint.map(str::to_owned);
-    Ready { tool, terms, arguments, verdict, reach, reads: is_reading, leaves, brings, taint }
+    let standing = Standing { taint: footing.taint.map(str::to_owned), only_reads: footing.is_exploring };
+    Ready { tool, terms, arguments, verdict, reach, reads: is_reading, leaves, brings, standing }
 }
 
 /// The host of an address, with the port where it is not the usual one; what is no address is asked about as it is.

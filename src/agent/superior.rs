@@ -15,9 +15,9 @@ use crate::message::Usage;
 
 use super::Emitter;
 use super::clock::Clock;
-use super::execute::Place;
 use super::flights::{Flights, Slot};
 use super::limits::{Limit, Meter};
+use super::prepare::Standing;
 use super::turn::Turn;
 
 /// What the helpers of one step may spend.
@@ -32,28 +32,17 @@ pub(super) struct Purse {
 
 /// The place of one helper in the run that called it.
 pub(super) struct Desk {
-    purse: Arc<Purse>,
-    emitter: Arc<Emitter>,
-    flights: Arc<Flights>,
-    slot: Slot,
-    clock: Clock,
-    taint: Option<String>,
-    brought: Mutex<Option<String>>,
+    pub purse: Arc<Purse>,
+    pub emitter: Arc<Emitter>,
+    pub flights: Arc<Flights>,
+    pub slot: Slot,
+    pub clock: Clock,
+    pub standing: Standing,
+    /// The source of outside content that the helper came upon.
+    pub brought: Mutex<Option<String>>,
 }
 
 impl Desk {
-    pub(super) fn new(place: Place<'_>, slot: Slot, taint: Option<String>) -> Self {
-        Self {
-            purse: Arc::clone(place.purse),
-            emitter: Arc::clone(place.emitter),
-            flights: Arc::clone(place.flights),
-            slot,
-            clock: place.clock.clone(),
-            taint,
-            brought: Mutex::default(),
-        }
-    }
-
     /// The source of outside content that the report may rest on, if any.
     pub(super) fn brought(&self) -> Option<String> {
         self.brought.lock().expect("storing never panics").clone()
@@ -66,7 +55,11 @@ impl Superior for Desk {
     }
 
     fn taint(&self) -> Option<&str> {
-        self.taint.as_deref()
+        self.standing.taint.as_deref()
+    }
+
+    fn only_reads(&self) -> bool {
+        self.standing.only_reads
     }
 
     fn tainted(&self, source: &str) {

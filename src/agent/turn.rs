@@ -105,7 +105,7 @@ pub async fn take_turn(
         () = cancel.triggered() => Err(Stop::Interrupted),
         () = emitter.closed() => Err(Stop::SinkClosed),
         () = clock.reach(max_time.map(working_time)) => Err(Stop::Limit(Limit::Time(max_time.unwrap_or_default()))),
-        outcome = emitter.paced(turn.work(input)) => outcome,
+        outcome = emitter.paced(Box::pin(turn.work(input))) => outcome,
     };
     let outcome = match outcome {
         Err(Stop::Limit(limit)) if !limit.is_of_output() && !turn.is_superiors(limit) => {

@@ -2,12 +2,10 @@
 
 use crate::agent::{Colleague, Orchestration, Roles, Toolbox};
 use crate::config::Mode;
+use crate::tools::TASK;
 
 use super::needs::Needs;
-use super::{SetupError, flows};
-
-/// The tool by which agents take jobs.
-const TASK: &str = "task";
+use super::{SetupError, flows, task};
 
 /// The roles of an agent; `None` in a mode that asks none.
 pub(super) fn assemble(
@@ -21,7 +19,7 @@ pub(super) fn assemble(
     let Needs { config, settings, .. } = needs;
     let roles = &settings.roles;
     let has_task = tools.get(TASK).is_some();
-    let others = config.agents.values().filter(|agent| has_task && agent.name != settings.name);
+    let others = task::helpers(config, settings).filter(|_| has_task);
     Ok(Some(Orchestration {
         plan_approval: settings.plan_approval,
         roles: Roles {

@@ -164,7 +164,7 @@ fn error_at(text: &str, range: Option<Range<usize>>) -> TemplateError {
 }
 
 /// The first `{{` of a line for the shell that stands between quotes of the shell.
-fn inside_quotes(line: &str) -> Option<usize> {
+pub(super) fn inside_quotes(line: &str) -> Option<usize> {
     let mut quote = None;
     let mut rest = line;
     while let Some(c) = rest.chars().next() {

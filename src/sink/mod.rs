@@ -9,6 +9,7 @@ mod look;
 mod style;
 mod screen;
 mod running;
+mod errands;
 mod line;
 mod plan;
 mod spinner;

@@ -4,18 +4,18 @@
 //! on one stream ends before the other writes to the same screen. Errors on stderr are ignored: only a closed stdout
 //! means that nobody sees the answer.
 
-use std::collections::HashMap;
 use std::io::{self, Write};
 
 use serde_json::Value;
 
+use super::errands::Errands;
 use super::line;
 use super::look::{AnswerTo, Look, Verbosity};
 use super::outlet::{Outlet, Outlets};
 use super::plan::Checklist;
 use super::running::Running;
 use super::spinner::Spinner;
-use super::style::{Ink, Style};
+use super::style::Ink;
 use crate::contract::EventSink;
 use crate::event::{Event, EventKind, Message, Reply, RunCompleted, RunStarted, RunStatus};
 use crate::text;
@@ -39,8 +39,7 @@ pub struct Screen<A, P> {
     /// The lines shown last below the line of a call.
     below: String,
     checklist: Checklist,
-    /// What the running calls of helpers are about, by helper and call.
-    of_helpers: HashMap<(String, String), String>,
+    errands: Errands,
 }
 
 impl Screen<Outlet, Outlet> {
@@ -66,8 +65,8 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
             progress_open: false,
             is_scripted: false,
             below: String::new(),
+            errands: Errands::default(),
             checklist: Checklist::default(),
-            of_helpers: HashMap::new(),
         }
     }
 
@@ -198,32 +197,6 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         let line = line::finished(name, subject, *status, outcome, telemetry, self.room(), self.look.style);
         self.put_line(&line)?;
         self.show_below(below)
-    }
-
-    /// Shows one line for each call of a helper, and what is wrong with it. Its words are for the agent that called it.
-    fn on_helper(&mut self, path: &[String], kind: &EventKind) -> io::Result<()> {
-        let whose = path.join(" › ");
-        match kind {
-            EventKind::ToolStarted { call_id, subject, .. } => {
-                self.of_helpers.insert((whose, call_id.clone()), subject.clone());
-                Ok(())
-            }
-            EventKind::ToolFinished { call_id, name, status, summary, telemetry, .. } => {
-                let subject = self.of_helpers.remove(&(whose.clone(), call_id.clone())).unwrap_or_default();
-                if self.look.verbosity == Verbosity::Quiet {
-                    return Ok(());
-                }
-                let room = self.room().saturating_sub(text::columns(&whose) + 3);
-                let outcome = summary.lines().next().unwrap_or_default();
-                let line = line::finished(name, &subject, *status, outcome, telemetry, room, Style::default());
-                self.say(Ink::Dim, &format!("  {whose} {line}"))
-            }
-            EventKind::Warning { message } => {
-                let message = text::one_line(message, usize::MAX / 8);
-                self.say(Ink::Yellow, &format!("warning: {whose}: {message}"))
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Shows the lines below a call, unless they equal the ones shown last.
@@ -372,7 +345,9 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
 impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
     fn emit(&mut self, event: &Event) -> io::Result<()> {
         if !event.path.is_empty() {
-            return self.on_helper(&event.path, &event.kind);
+            let (quiet, room) = (self.look.verbosity == Verbosity::Quiet, self.room());
+            let line = self.errands.line(&event.path, &event.kind, quiet, room);
+            return line.map_or(Ok(()), |(ink, line)| self.say(ink, &line));
         }
         match &event.kind {
             EventKind::RunStarted(run) => self.on_run_started(run),

@@ -21,6 +21,7 @@ mod sandbox;
 mod protected;
 mod configuration;
 mod surroundings;
+mod flows;
 mod hostile;
 mod prompting;
 mod shipped_prompts;
@@ -81,6 +82,10 @@ mod orchestration_docs;
 mod plan_review;
 mod task;
 mod task_worktree;
+mod task;
+mod task_worktree;
+mod orchestration_docs;
+mod plan_review;
 mod telemetry;
 mod templates;
 #[cfg(feature = "otlp")]

@@ -9,7 +9,7 @@ use crate::agent::prepare::{CallPlan, prepare};
 use crate::agent::turn::{Stop, Turn};
 use crate::event::plan::PlanStep;
 use crate::message::ToolCall;
-use crate::tools::RUN_COMMAND;
+use crate::tools::{RUN_COMMAND, TASK};
 
 use super::Orchestration;
 use super::command;
@@ -19,9 +19,6 @@ use super::progress::Progress;
 use super::reference::{self, Results};
 use super::reply::ExecutorReply;
 use super::shown::{self, Shown};
-
-/// The tool by which an agent takes a job.
-const TASK: &str = "task";
 
 /// A call that is ready to be made.
 #[derive(Debug, Clone, PartialEq)]

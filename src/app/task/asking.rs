@@ -51,6 +51,14 @@ impl Approver for ThroughCaller {
         })
     }
 
+    fn review_plan<'a>(&'a self, sheet: PlanSheet<'a>) -> BoxFuture<'a, PlanReview> {
+        Box::pin(async move {
+            let _waiting = Waiting::new(&self.superior);
+            let _floor = self.floor.lock().await;
+            self.person.review_plan(sheet).await
+        })
+    }
+
     fn answer<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
             let _waiting = Waiting::new(&self.superior);

@@ -2,10 +2,10 @@
 //!
 //! A helper has its own context, tools and session. It stands within the run that called it: its settings are
 //! narrowed by the caller's ([`narrow`]), it spends what is left to the caller, outside content counts in both
-//! directions, its questions name it ([`asking`]), and it lives as long as its call ([`run`]).
+//! directions, its questions name it ([`asking`]), and it lives as long as its call ([`errand`]).
 
 mod asking;
-mod run;
+mod errand;
 mod narrow;
 mod worktree;
 
@@ -30,8 +30,8 @@ use super::ground::{Ground, Shared};
 use super::{Options, assemble_on, new_run_id, store};
 
 use asking::ThroughCaller;
+use errand::Errand;
 use narrow::{Caller, narrowed, only_reads};
-use run::Helper;
 use worktree::Worktree;
 
 /// The helper of a call that names none.
@@ -90,7 +90,10 @@ pub(super) fn definition(config: &Config, agent: &AgentConfig) -> Option<ToolDef
 }
 
 /// The agents that another one may call: those that say what they are for.
-fn helpers<'c>(config: &'c Config, agent: &AgentConfig) -> impl Iterator<Item = &'c AgentConfig> {
+pub(super) fn helpers<'c>(
+    config: &'c Config,
+    agent: &AgentConfig,
+) -> impl Iterator<Item = &'c AgentConfig> + use<'c> {
     let own = agent.name.clone();
     config.agents.values().filter(move |helper| helper.name != own && !helper.description.trim().is_empty())
 }
@@ -162,7 +165,7 @@ impl Task {
     }
 
     /// A helper that is ready to work, in the workspace of `ground`.
-    fn begin(&self, name: &str, ground: Ground, superior: Arc<dyn Superior>) -> Result<Helper, ToolError> {
+    fn begin(&self, name: &str, ground: Ground, superior: Arc<dyn Superior>) -> Result<Errand, ToolError> {
         let failed = |why: &str| ToolError::permanent(format!("The helper could not begin: {why}"));
         let services = assemble_on(ground).map_err(|error| failed(&error.message))?;
         let info = services.agent.model.info();
@@ -180,9 +183,9 @@ impl Task {
             Some(parent) => store(&self.ground.config).create_child(about, parent, now),
             None => Session::ephemeral(about, now),
         };
-        let helper = Helper::new(name, services.agent, Conversation::new(session, now), superior, new_run_id());
-        helper.run.emitter.warn(services.catalogue.warnings());
-        Ok(helper)
+        let errand = Errand::new(name, services.agent, Conversation::new(session, now), superior, new_run_id());
+        errand.run.emitter.warn(services.catalogue.warnings());
+        Ok(errand)
     }
 
     async fn run(&self, given: Value, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
@@ -197,32 +200,33 @@ impl Task {
             tools: &self.tools,
             time: context.clocks.run,
         };
-        let settings = narrowed(config, &caller, approve);
-        let is_isolated = settings.isolation == Isolation::Worktree && !only_reads(config, own);
+        let mut settings = narrowed(config, &caller, approve);
+        if superior.only_reads() {
+            settings.permissions.max = Permission::Read;
+        }
+        let is_isolated =
+            settings.isolation == Isolation::Worktree && settings.permissions.max != Permission::Read;
         let name = self.name_of(&config.name);
         let mut ground = self.ground_of(settings, &name, &superior)?;
-        let worktree = match is_isolated {
-            true => Some(Worktree::add(&self.ground, &name).await?),
-            false => None,
-        };
+        let worktree = if is_isolated { Some(Worktree::add(&self.ground, &name).await?) } else { None };
         if let Some(worktree) = &worktree {
             ground.workspace = worktree.workspace()?;
             ground.shared = ground.shared.map(|shared| Shared { sandbox: None, ..shared });
         }
-        let mut helper = self.begin(&name, ground, Arc::clone(&superior))?;
-        let session = helper.conversation.session.path().map(|_| helper.conversation.session.id().to_owned());
+        let mut errand = self.begin(&name, ground, Arc::clone(&superior))?;
+        let session = errand.conversation.session.path().map(|_| errand.conversation.session.id().to_owned());
         if let Some(session) = &session {
             (context.live)(&format!("{name} works in session {session}\n"));
         }
-        let end = helper.work(prompt).await;
-        if let Some(source) = helper.conversation.session.taint() {
+        let end = errand.work(prompt).await;
+        if let Some(source) = errand.conversation.session.taint() {
             superior.tainted(source);
         }
         let branch = match worktree {
             Some(worktree) => worktree.keep(&name).await?,
             None => None,
         };
-        Report { name, session, end, branch, helper: &helper }.output()
+        Report { name, session, end, branch, errand: &errand }.output()
     }
 }
 
@@ -266,12 +270,12 @@ struct Report<'a> {
     session: Option<String>,
     end: TurnEnd,
     branch: Option<String>,
-    helper: &'a Helper,
+    errand: &'a Errand,
 }
 
 impl Report<'_> {
     fn output(self) -> Result<ToolOutput, ToolError> {
-        let Self { name, session, end, branch, helper } = self;
+        let Self { name, session, end, branch, errand } = self;
         let reason = exit::ending(&end.stop, 0, None).reason;
         let answer = end.answer.trim();
         let mut notes = vec![name];
@@ -288,7 +292,7 @@ impl Report<'_> {
         }
         let is_whole = matches!(end.stop, Stop::Answered);
         let stopped = if is_whole { String::new() } else { format!("The helper did not finish: {reason}\n\n") };
-        let totals = helper.run.totals;
+        let totals = errand.run.totals;
         let counts = [(totals.steps, "step"), (totals.tool_calls, "call")];
         let counts = counts.map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
         let mut result = json!({ "report": answer, "complete": is_whole });

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::texts::{Form, StepText, fillings, step_of};
 use super::{DEEPEST, FlowConfig, FlowStep, MOST_ROUNDS, MOST_STEPS, RESERVED, Work};
+use crate::config::command::inside_quotes;
 use crate::config::merge::Merged;
 use crate::config::mistake::{Mistake, did_you_mean};
 use crate::config::settings::Named;
@@ -168,6 +169,7 @@ impl<'f> Found<'f> {
         };
         let at = below(path, &[work.key()]);
         match *work {
+            Work::Tool(RUN_COMMAND) => self.command(step, path),
             Work::Tool(_) | Work::Prompt(_) => {}
             Work::Agent(name) => {
                 if !self.around.agents.contains(&name) {
@@ -194,6 +196,16 @@ impl<'f> Found<'f> {
             Work::Group(_) => {}
         }
         self.of_prompts(step, path, matches!(work, Work::Prompt(_)));
+    }
+
+    /// Each value in a command is a variable, which brings its own quotes.
+    fn command(&mut self, step: &FlowStep, path: &[String]) {
+        let line = step.with.get("command").and_then(serde_json::Value::as_str).unwrap_or_default();
+        if inside_quotes(line).is_some() {
+            let hint = "leave the quotes out: each value is one word already, whatever it holds";
+            let message = "the placeholder stands inside quotes";
+            self.tell(&below(path, &["with", "command"]), message).hint = Some(hint.to_owned());
+        }
     }
 
     /// `model` and `schema`, which only prompts have.
@@ -370,6 +382,9 @@ impl<'f> Found<'f> {
         }
     }
 }
+
+/// The tool whose argument `command` a shell reads.
+const RUN_COMMAND: &str = "run_command";
 
 const IDENTIFIER: &str = "a lower-case letter, then lower-case letters, digits and `_`";
 

@@ -35,10 +35,13 @@ const AGAIN: [&str; 2] = ["last", "round"];
 impl Form {
     /// The names that a text reads, with dotted attributes.
     pub fn paths(self, text: &str) -> Result<BTreeSet<String>, TemplateError> {
-        match self {
-            Self::Expression => Expression::compile(text).map(|expression| expression.paths()),
-            Self::Filling => Filling::compile(text).map(|filling| filling.paths()),
-        }
+        let (mut paths, is_expression) = match self {
+            Self::Expression => (Expression::compile(text)?.paths(), true),
+            Self::Filling => (Filling::compile(text)?.paths(), false),
+        };
+        // The engine does not look into slices, and a step that was overlooked would run too early.
+        paths.extend(written(text, is_expression));
+        Ok(paths)
     }
 }
 
@@ -114,8 +117,8 @@ impl FlowStep {
     #[must_use]
     pub fn reads(&self, name: &str) -> bool {
         let is_read = |text: StepText<'_>| {
-            let paths = text.form.paths(text.text).unwrap_or_default();
-            paths.iter().any(|path| path.split('.').next() == Some(name))
+            let words = words(text.text, text.form == Form::Expression);
+            words.into_iter().any(|word| word.split('.').next() == Some(name))
         };
         self.texts().into_iter().any(is_read) || self.steps.iter().flatten().any(|inner| inner.reads(name))
     }
@@ -143,6 +146,37 @@ pub(super) fn fillings<'s>(
     }
 }
 
+/// The steps and inputs that are written out in a text.
+fn written(text: &str, is_expression: bool) -> impl Iterator<Item = String> {
+    words(text, is_expression).into_iter().filter_map(|word| {
+        let (root, rest) = word.split_once('.')?;
+        let name = rest.split('.').next().filter(|name| !name.is_empty())?;
+        ["steps", "inputs"].contains(&root).then(|| format!("{root}.{name}"))
+    })
+}
+
+/// The words of a text outside of quotes, dots included; inside of braces alone, where it is no expression as a whole.
+fn words(text: &str, is_expression: bool) -> Vec<&str> {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+    let (mut words, mut inside, mut quote, mut before) = (Vec::new(), is_expression, None, ' ');
+    for (at, c) in text.char_indices() {
+        let rest = &text[at..];
+        match (quote, c) {
+            (Some(open), c) if c == open && before != '\\' => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') if inside => quote = Some(c),
+            (None, _) if rest.starts_with("{{") || rest.starts_with("{%") => inside = true,
+            (None, _) if !is_expression && (rest.starts_with("}}") || rest.starts_with("%}")) => inside = false,
+            (None, c) if inside && is_part(c) && !is_part(before) => {
+                words.push(&rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())]);
+            }
+            (None, _) => {}
+        }
+        before = c;
+    }
+    words
+}
+
 /// The step that a path reads: `list` of `steps.list.entries`.
 pub(super) fn step_of(path: &str) -> Option<&str> {
     let mut parts = path.split('.');
@@ -154,6 +188,28 @@ mod tests {
     use serde_json::json;
 
     use super::super::FlowStep;
+    use super::Form;
+
+    #[test]
+    fn every_name_that_is_written_is_seen() {
+        let table = [
+            (Form::Expression, "(steps.a.list | list)[:inputs.n]", "inputs.n steps.a"),
+            (Form::Expression, "item.steps.x + mysteps.y", "item.steps.x mysteps.y"),
+            (Form::Expression, "'steps.x' ~ \"it's steps.y\" ~ steps.z", "steps.z"),
+            (
+                Form::Filling,
+                "steps.x {{ steps.a[1:2] }} steps.y {% if steps.b %}steps.z{% endif %}",
+                "steps.a steps.b",
+            ),
+            (Form::Filling, "{{ '}}' ~ steps.a[:1] }}", "steps.a"),
+        ];
+        for (form, text, expected) in table {
+            let paths = form.paths(text).expect(text);
+            // The engine may or may not look into a slice by itself.
+            let read: Vec<&str> = paths.iter().map(String::as_str).filter(|path| *path != "steps").collect();
+            assert_eq!(read.join(" "), expected, "{text}");
+        }
+    }
 
     #[test]
     fn a_step_needs_what_it_and_the_steps_inside_of_it_read() {
@@ -171,6 +227,6 @@ mod tests {
         .expect("a step");
         assert_eq!(step.needs().into_iter().collect::<Vec<_>>(), ["list", "more", "route"]);
         assert_eq!(step.waits().into_iter().collect::<Vec<_>>(), ["clean", "list", "more", "route"]);
-        assert!(!step.reads("s") && step.reads("inputs") && !step.reads("results"));
+        assert!(step.reads("inputs") && step.reads("last") && !step.reads("results") && !step.reads("clean"));
     }
 }

@@ -1,4 +1,4 @@
-//! A helper at work: an agent with a conversation and a run of its own, within the run that called it.
+//! The errand of a helper: an agent with a conversation and a run of its own, within the run that called it.
 
 use std::io;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::contract::{EventSink, Superior};
 use crate::event::Event;
 use crate::message::Said;
 
-/// A helper. Dropping it in the middle of its turn leaves nothing running and a whole session.
-pub(super) struct Helper {
+/// An errand. Dropping it in the middle of its turn leaves nothing running and a whole session.
+pub(super) struct Errand {
     pub agent: Agent,
     pub conversation: Conversation,
     pub run: Run,
@@ -35,7 +35,7 @@ impl EventSink for Relay {
     }
 }
 
-impl Helper {
+impl Errand {
     pub(super) fn new(
         name: &str,
         agent: Agent,
@@ -81,7 +81,7 @@ impl Helper {
     }
 }
 
-impl Drop for Helper {
+impl Drop for Errand {
     fn drop(&mut self) {
         if self.in_turn {
             let settled = settle(&self.agent, &mut self.conversation, &mut self.run, &Stop::Interrupted);
