@@ -82,10 +82,6 @@ mod orchestration_docs;
 mod plan_review;
 mod task;
 mod task_worktree;
-mod task;
-mod task_worktree;
-mod orchestration_docs;
-mod plan_review;
 mod telemetry;
 mod templates;
 #[cfg(feature = "otlp")]

@@ -66,12 +66,4 @@ impl Approver for ThroughCaller {
             self.person.answer(&format!("{} asks: {question}", self.name), choices).await
         })
     }
-
-    fn review_plan<'a>(&'a self, sheet: PlanSheet<'a>) -> BoxFuture<'a, PlanReview> {
-        Box::pin(async move {
-            let _waiting = Waiting::new(&self.superior);
-            let _floor = self.floor.lock().await;
-            self.person.review_plan(sheet).await
-        })
-    }
 }
