@@ -342,8 +342,11 @@ pub struct RunCompleted {
     pub exit_code: u8,
     /// One sentence: why it ended as it did.
     pub reason: String,
-    /// The final answer: text; data under `--schema`, and of a flow with outputs.
+    /// The final answer: text, or data under `--schema`.
     pub result: serde_json::Value,
+    /// What a flow returned by key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outputs: Option<serde_json::Value>,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
     pub turns: u64,

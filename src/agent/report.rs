@@ -30,7 +30,6 @@ pub fn completed(agent: &Agent, run: &Run, ending: &Ending, end: &TurnEnd) -> Ev
     let result = match &agent.schema {
         Some(_) if valid => serde_json::from_str(&end.answer).unwrap_or(Value::Null),
         Some(_) => Value::Null,
-        None if valid && run.outputs.is_some() => run.outputs.clone().unwrap_or_default(),
         None => Value::String(end.answer.clone()),
     };
     let totals = run.totals;
@@ -39,6 +38,7 @@ pub fn completed(agent: &Agent, run: &Run, ending: &Ending, end: &TurnEnd) -> Ev
         exit_code: ending.code,
         reason: ending.reason.clone(),
         result,
+        outputs: run.outputs.clone().filter(|_| valid),
         usage: totals.usage,
         cost_usd: totals.cost.usd(),
         turns: totals.turns,

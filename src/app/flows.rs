@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::agent::{Asked, Chosen, Flows, Toolbox};
-use crate::config::{Config, FlowConfig, FlowStep, Mistake, Mode, PromptSource, Work};
+use crate::config::{Config, FlowConfig, FlowInput, FlowStep, Mistake, Mode, PromptSource, Work};
 use crate::llm;
 use crate::text;
 
@@ -48,7 +48,7 @@ impl FlowChoice {
             );
             return Err(SetupError::usage(message));
         }
-        let needs = task.and_then(|task| flow.inputs.get(task)).is_some_and(|input| input.is_required());
+        let needs = task.and_then(|task| flow.inputs.get(task)).is_some_and(FlowInput::is_required);
         Ok(Self { name: name.to_owned(), has_task: says || needs && !goes_on, goes_on })
     }
 
@@ -56,10 +56,10 @@ impl FlowChoice {
     #[must_use]
     pub fn request(&self, vars: &[(String, Value)]) -> String {
         let given: Map<String, Value> = vars.iter().cloned().collect();
-        match given.is_empty() {
-            true => format!("Run the flow `{}`.", self.name),
-            false => format!("Run the flow `{}` with {}.", self.name, Value::Object(given)),
+        if given.is_empty() {
+            return format!("Run the flow `{}`.", self.name);
         }
+        format!("Run the flow `{}` with {}.", self.name, Value::Object(given))
     }
 }
 

@@ -215,6 +215,7 @@ mod tests {
             exit_code: 8,
             reason: "50 steps\nwere taken".to_owned(),
             result: "x".into(),
+            outputs: None,
             usage: Usage { input_tokens: 1234, cached_input_tokens: 1024, output_tokens: 420, ..Usage::default() },
             cost_usd: Some(0.0031),
             turns: 1,

@@ -480,6 +480,7 @@ mod tests {
             exit_code,
             reason: "because".to_owned(),
             result: result.into(),
+            outputs: None,
             usage: Usage::default(),
             cost_usd: None,
             turns: 1,

@@ -11,7 +11,7 @@ use super::{Expression, Template, TemplateError, Undefined, Value};
 #[derive(Debug)]
 pub enum Filling {
     /// `{{ EXPRESSION }}` and nothing else.
-    Typed(Expression),
+    Typed(Box<Expression>),
     /// Anything else, a text without braces included.
     Text(Template),
 }
@@ -23,7 +23,7 @@ impl Filling {
         let inside = source.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
         // `{{ a }} and {{ b }}` begins and ends with braces, too; what stands between them is no expression.
         match inside.map(Expression::compile) {
-            Some(Ok(expression)) => Ok(Self::Typed(expression)),
+            Some(Ok(expression)) => Ok(Self::Typed(Box::new(expression))),
             _ => Template::compile("template", source, Undefined::Error).map(Self::Text),
         }
     }

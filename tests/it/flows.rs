@@ -29,7 +29,7 @@ fn steps(output: &Output) -> String {
 }
 
 fn outputs(output: &Output) -> Value {
-    output.events().one("run.completed")["result"].clone()
+    output.events().one("run.completed")["outputs"].clone()
 }
 
 #[test]
@@ -43,7 +43,7 @@ steps:
 outputs: { names: \"{{ steps.look.entries | map(attribute='name') | list }}\" }
 ";
     let output = flow(file, &["-o", "json", "--var", "path=in", "--var", "depth=2"]).file("in/a/b.txt", "x").run();
-    assert_eq!(output.success().json()["result"], json!({ "names": ["a", "a/b.txt"] }));
+    assert_eq!(output.success().json()["outputs"], json!({ "names": ["a", "a/b.txt"] }));
     for (args, code, reason) in [
         (&["--var", "depth=2"][..], 2, "the flow `f`: it needs `path` (where to look)"),
         (&["--var", "path=in", "--var", "depth=deep"], 2, "the input `depth` is a whole number"),
@@ -229,17 +229,17 @@ fn the_page_shows_what_happens() {
     let config = package.join("docs/flows");
     for command in [
         "agent run -m scripted --flow summarise",
-        "agent run -m scripted --flow summarise --var most=1 -o json | jq .result",
+        "agent run -m scripted --flow summarise --var most=1 -o json | jq .outputs",
         "agent run -m scripted --flow solve \"How many lines do a.txt and b.txt have?\"",
     ] {
-        let typed = command.strip_suffix(" | jq .result");
+        let typed = command.strip_suffix(" | jq .outputs");
         let script = typed.unwrap_or(command).replace("agent run", "agent run -c \"$CONFIG\"");
         let run = Run::script("/bin/sh", &script).env("CONFIG", config.display().to_string());
         let output = run.file("a.txt", "a\nb\n").file("b.txt", "c\n").run().success();
         let shown = example(&page, command);
         if typed.is_some() {
             let shown: Value = serde_json::from_str(&shown).expect("the page shows JSON");
-            assert_eq!(output.json()["result"], shown, "{command}");
+            assert_eq!(output.json()["outputs"], shown, "{command}");
         } else {
             output.stdout_is(&shown);
         }

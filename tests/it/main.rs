@@ -78,10 +78,10 @@ mod dialects;
 mod events;
 mod everyday;
 mod explore;
-mod task;
-mod task_worktree;
 mod orchestration_docs;
 mod plan_review;
+mod task;
+mod task_worktree;
 mod telemetry;
 mod templates;
 #[cfg(feature = "otlp")]

@@ -24,6 +24,8 @@ mod routing;
 mod preview;
 mod flow;
 mod explore;
+#[cfg(test)]
+mod tests;
 
 pub use flow::{Asked, Chosen, Flows};
 pub use role::{Role, Roles};

@@ -315,6 +315,3 @@ fn is_good(finished: &StepFinished) -> bool {
 fn set(steps: &[u32]) -> BTreeSet<u32> {
     steps.iter().copied().collect()
 }
-
-#[cfg(test)]
-mod tests;

@@ -49,7 +49,7 @@ impl Turn<'_> {
                 }
                 Route::Ask { question } | Route::Unknown { error: question } => question,
                 Route::Flow { name, input } => {
-                    return self.by_chosen_flow(orchestration, &name, input, said).await;
+                    return Box::pin(self.by_chosen_flow(orchestration, &name, input, said)).await;
                 }
             };
             match self.ask_person(&question).await? {

@@ -1,9 +1,10 @@
 //! Finds every mistake of a flow that its types do not: what a step does, what it reads and when, its bounds, and the
 //! flows that call one another. Only tools and their parameters are judged higher up, where they are known.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::texts::{Form, StepText, fillings, step_of};
+use super::ways;
 use super::{DEEPEST, FlowConfig, FlowStep, MOST_ROUNDS, MOST_STEPS, RESERVED, Work};
 use crate::config::command::inside_quotes;
 use crate::config::merge::Merged;
@@ -109,7 +110,9 @@ impl<'f> Found<'f> {
         for text in texts {
             self.text(None, &[], &text, &scope);
         }
-        self.calls();
+        if let Some(message) = ways::calls(self.flow, self.flows) {
+            self.tell(&steps, message);
+        }
     }
 
     fn steps(
@@ -170,7 +173,6 @@ impl<'f> Found<'f> {
         let at = below(path, &[work.key()]);
         match *work {
             Work::Tool(RUN_COMMAND) => self.command(step, path),
-            Work::Tool(_) | Work::Prompt(_) => {}
             Work::Agent(name) => {
                 if !self.around.agents.contains(&name) {
                     let hint = did_you_mean(name, self.around.agents.iter().copied());
@@ -193,7 +195,7 @@ impl<'f> Found<'f> {
             Work::Group(_) if !step.with.is_empty() => {
                 self.tell(&below(path, &["with"]), "a group takes nothing: its steps read what is around it");
             }
-            Work::Group(_) => {}
+            Work::Tool(_) | Work::Prompt(_) | Work::Group(_) => {}
         }
         self.of_prompts(step, path, matches!(work, Work::Prompt(_)));
     }
@@ -269,7 +271,7 @@ impl<'f> Found<'f> {
                 continue;
             }
             match (root, second) {
-                ("inputs", None) | ("steps", None) => {
+                ("inputs" | "steps", None) => {
                     let what = if root == "inputs" { "inputs.NAME" } else { "steps.ID" };
                     self.tell(&at, format!("`{root}` is no value: write {what}"));
                 }
@@ -314,7 +316,7 @@ impl<'f> Found<'f> {
             self.tell(at, format!("there is no step `{id}`")).hint = hint;
         } else if id == from {
             self.tell(at, format!("the step `{id}` cannot wait for itself"));
-        } else if let Some(cycle) = self.cycle(from, id) {
+        } else if let Some(cycle) = ways::cycle(self.flow, from, id) {
             self.tell(at, format!("these steps wait for one another: {cycle}"));
         } else {
             let message = format!("the step `{id}` does not come before `{from}`, or lies in a group of its own");
@@ -334,53 +336,6 @@ impl<'f> Found<'f> {
             self.tell(at, format!("there is no step `{id}`")).hint = hint;
         }
     }
-
-    /// `a → b → a`, if `to` waits for `from`.
-    fn cycle(&self, from: &str, to: &str) -> Option<String> {
-        let all = self.flow.all_steps();
-        let needs: BTreeMap<&str, BTreeSet<String>> = all
-            .iter()
-            .map(|step| {
-                (step.id.as_str(), step.needs().into_iter().chain(step.depends_on.iter().cloned()).collect())
-            })
-            .collect();
-        let mut way = Vec::new();
-        let found = way_to(to, from, &needs, &mut way);
-        found.then(|| {
-            let ids = [from].into_iter().chain(way).map(str::to_owned);
-            ids.collect::<Vec<_>>().join(" → ")
-        })
-    }
-
-    /// A flow that runs itself, over others or not, and flows that lie too deep.
-    fn calls(&mut self) {
-        let calls = |flow: &'f FlowConfig| {
-            let steps = flow.all_steps().into_iter();
-            steps.filter_map(|step| step.flow.as_deref()).collect::<Vec<&'f str>>()
-        };
-        let mut way: Vec<&str> = vec![&self.flow.name];
-        let mut rest: Vec<(usize, &str)> = calls(self.flow).into_iter().map(|name| (1, name)).collect();
-        let mut looked = BTreeSet::new();
-        while let Some((depth, name)) = rest.pop() {
-            way.truncate(depth);
-            way.push(name);
-            if name == self.flow.name {
-                let message = format!("a flow does not run itself: {}", way.join(" → "));
-                self.tell(&["steps".to_owned()], message);
-                return;
-            }
-            if depth >= DEEPEST {
-                let message = format!("flows run one another at most {DEEPEST} deep: {}", way.join(" → "));
-                self.tell(&["steps".to_owned()], message);
-                return;
-            }
-            if looked.insert((depth, name))
-                && let Some(flow) = self.flows.get(name)
-            {
-                rest.extend(calls(flow).into_iter().map(|name| (depth + 1, name)));
-            }
-        }
-    }
 }
 
 /// The tool whose argument `command` a shell reads.
@@ -395,27 +350,4 @@ fn is_identifier(name: &str) -> bool {
 
 fn below(path: &[String], keys: &[&str]) -> Vec<String> {
     path.iter().cloned().chain(keys.iter().map(|&key| key.to_owned())).collect()
-}
-
-/// Whether `from` waits for `to`, over others or not; `way` are the steps between them and both of them.
-fn way_to<'s>(
-    from: &'s str,
-    to: &str,
-    needs: &'s BTreeMap<&str, BTreeSet<String>>,
-    way: &mut Vec<&'s str>,
-) -> bool {
-    if way.contains(&from) {
-        return false;
-    }
-    way.push(from);
-    if from == to {
-        return true;
-    }
-    for next in needs.get(from).into_iter().flatten() {
-        if way_to(next, to, needs, way) {
-            return true;
-        }
-    }
-    way.retain(|step| *step != from);
-    false
 }

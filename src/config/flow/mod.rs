@@ -6,6 +6,7 @@
 //! that runs a flow agree about what a step needs.
 
 mod texts;
+mod ways;
 mod check;
 
 use std::collections::BTreeMap;

@@ -163,14 +163,13 @@ fn words(text: &str, is_expression: bool) -> Vec<&str> {
         let rest = &text[at..];
         match (quote, c) {
             (Some(open), c) if c == open && before != '\\' => quote = None,
-            (Some(_), _) => {}
             (None, '\'' | '"') if inside => quote = Some(c),
             (None, _) if rest.starts_with("{{") || rest.starts_with("{%") => inside = true,
             (None, _) if !is_expression && (rest.starts_with("}}") || rest.starts_with("%}")) => inside = false,
             (None, c) if inside && is_part(c) && !is_part(before) => {
                 words.push(&rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())]);
             }
-            (None, _) => {}
+            _ => {}
         }
         before = c;
     }

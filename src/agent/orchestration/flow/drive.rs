@@ -2,11 +2,9 @@
 //! that an interrupted flow goes on where it was.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::Instant;
 
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::StreamExt;
-use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::agent::orchestration::Orchestration;
@@ -14,55 +12,19 @@ use crate::agent::orchestration::progress::Progress;
 use crate::agent::turn::{Stop, Turn, TurnEnd};
 use crate::config::{FlowConfig, FlowStep, Work};
 use crate::event::EventKind;
-use crate::event::plan::{FlowNote, StepFinished, StepStarted, StepStatus};
+use crate::event::plan::FlowNote;
 use crate::message::{FinishReason, Step};
-use crate::text;
 
 use super::Chosen;
+use super::course::{Course, Spot};
 use super::machine::{Failure, Job, Machine};
 use super::values::Scope;
-
-/// A flow on its way, with the flows and groups inside of it.
-pub(super) struct Course<'o> {
-    pub orchestration: &'o Orchestration,
-    /// What steps gave before the flow was interrupted, by their names.
-    memory: BTreeMap<String, Value>,
-    /// It goes on where it was interrupted, and has not carried out a plan since.
-    is_resumed: bool,
-    /// How many steps have begun.
-    begun: u32,
-}
-
-impl Course<'_> {
-    pub(super) fn begun(&self) -> u32 {
-        self.begun
-    }
-
-    /// Whether a plan may be one that was interrupted; true at most once.
-    pub(super) fn take_resumed(&mut self) -> bool {
-        std::mem::take(&mut self.is_resumed)
-    }
-}
 
 /// What a flow gives.
 pub(super) struct Given {
     /// By key; none where the flow states none.
     pub outputs: Option<Value>,
     pub answer: Value,
-}
-
-/// Where steps stand: their flow, and what comes before their ids in their names.
-#[derive(Clone)]
-pub(super) struct Spot<'f> {
-    pub flow: &'f FlowConfig,
-    pub prefix: String,
-}
-
-/// A step that runs.
-struct Running {
-    name: String,
-    step_id: u32,
-    at: Instant,
 }
 
 /// The results of steps and what can be read after them, or the failure that ended them.
@@ -271,9 +233,13 @@ impl Turn<'_> {
             return Err(Stop::Limit(limit));
         }
         let most = self.agent.limits.max_parallel.max(1);
-        let mut group = Vec::new();
+        let mut group: Vec<Job<'f>> = Vec::new();
+        // Helpers may ask a person: they run beside their like alone.
+        let is_helper = |job: &Job<'_>| matches!(job.step.works().next(), Some(Work::Agent(_)));
+        let is_like =
+            |group: &[Job<'_>], job: &Job<'_>| group.first().is_none_or(|one| is_helper(one) == is_helper(job));
         while group.len() < most
-            && let Some(at) = waiting.iter().position(|job| self.may_run_beside(job))
+            && let Some(at) = waiting.iter().position(|job| is_like(&group, job) && self.may_run_beside(job))
             && let Some(job) = waiting.remove(at)
         {
             group.push(job);
@@ -312,82 +278,6 @@ impl Turn<'_> {
             ended.push((job, result.map(|(value, _)| value)));
         }
         Ok(ended)
-    }
-
-    fn begin_job(&mut self, course: &mut Course<'_>, spot: &Spot<'_>, job: &Job<'_>) -> Result<Running, Stop> {
-        course.begun += 1;
-        let (name, step_id) = (spot.name(job), course.begun);
-        let started = StepStarted {
-            step_id,
-            name: Some(name.clone()),
-            attempt: 1,
-            tool_name: described(job.step),
-            description: String::new(),
-        };
-        self.run.emitter.emit(EventKind::StepStarted(started))?;
-        Ok(Running { name, step_id, at: Instant::now() })
-    }
-
-    /// Records how a job ended: on disk, then as an event.
-    fn end_job(&mut self, running: Running, result: &Result<(Value, String), String>) -> Result<(), Stop> {
-        let Running { name, step_id, at } = running;
-        let (status, summary) = match result {
-            Ok((value, summary)) => {
-                self.note_flow(FlowNote::Finished { name: name.clone(), result: value.clone() })?;
-                (StepStatus::Ok, summary.clone())
-            }
-            Err(why) => (StepStatus::Failed, why.clone()),
-        };
-        let duration_ms = u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.tell_end(step_id, name, (status, summary), duration_ms)
-    }
-
-    fn end_without_job(
-        &mut self,
-        course: &mut Course<'_>,
-        spot: &Spot<'_>,
-        step: &FlowStep,
-        end: (StepStatus, String),
-    ) -> Result<(), Stop> {
-        course.begun += 1;
-        self.tell_end(course.begun, format!("{}{}", spot.prefix, step.id), end, 0)
-    }
-
-    fn tell_end(
-        &mut self,
-        step_id: u32,
-        name: String,
-        (status, summary): (StepStatus, String),
-        duration_ms: u64,
-    ) -> Result<(), Stop> {
-        let (name, summary) = (Some(name), text::one_line(&summary, 200));
-        let (attempt, check, result) = (1, None, Value::Null);
-        let finished = StepFinished { step_id, name, attempt, status, summary, check, duration_ms, result };
-        Ok(self.run.emitter.emit(EventKind::StepFinished(finished))?)
-    }
-
-    fn note_flow(&mut self, note: FlowNote) -> Result<(), Stop> {
-        Ok(self.conversation.session.note_flow(note, Timestamp::now()).map_err(anyhow::Error::from)?)
-    }
-}
-
-impl Spot<'_> {
-    /// The name of a job: its step, where that stands, and the round.
-    pub(super) fn name(&self, job: &Job<'_>) -> String {
-        let round = job.round.map(|round| format!("[{round}]")).unwrap_or_default();
-        format!("{}{}{round}", self.prefix, job.step.id)
-    }
-}
-
-/// What a step does, in a word or two.
-fn described(step: &FlowStep) -> String {
-    match step.works().next() {
-        Some(Work::Tool(name)) => name.to_owned(),
-        Some(Work::Agent(name)) => format!("agent:{name}"),
-        Some(Work::Flow(name)) => format!("flow:{name}"),
-        Some(Work::Role(role)) => role.name().to_owned(),
-        Some(work @ (Work::Prompt(_) | Work::Group(_))) => work.key().to_owned(),
-        None => String::new(),
     }
 }
 

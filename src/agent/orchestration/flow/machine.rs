@@ -212,10 +212,10 @@ impl<'f> Machine<'f> {
             (None, None) => Rounds::Once,
         };
         let first = match &rounds {
-            Rounds::Once => self.job(step, None, self.scope.clone()).map(|job| vec![job]),
+            Rounds::Once => job(step, None, self.scope.clone()).map(|job| vec![job]),
             Rounds::Again { .. } => {
                 let scope = self.scope.clone().with("last", &Value::Null).with("round", &1);
-                self.job(step, Some(1), scope).map(|job| vec![job])
+                job(step, Some(1), scope).map(|job| vec![job])
             }
             Rounds::Each { items, .. } if step.reads(BEFORE) => {
                 self.item(step, items, &[], 0).map(|job| vec![job])
@@ -253,19 +253,14 @@ impl<'f> Machine<'f> {
         if round >= repeat.most {
             return Err(format!("`{}` did not hold within {round} rounds", repeat.until));
         }
-        let job = self.job(step, Some(round + 1), scope.with("round", &(round + 1)))?;
+        let job = job(step, Some(round + 1), scope.with("round", &(round + 1)))?;
         self.stages[at].state = State::Running(Rounds::Again { round: round + 1 });
         Ok(vec![job])
     }
 
     fn item(&self, step: &'f FlowStep, items: &[Value], so_far: &[Value], at: usize) -> Result<Job<'f>, String> {
         let scope = self.scope.clone().with("item", &items[at]).with("index", &at).with(BEFORE, &so_far);
-        self.job(step, u32::try_from(at + 1).ok(), scope)
-    }
-
-    fn job(&self, step: &'f FlowStep, round: Option<u32>, scope: Scope) -> Result<Job<'f>, String> {
-        let arguments = scope.arguments(step)?;
-        Ok(Job { step, round, arguments, scope })
+        job(step, u32::try_from(at + 1).ok(), scope)
     }
 
     fn end(&mut self, at: usize, value: Value) {
@@ -287,6 +282,11 @@ impl<'f> Machine<'f> {
         }
         Note { step, status, why }
     }
+}
+
+fn job(step: &FlowStep, round: Option<u32>, scope: Scope) -> Result<Job<'_>, String> {
+    let arguments = scope.arguments(step)?;
+    Ok(Job { step, round, arguments, scope })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 mod values;
 mod machine;
+mod course;
 mod work;
 mod drive;
 

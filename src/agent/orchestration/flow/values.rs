@@ -2,6 +2,7 @@
 //! it is, is never rendered a second time, and reaches a command as a variable.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
@@ -133,7 +134,7 @@ fn command(line: &str, context: &template::Value, variables: &mut Vec<(String, S
             }
             Piece::Given(value) => {
                 let name = format!("flow_value_{}", variables.len() + 1);
-                text.push_str(&format!("\"${{{name}}}\""));
+                let _ = write!(text, "\"${{{name}}}\"");
                 variables.push((name, value));
             }
         }

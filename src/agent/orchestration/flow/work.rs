@@ -20,7 +20,7 @@ use crate::prompt::with_given;
 use crate::text;
 use crate::validator::Validator;
 
-use super::drive::{Course, Spot};
+use super::course::{Course, Spot};
 use super::machine::{Failure, Job};
 
 /// The tool by which an agent takes a job.
@@ -74,7 +74,7 @@ impl Turn<'_> {
         let with = &job.arguments.with;
         match job.step.works().next() {
             None => Ok(Err("it does nothing".to_owned())),
-            Some(Work::Tool(_) | Work::Agent(_)) => match self.call_of(job, course.begun()) {
+            Some(Work::Tool(_) | Work::Agent(_)) => match self.call_of(job, course.begun) {
                 None => Ok(Err("it does nothing".to_owned())),
                 Some(call) => Ok(self.run_given(call).await?.into_result()),
             },

@@ -1,0 +1,136 @@
+//! A flow on its way: where its steps stand, what is remembered of them, and how their beginning and end are told and
+//! kept.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::agent::orchestration::Orchestration;
+use crate::agent::turn::{Stop, Turn};
+use crate::config::{FlowConfig, FlowStep, Work};
+use crate::event::EventKind;
+use crate::event::plan::{FlowNote, StepFinished, StepStarted, StepStatus};
+use crate::text;
+
+use super::machine::Job;
+
+/// A flow on its way, with the flows and groups inside of it.
+pub(super) struct Course<'o> {
+    pub orchestration: &'o Orchestration,
+    /// What steps gave before the flow was interrupted, by their names.
+    pub memory: BTreeMap<String, Value>,
+    /// It goes on where it was interrupted, and has not carried out a plan since.
+    pub is_resumed: bool,
+    /// How many steps have begun.
+    pub begun: u32,
+}
+
+impl Course<'_> {
+    /// Whether a plan may be one that was interrupted; true at most once.
+    pub(super) fn take_resumed(&mut self) -> bool {
+        std::mem::take(&mut self.is_resumed)
+    }
+}
+
+/// Where steps stand: their flow, and what comes before their ids in their names.
+#[derive(Clone)]
+pub(super) struct Spot<'f> {
+    pub flow: &'f FlowConfig,
+    pub prefix: String,
+}
+
+/// A step that runs.
+pub(super) struct Running {
+    pub name: String,
+    step_id: u32,
+    at: Instant,
+}
+
+impl Turn<'_> {
+    pub(super) fn begin_job(
+        &mut self,
+        course: &mut Course<'_>,
+        spot: &Spot<'_>,
+        job: &Job<'_>,
+    ) -> Result<Running, Stop> {
+        course.begun += 1;
+        let (name, step_id) = (spot.name(job), course.begun);
+        let started = StepStarted {
+            step_id,
+            name: Some(name.clone()),
+            attempt: 1,
+            tool_name: described(job.step),
+            description: String::new(),
+        };
+        self.run.emitter.emit(EventKind::StepStarted(started))?;
+        Ok(Running { name, step_id, at: Instant::now() })
+    }
+
+    /// Records how a job ended: on disk, then as an event.
+    pub(super) fn end_job(
+        &mut self,
+        running: Running,
+        result: &Result<(Value, String), String>,
+    ) -> Result<(), Stop> {
+        let Running { name, step_id, at } = running;
+        let (status, summary) = match result {
+            Ok((value, summary)) => {
+                self.note_flow(FlowNote::Finished { name: name.clone(), result: value.clone() })?;
+                (StepStatus::Ok, summary.clone())
+            }
+            Err(why) => (StepStatus::Failed, why.clone()),
+        };
+        let duration_ms = u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.tell_end(step_id, name, (status, summary), duration_ms)
+    }
+
+    pub(super) fn end_without_job(
+        &mut self,
+        course: &mut Course<'_>,
+        spot: &Spot<'_>,
+        step: &FlowStep,
+        end: (StepStatus, String),
+    ) -> Result<(), Stop> {
+        course.begun += 1;
+        self.tell_end(course.begun, format!("{}{}", spot.prefix, step.id), end, 0)
+    }
+
+    fn tell_end(
+        &mut self,
+        step_id: u32,
+        name: String,
+        (status, summary): (StepStatus, String),
+        duration_ms: u64,
+    ) -> Result<(), Stop> {
+        let (name, summary) = (Some(name), text::one_line(&summary, 200));
+        let (attempt, check, result) = (1, None, Value::Null);
+        let finished = StepFinished { step_id, name, attempt, status, summary, check, duration_ms, result };
+        Ok(self.run.emitter.emit(EventKind::StepFinished(finished))?)
+    }
+
+    pub(super) fn note_flow(&mut self, note: FlowNote) -> Result<(), Stop> {
+        Ok(self.conversation.session.note_flow(note, Timestamp::now()).map_err(anyhow::Error::from)?)
+    }
+}
+
+impl Spot<'_> {
+    /// The name of a job: its step, where that stands, and the round.
+    pub(super) fn name(&self, job: &Job<'_>) -> String {
+        let round = job.round.map(|round| format!("[{round}]")).unwrap_or_default();
+        format!("{}{}{round}", self.prefix, job.step.id)
+    }
+}
+
+/// What a step does, in a word or two.
+fn described(step: &FlowStep) -> String {
+    match step.works().next() {
+        Some(Work::Tool(name)) => name.to_owned(),
+        Some(Work::Agent(name)) => format!("agent:{name}"),
+        Some(Work::Flow(name)) => format!("flow:{name}"),
+        Some(Work::Role(role)) => role.name().to_owned(),
+        Some(work @ (Work::Prompt(_) | Work::Group(_))) => work.key().to_owned(),
+        None => String::new(),
+    }
+}
