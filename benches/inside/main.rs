@@ -90,15 +90,15 @@ fn start_thousand_skills(bencher: Bencher<'_, '_>) {
     });
 }
 
-fn configuration(workspace: &Workspace) -> Config {
+fn configuration(workspace: &Workspace) -> Arc<Config> {
     let nowhere = "/nonexistent/home";
     let env = Env::from_pairs([("HOME", nowhere), ("OPENAI_API_KEY", "sk-bench"), ("AGENT_MODEL", "gpt-5-mini")]);
     let (config_dir, brought) = (None, None);
     let options = LoadOptions { env: &env, workspace, config_dir, sets: &[], brought, trust: false, tools: &[] };
-    config::load(&options).expect("the built-in configuration is sound")
+    Arc::new(config::load(&options).expect("the built-in configuration is sound"))
 }
 
-fn services(config: &Config, workspace: &Workspace) -> Services {
+fn services(config: &Arc<Config>, workspace: &Workspace) -> Services {
     app::assemble(config, workspace, &Options::default(), Arc::new(Nobody)).expect("the built-in agent")
 }
 

@@ -161,15 +161,13 @@ impl Transcript {
         self.flow.push(note);
     }
 
-    /// The calls without an answer: the place of the step among the items, and that of the call in it. They are in the
-    /// steps after the last words of anybody, as nothing is said while a call is open.
+    /// The calls without an answer: the place of the step among the items, and that of the call in it.
     pub fn open_calls(&self) -> impl Iterator<Item = (usize, usize)> {
         let items = &self.view.items;
-        let from = items.iter().rposition(|item| item.as_step().is_none()).map_or(0, |at| at + 1);
         let open = |at: usize| {
             let calls = items[at].as_step().into_iter().flat_map(Step::calls).enumerate();
             calls.filter(|(_, call)| call.answer.is_none()).map(move |(call, _)| (at, call))
         };
-        (from..items.len()).flat_map(open)
+        (0..items.len()).flat_map(open)
     }
 }

@@ -432,7 +432,7 @@ mod tests {
         proptest::collection::vec(step, 1..9).prop_map(|drawn| {
             let of = |(at, (needs, waits, when, default, looped, breaks)): (usize, (u8, u8, u8, bool, u8, u8))| {
                 let earlier =
-                    |bits: u8| (0..at).filter(move |before| bits >> (before % 8) & 1 == 1 && bits % 3 == 0);
+                    |bits: u8| (0..at).filter(move |before| bits >> (before % 8) & 1 == 1 && bits.is_multiple_of(3));
                 let read: Vec<String> = earlier(needs).map(|at| format!("{{{{ steps.s{at} }}}}")).collect();
                 let mut step = json!({
                     "id": format!("s{at}"), "tool": "t", "with": { "say": read },

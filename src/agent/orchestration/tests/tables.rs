@@ -154,7 +154,9 @@ fn what_is_next_follows_from_what_happened() {
     ];
     for (name, happened, expected) in table {
         let mut machine = Progress::new();
-        happened.iter().for_each(|one| machine.apply(one));
+        for one in &happened {
+            machine.apply(one);
+        }
         assert_eq!(machine.next(), expected, "{name}");
     }
 }
