@@ -222,11 +222,6 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         self.void(true)
     }
 
-    fn on_plan(&mut self, kind: &EventKind) -> io::Result<()> {
-        let lines = self.checklist.lines(kind, self.room());
-        lines.into_iter().try_for_each(|(ink, line)| self.say(ink, &line))
-    }
-
     fn on_completed(&mut self, run: &RunCompleted) -> io::Result<()> {
         self.spinner.clear();
         self.running.clear();
@@ -393,7 +388,10 @@ impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
                 self.spinner.clear();
                 Ok(())
             }
-            kind => self.on_plan(kind),
+            kind => {
+                let lines = self.checklist.lines(kind, self.room());
+                lines.into_iter().try_for_each(|(ink, line)| self.say(ink, &line))
+            }
         }
     }
 }
