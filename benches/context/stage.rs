@@ -99,7 +99,7 @@ pub fn agent(dir: &Path, play: &Arc<Play>, setting: Setting) -> Agent {
     let options =
         LoadOptions { env: &env, workspace: &workspace, config_dir, sets: &[], brought, trust: false, tools: &[] };
     let config = config::load(&options).expect("the built-in configuration is sound");
-    let assembled = app::assemble(&config, &workspace, &Options::default(), Arc::new(Nobody));
+    let assembled = app::assemble(&Arc::new(config), &workspace, &Options::default(), Arc::new(Nobody));
     let mut agent = assembled.expect("the built-in agent").agent;
     let info = ModelInfo { context_window: setting.window, max_output_tokens: None, ..agent.model.info().clone() };
     // The prompt names the place: it is to be as long on every machine.

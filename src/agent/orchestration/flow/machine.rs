@@ -431,8 +431,9 @@ mod tests {
         let step = (any::<u8>(), any::<u8>(), 0..4_u8, any::<bool>(), 0..4_u8, 0..5_u8);
         proptest::collection::vec(step, 1..9).prop_map(|drawn| {
             let of = |(at, (needs, waits, when, default, looped, breaks)): (usize, (u8, u8, u8, bool, u8, u8))| {
-                let earlier =
-                    |bits: u8| (0..at).filter(move |before| bits >> (before % 8) & 1 == 1 && bits.is_multiple_of(3));
+                let earlier = |bits: u8| {
+                    (0..at).filter(move |before| bits >> (before % 8) & 1 == 1 && bits.is_multiple_of(3))
+                };
                 let read: Vec<String> = earlier(needs).map(|at| format!("{{{{ steps.s{at} }}}}")).collect();
                 let mut step = json!({
                     "id": format!("s{at}"), "tool": "t", "with": { "say": read },
