@@ -50,7 +50,7 @@ const NOON: Timestamp = Timestamp::constant(1_800_000_000, 0);
 // ------------------------------------------------------------------------------------------------ a start
 
 #[divan::bench]
-fn start_config() -> Config {
+fn start_config() -> Arc<Config> {
     let dir = std::env::temp_dir();
     let workspace = Workspace::open(&dir).expect("a directory");
     configuration(&workspace)

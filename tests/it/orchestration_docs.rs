@@ -49,7 +49,7 @@ fn with_output(page: &str) -> String {
     let mut now = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let (block, rest) = part.split_once("```\n").expect("a block ends");
-        now += &format!("```console\n{}```\n{rest}", played(block));
+        now.extend(["```console\n", &played(block), "```\n", rest]);
     }
     now
 }

@@ -193,8 +193,8 @@ fn a_new_plan_does_not_repeat_what_is_done() {
     ]);
     let output = run(&server, &["-o", "jsonl"]).run().success();
     let events = output.events();
-    let wrote = events.of("tool.started").iter().filter(|event| event["name"] == "write_file").count();
-    assert_eq!(wrote, 1, "{}", output.shown());
+    let written = events.of("tool.started").iter().filter(|event| event["name"] == "write_file").count();
+    assert_eq!(written, 1, "{}", output.shown());
     assert_eq!(events.of("plan.created")[1]["kept"], json!([1]));
 }
 

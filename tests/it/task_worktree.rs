@@ -123,9 +123,12 @@ fn a_helper_that_is_cancelled_leaves_no_worktree() {
     std::fs::write(place.workspace().join("wait.sh"), script).expect("written");
     git(&place, &["add", "wait.sh"]);
     git(&place, &["-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", "second"]);
-    let server = Server::answering(move |request, _| match is_coder(request) {
-        false => Reply::calls(&[task("one")]),
-        true => Reply::call("run_command", &json!({ "command": "bash wait.sh" })),
+    let server = Server::answering(move |request, _| {
+        if is_coder(request) {
+            Reply::call("run_command", &json!({ "command": "bash wait.sh" }))
+        } else {
+            Reply::calls(&[task("one")])
+        }
     });
     // A worktree is another workspace: outside of the sandbox the command reaches this one.
     let running = run(&place, &server).args(["--set", "sandbox.mode=off"]).spawn();
