@@ -38,7 +38,7 @@ impl LoadSkillReference {
     pub fn new(catalogue: Arc<Catalogue>, disclosure: SkillDisclosure) -> Self {
         let definition = ToolDefinition {
             name: "load_skill_reference".to_owned(),
-            description: "Reads a text file in a skill's directory. offset and limit are lines.".to_owned(),
+            description: "Reads a text file in a skill's directory.".to_owned(),
             parameters: json!({
                 "type": "object",
                 "properties": {

@@ -73,7 +73,7 @@ pub(super) fn definition(config: &Config, agent: &AgentConfig) -> Option<ToolDef
     let list = list.join(", ");
     Some(ToolDefinition {
         name: TASK.to_owned(),
-        description: format!("Has a helper, who knows only the prompt, do a job and report. Agents: {list}."),
+        description: format!("A helper does a job and reports; it knows only the prompt. Agents: {list}."),
         parameters: Arc::new(json!({
             "type": "object",
             "properties": {
