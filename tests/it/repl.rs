@@ -101,9 +101,9 @@ fn control_c_clears_a_half_typed_line_and_stops_an_answer_but_never_the_program(
 }
 
 #[test]
-fn control_c_kills_a_running_command_and_the_next_message_works() {
-    let server =
-        Server::start([Reply::call("run_command", &json!({"command": Lifeline::COMMAND})), Reply::text("Fine.")]);
+fn control_c_kills_a_running_command_and_the_next_one_works() {
+    let command = |line: &str| Reply::call("run_command", &json!({ "command": line }));
+    let server = Server::start([command(Lifeline::COMMAND), command("echo still here"), Reply::text("Fine.")]);
     let run = Run::new().args(["chat", "--approve", "all"]).server(&server);
     let lifeline = Lifeline::new(&run.place().workspace());
     let mut terminal = start(&run);
@@ -113,7 +113,10 @@ fn control_c_kills_a_running_command_and_the_next_message_works() {
     lifeline.wait_dead();
     terminal.line("two");
     terminal.wait_for("Fine.");
-    assert_answered_once(&server.requests()[1]);
+    let requests = server.requests();
+    assert_answered_once(&requests[1]);
+    // A terminal sends the key to every process of the group.
+    assert!(requests[2].last_result().contains("still here"), "{}", requests[2].last_result());
 }
 
 #[test]

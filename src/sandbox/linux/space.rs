@@ -5,6 +5,7 @@ use std::io;
 use std::net::TcpListener;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::{Arc, Mutex};
@@ -111,7 +112,8 @@ impl Begun {
             return Err(io::Error::other("this program does not set them up"));
         }
         let (socket, theirs) = UnixStream::pair()?;
-        let process = Part::Keeper.command(theirs).spawn()?;
+        // In a group of its own: Ctrl-C in a terminal reaches all of ours, and the next command needs it.
+        let process = Part::Keeper.command(theirs).process_group(0).spawn()?;
         let keeper = Keeper { process, socket };
         // It loads meanwhile.
         let superuser = rustix::process::geteuid().is_root();
