@@ -32,7 +32,7 @@ impl Turn<'_> {
         let found = self.agent.tools.get(&finished.call.name);
         let terms = found.map_or(&unknown, |found| found.terms);
         let most = Self::most_for(deck, terms) * BYTES_PER_TOKEN;
-        let repetition = self.look_for_loop(&finished);
+        let repetition = if deck.of_plan { Repetition::Progress } else { self.look_for_loop(&finished) };
         self.frame(&mut finished, most);
         if let Repetition::Hint { times } = repetition {
             finished.output.observation.push_str(&hint(times));

@@ -37,6 +37,8 @@ pub(super) struct Deck {
     result_tokens: usize,
     /// The most tokens that a tool gives back.
     held_tokens: usize,
+    /// A plan or a flow makes the calls: it is bounded, and repeats none without need.
+    pub of_plan: bool,
 }
 
 /// The most tokens of a result that later steps of a plan refer to: some 4 MiB.
@@ -83,7 +85,7 @@ impl Turn<'_> {
     /// The handles for `calls` calls of a plan. What the model reads of their results is as short as ever, but later
     /// steps refer to the whole.
     pub(super) fn deck_of_plan(&self, calls: usize) -> Deck {
-        Deck { held_tokens: MOST_HELD, ..self.deck(calls) }
+        Deck { held_tokens: MOST_HELD, of_plan: true, ..self.deck(calls) }
     }
 
     /// The handles for `calls` calls, which share the room for results.
@@ -98,6 +100,7 @@ impl Turn<'_> {
             purse: Arc::new(self.purse()),
             result_tokens,
             held_tokens: result_tokens,
+            of_plan: false,
         }
     }
 

@@ -361,3 +361,21 @@ fn arguments_that_the_router_leaves_open_are_filled_in_by_the_executor() {
     let output = route(&server).file("a.txt", "alpha").run().success();
     assert_eq!(asked(&server), [Role::Router, Role::Executor, Role::Model], "{}", output.shown());
 }
+
+#[test]
+fn the_same_step_may_stand_in_a_plan_as_often_as_there_are_steps() {
+    let steps: Vec<Value> = (1..=8).map(|id| step(id, "list_dir", &json!({ "path": "." }), &[])).collect();
+    let server = roles(vec![(Role::Planner, vec![plan(&steps)]), (Role::Reflector, vec![accepted()])]);
+    let output = run(&server, &["-o", "jsonl"]).run().success();
+    assert_eq!(output.events().of("step.finished").len(), 8, "no model repeats itself: {}", output.shown());
+}
+
+#[test]
+fn a_dry_run_shows_the_request_to_the_first_role() {
+    let server = Server::always(Reply::text("never sent"));
+    for (mode, words) in [("plan", "You plan how"), ("route", "You route requests")] {
+        let output = Run::task(&server, "the request").args(["--mode", mode, "--dry-run"]).run().success();
+        assert!(output.stdout.contains(words) && output.stdout.contains("the request"), "{}", output.shown());
+    }
+    assert!(server.requests().is_empty());
+}
