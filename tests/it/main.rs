@@ -68,6 +68,7 @@ mod model_check;
 mod model_docs;
 mod models;
 mod plans;
+mod plan_resumed;
 mod servers;
 mod streams;
 mod backpressure;

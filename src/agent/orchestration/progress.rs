@@ -188,10 +188,10 @@ impl Progress {
         self.plan.is_some() && self.states.values().all(|state| matches!(state, State::Ended(_)))
     }
 
-    /// Whether there is a plan to go on with: nobody accepted its results, gave it to a person or dropped it.
+    /// Whether there is a plan to go on with: nobody answered from its results, gave it back or dropped it.
     #[must_use]
     pub fn is_unfinished(&self) -> bool {
-        self.plan.is_some() && !matches!(self.next(), Next::Answer | Next::Escalate { .. } | Next::Over)
+        self.plan.is_some() && self.closed.is_none()
     }
 
     /// Whether a step ended well, its check included.

@@ -14,9 +14,10 @@ use crate::builtin;
 use crate::config::Reasoning;
 use crate::contract::ChatModel;
 use crate::event::EventKind;
-use crate::message::{Item, Said, Step};
+use crate::message::{FinishReason, Item, Said, Step};
 use crate::prompt::{PromptError, Released};
 use crate::template::{self, layered};
+use crate::text;
 use crate::tokens;
 use crate::validator::Validator;
 
@@ -29,6 +30,8 @@ pub struct Role {
     pub model: Arc<dyn ChatModel>,
     pub prompt: Released,
     pub reasoning: Reasoning,
+    /// Whether it hears what was said before the request: a request like "now do it" means nothing else.
+    hears_before: bool,
     form: OnceLock<Form>,
 }
 
@@ -52,7 +55,8 @@ pub(in crate::agent) type Decided<T> = Result<T, String>;
 impl Role {
     #[must_use]
     pub fn new(name: &'static str, model: Arc<dyn ChatModel>, prompt: Released, reasoning: Reasoning) -> Self {
-        Self { name, model, prompt, reasoning, form: OnceLock::new() }
+        let hears_before = matches!(name, "router" | "planner");
+        Self { name, model, prompt, reasoning, hears_before, form: OnceLock::new() }
     }
 
     /// Renders its prompt.
@@ -102,12 +106,13 @@ impl Turn<'_> {
         let run_id = self.run.emitter.run_id();
         let prompt = role.render(self.agent, (self.conversation, &run_id), variables);
         let prompt = prompt.map_err(|error| Stop::Failed(error.into()))?;
-        let first = self.ask_beside(role, Vec::new(), prompt.clone()).await?;
+        let before = if role.hears_before { history(self.conversation.session.items()) } else { Vec::new() };
+        let first = self.ask_beside(role, before.clone(), prompt.clone()).await?;
         let mistake = match self.take(role, &first, &accept) {
             Ok(taken) => return Ok(Ok(taken)),
             Err(mistake) => mistake,
         };
-        let items = vec![Item::Said(Said::by_program(prompt)), Item::Step(first)];
+        let items = [before, vec![Item::Said(Said::by_program(prompt)), Item::Step(first)]].concat();
         let correction = format!(
             "That reply cannot be used.\n{mistake}\n\nReply once more, complete and in the same form, with all of this mended."
         );
@@ -167,5 +172,47 @@ impl Turn<'_> {
         let text = self.agent.redactor.redact(&step.text()).into_owned();
         let read = reply::read::<T>(&text, &role.form().validator)?;
         accept(read.value)
+    }
+}
+
+/// What was said before the request of this turn, for roles that have to know: the last words of both sides, without
+/// calls and results, each as far as its beginning.
+fn history(items: &[Item]) -> Vec<Item> {
+    const MOST: usize = 8;
+    const MOST_BYTES: usize = 2000;
+    let shortened = |text: &str| match text::head(text, MOST_BYTES) {
+        head if head.len() < text.len() => format!("{head} […]"),
+        whole => whole.to_owned(),
+    };
+    let request = items.iter().rposition(|item| item.said_by_person().is_some()).unwrap_or(items.len());
+    let told = |item: &Item| match item {
+        Item::Said(said) if said.author.is_person() => Some(Item::Said(Said::by_person(shortened(&said.text)))),
+        Item::Step(step) if !step.text().trim().is_empty() => {
+            Some(Item::Step(Step::of_text(shortened(&step.text()), FinishReason::Stop)))
+        }
+        Item::Summary(summary) => Some(Item::Said(Said::by_program(shortened(&summary.text)))),
+        Item::Said(_) | Item::Step(_) => None,
+    };
+    let mut last: Vec<Item> = items[..request].iter().rev().filter_map(told).take(MOST).collect();
+    last.reverse();
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_role_hears_the_last_words_before_the_request() {
+        let said = |text: &str| Item::Said(Said::by_person(text));
+        let replied = |text: &str| Item::Step(Step::of_text(text, FinishReason::Stop));
+        assert_eq!(history(&[said("the request")]), []);
+        let note = Item::Said(Said::by_program("a note"));
+        let items = [said("one"), replied(""), note, replied("two"), said("the request"), replied("later")];
+        assert_eq!(history(&items), [said("one"), replied("two")]);
+        let long: Vec<Item> = (0..20).map(|_| said(&"x".repeat(5000))).chain([said("the request")]).collect();
+        let heard = history(&long);
+        assert_eq!(heard.len(), 8);
+        assert!(heard.iter().flat_map(Item::texts).all(|text| text.len() < 2100 && text.ends_with("[…]")));
     }
 }

@@ -172,7 +172,7 @@ fn a_plan_is_gone_on_with_until_it_is_over() {
         (vec![plan(), ok(1)], true, Next::Start(vec![2])),
         (vec![plan(), ok(1), ok(2)], true, Next::Reflect),
         (vec![plan(), ok(1), ok(2), anew()], true, Next::Plan { modification: Some("m".to_owned()) }),
-        (vec![plan(), reflected(Decision::Accept)], false, Next::Answer),
+        (vec![plan(), reflected(Decision::Accept)], true, Next::Answer),
         (vec![plan(), closed()], false, Next::Over),
     ] {
         let machine = Progress::replay(&happened);
