@@ -189,7 +189,7 @@ impl Turn<'_> {
 
     /// Has the model answer, without tools.
     pub(super) async fn conclude(&mut self, note: &str, machine: &Progress) -> Result<TurnEnd, Stop> {
-        if let Some(limit) = self.meter.reached(&self.agent.limits).or_else(|| self.out_of_time()) {
+        if let Some(limit) = self.meter.reached(&self.limits()).or_else(|| self.out_of_time()) {
             return Err(Stop::Limit(limit));
         }
         self.say(Said::by_program(note))?;

@@ -134,7 +134,7 @@ impl Turn<'_> {
         items: Vec<Item>,
         prompt: String,
     ) -> Result<Step, Stop> {
-        if let Some(limit) = self.meter.reached(&self.agent.limits).or_else(|| self.out_of_time()) {
+        if let Some(limit) = self.meter.reached(&self.limits()).or_else(|| self.out_of_time()) {
             return Err(Stop::Limit(limit));
         }
         let texts: u64 = items.iter().flat_map(Item::texts).map(tokens::estimate).sum();
