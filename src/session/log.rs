@@ -7,6 +7,7 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -187,12 +188,23 @@ fn make_dir(dir: &Path) -> io::Result<()> {
     builder.create(dir)
 }
 
+/// A child that was just started holds the lock of a session that its parent has closed, until it runs its own program.
+/// So a lock that is held is tried for again, for a moment.
 fn lock(file: &File, path: &Path, id: &str) -> Result<(), SessionError> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(SessionError::Locked { id: id.to_owned() }),
-        // Some network file systems have no locks: continuing is better than keeping no session.
-        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
-        Err(TryLockError::Error(error)) => Err(SessionError::io(path, "locked", error)),
+    const TRIES: u32 = 5;
+    const BETWEEN: Duration = Duration::from_millis(20);
+    let mut again = 1..TRIES;
+    loop {
+        return match file.try_lock() {
+            Ok(()) => Ok(()),
+            Err(TryLockError::WouldBlock) if again.next().is_some() => {
+                std::thread::sleep(BETWEEN);
+                continue;
+            }
+            Err(TryLockError::WouldBlock) => Err(SessionError::Locked { id: id.to_owned() }),
+            // Some network file systems have no locks: continuing is better than keeping no session.
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
+            Err(TryLockError::Error(error)) => Err(SessionError::io(path, "locked", error)),
+        };
     }
 }
