@@ -169,6 +169,17 @@ mod tests {
     }
 
     #[test]
+    fn a_long_todo_list_takes_no_more_than_its_room() {
+        let todo: serde_json::Value =
+            (0..40).map(|at| json!({ "text": format!("{at} {}", "x".repeat(500)), "status": "open" })).collect();
+        let gone = [Item::Said(Said::by_person("Mend it."))];
+        let [without, with] =
+            [None, Some(&todo)].map(|todo| compose(&facts(&gone, &[], todo), "## Goal\n- some").text);
+        assert!(with.len() - without.len() < 300, "{with}");
+        assert!(with.contains("- [open] 0 xxx") && with.contains(" more\n"), "{with}");
+    }
+
+    #[test]
     fn code_adds_what_it_knows_better() {
         let gone = [
             Item::Said(Said::by_person("Mend it.\nNever touch a.rs.")),

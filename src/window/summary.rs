@@ -213,11 +213,7 @@ pub fn compose(facts: &SummaryFacts, body: &str) -> Summary {
     list(&mut text, "Files changed", facts.files.changed.iter().map(|path| text::one_line(path, 200)));
     let loads = |name: &String| format!("{name}: load_skill name={} loads it again", Value::from(name.as_str()));
     list(&mut text, "Skills whose instructions made room", facts.skills.iter().map(loads));
-    let plan = facts.plan.as_ref().and_then(Value::as_array).into_iter().flatten();
-    let field = |item: &Value, key: &str| item[key].as_str().unwrap_or_default().to_owned();
-    let entry =
-        |item: &Value| format!("[{}] {}", field(item, "status"), text::one_line(&field(item, "text"), 300));
-    list(&mut text, "Plan", plan.map(entry));
+    list(&mut text, "Plan", facts.todo().into_iter());
     if !facts.said.is_empty() {
         text += "\n## What the person said until then, verbatim, the oldest first (handled, unless said otherwise above)\n";
         let quoted =
@@ -231,6 +227,29 @@ pub fn compose(facts: &SummaryFacts, body: &str) -> Summary {
         read: facts.files.read.clone(),
         changed: facts.files.changed.clone(),
         covers: facts.covers,
+    }
+}
+
+impl SummaryFacts {
+    /// The items of the todo list, as far as there is room, and how many there are besides.
+    fn todo(&self) -> Vec<String> {
+        let items = self.plan.as_ref().and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let mut left = Room::bytes(self.room.files).saturating_mul(2);
+        let longest = (left / 4).clamp(40, 300);
+        let field = |item: &Value, key: &str| item[key].as_str().unwrap_or_default().to_owned();
+        let entry = |item: &Value| {
+            format!("[{}] {}", field(item, "status"), text::one_line(&field(item, "text"), longest))
+        };
+        let fits = |entry: &String| {
+            let fits = entry.len() <= left;
+            left = left.saturating_sub(entry.len());
+            fits
+        };
+        let mut shown: Vec<String> = items.iter().map(entry).take_while(fits).collect();
+        if shown.len() < items.len() {
+            shown.push(format!("… and {} more", items.len() - shown.len()));
+        }
+        shown
     }
 }
 
