@@ -10,13 +10,11 @@ use crate::agent::{Asked, Chosen, Flows, Toolbox};
 use crate::config::{Config, FlowConfig, FlowInput, FlowStep, Mistake, Mode, PromptSource, Work};
 use crate::llm;
 use crate::text;
+use crate::tools::TASK;
 
 use super::models::chosen_model;
 use super::needs::Needs;
 use super::{Options, SetupError};
-
-/// The tool by which agents take jobs.
-const TASK: &str = "task";
 
 /// The flow that a person chose.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -33,6 +33,7 @@ pub use role::{Role, Roles};
 use serde_json::{Map, Value, json};
 
 use crate::config::Mode;
+use crate::tools::{BACKGROUND, CALL_TOOL, FIND_TOOLS, TASK};
 
 use super::Agent;
 use graph::Choices;
@@ -87,5 +88,5 @@ impl Orchestration {
 /// Whether a step of a plan may call a tool: agents have names of their own, and the rest serves a model that thinks
 /// between its calls.
 fn is_for_plans(tool: &str) -> bool {
-    !["task", "todo", "background", "find_tools", "call_tool"].contains(&tool)
+    ![TASK, "todo", BACKGROUND, FIND_TOOLS, CALL_TOOL].contains(&tool)
 }

@@ -18,13 +18,11 @@ use crate::event::plan::{PlanCreated, PlanStep, Progress as Happened};
 use crate::message::{CallStatus, Item, Said, ToolCall};
 use crate::prompt::with_given;
 use crate::text;
+use crate::tools::TASK;
 use crate::validator::Validator;
 
 use super::course::{Course, Spot};
 use super::machine::{Failure, Job};
-
-/// The tool by which an agent takes a job.
-const TASK: &str = "task";
 
 /// What came of a job: its value with a line for a person, or why there is none.
 pub(super) type Worked = Result<(Value, String), String>;
