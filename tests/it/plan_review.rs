@@ -59,7 +59,9 @@ fn an_edited_plan_is_checked_and_shown_again() {
     let mut terminal = Terminal::start(&run);
     terminal.wait_for("Run it?");
     terminal.line("e");
-    terminal.wait_until("the mistake", |screen| screen.contains("! ") && screen.contains("no_tool"));
+    terminal.wait_until("the mistake, and the question again", |screen| {
+        screen.contains("no_tool") && screen.matches("Run it?").count() == 2
+    });
     terminal.line("e");
     terminal.wait_until("the mended plan", |screen| screen.contains("b.txt"));
     terminal.line("y");
