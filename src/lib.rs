@@ -15,6 +15,7 @@ pub mod validator;
 pub mod message;
 pub mod attachment;
 pub mod output;
+pub mod ink;
 pub mod regular;
 pub mod diff;
 pub mod frontmatter;

@@ -9,7 +9,7 @@ use crate::agent::exit::Signal;
 use crate::app::Options;
 use crate::contract::Approver;
 use crate::repl::{self, Chat, Interrupter, Interrupts, Lines, Opening, Vocabulary};
-use crate::sink::{Facts, Nobody, Outlets, Person, Screen};
+use crate::sink::{Facts, Nobody, Outlets, Person, Rendering, Screen};
 
 use super::args::ChatArgs;
 use super::collector::Export;
@@ -97,6 +97,7 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
         options,
         session: session_choice(&args.turn, false),
         skills: args.turn.skills.clone(),
+        rendering: Rendering::new(config.settings.ui.markdown),
         config,
         workspace,
         approver,

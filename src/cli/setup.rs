@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use crate::app::{SessionChoice, SetupError, SetupErrorKind};
 use crate::config::{self, Config, Env, LoadOptions, Manifest, TrustStore};
-use crate::sink::{Colour, Editor, Facts, Look, look};
+use crate::ink::Colour;
+use crate::sink::{Editor, Facts, Look, look};
 use crate::terminal;
 use crate::tools;
 use crate::workspace::Workspace;

@@ -13,6 +13,7 @@ mod prompt_source;
 mod roles;
 mod settings;
 mod selection;
+mod ui;
 mod wire;
 mod profile;
 mod model;
@@ -76,6 +77,7 @@ pub use source::{Kind, Layer};
 pub use through::{PromptDir, Through};
 pub use tool::{CommandLine, Effect, OutputFormat, ToolConfig};
 pub use trust::TrustStore;
+pub use ui::{EditMode, Notify, StatusPart, ThemeChoice, UiSettings};
 pub use wire::Wire;
 
 /// Each folder of `tests/config_cases/` is a case: `user/`, `project/` (trusted) and `config/` (as `--config`) are

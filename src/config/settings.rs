@@ -13,6 +13,7 @@ use super::profile::ProfileChoice;
 use super::prompt_source::PromptSource;
 use super::roles::{Mode, RoleSettings};
 use super::selection::ToolsSettings;
+use super::ui::UiSettings;
 use crate::output::{Encoding, ResponseFormat};
 use crate::secrets::Secret;
 
@@ -39,6 +40,8 @@ pub struct Settings {
     pub skills: SkillSettings,
     #[serde(default)]
     pub tools: ToolsSettings,
+    #[serde(default)]
+    pub ui: UiSettings,
 }
 
 /// `agents/NAME.yaml`, with the settings' `limits`, `context`, `tool_output`, `sandbox` and `permissions` already

@@ -18,7 +18,7 @@ use crate::config::{Config, Mode};
 use crate::contract::{Approver, EventSink};
 use crate::llm::effort::Effort;
 use crate::message::{Item, Said};
-use crate::sink::Outlets;
+use crate::sink::{Outlets, Rendering};
 use crate::skills::Catalogue;
 use crate::workspace::Workspace;
 
@@ -33,6 +33,8 @@ pub struct Opening {
     pub attached: Vec<Attachment>,
     /// Skills that go along with the first message.
     pub skills: Vec<String>,
+    /// Shared with the screen.
+    pub rendering: Rendering,
 }
 
 /// A conversation with an agent. `/model` replaces the agent, `/clear` the conversation.
@@ -49,6 +51,7 @@ pub struct Chat {
     /// Skills that go along with the next message.
     pub(super) skills: Vec<String>,
     pub(super) is_ephemeral: bool,
+    pub(super) rendering: Rendering,
     /// A turn has begun and its end has not been emitted.
     in_turn: bool,
 }
@@ -68,7 +71,7 @@ impl Chat {
     /// # Errors
     /// When the agent cannot be assembled, or the session cannot be opened.
     pub fn open(opening: Opening, sink: Box<dyn EventSink>, outlets: &Outlets) -> Result<Self, SetupError> {
-        let Opening { config, workspace, options, approver, session, attached, skills } = opening;
+        let Opening { config, workspace, options, approver, session, attached, skills, rendering } = opening;
         let mut services = app::assemble(&config, &workspace, &options, Arc::clone(&approver))?;
         let (conversation, notes) = app::open_conversation(&config, &workspace, &session, &services.agent)?;
         let emitter = Emitter::new(conversation.session.id().to_owned(), app::new_run_id(), sink);
@@ -86,6 +89,7 @@ impl Chat {
             attached,
             skills,
             is_ephemeral,
+            rendering,
             in_turn: false,
         })
     }

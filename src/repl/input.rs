@@ -24,7 +24,7 @@ use rustyline::{
 use super::complete::{Vocabulary, offers};
 use super::lines::{Line, Setup};
 use super::multiline::Joined;
-use crate::sink::{Ink, Style};
+use crate::ink::{Ink, Style};
 
 const PROMPT: &str = "> ";
 /// Before the further lines of a message.

@@ -18,7 +18,8 @@ use super::complete::Vocabulary;
 use super::input::Editor;
 use super::interrupts::Interrupter;
 use super::multiline::Joined;
-use crate::sink::{AskLine, Outlets, Style};
+use crate::ink::Style;
+use crate::sink::{AskLine, Outlets};
 use crate::terminal::{self, Modes};
 
 /// One line, or why there is none.

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use super::line;
 use super::look::Verbosity;
-use super::style::{Ink, Style};
 use crate::event::{Event, EventKind};
+use crate::ink::{Ink, Style};
 use crate::text;
 
 /// The running calls of helpers: what each is about, by helper and call.

@@ -1,7 +1,7 @@
 //! The lines of progress: pure functions from facts to text, fitted to a terminal's columns.
 
-use super::style::{Ink, Style};
 use crate::event::{CallTelemetry, Compressed, RunCompleted, RunStatus};
+use crate::ink::{Ink, Style};
 use crate::message::CallStatus;
 use crate::text;
 

@@ -1,6 +1,6 @@
 //! Decides which text goes to which stream: a pure function of the two streams and the options.
 
-use super::style::{Colour, Style};
+use crate::ink::{Colour, Style};
 
 /// The input of the decision.
 #[derive(Debug, Clone, Copy, Default)]
@@ -96,7 +96,10 @@ pub fn look(facts: &Facts<'_>, width: fn() -> Option<usize>) -> Look {
         progress_on_terminal: facts.stderr_terminal,
         spinner: facts.stderr_terminal && !facts.quiet && facts.term != Some("dumb"),
         footer: facts.stderr_terminal && !facts.quiet && (facts.chat || facts.verbose),
-        style: Style { colours: facts.colour.allowed(facts.stderr_terminal, facts.no_color, facts.term) },
+        style: Style {
+            colours: facts.colour.allowed(facts.stderr_terminal, facts.no_color, facts.term),
+            ..Style::default()
+        },
         width: if facts.stderr_terminal { width } else { || None },
     }
 }

@@ -6,7 +6,8 @@
 mod file;
 mod outlet;
 mod look;
-mod style;
+mod rendering;
+
 mod screen;
 mod running;
 mod errands;
@@ -32,6 +33,6 @@ pub use look::{AnswerTo, Facts, Look, Verbosity, look};
 pub use otlp::{Closing, Collector, Otlp};
 pub use outlet::{Outlet, Outlets};
 pub use person::{AskLine, Nobody, Person, StdinLines};
+pub use rendering::Rendering;
 pub use screen::Screen;
 pub use spinner::Spinner;
-pub use style::{Colour, Ink, Style};

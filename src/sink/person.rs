@@ -17,8 +17,8 @@ use super::outlet::{Outlet, Outlets};
 use super::question::{Sheet, Size};
 use super::review::Review;
 use super::spinner::Spinner;
-use super::style::{Ink, Style};
 use crate::contract::{Approval, Approver, PlanReview, PlanSheet, Question};
+use crate::ink::{Ink, Style};
 use crate::{terminal, text};
 
 /// A source of typed answers: the line editor of a chat, or plain stdin.

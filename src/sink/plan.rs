@@ -1,11 +1,11 @@
 //! The lines of an orchestrated turn: who was chosen, the plan as a list, each step as it begins and ends, the
 //! judgement. A state is a mark and, where it matters, a word; never a colour alone.
 
-use super::style::Ink;
 use crate::event::EventKind;
 use crate::event::plan::{
     Decision, Evaluation, PlanCreated, PlanStep, Reflection, Routed, StepFinished, StepStarted, StepStatus,
 };
+use crate::ink::Ink;
 use crate::text;
 
 /// A line, and its ink.

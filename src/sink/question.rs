@@ -4,8 +4,8 @@
 //! Nothing is left out silently: what does not fit on the screen is counted, and a key shows all of it. Whatever
 //! would not be seen (control characters, blanks that are none, marks that reorder a line) stands as its code.
 
-use super::style::{Ink, Style};
 use crate::contract::{Enclosure, Question};
+use crate::ink::{Ink, Style};
 use crate::text;
 
 /// Columns and rows of a screen.

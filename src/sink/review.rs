@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::question::Size;
 use super::question::abridged;
-use super::style::{Ink, Style};
 use crate::contract::PlanSheet;
 use crate::event::plan::{PlanCreated, PlanStep, StepCheck};
+use crate::ink::{Ink, Style};
 use crate::{json, text};
 
 /// The text of a question about a plan or a proposal.

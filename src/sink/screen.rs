@@ -15,9 +15,9 @@ use super::outlet::{Outlet, Outlets};
 use super::plan::Checklist;
 use super::running::Running;
 use super::spinner::Spinner;
-use super::style::Ink;
 use crate::contract::EventSink;
 use crate::event::{Event, EventKind, Message, Reply, RunCompleted, RunStarted, RunStatus};
+use crate::ink::Ink;
 use crate::text;
 
 /// Shows events on `A` (stdout) and `P` (stderr).
@@ -412,7 +412,7 @@ mod tests {
         quiet: false,
         verbose: false,
         chat: false,
-        colour: crate::sink::Colour::Auto,
+        colour: crate::ink::Colour::Auto,
         no_color: Some("1"),
         // No spinner: what is drawn over is not in the text.
         term: Some("dumb"),

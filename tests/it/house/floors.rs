@@ -5,7 +5,7 @@ use super::source::{Source, none, package, rust};
 /// From the ground up. A module may use what stands on a lower line; neighbours on one line never see one another.
 const FLOORS: &[&[&str]] = &[
     &["text", "long_text", "builtin", "json", "image", "protected"],
-    &["file_name", "yaml", "template", "validator", "message", "attachment", "output"],
+    &["file_name", "yaml", "template", "validator", "message", "attachment", "output", "ink"],
     &["regular", "diff"],
     &["frontmatter", "tokens", "present", "event", "disk"],
     &["workspace", "ignored", "secrets"],

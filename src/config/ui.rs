@@ -1,0 +1,81 @@
+//! `ui` in `agent.yaml`: how the program looks and behaves on a terminal.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The section `ui`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct UiSettings {
+    pub theme: ThemeChoice,
+    /// The parts of the line under each turn, in this order; none: no line.
+    pub status: Vec<StatusPart>,
+    /// How a person learns that a turn of more than ten seconds ended, or that a question waits.
+    pub notify: Notify,
+    pub edit_mode: EditMode,
+    /// Answers are laid out as Markdown; false: they are shown as the model wrote them.
+    pub markdown: bool,
+    /// The model's reasoning is shown in full; false: one line counts it.
+    pub reasoning: bool,
+}
+
+impl Default for UiSettings {
+    fn default() -> Self {
+        use StatusPart::{Context, Cost, Model, Time, Tokens};
+        Self {
+            theme: ThemeChoice::default(),
+            status: vec![Model, Tokens, Cost, Context, Time],
+            notify: Notify::default(),
+            edit_mode: EditMode::default(),
+            markdown: true,
+            reasoning: false,
+        }
+    }
+}
+
+/// Which colours suit the background of the terminal.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ThemeChoice {
+    /// As the terminal answers.
+    #[default]
+    Auto,
+    Light,
+    Dark,
+    /// No colours.
+    None,
+}
+
+/// A part of the line under a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StatusPart {
+    Model,
+    /// In, cached, out.
+    Tokens,
+    Cost,
+    /// How full the context is, as a bar with a mark where compression begins.
+    Context,
+    Time,
+}
+
+/// How a person who looks elsewhere is called.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Notify {
+    /// The bell of the terminal.
+    #[default]
+    Bell,
+    /// A notification of the desktop, by the terminal.
+    Desktop,
+    Off,
+}
+
+/// The keys of the line editor.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EditMode {
+    #[default]
+    Emacs,
+    Vi,
+}

@@ -1,0 +1,167 @@
+//! Colours: the rule that allows them, and the few in use.
+
+use std::borrow::Cow;
+
+/// The value of `--color`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Colour {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+impl Colour {
+    /// True if a stream gets colours. `no_color` and `term` are the variables `NO_COLOR` and `TERM`, if set and not
+    /// empty. `--color always` overrides both.
+    #[must_use]
+    pub fn allowed(self, terminal: bool, no_color: Option<&str>, term: Option<&str>) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Never => false,
+            Self::Auto => terminal && no_color.is_none() && term != Some("dumb"),
+        }
+    }
+}
+
+/// The colour, the weight or the meaning of a piece of text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ink {
+    Dim,
+    Bold,
+    Italic,
+    Underline,
+    Strike,
+    /// Foreground and background change places.
+    Reverse,
+    Red,
+    Green,
+    Yellow,
+    Blue,
+    Magenta,
+    Cyan,
+}
+
+/// A set of inks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Inks(u16);
+
+/// The background of the terminal.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Theme {
+    /// Not known: colours that are read on both.
+    #[default]
+    Either,
+    Dark,
+    Light,
+}
+
+/// How a terminal shows inks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Style {
+    pub colours: bool,
+    pub theme: Theme,
+    /// The terminal makes links of OSC 8.
+    pub links: bool,
+}
+
+/// The inks with their SGR codes (ECMA-48, 8.3.117): on a dark background, on a light one, on either.
+const CODES: [(Ink, [&str; 3]); 12] = [
+    (Ink::Dim, ["2", "2", "2"]),
+    (Ink::Bold, ["1", "1", "1"]),
+    (Ink::Italic, ["3", "3", "3"]),
+    (Ink::Underline, ["4", "4", "4"]),
+    (Ink::Strike, ["9", "9", "9"]),
+    (Ink::Reverse, ["7", "7", "7"]),
+    (Ink::Red, ["91", "31", "31"]),
+    (Ink::Green, ["92", "32", "32"]),
+    (Ink::Yellow, ["93", "33", "33"]),
+    (Ink::Blue, ["94", "34", "34"]),
+    (Ink::Magenta, ["95", "35", "35"]),
+    (Ink::Cyan, ["96", "36", "36"]),
+];
+
+impl Inks {
+    /// No ink.
+    pub const PLAIN: Self = Self(0);
+
+    /// These and one more.
+    #[must_use]
+    pub const fn with(self, ink: Ink) -> Self {
+        Self(self.0 | 1 << ink as u16)
+    }
+
+    /// All of both.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// True if the set holds `ink`.
+    #[must_use]
+    pub const fn has(self, ink: Ink) -> bool {
+        self.0 & (1 << ink as u16) != 0
+    }
+}
+
+impl From<Ink> for Inks {
+    fn from(ink: Ink) -> Self {
+        Self::PLAIN.with(ink)
+    }
+}
+
+impl Style {
+    /// Returns `text` in these inks, or unchanged if colours are off.
+    #[must_use]
+    pub fn paint(self, inks: impl Into<Inks>, text: &str) -> Cow<'_, str> {
+        let codes = self.codes(inks.into());
+        if codes.is_empty() || text.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        Cow::Owned(format!("\x1b[{codes}m{text}\x1b[0m"))
+    }
+
+    /// The SGR codes of these inks, joined by semicolons; empty where nothing changes.
+    pub(super) fn codes(self, inks: Inks) -> String {
+        if !self.colours {
+            return String::new();
+        }
+        let column = match self.theme {
+            Theme::Dark => 0,
+            Theme::Light => 1,
+            Theme::Either => 2,
+        };
+        let codes = CODES.iter().filter(|(ink, _)| inks.has(*ink)).map(|(_, codes)| codes[column]);
+        codes.collect::<Vec<_>>().join(";")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_need_a_terminal_that_wants_them_unless_they_are_asked_for() {
+        for (colour, terminal, no_color, term, expected) in [
+            (Colour::Auto, true, None, Some("xterm"), true),
+            (Colour::Auto, true, None, None, true),
+            (Colour::Auto, false, None, Some("xterm"), false),
+            (Colour::Auto, true, Some("1"), Some("xterm"), false),
+            (Colour::Auto, true, None, Some("dumb"), false),
+            (Colour::Always, false, Some("1"), None, true),
+            (Colour::Never, true, None, Some("xterm"), false),
+        ] {
+            assert_eq!(colour.allowed(terminal, no_color, term), expected, "{colour:?} {terminal} {no_color:?}");
+        }
+    }
+
+    #[test]
+    fn inks_are_codes_of_the_theme_and_nothing_without_colours() {
+        let style = Style { colours: true, theme: Theme::Dark, links: false };
+        let both = Inks::from(Ink::Bold).with(Ink::Cyan);
+        assert_eq!(style.paint(both, "x"), "\x1b[1;96mx\x1b[0m");
+        assert_eq!(Style { theme: Theme::Light, ..style }.paint(both, "x"), "\x1b[1;36mx\x1b[0m");
+        assert_eq!(Style::default().paint(both, "x"), "x");
+        assert_eq!(style.paint(Inks::PLAIN, "x"), "x");
+    }
+}
