@@ -7,12 +7,11 @@ mod file;
 mod outlet;
 mod look;
 mod rendering;
+pub mod views;
 
 mod screen;
 mod running;
 mod errands;
-mod line;
-mod plan;
 mod spinner;
 mod bar;
 mod jsonl;

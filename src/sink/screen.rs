@@ -9,16 +9,19 @@ use std::io::{self, Write};
 use serde_json::Value;
 
 use super::errands::Errands;
-use super::line;
 use super::look::{AnswerTo, Look, Verbosity};
 use super::outlet::{Outlet, Outlets};
-use super::plan::Checklist;
 use super::running::Running;
 use super::spinner::Spinner;
+use super::views::{self, Checklist, Cost, Ended, Status};
+use crate::config::StatusPart;
 use crate::contract::EventSink;
 use crate::event::{Event, EventKind, Message, Reply, RunCompleted, RunStarted, RunStatus};
-use crate::ink::Ink;
+use crate::ink::{Ink, Line};
 use crate::text;
+
+/// The parts of the line under a turn.
+const STATUS: [StatusPart; 3] = [StatusPart::Tokens, StatusPart::Cost, StatusPart::Time];
 
 /// Shows events on `A` (stdout) and `P` (stderr).
 pub struct Screen<A, P> {
@@ -73,7 +76,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
     fn on_run_started(&mut self, run: &RunStarted) -> io::Result<()> {
         if !std::mem::replace(&mut self.is_scripted, run.scripted) && run.scripted {
             let model = text::one_line(&run.model, 60);
-            self.say(Ink::Dim, &format!("replies are scripted (model {model})"))?;
+            self.say(&Line::from((Ink::Dim, format!("replies are scripted (model {model})").as_str())))?;
         }
         Ok(())
     }
@@ -92,7 +95,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         if std::mem::take(&mut self.shown).is_empty() || !again {
             return Ok(());
         }
-        self.say(Ink::Yellow, "the answer above was cut off and starts again")
+        self.say(&Line::from((Ink::Yellow, "the answer above was cut off and starts again")))
     }
 
     fn on_text(&mut self, delta: &str) -> io::Result<()> {
@@ -149,8 +152,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         self.end_progress_line();
         self.show_running("");
         if self.look.verbosity == Verbosity::Verbose {
-            let label = line::label(name, subject, self.room().saturating_sub(2));
-            self.say(Ink::Dim, &format!("○ {label}"))?;
+            self.say(&views::label(name, subject, self.room()))?;
         }
         Ok(())
     }
@@ -193,9 +195,8 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
             return Ok(());
         }
         let subject = call.as_ref().map_or("", |call| &call.subject);
-        let (outcome, below) = summary.split_once('\n').unwrap_or((summary, ""));
-        let line = line::finished(name, subject, *status, outcome, telemetry, self.room(), self.look.style);
-        self.put_line(&line)?;
+        let below = summary.split_once('\n').map_or("", |(_, below)| below);
+        self.say(&views::finished(&Ended { name, subject, status: *status, summary, telemetry }, self.room()))?;
         self.show_below(below)
     }
 
@@ -207,7 +208,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         lines.clone_into(&mut self.below);
         for line in lines.lines() {
             let line = format!("  {}", text::one_line(line, self.room().saturating_sub(2)));
-            self.say(Ink::Dim, &line)?;
+            self.say(&Line::from((Ink::Dim, line.as_str())))?;
         }
         Ok(())
     }
@@ -216,7 +217,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         self.spinner.clear();
         self.end_answer_line()?;
         if self.look.verbosity > Verbosity::Quiet {
-            self.say(Ink::Yellow, &line::retry(attempt, attempts, delay_ms, cause, self.room()))?;
+            self.say(&views::retry(attempt, attempts, delay_ms, cause, self.room()))?;
             self.spinner.show("waiting to try again");
         }
         self.void(true)
@@ -230,16 +231,23 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         self.shown.clear();
         self.asking = None;
         if self.look.footer && run.steps > 0 {
-            let footer = line::footer(run, self.is_scripted, self.room());
-            self.say(Ink::Dim, &footer)?;
+            let footer = views::status(&self.status(run), &STATUS, self.room());
+            self.say(&footer)?;
         }
         if run.exit_code != 0 {
-            let failure = line::failure(run);
-            let failure =
-                (self.look.width)().map_or(failure.as_str().into(), |_| text::fold(&failure, self.room()));
-            self.say(Ink::Red, &failure)?;
+            let room = (self.look.width)().map(|_| self.room());
+            views::failure(run, room).iter().try_for_each(|line| self.say(line))?;
         }
         Ok(())
+    }
+
+    fn status(&self, run: &RunCompleted) -> Status<'static> {
+        let cost = match run.cost_usd {
+            Some(amount) => Cost::Dollars { amount, about: run.usage.estimated || run.usage.cost_about },
+            None if run.usage.total() > 0 && !self.is_scripted => Cost::Unknown,
+            None => Cost::Nothing,
+        };
+        Status { model: "", usage: run.usage, cost, context: None, duration_ms: run.duration_ms }
     }
 
     /// Writes the final answer, unless it has been shown already.
@@ -279,14 +287,12 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
 
     /// Shows one line of a running command.
     fn say_output(&mut self, output: &str) -> io::Result<()> {
-        let output = text::visible(output.trim_end_matches('\r')).replace('\t', "    ");
-        let line = format!("  │ {}", text::cut(&output, self.room().saturating_sub(4)));
-        self.say(Ink::Dim, &line)
+        self.say(&views::output(output, self.room()))
     }
 
     /// Writes a line of our own to stderr.
-    fn say(&mut self, ink: Ink, line: &str) -> io::Result<()> {
-        self.put_line(&self.look.style.paint(ink, line))
+    fn say(&mut self, line: &Line) -> io::Result<()> {
+        self.put_line(&line.painted(self.look.style))
     }
 
     /// Writes a line to stderr, after the end of the open line on stdout.
@@ -328,11 +334,15 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         };
         // The spinner and a space precede it.
         let room = self.room().saturating_sub(2);
-        self.spinner.show(&line::running(&call.name, &call.subject, self.running.len() - 1, last_output, room));
+        let others = self.running.len() - 1;
+        let more = if others == 0 { String::new() } else { format!(" (and {others} more)") };
+        let bar = if last_output.is_empty() { "" } else { " │ " };
+        let line = format!("{} {}{more}{bar}{last_output}", call.name, call.subject);
+        self.spinner.show(&text::one_line(&line, room));
     }
 
     fn room(&self) -> usize {
-        line::room((self.look.width)())
+        views::room((self.look.width)())
     }
 }
 
@@ -340,7 +350,7 @@ impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
     fn emit(&mut self, event: &Event) -> io::Result<()> {
         if !event.path.is_empty() {
             let line = self.errands.line(event, self.look.verbosity, self.room());
-            return line.map_or(Ok(()), |(ink, line)| self.say(ink, &line));
+            return line.map_or(Ok(()), |line| self.say(&line));
         }
         match &event.kind {
             EventKind::RunStarted(run) => self.on_run_started(run),
@@ -354,17 +364,14 @@ impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
             EventKind::Retry { attempt, attempts, delay_ms, cause } => {
                 self.on_retry(*attempt, *attempts, *delay_ms, cause)
             }
-            EventKind::Warning { message } => {
-                let message = text::one_line(message, usize::MAX / 8);
-                self.say(Ink::Yellow, &format!("warning: {message}"))
-            }
+            EventKind::Warning { message } => self.say(&views::warning("", message)),
             EventKind::RunCompleted(run) => self.on_completed(run),
             _ if self.look.verbosity == Verbosity::Quiet => Ok(()),
             EventKind::SkillLoaded { name, tokens, .. } => {
-                self.say(Ink::Dim, &line::skill(name, "loaded", *tokens, self.room()))
+                self.say(&views::skill(name, "loaded", *tokens, self.room()))
             }
             EventKind::SkillUnloaded { name, tokens, .. } => {
-                self.say(Ink::Dim, &line::skill(name, "unloaded", *tokens, self.room()))
+                self.say(&views::skill(name, "unloaded", *tokens, self.room()))
             }
             EventKind::ContextCompressing { .. } => {
                 self.spinner.show("making room in the context");
@@ -372,13 +379,12 @@ impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
             }
             EventKind::ContextCompressed(done) => {
                 self.spinner.clear();
-                self.say(Ink::Dim, &line::compressed(done, self.room()))
+                self.say(&views::compressed(done, self.room()))
             }
             EventKind::PermissionResolved { name, verdict, by, .. }
                 if self.look.verbosity == Verbosity::Verbose =>
             {
-                let resolved = format!("{verdict:?} by {by:?}").to_lowercase();
-                self.say(Ink::Dim, &text::one_line(&format!("  {name} {resolved}"), self.room()))
+                self.say(&views::resolved(name, *verdict, *by, self.room()))
             }
             EventKind::RoleStarted { role, .. } => {
                 self.spinner.show(&text::one_line(&format!("{role} thinking"), self.room().saturating_sub(2)));
@@ -389,8 +395,8 @@ impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
                 Ok(())
             }
             kind => {
-                let lines = self.checklist.lines(kind, self.room());
-                lines.into_iter().try_for_each(|(ink, line)| self.say(ink, &line))
+                let lines = self.checklist.follow(kind, self.room());
+                lines.iter().try_for_each(|line| self.say(line))
             }
         }
     }
@@ -505,28 +511,28 @@ mod tests {
     fn a_terminal_sees_every_text_as_it_comes_and_no_escape() {
         let (answer, progress) = shown(&TERMINAL, a_run());
         assert_eq!(answer, "Let me look.\nIt is 日本語␛[31m.\n");
-        assert_eq!(progress, "● read_file a.rs · 42 lines\n");
+        assert_eq!(progress, "✓ read_file a.rs · 42 lines\n");
     }
 
     #[test]
     fn a_pipe_gets_exactly_the_final_answer_and_stderr_the_rest() {
         let (answer, progress) = shown(&PIPE, a_run());
         assert_eq!(answer, "\nIt is 日本語\u{1b}[31m.\n");
-        assert_eq!(progress, "Let me look.\n● read_file a.rs · 42 lines\n");
+        assert_eq!(progress, "Let me look.\n✓ read_file a.rs · 42 lines\n");
     }
 
     #[test]
     fn stream_sends_every_text_into_the_pipe() {
         let (answer, progress) = shown(&Facts { stream: true, ..PIPE }, a_run());
         assert_eq!(answer, "Let me look.\nIt is 日本語\u{1b}[31m.\n");
-        assert_eq!(progress, "● read_file a.rs · 42 lines\n");
+        assert_eq!(progress, "✓ read_file a.rs · 42 lines\n");
     }
 
     #[test]
     fn json_leaves_stdout_alone() {
         let (answer, progress) = shown(&Facts { json: true, ..PIPE }, a_run());
         assert_eq!(answer, "");
-        assert_eq!(progress, "Let me look.\n● read_file a.rs · 42 lines\n");
+        assert_eq!(progress, "Let me look.\n✓ read_file a.rs · 42 lines\n");
     }
 
     #[test]
@@ -542,7 +548,7 @@ mod tests {
     #[test]
     fn verbose_shows_the_live_output_of_a_command() {
         let (_, progress) = shown(&Facts { verbose: true, ..PIPE }, call());
-        assert_eq!(progress, "○ read_file a.rs\n  │ one\n  │ two\n  │ thr\n● read_file a.rs · 42 lines\n");
+        assert_eq!(progress, "▸ read_file a.rs\n  │ one\n  │ two\n  │ thr\n✓ read_file a.rs · 42 lines\n");
     }
 
     #[test]
@@ -557,9 +563,9 @@ mod tests {
         };
         let (answer, progress) = shown(&TERMINAL, kinds());
         assert_eq!(answer, "Hal\nHello\n");
-        assert_eq!(progress, "retry 2/5 in 1.2s: HTTP 429\nthe answer above was cut off and starts again\n");
+        assert_eq!(progress, "retry 2/5 in 1.2 s: HTTP 429\nthe answer above was cut off and starts again\n");
         let (answer, progress) = shown(&PIPE, kinds());
-        assert_eq!((answer.as_str(), progress.as_str()), ("Hello\n", "retry 2/5 in 1.2s: HTTP 429\n"));
+        assert_eq!((answer.as_str(), progress.as_str()), ("Hello\n", "retry 2/5 in 1.2 s: HTTP 429\n"));
     }
 
     #[test]
