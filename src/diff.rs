@@ -84,6 +84,57 @@ pub fn unified(name: &str, old: &str, new: &str) -> String {
     diff
 }
 
+/// A piece of a line, and whether the other line lacks it.
+pub type Piece<'t> = (bool, &'t str);
+
+/// Which words of two lines differ. `None` where too little is common to both for that to help a reader.
+#[must_use]
+pub fn words<'t>(old: &'t str, new: &'t str) -> Option<[Vec<Piece<'t>>; 2]> {
+    /// Longer lines are compared as a whole.
+    const LONGEST: usize = 1000;
+    if old.len().max(new.len()) > LONGEST {
+        return None;
+    }
+    let (before, after) = (tokens(old), tokens(new));
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    let mut common = 0;
+    for op in compare(&before, &after) {
+        let differs = !matches!(op, DiffOp::Equal { .. });
+        let piece = |token: &&'t str| (differs, *token);
+        left.extend(before[op.old_range()].iter().map(piece));
+        right.extend(after[op.new_range()].iter().map(piece));
+        if !differs {
+            common += before[op.old_range()].iter().map(|token| token.trim().len()).sum::<usize>();
+        }
+    }
+    // A third of the longer line: below that, marks would be everywhere.
+    let is_alike = common * 3 >= old.trim().len().max(new.trim().len());
+    is_alike.then_some([left, right])
+}
+
+/// Words, blanks, and every other character by itself.
+fn tokens(line: &str) -> Vec<&str> {
+    let kind = |c: char| match c {
+        c if c.is_alphanumeric() || c == '_' => 0,
+        c if c.is_whitespace() => 1,
+        _ => 2,
+    };
+    let mut tokens: Vec<&str> = Vec::new();
+    let (mut start, mut last) = (0, None);
+    for (at, c) in line.char_indices() {
+        let this = kind(c);
+        if last.is_some_and(|last| last != this || this == 2) {
+            tokens.push(&line[start..at]);
+            start = at;
+        }
+        last = Some(this);
+    }
+    if start < line.len() {
+        tokens.push(&line[start..]);
+    }
+    tokens
+}
+
 /// The lines with their ends.
 fn lines(text: &str) -> Vec<&str> {
     DiffableStr::tokenize_lines(text)
@@ -128,6 +179,31 @@ mod tests {
             let expected = TextDiff::from_lines(old, new);
             assert_eq!(unified("x", old, new), expected.unified_diff().header("a/x", "b/x").to_string());
         }
+    }
+
+    #[test]
+    fn the_words_that_changed_are_known() {
+        let marked = |old, new| {
+            words(old, new).map(|sides| {
+                sides.map(|side| {
+                    let piece = |(differs, piece): Piece<'_>| {
+                        if differs { format!("[{piece}]") } else { piece.to_owned() }
+                    };
+                    side.into_iter().map(piece).collect::<String>()
+                })
+            })
+        };
+        for (old, new, before, after) in [
+            ("let a = 1;", "let b = 1;", "let [a] = 1;", "let [b] = 1;"),
+            ("f(x)", "f(x, y)", "f(x)", "f(x[,][ ][y])"),
+            ("timeout: 30s", "timeout: 60s", "timeout: [30s]", "timeout: [60s]"),
+            ("日本 語", "日本 誤", "日本 [語]", "日本 [誤]"),
+            ("same", "same", "same", "same"),
+        ] {
+            assert_eq!(marked(old, new), Some([before.to_owned(), after.to_owned()]), "{old}");
+        }
+        assert_eq!(marked("all of it", "something different"), None);
+        assert_eq!(marked(&"x ".repeat(600), "x"), None);
     }
 
     #[test]
