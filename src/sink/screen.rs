@@ -13,7 +13,7 @@ use super::look::{AnswerTo, Look, Verbosity};
 use super::outlet::{Outlet, Outlets};
 use super::running::Running;
 use super::spinner::Spinner;
-use super::views::{self, Checklist, Cost, Ended, Status};
+use super::views::{self, Checklist, Ended, Status};
 use crate::config::StatusPart;
 use crate::contract::EventSink;
 use crate::event::{Event, EventKind, Message, Reply, RunCompleted, RunStarted, RunStatus};
@@ -22,6 +22,8 @@ use crate::text;
 
 /// The parts of the line under a turn.
 const STATUS: [StatusPart; 3] = [StatusPart::Tokens, StatusPart::Cost, StatusPart::Time];
+/// The most rows of a diff.
+const DIFF: usize = 40;
 
 /// Shows events on `A` (stdout) and `P` (stderr).
 pub struct Screen<A, P> {
@@ -200,17 +202,16 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         self.show_below(below)
     }
 
-    /// Shows the lines below a call, unless they equal the ones shown last.
+    /// Shows the lines below a call, unless they equal the ones shown last. A diff is for who wants to see more.
     fn show_below(&mut self, lines: &str) -> io::Result<()> {
-        if lines.is_empty() || lines == self.below {
+        let is_diff = views::is_diff(lines);
+        if lines.is_empty() || lines == self.below || is_diff && self.look.verbosity < Verbosity::Verbose {
             return Ok(());
         }
         lines.clone_into(&mut self.below);
-        for line in lines.lines() {
-            let line = format!("  {}", text::one_line(line, self.room().saturating_sub(2)));
-            self.say(&Line::from((Ink::Dim, line.as_str())))?;
-        }
-        Ok(())
+        let lines =
+            if is_diff { views::change(lines, self.room(), Some(DIFF)) } else { views::below(lines, self.room()) };
+        lines.iter().try_for_each(|line| self.say(line))
     }
 
     fn on_retry(&mut self, attempt: u32, attempts: u32, delay_ms: u64, cause: &str) -> io::Result<()> {
@@ -231,7 +232,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         self.shown.clear();
         self.asking = None;
         if self.look.footer && run.steps > 0 {
-            let footer = views::status(&self.status(run), &STATUS, self.room());
+            let footer = views::status(&Status::of(run, self.is_scripted), &STATUS, self.room());
             self.say(&footer)?;
         }
         if run.exit_code != 0 {
@@ -239,15 +240,6 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
             views::failure(run, room).iter().try_for_each(|line| self.say(line))?;
         }
         Ok(())
-    }
-
-    fn status(&self, run: &RunCompleted) -> Status<'static> {
-        let cost = match run.cost_usd {
-            Some(amount) => Cost::Dollars { amount, about: run.usage.estimated || run.usage.cost_about },
-            None if run.usage.total() > 0 && !self.is_scripted => Cost::Unknown,
-            None => Cost::Nothing,
-        };
-        Status { model: "", usage: run.usage, cost, context: None, duration_ms: run.duration_ms }
     }
 
     /// Writes the final answer, unless it has been shown already.
