@@ -66,12 +66,18 @@ pub fn hunks<'t>(old: &[&'t str], new: &[&'t str], context: usize) -> Vec<Hunk<'
 /// A unified diff with three lines of context. All of it: a person allows it.
 #[must_use]
 pub fn unified(name: &str, old: &str, new: &str) -> String {
+    match nameless(old, new) {
+        diff if diff.is_empty() => diff,
+        diff => format!("--- a/{name}\n+++ b/{name}\n{diff}"),
+    }
+}
+
+/// The same without the name of a file.
+#[must_use]
+pub fn nameless(old: &str, new: &str) -> String {
     const CONTEXT: usize = 3;
     let mut diff = String::new();
     for hunk in hunks(&lines(old), &lines(new), CONTEXT) {
-        if diff.is_empty() {
-            diff = format!("--- a/{name}\n+++ b/{name}\n");
-        }
         diff.extend([hunk.header.as_str(), "\n"]);
         for (mark, line) in hunk.lines {
             diff.push(mark);
@@ -82,6 +88,25 @@ pub fn unified(name: &str, old: &str, new: &str) -> String {
         }
     }
     diff
+}
+
+/// The summary of a change that was made: one line in words, and its diff below it. Of a long diff only the beginning is
+/// shown, and the lines that are left out are counted.
+#[must_use]
+pub fn told(what: &str, diff: &str) -> String {
+    const LONGEST: usize = 16 * 1024;
+    let diff = diff.trim_end_matches('\n');
+    if diff.is_empty() {
+        return what.to_owned();
+    }
+    let start = &diff[..diff.floor_char_boundary(LONGEST)];
+    if start.len() == diff.len() {
+        return format!("{what}\n{diff}");
+    }
+    let whole = start.rfind('\n').map_or("", |end| &start[..=end]);
+    let left_out = diff[whole.len()..].lines().count();
+    let plural = if left_out == 1 { "line" } else { "lines" };
+    format!("{what}\n{whole}… {left_out} {plural} not shown")
 }
 
 /// A piece of a line, and whether the other line lacks it.
@@ -204,6 +229,16 @@ mod tests {
         }
         assert_eq!(marked("all of it", "something different"), None);
         assert_eq!(marked(&"x ".repeat(600), "x"), None);
+    }
+
+    #[test]
+    fn a_change_that_was_made_is_told_with_its_diff_as_far_as_that_is_short() {
+        assert_eq!(told("+1 −1 lines", &nameless("a\n", "b\n")), "+1 −1 lines\n@@ -1 +1 @@\n-a\n+b");
+        assert_eq!(told("+0 −0 lines", &nameless("a\n", "a\n")), "+0 −0 lines");
+        let long = told("x", &nameless("", &"a line\n".repeat(5000)));
+        assert!(long.starts_with("x\n@@ -0,0 +1,5000 @@\n+a line\n"), "{long:.60}");
+        assert_eq!(long.lines().last(), Some("… 2955 lines not shown"));
+        assert_eq!(told("x", &"中".repeat(9000)), "x\n… 1 line not shown");
     }
 
     #[test]

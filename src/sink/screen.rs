@@ -4,6 +4,7 @@
 //! on one stream ends before the other writes to the same screen. Errors on stderr are ignored: only a closed stdout
 //! means that nobody sees the answer.
 
+use std::collections::HashSet;
 use std::io;
 
 use serde_json::Value;
@@ -14,12 +15,15 @@ use super::look::{AnswerTo, Look, Verbosity};
 use super::medium::{Live, Medium, Plain, Shared};
 use super::outlet::Outlets;
 use super::rendering::Rendering;
-use super::views::{self, Context, Cost, Ended, Status};
+use super::views::{self, Context, Ended, Status};
 use crate::config::{StatusPart, UiSettings};
 use crate::contract::EventSink;
-use crate::event::{Event, EventKind, Message, Reply, RunCompleted, RunStarted, RunStatus};
+use crate::event::{DecidedBy, Event, EventKind, PermissionVerdict, Message, Reply, RunCompleted, RunStarted, RunStatus};
 use crate::ink::{Ink, Inks, Line};
 use crate::text;
+
+/// The most rows of a diff.
+const DIFF: usize = 40;
 
 /// The person's choices, as far as the screen follows them.
 #[derive(Debug, Clone)]
@@ -51,6 +55,8 @@ pub struct Screen {
     /// The lines shown last below the line of a call.
     below: String,
     errands: Errands,
+    /// Calls that the person has allowed, and so has seen.
+    seen: HashSet<String>,
     /// The list of things to do changed in this turn.
     has_todo: bool,
 }
@@ -84,6 +90,7 @@ impl Screen {
             used: None,
             below: String::new(),
             errands: Errands::default(),
+            seen: HashSet::new(),
             has_todo: false,
         }
     }
@@ -217,20 +224,22 @@ impl Screen {
         let subject = call.as_ref().map_or("", |call| &call.subject);
         let below = summary.split_once('\n').map_or("", |(_, below)| below);
         self.say(&views::finished(&Ended { name, subject, status: *status, summary, telemetry }, self.room()))?;
-        self.show_below(below)
+        let was_seen = self.seen.remove(call_id);
+        self.show_below(below, was_seen)
     }
 
-    /// Shows the lines below a call, unless they equal the ones shown last.
-    fn show_below(&mut self, lines: &str) -> io::Result<()> {
-        if lines.is_empty() || lines == self.below {
+    /// Shows the lines below a call, unless they equal the ones shown last. A log is spared the diffs, and so is a person
+    /// who has just allowed one.
+    fn show_below(&mut self, lines: &str, was_seen: bool) -> io::Result<()> {
+        let is_diff = views::is_diff(lines);
+        let is_wanted = self.medium.is_live() || self.look.verbosity == Verbosity::Verbose;
+        if lines.is_empty() || lines == self.below || (is_diff && (was_seen || !is_wanted)) {
             return Ok(());
         }
         lines.clone_into(&mut self.below);
-        for line in lines.lines() {
-            let line = format!("  {}", text::one_line(line, self.room().saturating_sub(2)));
-            self.say(&Line::from((Ink::Dim, line.as_str())))?;
-        }
-        Ok(())
+        let lines =
+            if is_diff { views::change(lines, self.room(), Some(DIFF)) } else { views::below(lines, self.room()) };
+        lines.iter().try_for_each(|line| self.say(line))
     }
 
     fn on_retry(&mut self, attempt: u32, attempts: u32, delay_ms: u64, cause: &str) -> io::Result<()> {
@@ -274,14 +283,9 @@ impl Screen {
     }
 
     fn status(&self, run: &RunCompleted) -> Status<'_> {
-        let cost = match run.cost_usd {
-            Some(amount) => Cost::Dollars { amount, about: run.usage.estimated || run.usage.cost_about },
-            None if run.usage.total() > 0 && !self.is_scripted => Cost::Unknown,
-            None => Cost::Nothing,
-        };
         let (budget, compress_at) = (self.budget, self.compress_at);
         let context = self.used.map(|used| Context { used, budget, compress_at });
-        Status { model: &self.model, usage: run.usage, cost, context, duration_ms: run.duration_ms }
+        Status { model: &self.model, context, ..Status::of(run, self.is_scripted) }
     }
 
     /// Writes the final answer, unless it has been shown already.
@@ -381,6 +385,12 @@ impl EventSink for Screen {
             kind @ EventKind::ToolFinished { .. } => self.on_call_finished(kind),
             EventKind::Retry { attempt, attempts, delay_ms, cause } => {
                 self.on_retry(*attempt, *attempts, *delay_ms, cause)
+            }
+            EventKind::PermissionResolved { call_id, verdict: PermissionVerdict::Allowed, by: DecidedBy::Person, .. }
+                if self.look.verbosity < Verbosity::Verbose =>
+            {
+                self.seen.insert(call_id.clone());
+                Ok(())
             }
             EventKind::Warning { message } => self.say(&views::warning("", message)),
             EventKind::RunCompleted(run) => self.on_completed(run),

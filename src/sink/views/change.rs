@@ -67,6 +67,14 @@ pub fn change(diff: &str, room: usize, most: Option<usize>) -> Vec<Line> {
     lines
 }
 
+/// Whether what a tool shows below the line of a call is a diff.
+#[must_use]
+pub fn is_diff(lines: &str) -> bool {
+    /// A word about the file, and its two headers, may stand before the first hunk.
+    const BEFORE: usize = 3;
+    lines.lines().take(BEFORE + 1).any(|line| header(line).is_some())
+}
+
 /// The rows of a diff with the numbers of their lines.
 fn read(diff: &str) -> Vec<Row<'_>> {
     let mut rows = Vec::new();
@@ -244,6 +252,8 @@ mod tests {
         ] {
             assert_eq!(text(diff, 80, None), expected, "{diff:?}");
         }
+        assert!(is_diff(DIFF) && is_diff("added x\n--- a/x\n+++ b/x\n@@ -0,0 +1 @@\n+a"));
+        assert!(!is_diff("") && !is_diff("✓ look\n▸ write it\n@@ here"));
     }
 
     #[test]

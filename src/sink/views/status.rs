@@ -3,6 +3,7 @@
 use super::amount::{elapsed, tokens};
 use super::fit::append;
 use crate::config::StatusPart;
+use crate::event::RunCompleted;
 use crate::ink::{Ink, Inks, Line};
 use crate::message::Usage;
 use crate::text;
@@ -45,6 +46,19 @@ pub struct Context {
     pub budget: u64,
     /// The part of the budget from which on the conversation is compressed, 0 to 1.
     pub compress_at: f64,
+}
+
+impl Status<'_> {
+    /// The facts of a turn that ended, without the model's name and the context.
+    #[must_use]
+    pub fn of(run: &RunCompleted, is_scripted: bool) -> Self {
+        let cost = match run.cost_usd {
+            Some(amount) => Cost::Dollars { amount, about: run.usage.estimated || run.usage.cost_about },
+            None if run.usage.total() > 0 && !is_scripted => Cost::Unknown,
+            None => Cost::Nothing,
+        };
+        Self { model: "", usage: run.usage, cost, context: None, duration_ms: run.duration_ms }
+    }
 }
 
 /// `small · 1.2k in (1.0k cached) / 420 out · $0.0031 · ▓▓▓▓░░░░│░ 41 % · 4.2 s`: these parts, in this order. Empty
@@ -129,7 +143,10 @@ fn bar(context: &Context) -> Line {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
+    use crate::event::RunStatus;
 
     const ALL: [StatusPart; 5] =
         [StatusPart::Model, StatusPart::Tokens, StatusPart::Cost, StatusPart::Context, StatusPart::Time];
@@ -173,6 +190,36 @@ mod tests {
         assert_eq!(status(&unsure, &ALL, 80).text(), "small · ~1.2k in / ~420 out · cost unknown · 4.2 s");
         let about = Status { cost: Cost::Dollars { amount: 1.5, about: true }, ..facts() };
         assert_eq!(status(&about, &[StatusPart::Cost], 80).text(), "~$1.5000");
+    }
+
+    #[test]
+    fn a_cost_is_told_from_one_that_is_not_known() {
+        let of = |cost_usd, change: fn(&mut Usage), is_scripted| {
+            let mut usage = facts().usage;
+            change(&mut usage);
+            let run = RunCompleted {
+                status: RunStatus::Completed,
+                exit_code: 0,
+                reason: String::new(),
+                result: Value::Null,
+                outputs: None,
+                usage,
+                cost_usd,
+                turns: 1,
+                steps: 1,
+                tool_calls: 0,
+                denied: 0,
+                duration_ms: 4210,
+            };
+            Status::of(&run, is_scripted).cost
+        };
+        let dollars = |amount, about| Cost::Dollars { amount, about };
+        assert_eq!(of(Some(0.5), |_| {}, false), dollars(0.5, false));
+        assert_eq!(of(Some(0.5), |usage| usage.cost_about = true, false), dollars(0.5, true));
+        assert_eq!(of(Some(0.5), |usage| usage.estimated = true, false), dollars(0.5, true));
+        assert_eq!(of(None, |_| {}, false), Cost::Unknown);
+        assert_eq!(of(None, |_| {}, true), Cost::Nothing);
+        assert_eq!(of(None, |usage| *usage = Usage::default(), false), Cost::Nothing);
     }
 
     #[test]
