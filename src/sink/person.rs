@@ -307,6 +307,7 @@ mod tests {
             enclosure: None,
             network: false,
             hidden: false,
+            editable: None,
         };
         let approval = person.approve(question).now_or_never().expect("the lines are there");
         let out = person.out.into_inner().expect("nobody panicked");
@@ -366,6 +367,7 @@ mod tests {
             enclosure: None,
             network: false,
             hidden: false,
+            editable: None,
         };
         let approval = person.approve(question).now_or_never().expect("the lines are there");
         assert_eq!(approval, Approval::Allow);

@@ -156,6 +156,7 @@ mod tests {
             enclosure: None,
             network: false,
             hidden: false,
+            editable: None,
         }
     }
 
