@@ -1,6 +1,6 @@
 //! Decides which text goes to which stream: a pure function of the two streams and the options.
 
-use crate::ink::{Colour, Style};
+use crate::ink::{Colour, Style, Wishes};
 
 /// The input of the decision.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,10 +19,8 @@ pub struct Facts<'a> {
     /// A chat: each turn ends with its cost.
     pub chat: bool,
     pub colour: Colour,
-    /// The variable `NO_COLOR`, if it is set and not empty.
-    pub no_color: Option<&'a str>,
-    /// The variable `TERM`.
-    pub term: Option<&'a str>,
+    /// The variables that speak of colours.
+    pub wishes: Wishes<'a>,
 }
 
 /// The destination of the answer.
@@ -94,12 +92,9 @@ pub fn look(facts: &Facts<'_>, width: fn() -> Option<usize>) -> Look {
         answer_on_terminal: facts.stdout_terminal,
         one_screen: facts.stdout_terminal && facts.stderr_terminal,
         progress_on_terminal: facts.stderr_terminal,
-        spinner: facts.stderr_terminal && !facts.quiet && facts.term != Some("dumb"),
+        spinner: facts.stderr_terminal && !facts.quiet && facts.wishes.term != Some("dumb"),
         footer: facts.stderr_terminal && !facts.quiet && (facts.chat || facts.verbose),
-        style: Style {
-            colours: facts.colour.allowed(facts.stderr_terminal, facts.no_color, facts.term),
-            ..Style::default()
-        },
+        style: Style { colours: facts.colour.allowed(facts.stderr_terminal, facts.wishes), ..Style::default() },
         width: if facts.stderr_terminal { width } else { || None },
     }
 }
@@ -127,7 +122,11 @@ mod tests {
     fn nothing_moves_off_a_terminal() {
         let shown = look(&Facts { stdout_terminal: true, verbose: true, ..Facts::default() }, || Some(80));
         assert!(!shown.spinner && !shown.footer && !shown.style.colours && (shown.width)().is_none());
-        let dumb = Facts { stderr_terminal: true, term: Some("dumb"), ..Facts::default() };
+        let dumb = Facts {
+            stderr_terminal: true,
+            wishes: Wishes { term: Some("dumb"), ..Wishes::default() },
+            ..Facts::default()
+        };
         assert!(!look(&dumb, || Some(80)).spinner);
     }
 }

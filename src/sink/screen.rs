@@ -400,6 +400,7 @@ impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
 mod tests {
     use super::*;
     use crate::event::{CallTelemetry, ContextSize};
+    use crate::ink::{Colour, Wishes};
     use crate::message::{CallStatus, FinishReason, ToolCall, Usage};
     use crate::sink::{Facts, look};
 
@@ -412,10 +413,9 @@ mod tests {
         quiet: false,
         verbose: false,
         chat: false,
-        colour: crate::ink::Colour::Auto,
-        no_color: Some("1"),
+        colour: Colour::Auto,
         // No spinner: what is drawn over is not in the text.
-        term: Some("dumb"),
+        wishes: Wishes { no_color: Some("1"), term: Some("dumb"), clicolor: None, clicolor_force: None },
     };
     const PIPE: Facts<'_> = Facts { stdout_terminal: false, stderr_terminal: false, ..TERMINAL };
 
