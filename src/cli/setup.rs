@@ -9,7 +9,7 @@ use crate::app::{SessionChoice, SetupError, SetupErrorKind};
 use crate::config::{self, Config, Env, LoadOptions, Manifest, TrustStore};
 use crate::ink::Wishes;
 use crate::sink::{Bar, Editor, Facts, Look, look};
-use crate::terminal;
+use crate::terminal::{self, Abilities};
 use crate::tools;
 use crate::workspace::Workspace;
 
@@ -103,6 +103,7 @@ impl Setup {
             verbose: self.global.verbose,
             colour: self.global.color.into(),
             wishes: Wishes::read(|name| self.env.get(name)),
+            abilities: Abilities::of(|name| self.env.get(name)),
             ..facts
         };
         look(&facts, terminal::width)

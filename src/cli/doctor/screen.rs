@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use crate::ink::Wishes;
-use crate::terminal;
+use crate::terminal::{self, Abilities};
 
 use super::super::setup::Setup;
 use super::{Check, Health};
@@ -17,8 +17,8 @@ pub(super) struct Facts<'a> {
     pub term: Option<&'a str>,
     /// The locale of characters.
     pub locale: Option<&'a str>,
-    pub program: Option<&'a str>,
     pub in_tmux: bool,
+    pub abilities: Abilities,
     pub colours: bool,
     /// Why there are no colours, where the person wants none.
     pub wishes: Wishes<'a>,
@@ -36,41 +36,36 @@ impl<'a> Facts<'a> {
             size: terminal::size(),
             term: env.get("TERM"),
             locale: ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| env.get(name)),
-            program: env.get("TERM_PROGRAM"),
             in_tmux: env.get("TMUX").is_some(),
+            abilities: Abilities::of(|name| env.get(name)),
             colours: colour.allowed(stderr, wishes),
             wishes,
         }
     }
 }
 
-/// Terminals that are known to take links and notifications (OSC 8, OSC 9 or 777), by `TERM_PROGRAM` or `TERM`.
-const KNOWN: [&str; 10] =
-    ["iTerm.app", "WezTerm", "ghostty", "vscode", "kitty", "foot", "alacritty", "contour", "rio", "Tabby"];
-
 pub(super) fn check(facts: &Facts<'_>) -> Check {
     let of = "terminal";
     if !facts.is_terminal {
         return Check::new(of, Health::Good, "none: plain lines without colours are written, and nobody is asked");
     }
-    let Some(term) = facts.term.filter(|term| *term != "dumb") else {
+    let term = facts.term.unwrap_or("not set");
+    if !facts.abilities.draws {
         let says = format!(
-            "TERM is {}: plain lines are shown; set TERM=xterm-256color if this terminal moves its cursor",
-            facts.term.unwrap_or("not set")
+            "TERM is {term}: plain lines are shown; set TERM=xterm-256color if this terminal moves its cursor"
         );
         return Check::new(of, Health::Weak, says);
-    };
+    }
     let size = facts.size.map_or_else(|| "unknown size".to_owned(), |(columns, rows)| format!("{columns}×{rows}"));
     let colours = match (facts.colours, facts.wishes.no_color) {
         (true, _) => "colours",
         (false, Some(_)) => "no colours (NO_COLOR)",
         (false, None) => "no colours",
     };
-    let is_known = |name: &str| KNOWN.iter().any(|known| name.to_lowercase().contains(&known.to_lowercase()));
-    let links = match () {
-        () if facts.in_tmux => "links and notifications as tmux passes them on",
-        () if facts.program.is_some_and(is_known) || is_known(term) => "links and notifications",
-        () => "links and notifications unknown",
+    let links = match (facts.in_tmux, facts.abilities.links) {
+        (true, _) => "links as tmux passes them on",
+        (false, true) => "links",
+        (false, false) => "no links (addresses are written out)",
     };
     let says = format!("{term}, {size}, {colours}, {links}");
     let mut to_do = Vec::new();
@@ -103,6 +98,7 @@ mod tests {
             size: Some((80, 24)),
             term: Some("xterm-256color"),
             locale: Some("en_GB.UTF-8"),
+            abilities: Abilities { draws: true, ..Abilities::NONE },
             colours: true,
             ..Facts::default()
         }
@@ -111,8 +107,12 @@ mod tests {
     #[test]
     fn each_weakness_says_what_to_do() {
         for (facts, health, says) in [
-            (plain(), Health::Good, "xterm-256color, 80×24, colours, links and notifications unknown"),
-            (Facts { program: Some("ghostty"), ..plain() }, Health::Good, "colours, links and notifications"),
+            (plain(), Health::Good, "xterm-256color, 80×24, colours, no links"),
+            (
+                Facts { abilities: Abilities { links: true, draws: true, ..Abilities::NONE }, ..plain() },
+                Health::Good,
+                "colours, links",
+            ),
             (Facts { in_tmux: true, ..plain() }, Health::Good, "as tmux passes them on"),
             (Facts { is_terminal: false, ..plain() }, Health::Good, "none: plain lines"),
             (
@@ -120,7 +120,7 @@ mod tests {
                 Health::Weak,
                 "TERM is dumb: plain lines are shown; set TERM=",
             ),
-            (Facts { term: None, ..plain() }, Health::Weak, "TERM is not set"),
+            (Facts { term: None, abilities: Abilities::NONE, ..plain() }, Health::Weak, "TERM is not set"),
             (Facts { locale: Some("C"), ..plain() }, Health::Weak, "the locale is C: set LANG=C.UTF-8"),
             (Facts { locale: None, ..plain() }, Health::Weak, "the locale is not set"),
             (Facts { locale: Some("de_DE.utf8@euro"), ..plain() }, Health::Good, "80×24"),
