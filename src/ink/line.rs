@@ -105,7 +105,8 @@ impl<I: Into<Inks>> From<(I, &str)> for Line {
 }
 
 /// Whether a terminal may be given an address: printable ASCII, of a scheme that only shows something.
-fn is_link(link: &str) -> bool {
+#[must_use]
+pub fn is_link(link: &str) -> bool {
     let is_known = ["https://", "http://", "mailto:"].iter().any(|scheme| link.starts_with(scheme));
     is_known && link.bytes().all(|byte| byte.is_ascii_graphic()) && link.len() <= 2000
 }
