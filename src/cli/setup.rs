@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::app::{SessionChoice, SetupError, SetupErrorKind};
 use crate::config::{self, Config, Env, LoadOptions, Manifest, TrustStore};
 use crate::ink::Colour;
-use crate::sink::{Editor, Facts, Look, look};
-use crate::terminal;
+use crate::sink::{Editor, Facts, Look, Manner, Rendering, look};
+use crate::terminal::{self, Abilities};
 use crate::tools;
 use crate::workspace::Workspace;
 
@@ -88,6 +88,13 @@ impl Setup {
         Editor { line: line.to_owned(), dir: config.dirs.state.join("drafts") }
     }
 
+    /// The person's choices about the screen.
+    pub(super) fn manner(config: &Config) -> Manner {
+        let ui = config.settings.ui.clone();
+        let rendering = Rendering::new(ui.markdown);
+        Manner { ui, rendering, compress_at: config.settings.context.compress_at.value() }
+    }
+
     /// Decides the look of the output. `facts` holds what the command itself knows.
     pub(super) fn look(&self, facts: Facts<'_>) -> Look {
         let facts = Facts {
@@ -102,6 +109,7 @@ impl Setup {
             },
             no_color: self.env.get("NO_COLOR"),
             term: self.env.get("TERM"),
+            abilities: Abilities::of(|name| self.env.get(name)),
             ..facts
         };
         look(&facts, terminal::width)
