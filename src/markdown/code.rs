@@ -1,5 +1,8 @@
 //! Code blocks: their lines as they are, in the colours of their language. A diff has colours of its own.
 
+use std::borrow::Cow;
+
+use super::inline::shown;
 use super::starts::Fence;
 use crate::highlight::Highlighter;
 use crate::ink::{Ink, Inks, Line};
@@ -37,7 +40,7 @@ impl Code {
     /// The line above the code.
     #[must_use]
     pub fn top(&self, info: &str) -> Line {
-        Line::new().with(Ink::Dim, &text::visible(&format!("{}{info}", self.fence)).replace('\t', " "))
+        Line::new().with(Ink::Dim, &shown(&format!("{}{info}", self.fence)))
     }
 
     /// The line beneath it.
@@ -50,12 +53,12 @@ impl Code {
     pub fn line(&mut self, line: &str) -> Line {
         let line = without_tabs(line);
         match &mut self.colours {
-            Colours::None => Line::new().with(Inks::PLAIN, &text::visible(&line)),
-            Colours::Diff => Line::new().with(diff_inks(&line), &text::visible(&line)),
+            Colours::None => Line::new().with(Inks::PLAIN, &shown(&line)),
+            Colours::Diff => Line::new().with(diff_inks(&line), &shown(&line)),
             Colours::Language(highlighter) => {
                 let mut drawn = Line::new();
                 for (inks, part) in highlighter.line(&line) {
-                    drawn.push(inks, &text::visible(part));
+                    drawn.push(inks, &shown(part));
                 }
                 drawn
             }
@@ -76,8 +79,11 @@ fn diff_inks(line: &str) -> Inks {
 }
 
 /// A line with its tabs as blanks: as wide as an editor shows them.
-fn without_tabs(line: &str) -> String {
+fn without_tabs(line: &str) -> Cow<'_, str> {
     const STOP: usize = 4;
+    if !line.contains('\t') {
+        return Cow::Borrowed(line);
+    }
     let mut out = String::with_capacity(line.len() + 8);
     for (index, part) in line.split('\t').enumerate() {
         if index > 0 {
@@ -86,5 +92,5 @@ fn without_tabs(line: &str) -> String {
         }
         out += part;
     }
-    out
+    Cow::Owned(out)
 }

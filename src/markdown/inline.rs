@@ -3,6 +3,7 @@
 //! A block is read when it ends, so a link knows the addresses that were defined above it. One that is defined further
 //! down stands as it was written, and its definition is shown then.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::sync::Arc;
@@ -42,9 +43,25 @@ pub struct Table {
 /// Adds a line to a paragraph. One that would open a block elsewhere is indented, as text of a paragraph may be.
 pub fn add_line(paragraph: &mut String, line: &str) {
     let line = line.trim_start_matches([' ', '\t']);
-    let opens = |c: char| c.is_ascii_digit() || "#>-+*_=`~<|:".contains(c);
-    *paragraph += if line.starts_with(opens) { "\n    " } else { "\n" };
+    *paragraph += if line.starts_with(opens_block) { "\n    " } else { "\n" };
     *paragraph += line;
+}
+
+/// Whether a line that begins with this could be something else than text.
+fn opens_block(c: char) -> bool {
+    matches!(c, '0'..='9' | '#' | '>' | '-' | '+' | '*' | '_' | '=' | '`' | '~' | '<' | '|' | ':')
+}
+
+/// A text without tabs and line feeds, made visible.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    // Most text is, and needs no second look.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Cow::Borrowed(text);
+    }
+    match text::visible(text) {
+        text if text.contains(['\t', '\n']) => Cow::Owned(text.replace(['\t', '\n'], " ")),
+        text => text,
+    }
 }
 
 /// Adds a row to a table.
@@ -68,16 +85,16 @@ impl Reader {
     /// The lines of a paragraph or a heading, in these inks.
     pub fn lines(&mut self, paragraph: &str, inks: Inks) -> Vec<Line> {
         if !paragraph.bytes().any(|byte| b"\\`*_[<&~".contains(&byte)) {
-            let plain = |line: &str| Line::new().with(inks, &text::visible(line.trim_matches([' ', '\t'])));
+            let plain = |line: &str| Line::new().with(inks, &shown(line.trim_matches([' ', '\t'])));
             return paragraph.split('\n').map(plain).collect();
         }
-        if paragraph.starts_with('[') {
-            let mut lines = self.define(paragraph);
-            lines.extend(self.written(paragraph, TEXT, inks).lines());
+        if paragraph.starts_with(opens_block) {
+            let mut lines = self.written(&format!("{GUARD}{paragraph}"), TEXT, inks).lines();
+            lines.remove(0);
             return lines;
         }
-        let mut lines = self.written(&format!("{GUARD}{paragraph}"), TEXT, inks).lines();
-        lines.remove(0);
+        let mut lines = if paragraph.starts_with('[') { self.define(paragraph) } else { Vec::new() };
+        lines.extend(self.written(paragraph, TEXT, inks).lines());
         lines
     }
 
@@ -91,19 +108,19 @@ impl Reader {
         let parser = Parser::new_ext(paragraph, TEXT);
         let mut definitions: Vec<_> = parser.reference_definitions().iter().collect();
         definitions.sort_by_key(|(_, definition)| definition.span.start);
-        let mut shown = Vec::new();
+        let mut late = Vec::new();
         for (label, definition) in definitions {
             let key = label_key(label);
             if self.missed.contains(&key) {
-                let address = text::visible(&definition.dest).into_owned();
-                let mut line = Line::new().with(Ink::Dim, &text::visible(&format!("[{label}]: ")));
+                let address = shown(&definition.dest).into_owned();
+                let mut line = Line::new().with(Ink::Dim, &shown(&format!("[{label}]: ")));
                 let click = Some(definition.dest.to_string());
                 line.push_span(Span { text: address, inks: Ink::Dim.into(), link: click });
-                shown.push(line);
+                late.push(line);
             }
             Arc::make_mut(&mut self.defined).entry(key).or_insert_with(|| definition.dest.to_string());
         }
-        shown
+        late
     }
 
     fn written(&mut self, markdown: &str, options: Options, inks: Inks) -> Writer {
@@ -128,9 +145,9 @@ impl Reader {
     }
 }
 
-/// Labels are equal whatever their case and their blanks.
+/// Labels are equal whatever their case and their blanks. `ẞ` is `SS`: upper case alone does not make them equal.
 fn label_key(label: &str) -> String {
-    label.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+    label.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase().to_uppercase()
 }
 
 /// A link or an image whose text is being written.
@@ -264,17 +281,21 @@ impl Writer {
             if index > 0 {
                 self.done.push(mem::take(&mut self.line));
             }
-            let line = text::visible(line.trim_end_matches('\r')).replace('\t', " ");
+            let line = shown(line);
+            let Some(target) = self.targets.last() else {
+                self.line.push(inks, &line);
+                continue;
+            };
+            let click = target.link.clone();
+            self.line.push_span(Span { text: line.to_string(), inks, link: click });
             self.targets.iter_mut().for_each(|target| target.said += &line);
-            let click = self.targets.last().and_then(|target| target.link.clone());
-            self.line.push_span(Span { text: line, inks, link: click });
         }
     }
 
     /// Shows where a link leads, unless its text says so or the terminal does.
     fn show_address(&mut self, target: &Target) {
         let is_click = self.style.links && target.link.is_some();
-        let address = text::visible(&target.address).replace(['\n', '\t'], " ");
+        let address = shown(&target.address);
         if target.said.is_empty() {
             self.text(&address, Ink::Underline.into());
         } else if !is_click && target.said != address && !address.is_empty() {

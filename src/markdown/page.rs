@@ -5,7 +5,7 @@
 
 use super::blocks::{Container, Piece};
 use super::code::Code;
-use super::inline::Reader;
+use super::inline::{Reader, shown};
 use super::table;
 use super::wrap::{trimmed, wrapped};
 use crate::ink::{Ink, Inks, Line, Style};
@@ -62,7 +62,7 @@ impl Frame {
     fn new(container: &Container, bullets: usize) -> Self {
         let (kind, mark) = match container {
             Container::Quote => (FrameKind::Quote, BAR.to_owned()),
-            Container::Note(label) => (FrameKind::Named, text::visible(&format!("[^{label}]: ")).into_owned()),
+            Container::Note(label) => (FrameKind::Named, shown(&format!("[^{label}]: ")).into_owned()),
             Container::Item { marker, .. } => match marker.number {
                 Some(number) => (FrameKind::Named, format!("{number}{} ", marker.kind)),
                 None => (FrameKind::Bullet, BULLETS[bullets % BULLETS.len()].to_owned()),
@@ -128,8 +128,7 @@ impl Page {
             }
             Piece::Html => self.gap(Kind::Text, out),
             Piece::HtmlLine(line) => {
-                let line = text::visible(line).replace('\t', "    ");
-                self.place(vec![Line::new().with(Ink::Dim, &line)], Kind::Text, out);
+                self.place(vec![Line::new().with(Ink::Dim, &shown(line))], Kind::Text, out);
             }
             Piece::Table(rows) => self.table(rows, out),
         }

@@ -1,6 +1,7 @@
 //! Lines broken to a width: between words, between wide characters, and within a word only where it is wider than a
 //! line. What a terminal draws as one character stays together.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::ink::{Line, Span};
@@ -15,12 +16,14 @@ pub fn wrapped(line: Line, width: usize) -> Vec<Line> {
     {
         return vec![line];
     }
-    let text = line.text();
+    let text = match line.spans.as_slice() {
+        [span] => Cow::Borrowed(span.text.as_str()),
+        _ => Cow::Owned(line.text()),
+    };
     if text::columns(&text) <= width {
         return vec![line];
     }
-    let mut rest = line.spans.into_iter();
-    let mut cutter = Cutter { span: rest.next().unwrap_or_default(), rest, at: 0 };
+    let mut cutter = Cutter { spans: &line.spans, at: 0 };
     breaks(&text, width).into_iter().map(|range| cutter.part(range)).collect()
 }
 
@@ -44,32 +47,25 @@ pub fn trimmed(mut line: Line) -> Line {
 }
 
 /// Takes the parts of a line in their order.
-struct Cutter<I> {
-    /// What is left of the span that the last part ended in.
-    span: Span,
-    rest: I,
+struct Cutter<'l> {
+    /// From the one on that the last part ended in.
+    spans: &'l [Span],
     /// Where that begins, in bytes of the line.
     at: usize,
 }
 
-impl<I: Iterator<Item = Span>> Cutter<I> {
+impl Cutter<'_> {
     fn part(&mut self, range: Range<usize>) -> Line {
-        self.take(range.start);
-        self.take(range.end)
-    }
-
-    /// What stands before `end`.
-    fn take(&mut self, end: usize) -> Line {
         let mut line = Line::new();
-        while self.at < end {
-            let here = (end - self.at).min(self.span.text.len());
-            let after = self.span.text.split_off(here);
-            let next = Span { text: after, inks: self.span.inks, link: self.span.link.clone() };
-            line.push_span(std::mem::replace(&mut self.span, next));
-            self.at += here;
-            if self.span.text.is_empty() {
-                self.span = self.rest.next().unwrap_or_default();
+        while let [span, after @ ..] = self.spans {
+            let end = self.at + span.text.len();
+            let text =
+                &span.text[range.start.clamp(self.at, end) - self.at..range.end.clamp(self.at, end) - self.at];
+            line.push_span(Span { text: text.to_owned(), inks: span.inks, link: span.link.clone() });
+            if range.end <= end {
+                break;
             }
+            (self.spans, self.at) = (after, end);
         }
         line
     }
