@@ -436,6 +436,7 @@ impl EventSink for Screen {
 mod tests {
     use super::*;
     use crate::event::{CallTelemetry, ContextSize};
+    use crate::ink::{Colour, Wishes};
     use crate::message::{CallStatus, FinishReason, ToolCall, Usage};
     use crate::sink::{Facts, look};
 
@@ -448,9 +449,8 @@ mod tests {
         quiet: false,
         verbose: false,
         chat: false,
-        colour: crate::ink::Colour::Auto,
-        no_color: Some("1"),
-        term: Some("dumb"),
+        colour: Colour::Auto,
+        wishes: Wishes { no_color: Some("1"), term: Some("dumb"), clicolor: None, clicolor_force: None },
         abilities: crate::terminal::Abilities::NONE,
         theme: crate::config::ThemeChoice::Auto,
     };

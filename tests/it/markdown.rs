@@ -126,7 +126,7 @@ fn reference(markdown: &str) -> String {
 #[test]
 fn an_address_that_is_defined_too_late_is_shown_where_it_is_defined() {
     let text = "See [this][a] and [b].\n\n[a]: http://a.b\n[c]: http://c.d\n\nSee [that][a] and [c].\n";
-    let lines = drawn(text, 40, Style::default());
+    let lines = drawn(text, 60, Style::default());
     let expected = "See [this][a] and [b].\n\n[a]: http://a.b\n\nSee that (http://a.b) and c (http://c.d).\n";
     assert_eq!(joined(&lines), expected);
 }
