@@ -86,11 +86,11 @@ impl Line {
     /// As a terminal shows it, without a line feed.
     #[must_use]
     pub fn painted(&self, style: Style) -> String {
-        let mut out = String::new();
+        let mut out = String::with_capacity(self.spans.iter().map(|span| span.text.len() + 12).sum());
         for span in &self.spans {
             let painted = style.paint(span.inks, &span.text);
             match span.link.as_deref().filter(|link| style.links && is_link(link)) {
-                Some(link) => out += &format!("\x1b]8;;{link}\x1b\\{painted}\x1b]8;;\x1b\\"),
+                Some(link) => out.extend(["\x1b]8;;", link, "\x1b\\", &painted, "\x1b]8;;\x1b\\"]),
                 None => out += &painted,
             }
         }

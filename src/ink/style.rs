@@ -150,7 +150,7 @@ impl Style {
 
     /// The SGR codes of these inks, joined by semicolons; empty where nothing changes.
     pub(super) fn codes(self, inks: Inks) -> String {
-        if !self.colours {
+        if !self.colours || inks == Inks::PLAIN {
             return String::new();
         }
         let column = match self.theme {
@@ -158,8 +158,14 @@ impl Style {
             Theme::Light => 1,
             Theme::Either => 2,
         };
-        let codes = CODES.iter().filter(|(ink, _)| inks.has(*ink)).map(|(_, codes)| codes[column]);
-        codes.collect::<Vec<_>>().join(";")
+        let mut joined = String::new();
+        for (_, codes) in CODES.iter().filter(|(ink, _)| inks.has(*ink)) {
+            if !joined.is_empty() {
+                joined.push(';');
+            }
+            joined += codes[column];
+        }
+        joined
     }
 }
 
