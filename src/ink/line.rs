@@ -88,10 +88,13 @@ impl Line {
     pub fn painted(&self, style: Style) -> String {
         let mut out = String::with_capacity(self.spans.iter().map(|span| span.text.len() + 12).sum());
         for span in &self.spans {
-            let painted = style.paint(span.inks, &span.text);
-            match span.link.as_deref().filter(|link| style.links && is_link(link)) {
-                Some(link) => out.extend(["\x1b]8;;", link, "\x1b\\", &painted, "\x1b]8;;\x1b\\"]),
-                None => out += &painted,
+            let link = span.link.as_deref().filter(|link| style.links && is_link(link));
+            if let Some(link) = link {
+                out.extend(["\x1b]8;;", link, "\x1b\\"]);
+            }
+            style.paint_to(&mut out, span.inks, &span.text);
+            if link.is_some() {
+                out += "\x1b]8;;\x1b\\";
             }
         }
         out

@@ -4,9 +4,9 @@
 //! CommonMark's own way of reading (0.31.2, appendix "A parsing strategy"), and needs nothing but the line and what is
 //! open. Code and HTML are handed on by line. Paragraphs and tables are kept until they end.
 
-use std::borrow::Cow;
 use std::mem;
 
+use super::indent::{after_quote, held, indented, is_blank, without_tabs};
 use super::inline;
 use super::starts::{self, Fence, HtmlEnd, Marker};
 use crate::text;
@@ -124,7 +124,9 @@ impl Blocks {
             Leaf::Table(rows) if !is_new && is_inside => inline::add_row(rows, rest),
             _ => {
                 self.keep(depth, out);
-                self.open(Leaf::Paragraph(rest.trim_start_matches(' ').to_owned()));
+                let mut text = String::with_capacity(256);
+                text += rest.trim_start_matches(' ');
+                self.open(Leaf::Paragraph(text));
             }
         }
     }
@@ -377,41 +379,4 @@ impl Blocks {
             }
         }
     }
-}
-
-/// A line without the blanks that it begins with, and how many those are.
-fn indented(line: &str) -> (&str, usize) {
-    let text = line.trim_start_matches(' ');
-    (text, line.len() - text.len())
-}
-
-fn is_blank(text: &str) -> bool {
-    text.bytes().all(|byte| matches!(byte, b' ' | b'\t'))
-}
-
-/// What follows the mark of a quote: one blank belongs to it.
-fn after_quote(rest: &str) -> &str {
-    rest.strip_prefix(' ').unwrap_or(rest)
-}
-
-/// What of a line stands within a container that needs so many columns.
-fn held(line: &str, indent: usize, needed: usize) -> Option<&str> {
-    (indent >= needed || is_blank(line)).then(|| &line[indent.min(needed)..])
-}
-
-/// A line whose tabs between and before marks are the blanks that they stand for.
-fn without_tabs(line: &str) -> Cow<'_, str> {
-    let is_mark = |c: char| matches!(c, ' ' | '\t' | '>' | '-' | '+' | '*' | '.' | ')' | '0'..='9');
-    let start = line.find(|c| !is_mark(c)).unwrap_or(line.len());
-    if !line[..start].contains('\t') {
-        return Cow::Borrowed(line);
-    }
-    let mut out = String::with_capacity(line.len() + 16);
-    for c in line[..start].chars() {
-        match c {
-            '\t' => (0..4 - out.len() % 4).for_each(|_| out.push(' ')),
-            c => out.push(c),
-        }
-    }
-    Cow::Owned(out + &line[start..])
 }

@@ -5,6 +5,7 @@
 //! heading or a cell is read by pulldown-cmark (`inline`), which also reads whole tables. `page` lays the pieces out
 //! between the marks of the lists and quotes around them, and `printer` is what the rest of the program sees.
 
+mod indent;
 mod starts;
 mod blocks;
 mod wrap;

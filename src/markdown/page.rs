@@ -7,7 +7,7 @@ use super::blocks::{Container, Piece};
 use super::code::Code;
 use super::inline::{Reader, shown};
 use super::table;
-use super::wrap::{trimmed, wrapped};
+use super::wrap::{trimmed, wrap};
 use crate::ink::{Ink, Inks, Line, Style};
 use crate::text;
 
@@ -113,17 +113,18 @@ impl Page {
                 self.code = Some(code);
                 self.draw_open_marks(out);
                 self.gap(Kind::Text, out);
-                self.place_unbroken(wrapped(top, self.width), out);
+                let width = self.width;
+                wrap(top, width, |line| self.place_unbroken(line, out));
             }
             Piece::CodeLine(line) => {
                 if let Some(code) = &mut self.code {
                     let line = code.line(line);
-                    self.place_unbroken(vec![line], out);
+                    self.place_unbroken(line, out);
                 }
             }
             Piece::CodeEnd => {
                 if let Some(code) = self.code.take() {
-                    self.place_unbroken(vec![code.bottom()], out);
+                    self.place_unbroken(code.bottom(), out);
                 }
             }
             Piece::Html => self.gap(Kind::Text, out),
@@ -200,8 +201,7 @@ impl Page {
     fn place(&mut self, mut lines: Vec<Line>, kind: Kind, out: &mut Vec<Line>) {
         self.gap(kind, out);
         if self.frames.is_empty() {
-            out.extend(lines.into_iter().flat_map(|line| wrapped(line, self.width)));
-            return;
+            return lines.into_iter().for_each(|line| wrap(line, self.width, |part| out.push(part)));
         }
         let room = self.room();
         let (mut before, rest) = if room < self.width {
@@ -214,15 +214,14 @@ impl Page {
             (Line::new(), Line::new())
         };
         self.frames.iter_mut().for_each(|frame| frame.is_drawn = true);
-        for part in lines.into_iter().flat_map(|line| wrapped(line, room)) {
-            out.push(trimmed(joined(std::mem::replace(&mut before, rest.clone()), part)));
-        }
+        let mut place = |part| out.push(trimmed(joined(std::mem::replace(&mut before, rest.clone()), part)));
+        lines.into_iter().for_each(|line| wrap(line, room, &mut place));
     }
 
-    /// Draws lines that are not broken, at the first column or behind the bars of quotes.
-    fn place_unbroken(&mut self, lines: Vec<Line>, out: &mut Vec<Line>) {
+    /// Draws a line that is not broken, at the first column or behind the bars of quotes.
+    fn place_unbroken(&self, line: Line, out: &mut Vec<Line>) {
         let bars = BAR.repeat(self.frames.iter().filter(|frame| frame.kind == FrameKind::Quote).count());
-        out.extend(lines.into_iter().map(|line| trimmed(joined(Line::new().with(Ink::Dim, &bars), line))));
+        out.push(trimmed(joined(Line::new().with(Ink::Dim, &bars), line)));
     }
 
     /// What stands before a line, or before the first one of what is new.

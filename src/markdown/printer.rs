@@ -3,7 +3,7 @@
 use super::blocks::Blocks;
 use super::page::Page;
 use super::unclosed;
-use super::wrap::wrapped;
+use super::wrap::wrap;
 use crate::ink::{Ink, Line, Style};
 use crate::text;
 
@@ -48,16 +48,20 @@ impl Printer {
     /// a code block each one that is whole, of everything else what has ended. Lines of code may be wider than the
     /// width.
     pub fn push(&mut self, text: &str) -> Vec<Line> {
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(text.len() / 32);
         let mut rest = text;
         if self.is_returned && !rest.is_empty() {
             rest = rest.strip_prefix('\n').unwrap_or(rest);
             self.is_returned = false;
         }
-        while let Some(end) = rest.find(['\n', '\r']) {
+        while let Some(end) = rest.bytes().position(|byte| matches!(byte, b'\n' | b'\r')) {
             let (line, after) = rest.split_at(end);
-            self.line += line;
-            self.end_line(&mut out);
+            if self.line.is_empty() {
+                self.blocks.line(line, &mut |piece| self.page.draw(piece, &mut out));
+            } else {
+                self.line += line;
+                self.end_line(&mut out);
+            }
             rest = match after.strip_prefix('\r') {
                 Some("") => {
                     self.is_returned = true;
@@ -101,7 +105,8 @@ impl Printer {
             // Its end is not there yet.
             out.pop();
         }
-        let mut lines: Vec<Line> = out.into_iter().flat_map(|line| wrapped(line, self.width.max(1))).collect();
+        let mut lines = Vec::with_capacity(out.len());
+        out.into_iter().for_each(|line| wrap(line, self.width.max(1), |part| lines.push(part)));
         lines.split_off(lines.len().saturating_sub(rows))
     }
 

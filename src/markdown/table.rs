@@ -4,7 +4,7 @@
 use pulldown_cmark::Alignment;
 
 use super::inline::Table;
-use super::wrap::{trimmed, widest_word, wrapped};
+use super::wrap::{trimmed, widest_word, wrap};
 use crate::ink::{Ink, Inks, Line};
 
 /// Between two columns.
@@ -120,6 +120,12 @@ fn row_lines(row: Vec<Line>, widths: &[usize], alignments: &[Alignment]) -> Vec<
         lines.push(trimmed(line));
     }
     lines
+}
+
+fn wrapped(cell: Line, width: usize) -> Vec<Line> {
+    let mut parts = Vec::with_capacity(1);
+    wrap(cell, width, |part| parts.push(part));
+    parts
 }
 
 fn rule(widths: &[usize]) -> Line {

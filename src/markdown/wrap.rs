@@ -7,24 +7,18 @@ use std::ops::Range;
 use crate::ink::{Line, Span};
 use crate::text;
 
-/// Breaks a line to parts of `width` columns.
-#[must_use]
-pub fn wrapped(line: Line, width: usize) -> Vec<Line> {
-    // Most lines are one span of plain text that fits.
-    if let [span] = line.spans.as_slice()
-        && text::columns(&span.text) <= width
-    {
-        return vec![line];
-    }
+/// Hands on the parts of a line, of `width` columns at most.
+pub fn wrap(line: Line, width: usize, mut out: impl FnMut(Line)) {
     let text = match line.spans.as_slice() {
         [span] => Cow::Borrowed(span.text.as_str()),
         _ => Cow::Owned(line.text()),
     };
     if text::columns(&text) <= width {
-        return vec![line];
+        drop(text);
+        return out(line);
     }
     let mut cutter = Cutter { spans: &line.spans, at: 0 };
-    breaks(&text, width).into_iter().map(|range| cutter.part(range)).collect()
+    breaks(&text, width).into_iter().for_each(|range| out(cutter.part(range)));
 }
 
 /// The columns of the widest part of a text that is broken only where a line is narrower.
