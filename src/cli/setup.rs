@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::app::{SessionChoice, SetupError, SetupErrorKind};
 use crate::config::{self, Config, Env, LoadOptions, Manifest, TrustStore};
 use crate::ink::Wishes;
-use crate::sink::{Bar, Editor, Facts, Look, look};
+use crate::sink::{Bar, Editor, Facts, Look, Manner, Rendering, look};
 use crate::terminal::{self, Abilities};
 use crate::tools;
 use crate::workspace::Workspace;
@@ -86,6 +86,13 @@ impl Setup {
     pub(super) fn editor(&self, config: &Config) -> Editor {
         let line = ["VISUAL", "EDITOR"].iter().find_map(|name| self.env.get(name)).unwrap_or("vi");
         Editor { line: line.to_owned(), dir: config.dirs.state.join("drafts") }
+    }
+
+    /// The person's choices about the screen.
+    pub(super) fn manner(config: &Config) -> Manner {
+        let ui = config.settings.ui.clone();
+        let rendering = Rendering::new(ui.markdown);
+        Manner { ui, rendering, compress_at: config.settings.context.compress_at.value() }
     }
 
     /// A bar for work that may take long.
