@@ -13,6 +13,7 @@ mod complete;
 mod multiline;
 mod interrupts;
 mod input;
+mod typing;
 mod lines;
 
 use std::io::Write;
@@ -46,7 +47,10 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
             line = lines.read() => line,
             // A signal from outside: the editor reads a typed Ctrl-C as a key.
             () = interrupts.next() => {
-                if interactive { continue; }
+                if interactive {
+                    lines.interrupted();
+                    continue;
+                }
                 return interrupted;
             }
         };
@@ -74,7 +78,7 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
             Input::Message(message) => Outcome::Turn(message),
             Input::Command(command, argument) => {
                 let outcome = answer(chat, command, &argument, interrupts).await;
-                outlets.spinner.clear();
+                outlets.display.settle();
                 outcome
             }
         };
@@ -86,6 +90,7 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
             }
             Outcome::Turn(message) => message,
         };
+        lines.turn_begins();
         for why in chat.attach_mentioned(&message) {
             tell(outlets, &format!("warning: {why}"));
         }

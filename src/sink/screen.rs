@@ -8,11 +8,11 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 
+use super::display::{Display, Part, Picture, Sketch};
 use super::errands::Errands;
 use super::look::{AnswerTo, Look, Verbosity};
 use super::outlet::{Outlet, Outlets};
 use super::running::Running;
-use super::spinner::Spinner;
 use super::views::{self, Checklist, Ended, Status};
 use crate::config::StatusPart;
 use crate::contract::EventSink;
@@ -30,7 +30,7 @@ pub struct Screen<A, P> {
     answer: A,
     progress: P,
     look: Look,
-    spinner: Spinner,
+    display: Display,
     running: Vec<Running>,
     /// The step that was requested and has no reply.
     asking: Option<u64>,
@@ -51,18 +51,18 @@ impl Screen<Outlet, Outlet> {
     /// Shows events on the streams of this process.
     #[must_use]
     pub fn on(outlets: &Outlets, look: Look) -> Self {
-        Self::new(outlets.answer.clone(), outlets.progress.clone(), look, outlets.spinner.clone())
+        Self::new(outlets.answer.clone(), outlets.progress.clone(), look, outlets.display.clone())
     }
 }
 
 impl<A: Write + Send, P: Write + Send> Screen<A, P> {
-    /// `spinner` is shared with the sink that asks questions.
-    pub fn new(answer: A, progress: P, look: Look, spinner: Spinner) -> Self {
+    /// `display` is shared with the sink that asks questions.
+    pub fn new(answer: A, progress: P, look: Look, display: Display) -> Self {
         Self {
             answer,
             progress,
             look,
-            spinner,
+            display,
             running: Vec::new(),
             asking: None,
             shown: String::new(),
@@ -88,7 +88,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         let again = self.asking.replace(step) == Some(step);
         self.end_answer_line()?;
         self.void(again)?;
-        self.spinner.show("thinking");
+        self.work("thinking");
         Ok(())
     }
 
@@ -109,7 +109,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         if delta.is_empty() {
             return Ok(());
         }
-        self.spinner.clear();
+        self.idle();
         self.end_progress_line();
         self.shown.push_str(delta);
         self.write_answer(delta)
@@ -119,7 +119,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         if self.look.verbosity < Verbosity::Verbose || !self.look.progress_on_terminal {
             return Ok(());
         }
-        self.spinner.clear();
+        self.idle();
         if self.look.one_screen {
             self.end_answer_line()?;
         }
@@ -132,7 +132,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
 
     fn on_reply(&mut self, reply: &Reply) -> io::Result<()> {
         self.asking = None;
-        self.spinner.clear();
+        self.idle();
         match self.look.answer {
             AnswerTo::Live => {
                 if self.shown.is_empty() {
@@ -161,7 +161,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
 
     fn on_call_output(&mut self, call_id: &str, chunk: &str) -> io::Result<()> {
         let verbose = self.look.verbosity == Verbosity::Verbose;
-        if !verbose && !self.look.spinner {
+        if !verbose && !self.look.live {
             return Ok(());
         }
         let Some(call) = self.running.iter_mut().find(|call| call.call_id == call_id) else {
@@ -184,7 +184,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         let at = self.running.iter().position(|call| call.call_id == *call_id);
         let call = at.map(|at| self.running.remove(at));
         if self.running.is_empty() {
-            self.spinner.clear();
+            self.idle();
         } else {
             self.show_running("");
         }
@@ -204,28 +204,26 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
 
     /// Shows the lines below a call, unless they equal the ones shown last. A diff is for who wants to see more.
     fn show_below(&mut self, lines: &str) -> io::Result<()> {
-        let is_diff = views::is_diff(lines);
-        if lines.is_empty() || lines == self.below || is_diff && self.look.verbosity < Verbosity::Verbose {
+        if lines.is_empty() || lines == self.below {
             return Ok(());
         }
         lines.clone_into(&mut self.below);
-        let lines =
-            if is_diff { views::change(lines, self.room(), Some(DIFF)) } else { views::below(lines, self.room()) };
-        lines.iter().try_for_each(|line| self.say(line))
+        let rows = if self.look.verbosity == Verbosity::Verbose { DIFF } else { 0 };
+        views::below(lines, self.room(), rows).iter().try_for_each(|line| self.say(line))
     }
 
     fn on_retry(&mut self, attempt: u32, attempts: u32, delay_ms: u64, cause: &str) -> io::Result<()> {
-        self.spinner.clear();
+        self.idle();
         self.end_answer_line()?;
         if self.look.verbosity > Verbosity::Quiet {
             self.say(&views::retry(attempt, attempts, delay_ms, cause, self.room()))?;
-            self.spinner.show("waiting to try again");
+            self.work("waiting to try again");
         }
         self.void(true)
     }
 
     fn on_completed(&mut self, run: &RunCompleted) -> io::Result<()> {
-        self.spinner.clear();
+        self.idle();
         self.running.clear();
         self.end_answer_line()?;
         self.show_result(run)?;
@@ -321,16 +319,24 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
     }
 
     fn show_running(&mut self, last_output: &str) {
-        let Some(call) = self.running.last().filter(|_| self.look.spinner) else {
+        let Some(call) = self.running.last().filter(|_| self.look.live) else {
             return;
         };
-        // The spinner and a space precede it.
-        let room = self.room().saturating_sub(2);
         let others = self.running.len() - 1;
         let more = if others == 0 { String::new() } else { format!(" (and {others} more)") };
         let bar = if last_output.is_empty() { "" } else { " │ " };
         let line = format!("{} {}{more}{bar}{last_output}", call.name, call.subject);
-        self.spinner.show(&text::one_line(&line, room));
+        self.work(&text::one_line(&line, self.room()));
+    }
+
+    fn work(&self, label: &str) {
+        let line = Line::from((Ink::Dim, label));
+        let picture: Picture = Box::new(move |_| Sketch::from(vec![line.clone()]));
+        self.display.set(Part::Work, Some(picture));
+    }
+
+    fn idle(&self) {
+        self.display.set(Part::Work, None);
     }
 
     fn room(&self) -> usize {
@@ -366,11 +372,11 @@ impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
                 self.say(&views::skill(name, "unloaded", *tokens, self.room()))
             }
             EventKind::ContextCompressing { .. } => {
-                self.spinner.show("making room in the context");
+                self.work("making room in the context");
                 Ok(())
             }
             EventKind::ContextCompressed(done) => {
-                self.spinner.clear();
+                self.idle();
                 self.say(&views::compressed(done, self.room()))
             }
             EventKind::PermissionResolved { name, verdict, by, .. }
@@ -379,11 +385,11 @@ impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
                 self.say(&views::resolved(name, *verdict, *by, self.room()))
             }
             EventKind::RoleStarted { role, .. } => {
-                self.spinner.show(&text::one_line(&format!("{role} thinking"), self.room().saturating_sub(2)));
+                self.work(&text::one_line(&format!("{role} thinking"), self.room().saturating_sub(2)));
                 Ok(())
             }
             EventKind::RoleReplied { .. } => {
-                self.spinner.clear();
+                self.idle();
                 Ok(())
             }
             kind => {
@@ -414,13 +420,15 @@ mod tests {
         no_color: Some("1"),
         // No spinner: what is drawn over is not in the text.
         term: Some("dumb"),
+        abilities: crate::terminal::Abilities::NONE,
+        theme: crate::config::ThemeChoice::Auto,
     };
     const PIPE: Facts<'_> = Facts { stdout_terminal: false, stderr_terminal: false, ..TERMINAL };
 
     /// Returns stdout and stderr after these events.
     fn shown(facts: &Facts<'_>, kinds: impl IntoIterator<Item = EventKind>) -> (String, String) {
         let (mut answer, mut progress) = (Vec::new(), Vec::new());
-        let mut screen = Screen::new(&mut answer, &mut progress, look(facts, || Some(40)), Spinner::default());
+        let mut screen = Screen::new(&mut answer, &mut progress, look(facts, || Some(40)), Display::default());
         for (seq, kind) in (0..).zip(kinds) {
             let (time, session_id, run_id) = Default::default();
             let event = Event { v: 1, kind, seq, time, session_id, run_id, path: Vec::new() };
