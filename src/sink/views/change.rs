@@ -262,7 +262,7 @@ mod tests {
         let shown = |lines, rows| -> Vec<String> { below(lines, 80, rows).iter().map(Line::text).collect() };
         assert_eq!(shown("✓ look\n▸ write\tit", 0), ["  ✓ look", "  ▸ write it"]);
         assert_eq!(shown("added x\n--- a/x\n+++ b/x\n@@ -0,0 +1 @@\n+a", 9), ["added x", "x", "  1 + a"]);
-        assert_eq!(shown(DIFF, 1), ["… 9 lines not shown"]);
+        assert_eq!(shown(DIFF, 1), ["… 10 lines not shown"]);
         assert!(shown(DIFF, 0).is_empty());
     }
 
