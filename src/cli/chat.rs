@@ -9,7 +9,7 @@ use crate::agent::exit::Signal;
 use crate::app::Options;
 use crate::contract::Approver;
 use crate::repl::{self, Chat, Interrupter, Interrupts, Lines, Opening, Vocabulary};
-use crate::sink::{Facts, Keyed, Nobody, Outlets, Person, Rendering, Screen};
+use crate::sink::{Facts, Keyed, Nobody, Outlets, Person, Screen};
 
 use super::args::ChatArgs;
 use super::collector::Export;
@@ -97,7 +97,9 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
     };
     let files = args.turn.files.iter().map(|file| attachments::read(file));
     let attached = files.collect::<Result<_, _>>().map_err(Failure::usage)?;
-    let (sink, export) = Export::beside(Box::new(Screen::on(&outlets, look)), &config)?;
+    let manner = Setup::manner(&config);
+    let rendering = manner.rendering.clone();
+    let (sink, export) = Export::beside(Box::new(Screen::on(&outlets, look, manner)), &config)?;
     let mut options = Options { chat: true, output: run::plain_output(), ..run::options(&args.turn, None)? };
     // Every message is the task of the flow.
     options.flow = run::flow(&config, &args.turn, true, &options.vars)?;
@@ -105,7 +107,7 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
         options,
         session: session_choice(&args.turn, false),
         skills: args.turn.skills.clone(),
-        rendering: Rendering::new(config.settings.ui.markdown),
+        rendering,
         config,
         workspace,
         approver,

@@ -8,6 +8,7 @@ pub mod context;
 pub mod progress;
 mod mentions;
 mod chat;
+pub mod greeting;
 mod commands;
 mod complete;
 mod multiline;

@@ -9,6 +9,8 @@ mod look;
 mod rendering;
 pub mod views;
 
+mod activity;
+mod medium;
 mod screen;
 mod running;
 mod errands;
@@ -38,4 +40,4 @@ pub use otlp::{Closing, Collector, Otlp};
 pub use outlet::{Outlet, Outlets};
 pub use person::{Nobody, Person};
 pub use rendering::Rendering;
-pub use screen::Screen;
+pub use screen::{Manner, Screen};

@@ -312,6 +312,7 @@ mod tests {
             enclosure: None,
             network: false,
             hidden: false,
+            editable: None,
         };
         let approval = person.approve(question).now_or_never().expect("the lines are there");
         (approval, shown.text())
@@ -369,6 +370,7 @@ mod tests {
             enclosure: None,
             network: false,
             hidden: false,
+            editable: None,
         };
         let approval = person.approve(question).now_or_never().expect("the lines are there");
         assert_eq!(approval, Approval::Allow);

@@ -96,6 +96,10 @@ impl Tool for RunCommand {
         })
     }
 
+    fn command_argument(&self) -> Option<&'static str> {
+        Some("command")
+    }
+
     fn prepare(&self) {
         self.confined.prepare();
     }

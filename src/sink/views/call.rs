@@ -71,6 +71,12 @@ pub fn errand(whose: &str, call: &Ended<'_>, room: usize) -> Line {
     line.cut(room)
 }
 
+/// What a tool shows a person below the line of its call.
+#[must_use]
+pub fn below(lines: &str, room: usize) -> Vec<Line> {
+    lines.lines().map(|line| indented(words(Ink::Dim, line, room), room)).collect()
+}
+
 /// The line of a call that begins, where nothing can be drawn over: `▸ read_file src/main.rs`.
 #[must_use]
 pub fn label(name: &str, about: &str, room: usize) -> Line {
@@ -256,6 +262,10 @@ mod tests {
         let expected = "▸ run_command cargo test · 3.2 s\n  │ 6\n  │ 7\n▸ run_command make\n  │ only";
         assert_eq!(shown(&both, 40, 5), expected);
         assert_eq!(shown(&both, 40, 2), "▸ run_command cargo test · 3.2 s\n▸ run_command make");
+        assert_eq!(
+            below("✓ look\n▸ write\tit", 40).iter().map(Line::text).collect::<Vec<_>>(),
+            ["  ✓ look", "  ▸ write it"]
+        );
         let helper = RunningCall { whose: "explore#2", name: "grep", ..of("main", 1000, &[]) };
         assert_eq!(shown(&[helper], 40, 9), "▸ explore#2 grep main · 1.0 s");
     }

@@ -67,15 +67,12 @@ pub fn change(diff: &str, room: usize, most: Option<usize>) -> Vec<Line> {
     lines
 }
 
-/// What a tool shows a person below the line of its call. A diff takes at most `rows`.
+/// Whether what a tool shows below the line of a call is a diff.
 #[must_use]
-pub fn below(lines: &str, room: usize, rows: usize) -> Vec<Line> {
+pub fn is_diff(lines: &str) -> bool {
     /// A word about the file, and its two headers, may stand before the first hunk.
     const BEFORE: usize = 3;
-    if lines.lines().take(BEFORE + 1).any(|line| header(line).is_some()) {
-        return change(lines, room, Some(rows));
-    }
-    lines.lines().map(|line| indented(words(Ink::Dim, line, room), room)).collect()
+    lines.lines().take(BEFORE + 1).any(|line| header(line).is_some())
 }
 
 /// The rows of a diff with the numbers of their lines.
@@ -255,15 +252,8 @@ mod tests {
         ] {
             assert_eq!(text(diff, 80, None), expected, "{diff:?}");
         }
-    }
-
-    #[test]
-    fn below_a_call_a_diff_is_told_from_other_lines() {
-        let shown = |lines, rows| -> Vec<String> { below(lines, 80, rows).iter().map(Line::text).collect() };
-        assert_eq!(shown("✓ look\n▸ write\tit", 0), ["  ✓ look", "  ▸ write it"]);
-        assert_eq!(shown("added x\n--- a/x\n+++ b/x\n@@ -0,0 +1 @@\n+a", 9), ["added x", "x", "  1 + a"]);
-        assert_eq!(shown(DIFF, 1), ["… 10 lines not shown"]);
-        assert!(shown(DIFF, 0).is_empty());
+        assert!(is_diff(DIFF) && is_diff("added x\n--- a/x\n+++ b/x\n@@ -0,0 +1 @@\n+a"));
+        assert!(!is_diff("") && !is_diff("✓ look\n▸ write it\n@@ here"));
     }
 
     #[test]

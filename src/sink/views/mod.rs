@@ -13,8 +13,8 @@ mod todo;
 mod checklist;
 
 pub use amount::{elapsed, tokens};
-pub use call::{Ended, RunningCall, errand, finished, label, output, running};
-pub use change::{below, change};
+pub use call::{Ended, RunningCall, below, errand, finished, label, output, running};
+pub use change::{change, is_diff};
 pub use checklist::Checklist;
 pub use fit::room;
 pub use note::{compressed, failure, resolved, skill, warning};
