@@ -18,7 +18,9 @@ use super::rendering::Rendering;
 use super::views::{self, Context, Ended, Status};
 use crate::config::{StatusPart, UiSettings};
 use crate::contract::EventSink;
-use crate::event::{DecidedBy, Event, EventKind, PermissionVerdict, Message, Reply, RunCompleted, RunStarted, RunStatus};
+use crate::event::{
+    DecidedBy, Event, EventKind, Message, PermissionVerdict, Reply, RunCompleted, RunStarted, RunStatus,
+};
 use crate::ink::{Ink, Inks, Line};
 use crate::text;
 
@@ -386,9 +388,12 @@ impl EventSink for Screen {
             EventKind::Retry { attempt, attempts, delay_ms, cause } => {
                 self.on_retry(*attempt, *attempts, *delay_ms, cause)
             }
-            EventKind::PermissionResolved { call_id, verdict: PermissionVerdict::Allowed, by: DecidedBy::Person, .. }
-                if self.look.verbosity < Verbosity::Verbose =>
-            {
+            EventKind::PermissionResolved {
+                call_id,
+                verdict: PermissionVerdict::Allowed,
+                by: DecidedBy::Person,
+                ..
+            } if self.look.verbosity < Verbosity::Verbose => {
                 self.seen.insert(call_id.clone());
                 Ok(())
             }
