@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use crate::agent::exit::Signal;
 use crate::app::Options;
 use crate::contract::Approver;
-use crate::repl::{self, Chat, Interrupter, Interrupts, Lines, Opening, Vocabulary};
+use crate::repl::{self, AtHand, Chat, Interrupter, Interrupts, Lines, Opening};
 use crate::sink::{Facts, Nobody, Outlets, Person, Rendering, Screen};
 
 use super::args::ChatArgs;
@@ -98,6 +98,8 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
         session: session_choice(&args.turn, false),
         skills: args.turn.skills.clone(),
         rendering: Rendering::new(config.settings.ui.markdown),
+        own: config.own_commands(repl::is_built_in),
+        at_hand: AtHand::find(|name| setup.env.get(name), interactive.then(|| setup.editor(&config))),
         config,
         workspace,
         approver,
@@ -107,11 +109,7 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
     for name in &args.turn.skills {
         chat.catalogue().get(name).map_err(Failure::skill)?;
     }
-    vocabulary.get_or_init(|| Vocabulary {
-        models: chat.models().cloned().collect(),
-        skills: chat.catalogue().iter().map(|skill| skill.name.clone()).collect(),
-        workspace: chat.directory().to_path_buf(),
-    });
+    vocabulary.get_or_init(|| repl::vocabulary(&chat));
     Ok(Prepared { chat, lines, interrupts, interrupter, export, outlets })
 }
 

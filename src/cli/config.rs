@@ -8,6 +8,7 @@ use crate::app;
 use crate::config::{self, ConfigError, Kind, PromptDir};
 use crate::contract::Approver;
 use crate::prompt::Registry;
+use crate::repl;
 use crate::sink::Nobody;
 use crate::workspace::Workspace;
 
@@ -43,10 +44,14 @@ fn check(setup: &Setup, workspace: &Workspace) -> Outcome {
     let config = Arc::new(config);
     let nobody: Arc<dyn Approver> = Arc::new(Nobody);
     mistakes.extend(app::check(&config, workspace, &nobody, &mistakes));
+    let own = config.own_commands(repl::is_built_in);
+    mistakes.extend(own.mistakes);
     if !mistakes.is_empty() {
         return Err(Failure::new(exit::CONFIGURATION, config.error(mistakes)));
     }
-    for warning in config.warnings.iter().chain(&app::contradictions(&config, workspace, &nobody)) {
+    for warning in
+        config.warnings.iter().chain(&own.warnings).chain(&app::contradictions(&config, workspace, &nobody))
+    {
         super::warn(warning);
     }
     print(format!("no mistakes: {} agents, {} models\n", config.agents.len(), config.models.len()))

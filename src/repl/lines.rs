@@ -138,6 +138,17 @@ impl Lines {
         self.next(Request::Message).await
     }
 
+    /// Lends the terminal to another program, in its own modes, until the loan is dropped.
+    pub(super) fn lend(&self, outlets: &Outlets) -> Loan<'_> {
+        outlets.wait();
+        if let Some(modes) = &self.terminal {
+            let mut stderr = io::stderr();
+            let _ = write!(stderr, "{MARK_NO_PASTE}").and_then(|()| stderr.flush());
+            modes.restore();
+        }
+        Loan(self.terminal.as_ref())
+    }
+
     async fn next(&self, request: Request) -> Line {
         let mut replies = self.replies.lock().await;
         if !self.waiting.swap(true, Ordering::Relaxed) && self.requests.send(request).is_err() {
@@ -176,6 +187,15 @@ impl Drop for Lines {
         let mut stderr = io::stderr();
         let _ = write!(stderr, "{MARK_NO_PASTE}{line_end}").and_then(|()| stderr.flush());
         terminal.restore();
+    }
+}
+
+/// The terminal is somebody else's.
+pub(super) struct Loan<'a>(Option<&'a Modes>);
+
+impl Drop for Loan<'_> {
+    fn drop(&mut self) {
+        hold(self.0);
     }
 }
 

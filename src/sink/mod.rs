@@ -25,7 +25,7 @@ mod editor;
 mod person;
 
 pub use bar::Bar;
-pub use editor::Editor;
+pub use editor::{Draft, Editor};
 pub use fanout::Fanout;
 pub use jsonl::Jsonl;
 pub use look::{AnswerTo, Facts, Look, Verbosity, look};

@@ -31,6 +31,7 @@ mod prompt_tests;
 mod chat_templates;
 mod repl;
 mod slash;
+mod chat_commands;
 mod terminal;
 mod approval;
 mod taint;
