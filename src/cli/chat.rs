@@ -9,7 +9,7 @@ use crate::agent::exit::Signal;
 use crate::app::Options;
 use crate::contract::Approver;
 use crate::repl::{self, AtHand, Chat, Interrupter, Interrupts, Lines, Opening};
-use crate::sink::{Facts, Nobody, Outlets, Person, Rendering, Screen};
+use crate::sink::{Facts, Keyed, Nobody, Outlets, Person, Rendering, Screen};
 
 use super::args::ChatArgs;
 use super::collector::Export;
@@ -63,26 +63,34 @@ struct Prepared {
 fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
     let workspace = setup.workspace()?;
     let config = setup.config(&workspace)?;
-    let look = setup.look(Facts { chat: true, ..Facts::default() });
-    let outlets = Outlets::open(look.spinner);
+    let look = setup.look(Facts { chat: true, theme: config.settings.ui.theme, ..Facts::default() });
+    let outlets = Outlets::open(&look);
     let interactive = io::stdin().is_terminal() && io::stderr().is_terminal();
     let (interrupter, interrupts) = repl::interrupts();
     // The names are known once the agent is assembled, which takes the approver, which reads lines.
     let vocabulary = Arc::new(OnceLock::new());
-    let lines = Arc::new(if interactive {
-        let editor = repl::Setup {
-            history: Some(config.dirs.state.join("history")),
-            vocabulary: Arc::clone(&vocabulary),
-            style: look.style,
-            stdout_terminal: io::stdout().is_terminal(),
-            outlets: outlets.clone(),
-        };
-        Lines::editor(editor, interrupter.clone())
-    } else {
-        Lines::piped(interrupter.clone())
+    let setup_of_lines = || repl::Setup {
+        history: Some(config.dirs.state.join("history")),
+        vocabulary: Arc::clone(&vocabulary),
+        style: look.style,
+        stdout_terminal: io::stdout().is_terminal(),
+        asks_theme: look.asks_theme,
+        outlets: outlets.clone(),
+    };
+    let editor = (interactive && look.live).then(|| Lines::editor(setup_of_lines(), interrupter.clone()));
+    let lines = Arc::new(match editor.flatten() {
+        Some(lines) => lines,
+        None if interactive => Lines::plain(outlets.clone(), interrupter.clone()),
+        None => Lines::piped(interrupter.clone()),
     });
     let approver: Arc<dyn Approver> = if interactive {
-        let person = Person::new(Arc::clone(&lines) as Arc<_>, &outlets, &look);
+        let person = match lines.console() {
+            Some(console) => {
+                let notify = config.settings.ui.notify;
+                Person::by_keys(Keyed { console, outlets: outlets.clone(), notify }, &look)
+            }
+            None => Person::by_lines(Arc::clone(&lines) as Arc<_>, &outlets, &look),
+        };
         Arc::new(person.with_editor(setup.editor(&config)))
     } else {
         Arc::new(Nobody)
@@ -99,7 +107,7 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
         skills: args.turn.skills.clone(),
         rendering: Rendering::new(config.settings.ui.markdown),
         own: config.own_commands(repl::is_built_in),
-        at_hand: AtHand::find(|name| setup.env.get(name), interactive.then(|| setup.editor(&config))),
+        at_hand: AtHand::find(|name| setup.env.get(name), interactive.then(|| setup.editor(&config)), look.live),
         config,
         workspace,
         approver,

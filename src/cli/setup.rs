@@ -9,7 +9,7 @@ use crate::app::{SessionChoice, SetupError, SetupErrorKind};
 use crate::config::{self, Config, Env, LoadOptions, Manifest, TrustStore};
 use crate::ink::Colour;
 use crate::sink::{Editor, Facts, Look, look};
-use crate::terminal;
+use crate::terminal::{self, Abilities};
 use crate::tools;
 use crate::workspace::Workspace;
 
@@ -102,6 +102,7 @@ impl Setup {
             },
             no_color: self.env.get("NO_COLOR"),
             term: self.env.get("TERM"),
+            abilities: Abilities::of(|name| self.env.get(name)),
             ..facts
         };
         look(&facts, terminal::width)

@@ -35,8 +35,9 @@ const CLIPBOARDS: [Clipboard; 5] = [
 ];
 
 impl AtHand {
-    /// Finds the programs. `value` looks a variable up; `editor` is what opens a message, where a person is present.
-    pub fn find<'e>(value: impl Fn(&str) -> Option<&'e str>, editor: Option<Editor>) -> Self {
+    /// Finds the programs. `value` looks a variable up; `editor` opens a message, where a person is present; `osc52` is true
+    /// of a terminal that understands sequences.
+    pub fn find<'e>(value: impl Fn(&str) -> Option<&'e str>, editor: Option<Editor>, osc52: bool) -> Self {
         let path = value("PATH").unwrap_or_default();
         let less = || process::found("less", path).then_some("less");
         let has = |clipboard: &&Clipboard| {
@@ -49,7 +50,7 @@ impl AtHand {
         Self {
             editor,
             pager: pager.filter(|_| is_terminal).map(str::to_owned),
-            osc52: is_terminal,
+            osc52,
             clipboard: CLIPBOARDS.iter().find(has),
         }
     }
@@ -85,8 +86,8 @@ mod tests {
                 "PATH" => Some(path.as_str()),
                 _ => variables.iter().find(|(key, _)| *key == name).map(|(_, value)| *value),
             };
-            let found = AtHand::find(value, editor);
-            (found.pager, found.clipboard.map(|clipboard| clipboard.program[0]), found.osc52)
+            let found = AtHand::find(value, editor, false);
+            (found.pager, found.clipboard.map(|clipboard| clipboard.program[0]))
         };
         for (variables, pager, clipboard) in [
             (&[][..], "less", "clip.exe"),
@@ -94,10 +95,10 @@ mod tests {
             (&[("PAGER", " "), ("DISPLAY", "")], "less", "clip.exe"),
             (&[("WAYLAND_DISPLAY", "w"), ("DISPLAY", ":0")], "less", "xclip"),
         ] {
-            let expected = (Some(pager.to_owned()), Some(clipboard), true);
+            let expected = (Some(pager.to_owned()), Some(clipboard));
             assert_eq!(at_hand(variables, editor()), expected, "{variables:?}");
         }
-        assert_eq!(at_hand(&[("PAGER", "most")], None), (None, Some("clip.exe"), false), "nobody reads at a pipe");
+        assert_eq!(at_hand(&[("PAGER", "most")], None), (None, Some("clip.exe")), "nobody reads at a pipe");
     }
 
     #[test]

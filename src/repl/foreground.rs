@@ -1,7 +1,5 @@
 //! What leaves the chat for a moment: a pager, an editor, the clipboard.
 
-use std::io::Write;
-
 use super::at_hand::AtHand;
 use super::osc52;
 use crate::process;
@@ -45,15 +43,13 @@ pub(super) async fn compose(at_hand: &AtHand) -> Result<Option<String>, String> 
 ///
 /// # Errors
 /// A sentence where nothing takes it.
-pub(super) async fn copy(at_hand: &AtHand, outlets: &mut Outlets, content: &str) -> Result<String, String> {
+pub(super) async fn copy(at_hand: &AtHand, outlets: &Outlets, content: &str) -> Result<String, String> {
     let characters = content.chars().count();
     let (mut taken, mut missed) = (Vec::new(), Vec::new());
     match osc52::sequence(content).filter(|_| at_hand.osc52) {
         Some(sequence) => {
-            let out = &mut outlets.progress;
-            if out.write_all(sequence.as_bytes()).and_then(|()| out.flush()).is_ok() {
-                taken.push("the terminal (OSC 52)");
-            }
+            outlets.display.control(&sequence);
+            taken.push("the terminal (OSC 52)");
         }
         None if at_hand.osc52 => {
             missed.push(format!("it is too long for the terminal ({} bytes)", osc52::MOST_BYTES))

@@ -37,8 +37,6 @@ pub struct Editor {
     terminal: Result<Terminal, String>,
     history: Option<PathBuf>,
     keys: Arc<Shared>,
-    style: Style,
-    stdout_terminal: bool,
 }
 
 type Terminal = rustyline::Editor<Keys, FileHistory>;
@@ -59,9 +57,8 @@ impl Shared {
 impl Editor {
     pub fn new(setup: Setup) -> Self {
         let keys = Arc::new(Shared::default());
-        let style = setup.style;
         let history = setup.history.filter(|path| prepare(path).is_ok());
-        let helper = Keys { vocabulary: setup.vocabulary, style };
+        let helper = Keys { vocabulary: setup.vocabulary, style: setup.style };
         let terminal = open(helper, setup.stdout_terminal, &keys).map(|mut editor| {
             if let Some(path) = &history {
                 // A history that cannot be read begins anew.
@@ -69,8 +66,7 @@ impl Editor {
             }
             editor
         });
-        let stdout_terminal = setup.stdout_terminal;
-        Self { terminal: terminal.map_err(|error| error.to_string()), history, keys, style, stdout_terminal }
+        Self { terminal: terminal.map_err(|error| error.to_string()), history, keys }
     }
 
     /// Reads lines until a message is whole. `joined` holds its lines so far, `begun` is the start of the next one.
@@ -97,27 +93,8 @@ impl Editor {
         }
     }
 
-    /// Reads the answer to a question. No history keeps it. A separate editor reads it: lines that came in one piece
-    /// with the message (a paste) wait in the other one, and answer nothing.
-    pub fn read_answer(&self, prompt: &str) -> Line {
-        let keys = Arc::new(Shared::default());
-        match open(Keys { vocabulary: Arc::default(), style: self.style }, self.stdout_terminal, &keys) {
-            Ok(mut editor) => read(&mut editor, &keys, prompt, ""),
-            Err(error) => Line::Failed(error.to_string()),
-        }
-    }
-
-    /// Shows a message that came without the editor as if it had been typed here.
-    pub fn accepted(&mut self, message: &str) {
-        use io::Write;
-
-        let mut stderr = io::stderr();
-        let prompt = self.style.paint(Ink::Cyan, PROMPT);
-        let _ = writeln!(stderr, "{prompt}{}", crate::text::visible(message));
-        self.remember(message);
-    }
-
-    fn remember(&mut self, message: &str) {
+    /// Adds a message to the history.
+    pub fn remember(&mut self, message: &str) {
         let Ok(editor) = &mut self.terminal else {
             return;
         };

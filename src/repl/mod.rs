@@ -18,6 +18,7 @@ mod complete;
 mod multiline;
 mod interrupts;
 mod input;
+mod typing;
 mod lines;
 
 use std::io::Write;
@@ -65,7 +66,10 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
             line = lines.read() => line,
             // A signal from outside: the editor reads a typed Ctrl-C as a key.
             () = interrupts.next() => {
-                if interactive { continue; }
+                if interactive {
+                    lines.interrupted();
+                    continue;
+                }
                 return interrupted;
             }
         };
@@ -96,7 +100,7 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
             }
             Input::Command(command, argument) => {
                 let outcome = answer(chat, command, &argument, interrupts).await;
-                outlets.spinner.clear();
+                outlets.display.settle();
                 outcome
             }
         };
@@ -105,14 +109,14 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
             Outcome::Turn(message) => Ok(message),
             Outcome::Tell(text) => Err(text),
             Outcome::Page(text) => {
-                let _lent = lines.lend(outlets);
+                let _lent = lines.lend(outlets).await;
                 Err(foreground::page(&chat.at_hand, &text).await.unwrap_or_default())
             }
             Outcome::Copy(text) => {
                 Err(foreground::copy(&chat.at_hand, outlets, &text).await.unwrap_or_else(error))
             }
             Outcome::Compose => {
-                let _lent = lines.lend(outlets);
+                let _lent = lines.lend(outlets).await;
                 match foreground::compose(&chat.at_hand).await {
                     Ok(message) => message.ok_or_else(|| "Nothing was written.".to_owned()),
                     Err(why) => Err(error(why)),
@@ -128,6 +132,7 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
                 continue;
             }
         };
+        lines.turn_begins();
         for why in chat.attach_mentioned(&message) {
             tell(outlets, &format!("warning: {why}"));
         }

@@ -8,13 +8,13 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 
+use super::display::{Display, Part, Picture, Sketch};
 use super::errands::Errands;
 use super::line;
 use super::look::{AnswerTo, Look, Verbosity};
 use super::outlet::{Outlet, Outlets};
 use super::plan::Checklist;
 use super::running::Running;
-use super::spinner::Spinner;
 use crate::contract::EventSink;
 use crate::event::{Event, EventKind, Message, Reply, RunCompleted, RunStarted, RunStatus};
 use crate::ink::Ink;
@@ -25,7 +25,7 @@ pub struct Screen<A, P> {
     answer: A,
     progress: P,
     look: Look,
-    spinner: Spinner,
+    display: Display,
     running: Vec<Running>,
     /// The step that was requested and has no reply.
     asking: Option<u64>,
@@ -46,18 +46,18 @@ impl Screen<Outlet, Outlet> {
     /// Shows events on the streams of this process.
     #[must_use]
     pub fn on(outlets: &Outlets, look: Look) -> Self {
-        Self::new(outlets.answer.clone(), outlets.progress.clone(), look, outlets.spinner.clone())
+        Self::new(outlets.answer.clone(), outlets.progress.clone(), look, outlets.display.clone())
     }
 }
 
 impl<A: Write + Send, P: Write + Send> Screen<A, P> {
-    /// `spinner` is shared with the sink that asks questions.
-    pub fn new(answer: A, progress: P, look: Look, spinner: Spinner) -> Self {
+    /// `display` is shared with the sink that asks questions.
+    pub fn new(answer: A, progress: P, look: Look, display: Display) -> Self {
         Self {
             answer,
             progress,
             look,
-            spinner,
+            display,
             running: Vec::new(),
             asking: None,
             shown: String::new(),
@@ -83,7 +83,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         let again = self.asking.replace(step) == Some(step);
         self.end_answer_line()?;
         self.void(again)?;
-        self.spinner.show("thinking");
+        self.work("thinking");
         Ok(())
     }
 
@@ -104,7 +104,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         if delta.is_empty() {
             return Ok(());
         }
-        self.spinner.clear();
+        self.idle();
         self.end_progress_line();
         self.shown.push_str(delta);
         self.write_answer(delta)
@@ -114,7 +114,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         if self.look.verbosity < Verbosity::Verbose || !self.look.progress_on_terminal {
             return Ok(());
         }
-        self.spinner.clear();
+        self.idle();
         if self.look.one_screen {
             self.end_answer_line()?;
         }
@@ -127,7 +127,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
 
     fn on_reply(&mut self, reply: &Reply) -> io::Result<()> {
         self.asking = None;
-        self.spinner.clear();
+        self.idle();
         match self.look.answer {
             AnswerTo::Live => {
                 if self.shown.is_empty() {
@@ -157,7 +157,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
 
     fn on_call_output(&mut self, call_id: &str, chunk: &str) -> io::Result<()> {
         let verbose = self.look.verbosity == Verbosity::Verbose;
-        if !verbose && !self.look.spinner {
+        if !verbose && !self.look.live {
             return Ok(());
         }
         let Some(call) = self.running.iter_mut().find(|call| call.call_id == call_id) else {
@@ -180,7 +180,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         let at = self.running.iter().position(|call| call.call_id == *call_id);
         let call = at.map(|at| self.running.remove(at));
         if self.running.is_empty() {
-            self.spinner.clear();
+            self.idle();
         } else {
             self.show_running("");
         }
@@ -213,17 +213,17 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
     }
 
     fn on_retry(&mut self, attempt: u32, attempts: u32, delay_ms: u64, cause: &str) -> io::Result<()> {
-        self.spinner.clear();
+        self.idle();
         self.end_answer_line()?;
         if self.look.verbosity > Verbosity::Quiet {
             self.say(Ink::Yellow, &line::retry(attempt, attempts, delay_ms, cause, self.room()))?;
-            self.spinner.show("waiting to try again");
+            self.work("waiting to try again");
         }
         self.void(true)
     }
 
     fn on_completed(&mut self, run: &RunCompleted) -> io::Result<()> {
-        self.spinner.clear();
+        self.idle();
         self.running.clear();
         self.end_answer_line()?;
         self.show_result(run)?;
@@ -323,12 +323,22 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
     }
 
     fn show_running(&mut self, last_output: &str) {
-        let Some(call) = self.running.last().filter(|_| self.look.spinner) else {
+        let Some(call) = self.running.last().filter(|_| self.look.live) else {
             return;
         };
         // The spinner and a space precede it.
         let room = self.room().saturating_sub(2);
-        self.spinner.show(&line::running(&call.name, &call.subject, self.running.len() - 1, last_output, room));
+        self.work(&line::running(&call.name, &call.subject, self.running.len() - 1, last_output, room));
+    }
+
+    fn work(&self, label: &str) {
+        let line = crate::ink::Line::from((Ink::Dim, label));
+        let picture: Picture = Box::new(move |_| Sketch::from(vec![line.clone()]));
+        self.display.set(Part::Work, Some(picture));
+    }
+
+    fn idle(&self) {
+        self.display.set(Part::Work, None);
     }
 
     fn room(&self) -> usize {
@@ -367,11 +377,11 @@ impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
                 self.say(Ink::Dim, &line::skill(name, "unloaded", *tokens, self.room()))
             }
             EventKind::ContextCompressing { .. } => {
-                self.spinner.show("making room in the context");
+                self.work("making room in the context");
                 Ok(())
             }
             EventKind::ContextCompressed(done) => {
-                self.spinner.clear();
+                self.idle();
                 self.say(Ink::Dim, &line::compressed(done, self.room()))
             }
             EventKind::PermissionResolved { name, verdict, by, .. }
@@ -381,11 +391,11 @@ impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
                 self.say(Ink::Dim, &text::one_line(&format!("  {name} {resolved}"), self.room()))
             }
             EventKind::RoleStarted { role, .. } => {
-                self.spinner.show(&text::one_line(&format!("{role} thinking"), self.room().saturating_sub(2)));
+                self.work(&text::one_line(&format!("{role} thinking"), self.room().saturating_sub(2)));
                 Ok(())
             }
             EventKind::RoleReplied { .. } => {
-                self.spinner.clear();
+                self.idle();
                 Ok(())
             }
             kind => {
@@ -416,13 +426,15 @@ mod tests {
         no_color: Some("1"),
         // No spinner: what is drawn over is not in the text.
         term: Some("dumb"),
+        abilities: crate::terminal::Abilities::NONE,
+        theme: crate::config::ThemeChoice::Auto,
     };
     const PIPE: Facts<'_> = Facts { stdout_terminal: false, stderr_terminal: false, ..TERMINAL };
 
     /// Returns stdout and stderr after these events.
     fn shown(facts: &Facts<'_>, kinds: impl IntoIterator<Item = EventKind>) -> (String, String) {
         let (mut answer, mut progress) = (Vec::new(), Vec::new());
-        let mut screen = Screen::new(&mut answer, &mut progress, look(facts, || Some(40)), Spinner::default());
+        let mut screen = Screen::new(&mut answer, &mut progress, look(facts, || Some(40)), Display::default());
         for (seq, kind) in (0..).zip(kinds) {
             let (time, session_id, run_id) = Default::default();
             let event = Event { v: 1, kind, seq, time, session_id, run_id, path: Vec::new() };

@@ -1,0 +1,252 @@
+//! The line that a person types while the agent works, and the messages that wait for their turn.
+//!
+//! Enter puts the line into the queue, Alt-Enter gives it to the running turn, Up takes the last one of the queue back.
+//! What is not sent when the turn ends goes on in the line editor.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+
+use super::complete::{Vocabulary, offers};
+use super::multiline::Joined;
+use crate::ink::{Ink, Line as InkLine, Theme};
+use crate::sink::{Display, Moment, Outlets, Part, Picture, Sketch, Suspended, typed};
+use crate::terminal::{Edited, Field, Key, Listener};
+use crate::text;
+
+/// The message that comes next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Next {
+    /// It was queued.
+    Message(String),
+    /// Ctrl-D was pressed.
+    End,
+    /// Nothing is queued; the line begins with this.
+    Begun(String),
+}
+
+/// What was typed. Clones share it.
+#[derive(Clone)]
+pub(super) struct Typing {
+    state: Arc<Mutex<State>>,
+    display: Display,
+}
+
+struct State {
+    field: Field,
+    queue: VecDeque<String>,
+    ended: bool,
+    vocabulary: Arc<OnceLock<Vocabulary>>,
+    steer: Option<Steer>,
+    open_last: Option<OpenLast>,
+}
+
+/// Gives a text to the running turn.
+pub type Steer = Box<dyn Fn(String) + Send>;
+/// Shows the last output in full.
+pub type OpenLast = Box<dyn Fn() + Send>;
+
+impl Typing {
+    pub fn new(display: Display, vocabulary: Arc<OnceLock<Vocabulary>>) -> Self {
+        let state = State {
+            field: Field::default(),
+            queue: VecDeque::new(),
+            ended: false,
+            vocabulary,
+            steer: None,
+            open_last: None,
+        };
+        Self { state: Arc::new(Mutex::new(state)), display }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nobody panics while holding the line")
+    }
+
+    /// Says how a turn is steered, and how its last output is shown.
+    pub fn connect(&self, steer: Steer, open_last: OpenLast) {
+        let mut state = self.lock();
+        state.steer = Some(steer);
+        state.open_last = Some(open_last);
+    }
+
+    /// Puts a message at the front of the queue.
+    pub fn put_first(&self, messages: Vec<String>) {
+        let mut state = self.lock();
+        for message in messages.into_iter().rev() {
+            state.queue.push_front(message);
+        }
+        self.draw(&state);
+    }
+
+    /// Takes what comes next.
+    pub fn next(&self) -> Next {
+        let mut state = self.lock();
+        let next = match state.queue.pop_front() {
+            Some(message) => Next::Message(message),
+            None if std::mem::take(&mut state.ended) => Next::End,
+            None => Next::Begun(state.field.take()),
+        };
+        self.draw(&state);
+        next
+    }
+
+    fn press(&self, key: &Key) {
+        let mut state = self.lock();
+        match key {
+            Key::Enter => state.enter(),
+            Key::AltEnter => state.steer(),
+            Key::Up => state.take_back(),
+            Key::Tab => state.complete(),
+            Key::Ctrl('d') if state.field.is_empty() => state.ended = true,
+            Key::Ctrl('o') => {
+                if let Some(open) = &state.open_last {
+                    open();
+                }
+            }
+            key => {
+                if state.field.press(key) == Edited::Ignored {
+                    return;
+                }
+            }
+        }
+        self.draw(&state);
+    }
+
+    fn draw(&self, state: &State) {
+        let is_empty = state.field.is_empty() && state.queue.is_empty();
+        self.display.set_now(Part::Typed, (!is_empty).then(|| picture(&state.field, &state.queue)));
+    }
+}
+
+impl State {
+    fn enter(&mut self) {
+        if self.field.text().trim().is_empty() {
+            return;
+        }
+        let whole = Joined::default().add(self.field.text());
+        match whole {
+            Some(message) => {
+                self.field.take();
+                self.queue.push_back(message);
+            }
+            // It goes on in the next line.
+            None => self.field.insert("\n"),
+        }
+    }
+
+    fn steer(&mut self) {
+        if let Some(steer) = self.steer.as_ref().filter(|_| !self.field.text().trim().is_empty()) {
+            steer(self.field.take());
+        }
+    }
+
+    fn take_back(&mut self) {
+        if self.field.is_empty()
+            && let Some(message) = self.queue.pop_back()
+        {
+            self.field = Field::with(&message);
+        }
+    }
+
+    fn complete(&mut self) {
+        let Some(vocabulary) = self.vocabulary.get() else { return };
+        let (before, _) = self.field.split();
+        let (start, offers) = offers(before, before.len(), vocabulary);
+        if let [offer] = offers.as_slice() {
+            self.field.replace_before(start, &offer.inserted);
+        }
+    }
+}
+
+/// The queue and the line, with the cursor.
+fn picture(field: &Field, queue: &VecDeque<String>) -> Picture {
+    let field = field.clone();
+    let queue: Vec<String> = queue.iter().cloned().collect();
+    Box::new(move |moment: &Moment| {
+        let mut sketch = typed(&field, moment.room);
+        let mut lines: Vec<InkLine> = queue.iter().map(|message| queued(message, moment.room)).collect();
+        let above = lines.len();
+        lines.append(&mut sketch.lines);
+        Sketch { lines, cursor: sketch.cursor.map(|(row, column)| (row + above, column)) }
+    })
+}
+
+fn queued(message: &str, room: usize) -> InkLine {
+    let more = message.lines().count().saturating_sub(1);
+    let more = if more == 0 { String::new() } else { format!(" (and {more} more lines)") };
+    let first = text::one_line(message.lines().next().unwrap_or_default(), 200);
+    InkLine::from((Ink::Dim, format!("next: {first}{more}").as_str())).cut(room)
+}
+
+/// Hands keys to the line.
+pub(super) struct Listening {
+    pub typing: Typing,
+    pub outlets: Outlets,
+    pub stopped: Option<Suspended>,
+}
+
+impl Listener for Listening {
+    fn press(&mut self, key: Key) {
+        self.typing.press(&key);
+    }
+
+    fn learn(&mut self, theme: Theme) {
+        self.outlets.display.set_theme(theme);
+    }
+
+    fn stop(&mut self, stops: bool) {
+        self.stopped = stops.then(|| self.outlets.display.suspend(false));
+        self.outlets.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typing() -> Typing {
+        let vocabulary = Arc::new(OnceLock::new());
+        let words = Vocabulary::default;
+        vocabulary.get_or_init(words);
+        Typing::new(Display::default(), vocabulary)
+    }
+
+    fn press(typing: &Typing, keys: &str) {
+        for c in keys.chars() {
+            typing.press(&match c {
+                '\r' => Key::Enter,
+                '\t' => Key::Tab,
+                '↑' => Key::Up,
+                c => Key::Char(c),
+            });
+        }
+    }
+
+    #[test]
+    fn enter_queues_up_takes_back_and_the_rest_goes_on_in_the_editor() {
+        let typing = typing();
+        press(&typing, "one\r\rtwo\rthree\r↑!\rhalf");
+        for message in ["one", "two", "three!"] {
+            assert_eq!(typing.next(), Next::Message(message.to_owned()));
+        }
+        assert_eq!(typing.next(), Next::Begun("half".to_owned()));
+        assert_eq!(typing.next(), Next::Begun(String::new()));
+    }
+
+    #[test]
+    fn a_message_of_several_lines_is_one() {
+        let typing = typing();
+        press(&typing, "one \\\rtwo\r\"\"\"\rthree\r\"\"\"\r");
+        assert_eq!(typing.next(), Next::Message("one \ntwo".to_owned()));
+        assert_eq!(typing.next(), Next::Message("\"\"\"\nthree\n\"\"\"".to_owned()));
+    }
+
+    #[test]
+    fn tab_completes_what_has_one_end_and_control_d_ends_behind_the_queue() {
+        let typing = typing();
+        press(&typing, "/too\t\r");
+        typing.press(&Key::Ctrl('d'));
+        assert_eq!(typing.next(), Next::Message("/tools".to_owned()));
+        assert_eq!(typing.next(), Next::End);
+    }
+}
