@@ -42,7 +42,7 @@ pub fn unknown(name: &str, commands: &[Command], own: &[OwnCommand]) -> String {
     let shown = text::one_line(name, 40);
     let names = commands.iter().flat_map(|command| command.names.iter().copied());
     let names = names.chain(own.iter().map(|own| own.name.as_str()));
-    match text::nearest(&name.to_lowercase(), names).first() {
+    match text::meant(&name.to_lowercase(), names) {
         Some(near) => format!("/{shown}: did you mean /{near}?"),
         None => format!("/{shown}: there is no such command. /help lists them; // sends a slash."),
     }

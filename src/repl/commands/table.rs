@@ -161,8 +161,8 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         names: &["last"],
-        argument: "[N | #N | calls | answer | reasoning]",
-        about: "show the whole output of the last call, of the Nth last, or of the Nth of the session",
+        argument: "[N | #N | WORD]",
+        about: "show the output of the last call, the Nth last or number N in full; or calls, answer, reasoning",
         group: Group::Conversation,
         completes: Completes::Words(&["calls", "answer", "reasoning"]),
         run: Run::Now(last::last),
