@@ -113,7 +113,7 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
         said.text = format!("{}\n\n{}", said.text, schema.instruction());
     }
     let input = Input { opening, said };
-    let screen = Screen::on(&outlets, look);
+    let screen = Screen::on(&outlets, look, Setup::manner(&config));
     let stdout = outlets.answer.clone();
     let sink: Box<dyn EventSink> = match args.output {
         OutputFormat::Text => Box::new(screen),

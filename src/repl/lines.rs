@@ -18,7 +18,7 @@ use super::complete::Vocabulary;
 use super::input::Editor;
 use super::interrupts::Interrupter;
 use super::multiline::Joined;
-use super::typing::{Listening, Next, OpenLast, Steer, Typing};
+use super::typing::{Listening, Next, Steer, Typing};
 use crate::ink::{Ink, Inks, Line as InkLine, Style};
 use crate::sink::{AskLine, Display, Outlets, PROMPT, Suspended};
 use crate::terminal::{self, Console};
@@ -184,10 +184,10 @@ impl Lines {
         }
     }
 
-    /// Says how a turn is steered, and how its last output is shown.
-    pub fn connect(&self, steer: Steer, open_last: OpenLast) {
+    /// Says how a turn is steered.
+    pub(super) fn connect(&self, steer: Steer) {
         if let Source::Keys(keys) = &self.source {
-            keys.typing.connect(steer, open_last);
+            keys.typing.connect(steer);
         }
     }
 
@@ -195,6 +195,15 @@ impl Lines {
     pub(super) fn put_first(&self, messages: Vec<String>) {
         if let Source::Keys(keys) = &self.source {
             keys.typing.put_first(messages);
+        }
+    }
+
+    /// Shows the prompt already: the first message may be typed while the chat is assembled.
+    pub fn begin(&self) {
+        if let Source::Keys(keys) = &self.source {
+            self.waiting.store(true, Ordering::Relaxed);
+            // Nothing was queued yet.
+            let _ = keys.request();
         }
     }
 
@@ -269,7 +278,7 @@ impl Keys {
             Next::Begun(begun) => begun,
         };
         let (editor, replies, outlets) = (Arc::clone(&self.editor), self.replies.clone(), self.outlets.clone());
-        let away = outlets.display.suspend(true);
+        let away = outlets.display.suspend(false);
         self.console.lend(move || {
             outlets.wait();
             let mut editor = editor.lock().expect("the editor does not panic");

@@ -13,6 +13,7 @@ mod own;
 mod foreground;
 mod chat;
 mod switch;
+pub mod greeting;
 mod commands;
 mod complete;
 mod multiline;
@@ -55,6 +56,8 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
     let interactive = lines.interactive();
     let interrupted = Signal::Interrupt.code();
     let mut code = exit::DONE;
+    let steering = chat.run.steering.clone();
+    lines.connect(Box::new(move |said| steering.push(said)));
     if chat.is_asked()
         && let Some(code) = taken(chat, None, interrupts, interactive, &mut code).await
     {
@@ -139,6 +142,7 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
         if let Some(code) = taken(chat, Some(message), interrupts, interactive, &mut code).await {
             return code;
         }
+        lines.put_first(chat.run.steering.take_rest());
     }
 }
 

@@ -37,24 +37,15 @@ struct State {
     ended: bool,
     vocabulary: Arc<OnceLock<Vocabulary>>,
     steer: Option<Steer>,
-    open_last: Option<OpenLast>,
 }
 
 /// Gives a text to the running turn.
 pub type Steer = Box<dyn Fn(String) + Send>;
-/// Shows the last output in full.
-pub type OpenLast = Box<dyn Fn() + Send>;
 
 impl Typing {
     pub fn new(display: Display, vocabulary: Arc<OnceLock<Vocabulary>>) -> Self {
-        let state = State {
-            field: Field::default(),
-            queue: VecDeque::new(),
-            ended: false,
-            vocabulary,
-            steer: None,
-            open_last: None,
-        };
+        let state =
+            State { field: Field::default(), queue: VecDeque::new(), ended: false, vocabulary, steer: None };
         Self { state: Arc::new(Mutex::new(state)), display }
     }
 
@@ -62,11 +53,9 @@ impl Typing {
         self.state.lock().expect("nobody panics while holding the line")
     }
 
-    /// Says how a turn is steered, and how its last output is shown.
-    pub fn connect(&self, steer: Steer, open_last: OpenLast) {
-        let mut state = self.lock();
-        state.steer = Some(steer);
-        state.open_last = Some(open_last);
+    /// Says how a turn is steered.
+    pub fn connect(&self, steer: Steer) {
+        self.lock().steer = Some(steer);
     }
 
     /// Puts a message at the front of the queue.
@@ -94,15 +83,15 @@ impl Typing {
         let mut state = self.lock();
         match key {
             Key::Enter => state.enter(),
-            Key::AltEnter => state.steer(),
+            Key::AltEnter => {
+                if let Some(said) = state.steer() {
+                    let said = format!("for the next step: {}", text::one_line(&said, 200));
+                    self.display.lines(vec![InkLine::from((Ink::Dim, said.as_str()))]);
+                }
+            }
             Key::Up => state.take_back(),
             Key::Tab => state.complete(),
             Key::Ctrl('d') if state.field.is_empty() => state.ended = true,
-            Key::Ctrl('o') => {
-                if let Some(open) = &state.open_last {
-                    open();
-                }
-            }
             key => {
                 if state.field.press(key) == Edited::Ignored {
                     return;
@@ -134,10 +123,12 @@ impl State {
         }
     }
 
-    fn steer(&mut self) {
-        if let Some(steer) = self.steer.as_ref().filter(|_| !self.field.text().trim().is_empty()) {
-            steer(self.field.take());
-        }
+    /// Gives the line to the running turn. Returns it.
+    fn steer(&mut self) -> Option<String> {
+        let steer = self.steer.as_ref().filter(|_| !self.field.text().trim().is_empty())?;
+        let said = self.field.take();
+        steer(said.clone());
+        Some(said)
     }
 
     fn take_back(&mut self) {

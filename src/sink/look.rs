@@ -1,7 +1,7 @@
 //! Decides which text goes to which stream: a pure function of the two streams and the options.
 
 use crate::config::ThemeChoice;
-use crate::ink::{Colour, Style, Theme};
+use crate::ink::{Colour, Style, Theme, Wishes};
 use crate::terminal::Abilities;
 
 /// The input of the decision.
@@ -21,10 +21,8 @@ pub struct Facts<'a> {
     /// A chat: each turn ends with its cost.
     pub chat: bool,
     pub colour: Colour,
-    /// The variable `NO_COLOR`, if it is set and not empty.
-    pub no_color: Option<&'a str>,
-    /// The variable `TERM`.
-    pub term: Option<&'a str>,
+    /// The variables that speak of colours.
+    pub wishes: Wishes<'a>,
     pub abilities: Abilities,
     /// The setting, where it is not `auto`; without a background to draw on there are no colours.
     pub theme: ThemeChoice,
@@ -108,8 +106,7 @@ pub fn look(facts: &Facts<'_>, width: fn() -> Option<usize>) -> Look {
         asks_theme: facts.theme == ThemeChoice::Auto && facts.abilities.theme == Theme::Either,
         footer: facts.stderr_terminal && !facts.quiet && (facts.chat || facts.verbose),
         style: Style {
-            colours: facts.theme != ThemeChoice::None
-                && facts.colour.allowed(facts.stderr_terminal, facts.no_color, facts.term),
+            colours: facts.theme != ThemeChoice::None && facts.colour.allowed(facts.stderr_terminal, facts.wishes),
             theme: match facts.theme {
                 ThemeChoice::Light => Theme::Light,
                 ThemeChoice::Dark => Theme::Dark,
@@ -144,7 +141,8 @@ mod tests {
     fn nothing_moves_off_a_terminal() {
         let shown = look(&Facts { stdout_terminal: true, verbose: true, ..Facts::default() }, || Some(80));
         assert!(!shown.live && !shown.footer && !shown.style.colours && (shown.width)().is_none());
-        let dumb = Facts { stderr_terminal: true, term: Some("dumb"), ..Facts::default() };
+        let wishes = Wishes { term: Some("dumb"), ..Wishes::default() };
+        let dumb = Facts { stderr_terminal: true, wishes, ..Facts::default() };
         assert!(!look(&dumb, || Some(80)).live);
         let abilities = Abilities { draws: true, ..Abilities::default() };
         assert!(look(&Facts { abilities, ..dumb }, || Some(80)).live);

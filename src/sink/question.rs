@@ -83,6 +83,7 @@ mod tests {
             enclosure: None,
             network: false,
             hidden: false,
+            editable: None,
         }
     }
 
