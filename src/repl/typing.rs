@@ -194,7 +194,7 @@ mod tests {
 
     fn typing() -> Typing {
         let vocabulary = Arc::new(OnceLock::new());
-        let words = || Vocabulary { models: vec![], skills: vec![], workspace: std::path::PathBuf::new() };
+        let words = Vocabulary::default;
         vocabulary.get_or_init(words);
         Typing::new(Display::default(), vocabulary)
     }
