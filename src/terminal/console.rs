@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -45,6 +46,7 @@ pub struct Console {
 /// The keys, as long as it lives.
 pub struct Focus {
     pub keys: mpsc::UnboundedReceiver<Key>,
+    is_open: Arc<AtomicBool>,
     shared: Arc<Shared>,
     waker: UnixStream,
 }
@@ -55,8 +57,8 @@ struct Shared {
 }
 
 enum Request {
-    /// Keys go here from now on.
-    Focus(mpsc::UnboundedSender<Key>, oneshot::Sender<()>),
+    /// Keys go here once the gate is open.
+    Focus(Claim, oneshot::Sender<()>),
     /// They go to the listener again.
     Blur,
     /// Somebody else reads the terminal.
@@ -65,6 +67,12 @@ enum Request {
     Asked,
     /// Nobody reads any more.
     Rest,
+}
+
+/// A claim to the keys.
+struct Claim {
+    keys: mpsc::UnboundedSender<Key>,
+    is_open: Arc<AtomicBool>,
 }
 
 impl Shared {
@@ -107,15 +115,17 @@ impl Console {
         Some(Self { shared, waker, modes })
     }
 
-    /// Takes the keys, but for those that were typed until now.
+    /// Claims the keys. Those that are typed until the gate opens stay with the listener.
     pub async fn focus(&self) -> Focus {
         let (sender, keys) = mpsc::unbounded_channel();
         let (ready, is_ready) = oneshot::channel();
-        self.shared.send(Request::Focus(sender, ready), &self.waker);
+        let is_open = Arc::new(AtomicBool::new(false));
+        let claim = Claim { keys: sender, is_open: Arc::clone(&is_open) };
+        self.shared.send(Request::Focus(claim, ready), &self.waker);
         // An error means that the thread is gone; then no key comes either.
         let _ = is_ready.await;
         let waker = self.waker.try_clone().expect("a socket can be cloned");
-        Focus { keys, shared: Arc::clone(&self.shared), waker }
+        Focus { keys, is_open, shared: Arc::clone(&self.shared), waker }
     }
 
     /// Runs `read` on the reading thread, with the terminal to itself.
@@ -136,6 +146,15 @@ impl Drop for Console {
     }
 }
 
+impl Focus {
+    /// Opens the gate: the question is on the screen.
+    #[must_use]
+    pub fn gate(&self) -> impl FnOnce() + Send + 'static {
+        let is_open = Arc::clone(&self.is_open);
+        move || is_open.store(true, Ordering::SeqCst)
+    }
+}
+
 impl Drop for Focus {
     fn drop(&mut self) {
         self.shared.send(Request::Blur, &self.waker);
@@ -149,9 +168,10 @@ struct Reader {
     modes: Modes,
     listener: Box<dyn Listener>,
     listens: bool,
-    focus: Option<mpsc::UnboundedSender<Key>>,
+    focus: Option<Claim>,
     /// The person was typing when the question came, and has not paused since.
     is_typing: bool,
+    /// When the listener got a character last.
     last_key: Option<Instant>,
     /// When the terminal was asked for its background.
     asked: Option<Instant>,
@@ -164,7 +184,7 @@ impl Reader {
         loop {
             while let Some(request) = self.next_request() {
                 match request {
-                    Request::Focus(keys, ready) => self.give_focus(keys, ready),
+                    Request::Focus(claim, ready) => self.give_focus(claim, ready),
                     Request::Blur => self.blur(),
                     Request::Lend(read) => self.lend(read),
                     Request::Asked => self.asked = Some(Instant::now()),
@@ -220,23 +240,32 @@ impl Reader {
             Key::Ctrl('z') => return self.stop(),
             _ => {}
         }
-        let since = self.last_key.replace(Instant::now()).map(|last| last.elapsed());
-        self.is_typing &= since.is_some_and(|since| since < TYPING);
+        self.is_typing &= self.is_typing_still();
         match &self.focus {
-            Some(focus) if !self.is_typing => {
-                let _ = focus.send(key);
+            Some(claim) if claim.is_open.load(Ordering::SeqCst) && !self.is_typing => {
+                // A question that was answered meanwhile needs no key.
+                let _ = claim.keys.send(key);
             }
-            _ => self.listener.press(key),
+            _ => {
+                if matches!(key, Key::Char(_) | Key::Backspace) {
+                    self.last_key = Some(Instant::now());
+                }
+                self.listener.press(key);
+            }
         }
     }
 
-    fn give_focus(&mut self, keys: mpsc::UnboundedSender<Key>, ready: oneshot::Sender<()>) {
+    fn is_typing_still(&self) -> bool {
+        self.last_key.is_some_and(|last| last.elapsed() < TYPING)
+    }
+
+    fn give_focus(&mut self, claim: Claim, ready: oneshot::Sender<()>) {
         if !self.listens {
             self.modes.hold_keys(Stop::IsKey);
         }
         while wait(true, None, Some(Duration::ZERO)) == Ready::Input && self.read() {}
-        self.is_typing = self.last_key.is_some_and(|last| last.elapsed() < TYPING);
-        self.focus = Some(keys);
+        self.is_typing = self.is_typing_still();
+        self.focus = Some(claim);
         let _ = ready.send(());
     }
 

@@ -108,9 +108,11 @@ fn what_reads_and_could_not_write_is_asked_about_again() {
     let mut terminal = Terminal::start(&Run::new().arg("chat").server(&server));
     terminal.line("go");
     terminal.wait_for("run it again where it may write in the workspace?");
-    terminal.wait_for("WHY:");
-    terminal.line("n not there");
-    terminal.wait_until("the second question", |screen| screen.matches("WHY:").count() >= 2);
+    terminal.wait_for("Allow?");
+    terminal.tell("not there");
+    terminal.wait_until("the second question", |screen| {
+        screen.matches("run it again where it may write").count() == 2 && screen.contains("[y]es")
+    });
     terminal.line("y");
     terminal.wait_for("Both are done.");
     let requests = server.requests();
@@ -149,7 +151,7 @@ fn what_a_program_says_is_no_reason_to_leave_the_sandbox() {
     let mut terminal = Terminal::start(&run);
     terminal.line("go");
     terminal.wait_for("Done.");
-    assert!(!terminal.screen().contains("WHY:"), "{}", terminal.screen());
+    assert!(!terminal.screen().contains("Allow?"), "{}", terminal.screen());
     for request in &server.requests()[1..] {
         assert!(request.last_output().contains("the sandbox may be the reason"), "{}", request.last_output());
     }
@@ -169,7 +171,8 @@ fn a_page_is_asked_about_by_its_host_and_shown_whole() {
     terminal.line("y");
     // The page has entered the conversation: what is granted from here on holds.
     terminal.wait_for("has entered this conversation");
-    terminal.wait_until("the second question", |screen| screen.matches("[a]lways:").count() == 2);
+    terminal
+        .wait_until("the second question", |screen| screen.contains("Allow? yes") && screen.contains("[a]lways"));
     terminal.line("a");
     terminal.wait_for("Done.");
     assert_eq!(web.requests().len(), 3, "the host is allowed for the session");
@@ -298,7 +301,9 @@ fn always_holds_for_the_session_and_for_no_more_than_it_said() {
     terminal.line("a");
     // The second call of the same words is not asked about; the third is another.
     // Text typed before the question appears does not answer it.
-    terminal.wait_until("the second question", |screen| screen.matches("[a]lways").count() == 2);
+    terminal.wait_until("the second question", |screen| {
+        screen.contains("Allow? always") && screen.contains("[a]lways")
+    });
     terminal.line("n");
     terminal.wait_for("First.");
     terminal.line("again");

@@ -77,7 +77,7 @@ fn the_prefix_is_that_of_the_other_modes_and_a_note_tells_the_model() {
 fn an_approved_proposal_is_carried_out_in_the_same_turn() {
     let server = Server::start([Reply::text("I would write a.txt."), write("a.txt"), Reply::text("Written.")]);
     let mut terminal = Terminal::start(&Run::task(&server, "task").args(["--mode", "explore"]));
-    terminal.wait_for("Carry it out? [y]es, [n]o, n WHY, [e]dit:");
+    terminal.wait_for("Carry it out? [y]es  [n]o  [e]dit  [t]ell");
     assert!(!terminal.place.exists("a.txt"));
     terminal.line("y");
     // What is approved is the proposal; each call is judged as ever.
@@ -94,8 +94,10 @@ fn a_refusal_ends_the_turn_and_a_reason_has_it_proposed_anew() {
         Server::start([Reply::text("I would write a.txt."), write("b.txt"), Reply::text("I would write b.txt.")]);
     let mut terminal = Terminal::start(&Run::task(&server, "task").args(["--mode", "explore"]));
     terminal.wait_for("Carry it out?");
-    terminal.line("n not that file");
-    terminal.wait_until("a second question", |screen| screen.matches("Carry it out?").count() == 2);
+    terminal.tell("not that file");
+    terminal.wait_until("a second question", |screen| {
+        screen.contains("change? not that file") && screen.contains("Carry it out? [y]es")
+    });
     terminal.line("n");
     assert_eq!(terminal.exit_code(), 0);
     let requests = server.requests();
@@ -140,7 +142,7 @@ fn a_chat_switches_the_mode() {
     let turns = |count: usize| move |screen: &str| screen.matches("cost unknown").count() == count;
     terminal.wait_until("the end of the turn", turns(1));
     terminal.line("try it");
-    terminal.wait_until("the second proposal", |screen| screen.matches("Carry it out?").count() == 2);
+    terminal.wait_until("the second proposal", |screen| screen.contains("Carry it out? [y]es"));
     assert!(!terminal.place.exists("a.txt"));
     terminal.line("n");
     terminal.wait_until("the end of the turn", turns(2));

@@ -61,6 +61,13 @@ impl Terminal {
         self.keys.write_all(keys.as_bytes()).and_then(|()| self.keys.flush()).expect("the terminal takes keys");
     }
 
+    /// Answers a question in words.
+    pub fn tell(&mut self, words: &str) {
+        self.keys("t");
+        self.wait_for("(Enter sends");
+        self.line(words);
+    }
+
     /// Types a line and presses Enter.
     pub fn line(&mut self, line: &str) {
         self.keys(&format!("{line}\r"));

@@ -89,7 +89,7 @@ fn a_reason_for_a_no_reaches_the_model() {
     let mut terminal = chat(&server);
     terminal.line("run it");
     terminal.wait_for("Allow?");
-    terminal.line("n because it is friday");
+    terminal.tell("because it is friday");
     terminal.wait_for("Understood.");
     assert!(server.requests()[1].raw.contains("because it is friday"), "{}", server.requests()[1].raw);
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::sync::oneshot;
 
 use super::{Ask, Choice, Chosen};
 use crate::config::Notify;
@@ -41,16 +40,12 @@ impl Drop for Open<'_> {
 }
 
 impl Keyed {
-    /// Shows the question, then takes the keys.
+    /// Shows the question. It takes keys once it is on the screen.
     async fn open(&self, picture: Picture) -> Open<'_> {
+        let focus = self.console.focus().await;
         self.draw(picture);
-        let (drawn, is_drawn) = oneshot::channel();
-        self.outlets.progress.then(move || {
-            let _ = drawn.send(());
-        });
-        // An error means that the screen is gone; the keys will end.
-        let _ = is_drawn.await;
-        Open { keyed: self, focus: self.console.focus().await, is_waiting: true }
+        self.outlets.progress.then(focus.gate());
+        Open { keyed: self, focus, is_waiting: true }
     }
 
     fn draw(&self, picture: Picture) {

@@ -1,12 +1,15 @@
 //! The answer of the model as it streams: lines that are finished, and an end that may still change.
 
-use crate::ink::{Inks, Line};
+use crate::ink::{Inks, Line, Style};
+use crate::markdown::Printer;
 use crate::text;
 
 /// An answer on its way to the screen.
 pub(super) enum Answer {
     /// As the model wrote it.
     Raw(Raw),
+    /// Laid out.
+    Laid(Box<Printer>),
 }
 
 /// Text by the line. The line that is not finished is the end that may change.
@@ -16,14 +19,16 @@ pub(super) struct Raw {
 }
 
 impl Answer {
-    pub fn new(_markdown: bool, _width: usize, _links: bool) -> Self {
-        Self::Raw(Raw::default())
+    /// An answer for lines of `width` columns.
+    pub fn new(markdown: bool, width: usize, style: Style) -> Self {
+        if markdown { Self::Laid(Box::new(Printer::new(width, style))) } else { Self::Raw(Raw::default()) }
     }
 
     /// Adds text. Returns the lines that are finished by it.
     pub fn push(&mut self, text: &str) -> Vec<Line> {
         match self {
             Self::Raw(raw) => raw.push(text),
+            Self::Laid(printer) => printer.push(text),
         }
     }
 
@@ -31,6 +36,10 @@ impl Answer {
     pub fn tail(&mut self, room: usize, rows: usize) -> Vec<Line> {
         match self {
             Self::Raw(raw) => raw.tail(room, rows),
+            Self::Laid(printer) => {
+                printer.set_width(room);
+                printer.tail(rows)
+            }
         }
     }
 
@@ -39,6 +48,7 @@ impl Answer {
         match self {
             Self::Raw(raw) if raw.open.is_empty() => Vec::new(),
             Self::Raw(raw) => vec![raw.line()],
+            Self::Laid(mut printer) => printer.finish(),
         }
     }
 }

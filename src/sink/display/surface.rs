@@ -75,8 +75,8 @@ impl Surface {
     /// Adds to the answer.
     pub fn say(&mut self, text: &str, markdown: bool) {
         let (width, _) = self.size();
-        let links = self.setup.style.links;
-        let answer = self.answer.get_or_insert_with(|| Answer::new(markdown, width - 1, links));
+        let style = self.setup.style;
+        let answer = self.answer.get_or_insert_with(|| Answer::new(markdown, width - 1, style));
         let lines = answer.push(text);
         self.commit(&lines);
     }
