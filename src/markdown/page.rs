@@ -215,7 +215,9 @@ impl Page {
         };
         self.frames.iter_mut().for_each(|frame| frame.is_drawn = true);
         let mut place = |part| out.push(trimmed(joined(std::mem::replace(&mut before, rest.clone()), part)));
-        lines.into_iter().for_each(|line| wrap(line, room, &mut place));
+        for line in lines {
+            wrap(line, room, &mut place);
+        }
     }
 
     /// Draws a line that is not broken, at the first column or behind the bars of quotes.

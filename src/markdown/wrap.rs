@@ -18,7 +18,9 @@ pub fn wrap(line: Line, width: usize, mut out: impl FnMut(Line)) {
         return out(line);
     }
     let mut cutter = Cutter { spans: &line.spans, at: 0 };
-    breaks(&text, width).into_iter().for_each(|range| out(cutter.part(range)));
+    for range in breaks(&text, width) {
+        out(cutter.part(range));
+    }
 }
 
 /// The columns of the widest part of a text that is broken only where a line is narrower.
