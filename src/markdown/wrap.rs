@@ -188,7 +188,9 @@ fn cluster_end(text: &str) -> usize {
     let mut flags = usize::from(is_flag(before));
     for (at, c) in chars {
         let pairs = is_flag(c) && flags == 1;
-        let is_part = before == '\u{200d}' || pairs || matches!(c, '\u{1f3fb}'..='\u{1f3ff}') || is_zero(c);
+        // A joiner between what a terminal does not draw as one joins nothing.
+        let joins = before == '\u{200d}' && text::columns(&text[..at + c.len_utf8()]) <= 2;
+        let is_part = joins || pairs || matches!(c, '\u{1f3fb}'..='\u{1f3ff}') || is_zero(c);
         if !is_part {
             return at;
         }
