@@ -35,6 +35,7 @@ mod chat_templates;
 mod repl;
 mod markdown;
 mod slash;
+mod chat_commands;
 mod terminal;
 mod approval;
 mod edited_commands;
