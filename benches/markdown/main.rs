@@ -71,7 +71,9 @@ fn main() -> ExitCode {
             broken.push(format!("{name}: twice the text takes {:.1} times as long", whole / half));
         }
     }
-    broken.iter().for_each(|line| println!("{line}"));
+    for line in &broken {
+        println!("{line}");
+    }
     if is_held && !broken.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
@@ -147,7 +149,7 @@ fn on_terminal(write: impl FnOnce(&mut File)) {
     let mut reader = File::from(ends.master);
     let slave: OwnedFd = ends.slave;
     let reading = thread::spawn(move || {
-        let mut buffer = [0; 65536];
+        let mut buffer = vec![0; 65536];
         while reader.read(&mut buffer).is_ok_and(|read| read > 0) {}
     });
     let mut terminal = File::from(slave);

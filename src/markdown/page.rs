@@ -204,18 +204,20 @@ impl Page {
             return lines.into_iter().for_each(|line| wrap(line, self.width, |part| out.push(part)));
         }
         let room = self.room();
-        let (mut before, rest) = if room < self.width {
-            (self.marks(true), self.marks(false))
-        } else {
+        let is_narrow = room == self.width;
+        if is_narrow {
             let marks: String = self.frames.iter().filter(|f| !f.is_drawn).map(|f| f.mark.as_str()).collect();
             if let Some(first) = lines.first_mut() {
                 *first = joined(Line::new().with(Inks::PLAIN, &marks), std::mem::take(first));
             }
-            (Line::new(), Line::new())
-        };
-        self.frames.iter_mut().for_each(|frame| frame.is_drawn = true);
-        let mut place = |part| out.push(trimmed(joined(std::mem::replace(&mut before, rest.clone()), part)));
-        lines.into_iter().for_each(|line| wrap(line, room, &mut place));
+        }
+        for line in lines {
+            wrap(line, room, |part| {
+                let before = if is_narrow { Line::new() } else { self.marks() };
+                self.frames.iter_mut().for_each(|frame| frame.is_drawn = true);
+                out.push(trimmed(joined(before, part)));
+            });
+        }
     }
 
     /// Draws a line that is not broken, at the first column or behind the bars of quotes.
@@ -224,13 +226,13 @@ impl Page {
         out.push(trimmed(joined(Line::new().with(Ink::Dim, &bars), line)));
     }
 
-    /// What stands before a line, or before the first one of what is new.
-    fn marks(&self, is_first: bool) -> Line {
+    /// What stands before the next line.
+    fn marks(&self) -> Line {
         let mut line = Line::new();
         for frame in &self.frames {
             match frame.kind {
                 FrameKind::Quote => line.push(Ink::Dim, BAR),
-                _ if is_first && !frame.is_drawn => line.push(Inks::PLAIN, &frame.mark),
+                _ if !frame.is_drawn => line.push(Inks::PLAIN, &frame.mark),
                 _ => line.push(Inks::PLAIN, &" ".repeat(frame.columns)),
             }
         }

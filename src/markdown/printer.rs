@@ -106,7 +106,9 @@ impl Printer {
             out.pop();
         }
         let mut lines = Vec::with_capacity(out.len());
-        out.into_iter().for_each(|line| wrap(line, self.width.max(1), |part| lines.push(part)));
+        for line in out {
+            wrap(line, self.width.max(1), |part| lines.push(part));
+        }
         lines.split_off(lines.len().saturating_sub(rows))
     }
 

@@ -10,12 +10,15 @@ pub fn close(text: &mut String) {
     let (mut at, mut before) = (0, ' ');
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
+        if !matches!(c, '\\' | '*' | '_' | '~' | '`') {
+            (at, before) = (at + c.len_utf8(), c);
+            continue;
+        }
         let run = rest.len() - rest.trim_start_matches(c).len();
-        let is_last = run == rest.len();
         match c {
             '\\' => at += 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
             // What it would be a mark of has not come.
-            '*' | '_' | '~' | '`' if is_last && before.is_whitespace() => {
+            _ if run == rest.len() && before.is_whitespace() => {
                 text.truncate(text[..at].trim_end().len());
                 break;
             }
@@ -27,12 +30,11 @@ pub fn close(text: &mut String) {
                     break;
                 }
             },
-            '*' | '_' | '~' => {
+            _ => {
                 let after = rest[run..].chars().next().unwrap_or(' ');
                 read_marks(&mut open, c, run, (before, after));
                 at += run;
             }
-            _ => at += c.len_utf8(),
         }
         before = c;
     }
@@ -71,5 +73,36 @@ fn read_marks(open: &mut Vec<&'static str>, c: char, run: usize, (before, after)
             _ => {}
         }
         left -= name.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_open_is_closed_innermost_first() {
+        for (text, expected) in [
+            ("plain", "plain"),
+            ("**bold", "**bold**"),
+            ("**bold and *both", "**bold and *both***"),
+            ("***both", "***both***"),
+            ("**done** and `code", "**done** and `code`"),
+            ("``a ` b", "``a ` b``"),
+            ("~~gone ", "~~gone~~"),
+            ("a **", "a"),
+            ("a `", "a"),
+            ("2 * 3", "2 * 3"),
+            ("snake_case", "snake_case"),
+            ("\\*not", "\\*not"),
+            ("`*` and *a", "`*` and *a*"),
+            ("see [this](http://a.b/c", "see [this](http://a.b/c)"),
+            ("see [this](http://a.b) (or", "see [this](http://a.b) (or"),
+            ("", ""),
+        ] {
+            let mut closed = text.to_owned();
+            close(&mut closed);
+            assert_eq!(closed, expected, "{text:?}");
+        }
     }
 }

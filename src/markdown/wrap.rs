@@ -18,7 +18,9 @@ pub fn wrap(line: Line, width: usize, mut out: impl FnMut(Line)) {
         return out(line);
     }
     let mut cutter = Cutter { spans: &line.spans, at: 0 };
-    breaks(&text, width).into_iter().for_each(|range| out(cutter.part(range)));
+    for range in breaks(&text, width) {
+        out(cutter.part(range));
+    }
 }
 
 /// The columns of the widest part of a text that is broken only where a line is narrower.
@@ -186,7 +188,9 @@ fn cluster_end(text: &str) -> usize {
     let mut flags = usize::from(is_flag(before));
     for (at, c) in chars {
         let pairs = is_flag(c) && flags == 1;
-        let is_part = before == '\u{200d}' || pairs || matches!(c, '\u{1f3fb}'..='\u{1f3ff}') || is_zero(c);
+        // A joiner between what a terminal does not draw as one joins nothing.
+        let joins = before == '\u{200d}' && text::columns(&text[..at + c.len_utf8()]) <= 2;
+        let is_part = joins || pairs || matches!(c, '\u{1f3fb}'..='\u{1f3ff}') || is_zero(c);
         if !is_part {
             return at;
         }

@@ -70,8 +70,8 @@ fn the_examples_of_commonmark_say_what_pulldown_cmark_reads() {
 fn defined_above(example: &str) -> String {
     let parser = Parser::new(example);
     let definitions = parser.reference_definitions().iter();
-    let above: String = definitions.map(|(label, found)| format!("[{label}]: <{}>\n", found.dest)).collect();
-    if above.is_empty() { example.to_owned() } else { format!("{above}\n{example}") }
+    let above: Vec<String> = definitions.map(|(label, found)| format!("[{label}]: <{}>\n", found.dest)).collect();
+    if above.is_empty() { example.to_owned() } else { format!("{}\n{example}", above.concat()) }
 }
 
 /// A text without the marks that both ways of drawing choose for themselves.
@@ -89,13 +89,15 @@ fn reference(markdown: &str) -> String {
             Event::Text(part) | Event::Code(part) | Event::Html(part) | Event::InlineHtml(part) => {
                 let part = agent::text::visible(&part);
                 text += &part;
-                targets.iter_mut().for_each(|(_, said)| *said += &part);
+                for (_, said) in &mut targets {
+                    *said += &part;
+                }
             }
             Event::Start(Tag::List(start)) => numbers.push(start),
             Event::End(TagEnd::List(_)) => drop(numbers.pop()),
             Event::Start(Tag::Item) => {
                 if let Some(Some(number)) = numbers.last_mut() {
-                    text += &format!("{number}.");
+                    text += &number.to_string();
                     *number += 1;
                 }
             }
@@ -114,7 +116,9 @@ fn reference(markdown: &str) -> String {
                 } else {
                     format!("({address})")
                 };
-                targets.iter_mut().for_each(|(_, said)| *said += &shown);
+                for (_, said) in &mut targets {
+                    *said += &shown;
+                }
                 text += &shown;
             }
             _ => {}
@@ -143,7 +147,7 @@ fn pages_look_as_they_are_in_the_tree() {
     assert!(!pages.is_empty());
     for page in pages {
         let markdown = fs::read_to_string(&page).expect("a page");
-        for width in [40, 80, 120] {
+        for width in [20, 40, 80, 120] {
             let path = page.with_extension(format!("{width}.txt"));
             let now = joined(&drawn(&markdown, width, Style::default()));
             if std::env::var_os("BLESS").is_some() {
