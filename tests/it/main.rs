@@ -8,6 +8,7 @@ mod output;
 mod reply;
 mod server;
 mod pty;
+mod picture;
 mod lifeline;
 mod in_process;
 
@@ -35,6 +36,9 @@ mod chat_templates;
 mod repl;
 mod slash;
 mod terminal;
+mod terminal_states;
+mod tmux;
+mod scenes;
 mod approval;
 mod edited_commands;
 mod steering;
