@@ -10,7 +10,7 @@ use crate::agent::exit::Signal;
 use crate::app::{self, Options};
 use crate::config::{Config, PromptSource};
 use crate::contract::Approver;
-use crate::repl::{self, Chat, Interrupter, Interrupts, Lines, Opening, Vocabulary};
+use crate::repl::{self, AtHand, Chat, Interrupter, Interrupts, Lines, Opening};
 use crate::sink::{Facts, Keyed, Look, Nobody, Outlets, Person, Screen};
 use crate::terminal;
 use crate::workspace::Workspace;
@@ -108,6 +108,8 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
         session: session_choice(&args.turn, false),
         skills: args.turn.skills.clone(),
         rendering,
+        own: config.own_commands(repl::is_built_in),
+        at_hand: AtHand::find(|name| setup.env.get(name), interactive.then(|| setup.editor(&config)), look.live),
         config,
         workspace,
         approver,
@@ -117,11 +119,7 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
     for name in &args.turn.skills {
         chat.catalogue().get(name).map_err(Failure::skill)?;
     }
-    vocabulary.get_or_init(|| Vocabulary {
-        models: chat.models().cloned().collect(),
-        skills: chat.catalogue().iter().map(|skill| skill.name.clone()).collect(),
-        workspace: chat.directory().to_path_buf(),
-    });
+    vocabulary.get_or_init(|| repl::vocabulary(&chat));
     Ok(Prepared { chat, lines, interrupts, interrupter, export, outlets })
 }
 

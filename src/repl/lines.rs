@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{Mutex, mpsc, oneshot};
 
 use super::complete::Vocabulary;
 use super::input::Editor;
@@ -20,7 +20,7 @@ use super::interrupts::Interrupter;
 use super::multiline::Joined;
 use super::typing::{Listening, Next, Steer, Typing};
 use crate::ink::{Ink, Inks, Line as InkLine, Style};
-use crate::sink::{AskLine, Outlets, PROMPT};
+use crate::sink::{AskLine, Display, Outlets, PROMPT, Suspended};
 use crate::terminal::{self, Console};
 use crate::text;
 
@@ -77,6 +77,20 @@ struct Keys {
     replies: mpsc::Sender<Line>,
     outlets: Outlets,
     asks_theme: AtomicBool,
+}
+
+/// The terminal is another program's, as long as this lives.
+pub(super) struct Loan {
+    display: Display,
+    /// The reading thread waits for its end.
+    _returned: requests::Sender<()>,
+    _away: Suspended,
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        self.display.control(MARK_PASTE);
+    }
 }
 
 pub(super) enum Request {
@@ -196,6 +210,25 @@ impl Lines {
     /// Reads the next message. Dropping the future loses nothing: the line comes with the next call.
     pub(super) async fn read(&self) -> Line {
         self.next(Request::Message).await
+    }
+
+    /// Lends the terminal to another program, in the modes that it was found in, until the loan is dropped. What is
+    /// written meanwhile waits.
+    pub(super) async fn lend(&self, outlets: &Outlets) -> Loan {
+        let away = outlets.display.suspend(false);
+        outlets.wait();
+        let (returned, until_returned) = requests::channel();
+        if let Source::Keys(keys) = &self.source {
+            let (lent, is_lent) = oneshot::channel();
+            keys.console.lend(move || {
+                terminal::put_back();
+                // Nobody waits for a loan that was dropped.
+                let _ = lent.send(());
+                let _ = until_returned.recv();
+            });
+            let _ = is_lent.await;
+        }
+        Loan { display: outlets.display.clone(), _returned: returned, _away: away }
     }
 
     /// Ctrl-C came as a signal while a line was read. The terminal of a plain editor threw the line away.

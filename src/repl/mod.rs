@@ -7,7 +7,12 @@ pub mod tables;
 pub mod context;
 pub mod progress;
 mod mentions;
+mod at_hand;
+mod osc52;
+mod own;
+mod foreground;
 mod chat;
+mod switch;
 pub mod greeting;
 mod commands;
 mod complete;
@@ -18,8 +23,11 @@ mod typing;
 mod lines;
 
 use std::io::Write;
+use std::sync::Arc;
 
+pub use at_hand::AtHand;
 pub use chat::{Chat, Opening};
+pub use commands::is_built_in;
 pub use complete::Vocabulary;
 pub use interrupts::{Interrupter, Interrupts, interrupts};
 pub use lines::{Lines, Setup};
@@ -30,6 +38,17 @@ use crate::{terminal, text};
 use chat::Ended;
 use commands::{Command, Input, Outcome, Run};
 use lines::Line;
+
+/// The words that complete in a chat.
+#[must_use]
+pub fn vocabulary(chat: &Chat) -> Vocabulary {
+    Vocabulary {
+        skills: chat.services.catalogue.iter().map(|skill| skill.name.clone()).collect(),
+        own: chat.own.clone(),
+        workspace: chat.workspace.root().to_path_buf(),
+        config: Some(Arc::clone(&chat.config)),
+    }
+}
 
 /// Reads lines and takes turns until the lines end. Hints, tables and warnings go to stderr. Returns the exit code: 0
 /// for a person, unless a second Ctrl-C ended the chat; for a pipe the code of the last turn that failed.
@@ -73,25 +92,48 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
         let input = match multiline::block(&text) {
             Some(block) if block.trim().is_empty() => Input::Empty,
             Some(block) => Input::Message(block.to_owned()),
-            None => commands::parse(&text),
+            None => commands::parse(&text, &chat.own),
         };
         let outcome = match input {
             Input::Empty => continue,
             Input::Mistake(why) => Outcome::Tell(why),
             Input::Message(message) => Outcome::Turn(message),
+            Input::Own(command, arguments) => {
+                commands::run_own(chat, &command, &arguments).unwrap_or_else(|why| Outcome::Tell(error(why)))
+            }
             Input::Command(command, argument) => {
                 let outcome = answer(chat, command, &argument, interrupts).await;
                 outlets.display.settle();
                 outcome
             }
         };
-        let message = match outcome {
+        let told = match outcome {
             Outcome::Leave => return code,
-            Outcome::Tell(text) => {
+            Outcome::Turn(message) => Ok(message),
+            Outcome::Tell(text) => Err(text),
+            Outcome::Page(text) => {
+                let _lent = lines.lend(outlets).await;
+                Err(foreground::page(&chat.at_hand, &text).await.unwrap_or_default())
+            }
+            Outcome::Copy(text) => {
+                Err(foreground::copy(&chat.at_hand, outlets, &text).await.unwrap_or_else(error))
+            }
+            Outcome::Compose => {
+                let _lent = lines.lend(outlets).await;
+                match foreground::compose(&chat.at_hand).await {
+                    Ok(message) => message.ok_or_else(|| "Nothing was written.".to_owned()),
+                    Err(why) => Err(error(why)),
+                }
+            }
+        };
+        // A Ctrl-C for the pager or the editor was no interrupt.
+        interrupts.forget();
+        let message = match told {
+            Ok(message) => message,
+            Err(text) => {
                 tell(outlets, &text);
                 continue;
             }
-            Outcome::Turn(message) => message,
         };
         lines.turn_begins();
         for why in chat.attach_mentioned(&message) {
@@ -141,7 +183,12 @@ async fn answer(chat: &mut Chat, command: &Command, argument: &str, interrupts: 
             })
         }
     };
-    answer.unwrap_or_else(|why| Outcome::Tell(format!("error: {why}")))
+    answer.unwrap_or_else(|why| Outcome::Tell(error(why)))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it maps errors")]
+fn error(why: String) -> String {
+    format!("error: {why}")
 }
 
 /// Takes one turn. Ctrl-C stops it. Returns `None` when a second Ctrl-C came meanwhile.
