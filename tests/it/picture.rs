@@ -7,6 +7,7 @@ use vt100::{Color, Screen};
 
 /// How a piece of text looks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an attribute of its own")]
 pub struct Look {
     pub foreground: Color,
     pub bold: bool,

@@ -36,6 +36,9 @@ fn a_screen_of_another_size_leaves_no_garbage_while_one_types_ahead() {
     gate.open();
     terminal.wait_for("The answer.");
     assert_eq!(count(&terminal, "The answer."), 1, "{}", terminal.screen());
+    terminal.wait_until("the prompt", |screen| {
+        screen.contains(" out ·") && screen.trim_end().ends_with("> typed ahead!")
+    });
     terminal.keys("\r");
     terminal.wait_for("Second.");
     assert_eq!(said(&server), ["one", "typed ahead!"]);
@@ -52,7 +55,7 @@ fn a_screen_of_another_size_leaves_no_garbage_at_a_question() {
         terminal.resize(columns, rows);
     }
     terminal.wait_until("the question once", |screen| screen.matches("Allow?").count() == 1);
-    terminal.keys("y");
+    terminal.line("y");
     terminal.wait_for("Done.");
     assert!(terminal.place.exists("made"));
 }
@@ -86,10 +89,9 @@ fn words_of_every_script_are_typed_ahead_and_pasted_whole() {
     terminal.line("one");
     gate.reached();
     for (at, word) in words.iter().enumerate() {
-        if at % 2 == 0 {
-            terminal.keys(word)
-        } else {
-            terminal.paste(word)
+        match at % 2 {
+            0 => terminal.keys(word),
+            _ => terminal.paste(word),
         }
         terminal.keys("\r");
     }
