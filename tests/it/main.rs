@@ -8,6 +8,7 @@ mod output;
 mod reply;
 mod server;
 mod pty;
+mod picture;
 mod lifeline;
 mod in_process;
 
@@ -37,6 +38,9 @@ mod markdown;
 mod slash;
 mod chat_commands;
 mod terminal;
+mod terminal_states;
+mod tmux;
+mod scenes;
 mod approval;
 mod edited_commands;
 mod steering;

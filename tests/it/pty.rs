@@ -10,6 +10,7 @@ use nix::sys::termios::{LocalFlags, tcgetattr};
 use nix::unistd::Pid;
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
 
+use crate::picture::Picture;
 use crate::run::{GUARD, Place, Run};
 
 /// A running program and its screen.
@@ -104,6 +105,14 @@ impl Terminal {
     /// The current content of the screen.
     pub fn screen(&self) -> String {
         self.state.0.lock().expect("the watcher does not panic").parser.screen().contents()
+    }
+
+    /// The screen with its looks; what differs from run to run is made equal.
+    pub fn picture(&self) -> Picture {
+        let seen = self.state.0.lock().expect("the watcher does not panic");
+        let home = self.place.home().to_string_lossy().into_owned();
+        let workspace = self.place.workspace().to_string_lossy().into_owned();
+        Picture::of(seen.parser.screen()).with(&workspace, "~/project").with(&home, "~").without_clock()
     }
 
     /// Every byte that was written so far.
