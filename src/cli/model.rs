@@ -74,7 +74,7 @@ fn table(models: &[Listed], edge: Option<usize>) -> String {
         cells.iter().map(|row| text::columns(&row[column])).max().unwrap_or_default()
     });
     let room = edge.map_or(usize::MAX, |edge| edge.saturating_sub(1));
-    // The few rows that end with a day do without it rather than break the lines of all.
+    // The few rows that end with a day lose it, so that the other lines need not break.
     let whole: usize = widths[..6].iter().map(|width| width + 2).sum::<usize>() - 2;
     let is_wide = whole <= room;
     let mut out = String::new();
@@ -88,7 +88,7 @@ fn table(models: &[Listed], edge: Option<usize>) -> String {
         let room = room.saturating_sub(if is_wide { widths[0] + 2 } else { INDENT });
         let mut line = String::new();
         for (cell, width) in facts.iter().zip(&widths[1..]) {
-            // What finds no room is left out whole: half a price would be another one.
+            // A cell without room is left out whole: half a price would be another price.
             if text::columns(&line) + text::columns(cell) > room {
                 break;
             }

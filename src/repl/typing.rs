@@ -112,14 +112,11 @@ impl State {
         if self.field.text().trim().is_empty() {
             return;
         }
-        let whole = Joined::default().add(self.field.text());
-        match whole {
-            Some(message) => {
-                self.field.take();
-                self.queue.push_back(message);
-            }
+        let mut joined = Joined::default();
+        match joined.add(&self.field.take()) {
+            Some(message) => self.queue.push_back(message),
             // It goes on in the next line.
-            None => self.field.insert("\n"),
+            None => self.field = Field::with(&joined.rest().unwrap_or_default()),
         }
     }
 

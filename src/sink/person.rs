@@ -429,7 +429,7 @@ mod tests {
             (vec!["n"], "", refuse(""), ""),
             (vec!["n not that file"], "", refuse("not that file"), ""),
             (vec![], "", refuse(""), ""),
-            (vec!["a", "v", "ok", "y"], "", PlanReview::Run, "Please answer with one of these keys"),
+            (vec!["a", "v", "ok", "y"], "", PlanReview::Run, "Please answer y, n, e, t"),
             (vec!["e"], "echo new > \"$1\"", PlanReview::Edited("new\n".to_owned()), ""),
             (vec!["e", "n"], ":", refuse(""), "Nothing was changed."),
             (vec!["e", "y"], "exit 3", PlanReview::Run, "failed; nothing was changed"),

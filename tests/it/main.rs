@@ -33,6 +33,7 @@ mod prompt_releases;
 mod prompt_tests;
 mod chat_templates;
 mod repl;
+mod markdown;
 mod slash;
 mod chat_commands;
 mod terminal;
