@@ -271,18 +271,29 @@ impl Keys {
     fn request(&self) -> Option<Line> {
         let begun = match self.typing.next() {
             Next::Message(message) => {
-                self.echo(&message);
+                echo(&self.outlets.display, &self.editor, &message);
                 return Some(Line::Text(message));
             }
             Next::End => return Some(Line::Eof),
             Next::Begun(begun) => begun,
         };
         let (editor, replies, outlets) = (Arc::clone(&self.editor), self.replies.clone(), self.outlets.clone());
-        let away = outlets.display.suspend(false);
+        let (typing, away) = (self.typing.clone(), outlets.display.suspend(false));
         self.console.lend(move || {
             outlets.wait();
-            let mut editor = editor.lock().expect("the editor does not panic");
-            let line = editor.read_message(Joined::default(), &begun);
+            // Keys that came until now went to the line of a turn.
+            let line = match typing.next() {
+                Next::Message(message) => {
+                    let message = begun + &message;
+                    echo(&outlets.display, &editor, &message);
+                    Line::Text(message)
+                }
+                Next::End => Line::Eof,
+                Next::Begun(more) => {
+                    let mut editor = editor.lock().expect("the editor does not panic");
+                    editor.read_message(Joined::default(), &(begun + &more))
+                }
+            };
             outlets.display.control(MARK_PASTE);
             drop(away);
             // Without a receiver the chat is over.
@@ -290,18 +301,18 @@ impl Keys {
         });
         None
     }
+}
 
-    /// Shows a queued message as if it had been typed now.
-    fn echo(&self, message: &str) {
-        let message = text::visible(message);
-        let mut lead = PROMPT;
-        let lines = message
-            .lines()
-            .map(|line| InkLine::from((Ink::Cyan, std::mem::replace(&mut lead, "  "))).with(Inks::PLAIN, line));
-        self.outlets.display.lines(lines.collect());
-        if let Ok(mut editor) = self.editor.lock() {
-            editor.remember(&message);
-        }
+/// Shows a queued message as if it had been typed now.
+fn echo(display: &Display, editor: &std::sync::Mutex<Editor>, message: &str) {
+    let message = text::visible(message);
+    let mut lead = PROMPT;
+    let lines = message
+        .lines()
+        .map(|line| InkLine::from((Ink::Cyan, std::mem::replace(&mut lead, "  "))).with(Inks::PLAIN, line));
+    display.lines(lines.collect());
+    if let Ok(mut editor) = editor.lock() {
+        editor.remember(&message);
     }
 }
 

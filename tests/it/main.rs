@@ -36,6 +36,7 @@ mod repl;
 mod markdown;
 mod slash;
 mod chat_commands;
+mod own_commands;
 mod terminal;
 mod approval;
 mod edited_commands;
