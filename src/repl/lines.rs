@@ -17,10 +17,11 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 use super::complete::Vocabulary;
 use super::input::Editor;
 use super::interrupts::Interrupter;
+use super::loan::{Loan, MARK_PASTE};
 use super::multiline::Joined;
 use super::typing::{Listening, Next, Steer, Typing};
 use crate::ink::{Ink, Inks, Line as InkLine, Style};
-use crate::sink::{AskLine, Display, Outlets, PROMPT, Suspended};
+use crate::sink::{AskLine, Display, Outlets, PROMPT};
 use crate::terminal::{self, Console};
 use crate::text;
 
@@ -79,28 +80,12 @@ struct Keys {
     asks_theme: AtomicBool,
 }
 
-/// The terminal is another program's, as long as this lives.
-pub(super) struct Loan {
-    display: Display,
-    /// The reading thread waits for its end.
-    _returned: requests::Sender<()>,
-    _away: Suspended,
-}
-
-impl Drop for Loan {
-    fn drop(&mut self) {
-        self.display.control(MARK_PASTE);
-    }
-}
-
 pub(super) enum Request {
     Message,
     /// With its prompt.
     Question(String),
 }
 
-/// The terminal puts marks around what is pasted, so that a paste of many lines is one message (private mode 2004).
-const MARK_PASTE: &str = "\x1b[?2004h";
 const MARK_NO_PASTE: &str = "\x1b[?2004l";
 /// Asks for the colour of the background, and for something that every terminal answers (xterm's OSC 11, DA1).
 const ASK_BACKGROUND: &str = "\x1b]11;?\x1b\\\x1b[c";
@@ -228,7 +213,7 @@ impl Lines {
             });
             let _ = is_lent.await;
         }
-        Loan { display: outlets.display.clone(), _returned: returned, _away: away }
+        Loan::new(outlets.display.clone(), returned, away)
     }
 
     /// Ctrl-C came as a signal while a line was read. The terminal of a plain editor threw the line away.
