@@ -6,10 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::folders::COMMANDS;
 use super::manifest::{Manifest, shown};
 use super::mistake::{Mistake, did_you_mean};
 use super::options::LoadOptions;
-use super::own_commands;
 use super::skill_dirs::{self, SkillDir};
 use super::source::{Kind, Layer};
 use super::through::{CommandDir, PromptDir, Through};
@@ -123,7 +123,7 @@ impl Layers {
 
     fn add(&mut self, layer: Layer, dir: PathBuf, through: Through) {
         self.prompts_of(Some(&dir), &through);
-        let commands = dir.join(own_commands::FOLDER);
+        let commands = dir.join(COMMANDS);
         if commands.is_dir() {
             let (through, is_of_project) = (through.clone(), layer == Layer::Project);
             self.command_dirs.push(CommandDir { dir: commands, through, is_of_project });
@@ -296,7 +296,7 @@ enum Entry {
 }
 
 fn classify_dir(path: &str) -> Entry {
-    const OTHERS: [&str; 3] = ["prompts", "skills", own_commands::FOLDER];
+    const OTHERS: [&str; 3] = ["prompts", "skills", COMMANDS];
     let folders = || Kind::NAMED.into_iter().map(Kind::folder);
     if folders().any(|folder| folder == path || folder.starts_with(&format!("{path}/"))) {
         return Entry::Open;

@@ -13,8 +13,6 @@ use super::mistake::Mistake;
 use super::through::CommandDir;
 use crate::{frontmatter, text};
 
-/// The folder of a config directory that holds them.
-pub(super) const FOLDER: &str = "commands";
 /// The keys of a head.
 const KEYS: [&str; 3] = ["description", "argument-hint", "model"];
 

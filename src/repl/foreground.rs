@@ -52,7 +52,7 @@ pub(super) async fn copy(at_hand: &AtHand, outlets: &Outlets, content: &str) -> 
             taken.push("the terminal (OSC 52)");
         }
         None if at_hand.osc52 => {
-            missed.push(format!("it is too long for the terminal ({} bytes)", osc52::MOST_BYTES))
+            missed.push(format!("it is too long for the terminal ({} bytes)", osc52::MOST_BYTES));
         }
         None => {}
     }

@@ -17,10 +17,11 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 use super::complete::Vocabulary;
 use super::input::Editor;
 use super::interrupts::Interrupter;
+use super::loan::{Loan, MARK_PASTE};
 use super::multiline::Joined;
 use super::typing::{Listening, Next, Steer, Typing};
 use crate::ink::{Ink, Inks, Line as InkLine, Style};
-use crate::sink::{AskLine, Display, Outlets, PROMPT, Suspended};
+use crate::sink::{AskLine, Display, Outlets, PROMPT};
 use crate::terminal::{self, Console};
 use crate::text;
 
@@ -79,28 +80,12 @@ struct Keys {
     asks_theme: AtomicBool,
 }
 
-/// The terminal is another program's, as long as this lives.
-pub(super) struct Loan {
-    display: Display,
-    /// The reading thread waits for its end.
-    _returned: requests::Sender<()>,
-    _away: Suspended,
-}
-
-impl Drop for Loan {
-    fn drop(&mut self) {
-        self.display.control(MARK_PASTE);
-    }
-}
-
 pub(super) enum Request {
     Message,
     /// With its prompt.
     Question(String),
 }
 
-/// The terminal puts marks around what is pasted, so that a paste of many lines is one message (private mode 2004).
-const MARK_PASTE: &str = "\x1b[?2004h";
 const MARK_NO_PASTE: &str = "\x1b[?2004l";
 /// Asks for the colour of the background, and for something that every terminal answers (xterm's OSC 11, DA1).
 const ASK_BACKGROUND: &str = "\x1b]11;?\x1b\\\x1b[c";
@@ -228,7 +213,7 @@ impl Lines {
             });
             let _ = is_lent.await;
         }
-        Loan { display: outlets.display.clone(), _returned: returned, _away: away }
+        Loan::new(outlets.display.clone(), returned, away)
     }
 
     /// Ctrl-C came as a signal while a line was read. The terminal of a plain editor threw the line away.
@@ -271,18 +256,29 @@ impl Keys {
     fn request(&self) -> Option<Line> {
         let begun = match self.typing.next() {
             Next::Message(message) => {
-                self.echo(&message);
+                echo(&self.outlets.display, &self.editor, &message);
                 return Some(Line::Text(message));
             }
             Next::End => return Some(Line::Eof),
             Next::Begun(begun) => begun,
         };
         let (editor, replies, outlets) = (Arc::clone(&self.editor), self.replies.clone(), self.outlets.clone());
-        let away = outlets.display.suspend(false);
+        let (typing, away) = (self.typing.clone(), outlets.display.suspend(false));
         self.console.lend(move || {
             outlets.wait();
-            let mut editor = editor.lock().expect("the editor does not panic");
-            let line = editor.read_message(Joined::default(), &begun);
+            // Keys that came until now went to the line of a turn.
+            let line = match typing.next() {
+                Next::Message(message) => {
+                    let message = begun + &message;
+                    echo(&outlets.display, &editor, &message);
+                    Line::Text(message)
+                }
+                Next::End => Line::Eof,
+                Next::Begun(more) => {
+                    let mut editor = editor.lock().expect("the editor does not panic");
+                    editor.read_message(Joined::default(), &(begun + &more))
+                }
+            };
             outlets.display.control(MARK_PASTE);
             drop(away);
             // Without a receiver the chat is over.
@@ -290,18 +286,18 @@ impl Keys {
         });
         None
     }
+}
 
-    /// Shows a queued message as if it had been typed now.
-    fn echo(&self, message: &str) {
-        let message = text::visible(message);
-        let mut lead = PROMPT;
-        let lines = message
-            .lines()
-            .map(|line| InkLine::from((Ink::Cyan, std::mem::replace(&mut lead, "  "))).with(Inks::PLAIN, line));
-        self.outlets.display.lines(lines.collect());
-        if let Ok(mut editor) = self.editor.lock() {
-            editor.remember(&message);
-        }
+/// Shows a queued message as if it had been typed now.
+fn echo(display: &Display, editor: &std::sync::Mutex<Editor>, message: &str) {
+    let message = text::visible(message);
+    let mut lead = PROMPT;
+    let lines = message
+        .lines()
+        .map(|line| InkLine::from((Ink::Cyan, std::mem::replace(&mut lead, "  "))).with(Inks::PLAIN, line));
+    display.lines(lines.collect());
+    if let Ok(mut editor) = editor.lock() {
+        editor.remember(&message);
     }
 }
 

@@ -20,6 +20,7 @@ mod multiline;
 mod interrupts;
 mod input;
 mod typing;
+mod loan;
 mod lines;
 
 use std::io::Write;

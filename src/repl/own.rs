@@ -84,9 +84,9 @@ fn words(arguments: &str) -> Vec<Cow<'_, str>> {
                 rest.split_at(length)
             });
             if word.is_empty() {
-                word = Cow::Borrowed(piece)
+                word = Cow::Borrowed(piece);
             } else {
-                word.to_mut().push_str(piece)
+                word.to_mut().push_str(piece);
             }
             rest = after;
         }

@@ -10,7 +10,7 @@ use crate::run::Run;
 use crate::server::Server;
 
 /// A chat over a pipe that allows everything and reads these lines.
-fn chat(run: Run, lines: &[&str]) -> Output {
+pub fn chat(run: Run, lines: &[&str]) -> Output {
     run.args(["chat", "--approve", "all"]).stdin(lines.join("\n") + "\n").run().success()
 }
 
@@ -34,7 +34,7 @@ fn program(run: &Run, name: &str, script: &str) -> String {
 const REVIEWER: &str = "description: Looks at changes.\nmodel: other\ntools: [read_file]\n";
 
 /// With another agent and another model.
-fn two(run: Run) -> Run {
+pub fn two(run: Run) -> Run {
     let other = "provider: openai\nbase_url: \"{{ env.OPENAI_BASE_URL }}\"\napi_key: k\nmodel: other-model\n\
                  context_window: 32000\nprices: { input: 0.5, output: 2.0 }\n";
     run.config("agents/reviewer.yaml", REVIEWER).config("models/other.yaml", other)
@@ -50,7 +50,7 @@ fn the_models_are_listed_with_window_and_price_where_nobody_can_pick() {
 }
 
 #[test]
-fn a_person_picks_the_model_by_number_or_by_name() {
+fn a_person_picks_the_model_by_number() {
     let server = Server::always(Reply::text("Noted."));
     let mut terminal = crate::repl::start(&two(Run::new().server(&server)));
     terminal.line("/model");
@@ -61,13 +61,9 @@ fn a_person_picks_the_model_by_number_or_by_name() {
     let number = row.trim().split('.').next().expect("a number").to_owned();
     terminal.line(&number);
     terminal.wait_for("The model is now other-model.");
-    terminal.line("/model");
-    terminal.wait_for("(in use)");
-    terminal.line("a-third");
-    terminal.wait_for("The model is now a-third.");
     terminal.line("hello");
     terminal.wait_for("Noted.");
-    assert_eq!(server.requests()[0].body["model"], "a-third");
+    assert_eq!(server.requests()[0].body["model"], "other-model");
 }
 
 #[test]
@@ -118,7 +114,7 @@ fn set_shows_what_it_changed_and_what_it_did_not() {
         .stderr_has("did you mean `max_turns` or `max_tokens`")
         .stderr_has("write it as KEY=VALUE")
         .stderr_has("ui.theme is read when the program starts")
-        .stderr_has("limits.max_turns  1     --set limits.max_turns");
+        .stderr_has("limits.max_turns         1     --set limits.max_turns");
     let requests = server.requests();
     assert_eq!(requests.len(), 2, "the limit holds from then on: {}", output.shown());
     assert!(!output.shown().contains("agents.default.limits.max_turns"), "inherited values are told once");
@@ -353,69 +349,6 @@ fn init_asks_the_model_for_the_notes_and_overwrites_nothing_unasked() {
     let said = said(&server);
     assert_eq!(said.len(), 2, "{said:?}");
     assert!(said[0].starts_with("Write `AGENTS.md`") && said[1].starts_with("Improve `AGENTS.md`"), "{said:?}");
-}
-
-#[test]
-fn a_command_of_ones_own_is_a_message_with_its_arguments() {
-    let server = Server::always(Reply::text("Noted."));
-    let run = two(Run::new().server(&server))
-        .config(
-            "commands/ship.md",
-            "---\ndescription: Ships it.\nargument-hint: [VERSION]\n---\nShip $1 of {{ it }}: $ARGUMENTS\n",
-        )
-        .config("commands/ask.md", "---\nmodel: other\n---\nWhat is this?\n")
-        .config("commands/help.md", "Never.\n");
-    let typed = ["/help", "/help ship", "/shpi", "/ship \"v 1\" $1", "/ask", "/ask x", "back"];
-    let output = chat(run, &typed);
-    output
-        .stderr_has("help.md is not used: /help is built in")
-        .stderr_has("/ship [VERSION]")
-        .stderr_has("Ships it.")
-        .stderr_has("/shpi: did you mean /ship?")
-        .stderr_has("error: /ask takes no argument");
-    assert_eq!(said(&server), ["Ship v 1 of {{ it }}: \"v 1\" $1", "What is this?", "back"]);
-    let models: Vec<_> = server.requests().iter().map(|request| request.body["model"].clone()).collect();
-    assert_eq!(models, ["scripted-model", "other-model", "scripted-model"], "a model is for its turn alone");
-}
-
-#[test]
-fn the_model_of_a_command_is_given_back_when_its_turn_is_stopped() {
-    let hanging = Reply::text("Half").then(1, crate::reply::Act::Hang);
-    let server = Server::start([hanging, Reply::text("Fine.")]);
-    let run = two(Run::new().server(&server)).config("commands/ask.md", "---\nmodel: other\n---\nWhat is this?\n");
-    let mut terminal = crate::repl::start(&run);
-    terminal.line("/ask");
-    terminal.wait_for("Half");
-    terminal.keys("\x03");
-    terminal.line("back");
-    terminal.wait_for("Fine.");
-    let models: Vec<_> = server.requests().iter().map(|request| request.body["model"].clone()).collect();
-    assert_eq!(models, ["other-model", "scripted-model"]);
-}
-
-#[test]
-fn commands_of_a_project_need_its_trust() {
-    let server = Server::always(Reply::text("Noted."));
-    let run = |flags: &[&str]| {
-        let run =
-            Run::new().server(&server).file(".agent/commands/theirs.md", "---\nmodel: demo\n---\nTheir text.\n");
-        run.args(["chat"]).args(flags.iter().copied()).stdin("/theirs\n").run().success()
-    };
-    run(&[]).stderr_has("/theirs: there is no such command");
-    assert_eq!(server.requests().len(), 0);
-    run(&["--trust"]).stderr_has("`model` is left out: a project chooses no models");
-    assert_eq!(said(&server), ["Their text."]);
-}
-
-#[test]
-fn config_check_names_every_mistake_in_commands() {
-    let run = Run::new().config("commands/a.md", "---\ndescripton: x\n---\nA\n").config("commands/b.txt", "B");
-    run.args(["config", "check"])
-        .run()
-        .exits(3)
-        .stderr_has("did you mean `description`?")
-        .stderr_has("b.txt: is no command");
-    Run::new().config("commands/a.md", "A\n").args(["config", "check"]).run().success();
 }
 
 #[test]

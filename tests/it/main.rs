@@ -37,6 +37,7 @@ mod repl;
 mod markdown;
 mod slash;
 mod chat_commands;
+mod own_commands;
 mod terminal;
 mod terminal_states;
 mod tmux;
