@@ -120,6 +120,21 @@ fn set(modes: &nix::sys::termios::Termios) {
     let _ = tcsetattr(io::stdin(), SetArg::TCSADRAIN, modes);
 }
 
+/// Lets reading from the terminal at stdin end at once where no key is waiting, or wait for one as usual. Whoever puts
+/// back the modes of the terminal lets it wait again.
+#[cfg(unix)]
+pub fn wait_for_keys(waits: bool) {
+    use nix::sys::termios::{SetArg, SpecialCharacterIndices, tcgetattr, tcsetattr};
+
+    let stdin = io::stdin();
+    if let Ok(mut modes) = tcgetattr(&stdin) {
+        modes.control_chars[SpecialCharacterIndices::VMIN as usize] = waits.into();
+        modes.control_chars[SpecialCharacterIndices::VTIME as usize] = 0;
+        // Nothing can be done about a terminal that has gone away.
+        let _ = tcsetattr(&stdin, SetArg::TCSANOW, &modes);
+    }
+}
+
 /// The keys that the terminal at stdin holds now, taken out of it; empty where there is no terminal. Never waits.
 #[cfg(unix)]
 #[must_use]
@@ -166,6 +181,10 @@ impl Modes {
     /// Does nothing.
     pub fn restore(&self) {}
 }
+
+/// Here reading always waits: Enter ends a line, whatever follows.
+#[cfg(not(unix))]
+pub fn wait_for_keys(_: bool) {}
 
 /// Nothing is taken out: the line editor reads what was typed.
 #[cfg(not(unix))]

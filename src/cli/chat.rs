@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use crate::agent::exit::Signal;
 use crate::app::Options;
 use crate::contract::Approver;
-use crate::repl::{self, Chat, Interrupter, Interrupts, Lines, Opening, Vocabulary};
+use crate::repl::{self, Chat, Hands, Interrupter, Interrupts, Lines, Opening, Vocabulary};
 use crate::sink::{Facts, Nobody, Outlets, Person, Rendering, Screen};
 
 use super::args::ChatArgs;
@@ -71,9 +71,10 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
     let vocabulary = Arc::new(OnceLock::new());
     let lines = Arc::new(if interactive {
         let editor = repl::Setup {
-            history: Some(config.dirs.state.join("history")),
+            history: Some(repl::history::file(&config.dirs.state, workspace.root())),
             vocabulary: Arc::clone(&vocabulary),
             style: look.style,
+            edit_mode: config.settings.ui.edit_mode,
             stdout_terminal: io::stdout().is_terminal(),
             outlets: outlets.clone(),
         };
@@ -98,6 +99,7 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
         session: session_choice(&args.turn, false),
         skills: args.turn.skills.clone(),
         rendering: Rendering::new(config.settings.ui.markdown),
+        hands: Hands { shell: setup.env.get("SHELL").map(str::to_owned), editor: setup.editor(&config) },
         config,
         workspace,
         approver,

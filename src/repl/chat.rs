@@ -18,7 +18,7 @@ use crate::config::{Config, Mode};
 use crate::contract::{Approver, EventSink};
 use crate::llm::effort::Effort;
 use crate::message::{Item, Said};
-use crate::sink::{Outlets, Rendering};
+use crate::sink::{Editor, Outlets, Rendering};
 use crate::skills::Catalogue;
 use crate::workspace::Workspace;
 
@@ -35,6 +35,15 @@ pub struct Opening {
     pub skills: Vec<String>,
     /// Shared with the screen.
     pub rendering: Rendering,
+    pub hands: Hands,
+}
+
+/// The programs that a person uses beside the chat.
+#[derive(Debug, Clone)]
+pub struct Hands {
+    /// The shell for `!`; `None`: that of the system.
+    pub shell: Option<String>,
+    pub editor: Editor,
 }
 
 /// A conversation with an agent. `/model` replaces the agent, `/clear` the conversation.
@@ -52,6 +61,7 @@ pub struct Chat {
     pub(super) skills: Vec<String>,
     pub(super) is_ephemeral: bool,
     pub(super) rendering: Rendering,
+    pub(super) hands: Hands,
     /// A turn has begun and its end has not been emitted.
     in_turn: bool,
 }
@@ -71,7 +81,8 @@ impl Chat {
     /// # Errors
     /// When the agent cannot be assembled, or the session cannot be opened.
     pub fn open(opening: Opening, sink: Box<dyn EventSink>, outlets: &Outlets) -> Result<Self, SetupError> {
-        let Opening { config, workspace, options, approver, session, attached, skills, rendering } = opening;
+        let Opening { config, workspace, options, approver, session, attached, skills, rendering, hands } =
+            opening;
         let mut services = app::assemble(&config, &workspace, &options, Arc::clone(&approver))?;
         let (conversation, notes) = app::open_conversation(&config, &workspace, &session, &services.agent)?;
         let emitter = Emitter::new(conversation.session.id().to_owned(), app::new_run_id(), sink);
@@ -90,6 +101,7 @@ impl Chat {
             skills,
             is_ephemeral,
             rendering,
+            hands,
             in_turn: false,
         })
     }
@@ -116,6 +128,12 @@ impl Chat {
         let (attachments, refused) = mentions::expand(message, |name| mentions::read(&self.workspace, name));
         self.attached.extend(attachments);
         refused
+    }
+
+    /// Attaches a text to the next message, with known secrets masked.
+    pub(super) fn attach(&mut self, name: String, content: &str) {
+        let content = self.services.agent.redactor.redact(content).into_owned();
+        self.attached.push(Attachment { name, content });
     }
 
     /// Whether the prompt brings along messages that end with the user's, so that an answer comes first. Where that

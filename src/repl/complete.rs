@@ -1,10 +1,9 @@
-//! Completion: slash commands and their arguments at the start of a line, paths of the workspace after `@`.
+//! Completion: slash commands and their arguments at the start of a line, and where an `@` word begins.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::commands::{COMMANDS, Completes, find};
 use crate::config::Mode;
-use crate::text;
 
 /// Names that complete as arguments.
 #[derive(Debug, Clone, Default)]
@@ -24,14 +23,10 @@ pub struct Offer {
     pub inserted: String,
 }
 
-/// Completes the word under the cursor. Returns where it begins (a byte of `line`), and what may replace it.
+/// Completes a command or its argument. Returns where it begins (a byte of `line`), and what may replace it.
 #[must_use]
 pub fn offers(line: &str, cursor: usize, vocabulary: &Vocabulary) -> (usize, Vec<Offer>) {
-    let typed = &line[..cursor];
-    if let Some(at) = mention(typed) {
-        return (at, paths(&typed[at..], &vocabulary.workspace));
-    }
-    let Some(command) = typed.strip_prefix('/') else {
+    let Some(command) = line[..cursor].strip_prefix('/') else {
         return (cursor, Vec::new());
     };
     match command.split_once(' ') {
@@ -59,7 +54,8 @@ pub fn offers(line: &str, cursor: usize, vocabulary: &Vocabulary) -> (usize, Vec
 }
 
 /// Returns where the `@` word at the end of `typed` begins, if there is one.
-fn mention(typed: &str) -> Option<usize> {
+#[must_use]
+pub fn mention(typed: &str) -> Option<usize> {
     let quoted = typed.rfind("@\"").filter(|at| !typed[at + 2..].contains('"'));
     let start =
         quoted.unwrap_or_else(|| typed.rfind(char::is_whitespace).map_or(0, |at| at + width_at(typed, at)));
@@ -68,42 +64,6 @@ fn mention(typed: &str) -> Option<usize> {
 
 fn width_at(text: &str, at: usize) -> usize {
     text[at..].chars().next().map_or(0, char::len_utf8)
-}
-
-/// Lists files and directories that continue `word` (`@src/ma`). Lists hidden ones only after a dot.
-fn paths(word: &str, workspace: &Path) -> Vec<Offer> {
-    const MOST: usize = 500;
-    let path = word.trim_start_matches('@').trim_start_matches('"');
-    let (dir, prefix) = path.rsplit_once('/').map_or(("", path), |(dir, prefix)| (dir, prefix));
-    let base = if path.starts_with('/') { Path::new("/").join(dir) } else { workspace.join(dir) };
-    let Ok(entries) = std::fs::read_dir(base) else {
-        return Vec::new();
-    };
-    let mut offers: Vec<Offer> = entries
-        .flatten()
-        .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let hidden = name.starts_with('.') && !prefix.starts_with('.');
-            // A name that would garble the line cannot be typed either.
-            if hidden || !name.starts_with(prefix) || text::visible(&name) != name || name.contains(['"', '\n']) {
-                return None;
-            }
-            let is_dir = std::fs::metadata(entry.path()).is_ok_and(|metadata| metadata.is_dir());
-            let slash = if is_dir { "/" } else { "" };
-            let parent = &path[..path.len() - prefix.len()];
-            let whole = format!("{parent}{name}{slash}");
-            // A directory stays open, so that completion goes on inside it.
-            let inserted = match (whole.contains(char::is_whitespace) || word.starts_with("@\""), is_dir) {
-                (false, _) => format!("@{whole}"),
-                (true, true) => format!("@\"{whole}"),
-                (true, false) => format!("@\"{whole}\""),
-            };
-            Some(Offer { shown: format!("{name}{slash}"), inserted })
-        })
-        .collect();
-    offers.sort_by(|a, b| a.shown.cmp(&b.shown));
-    offers.truncate(MOST);
-    offers
 }
 
 #[cfg(test)]
@@ -137,24 +97,16 @@ mod tests {
     }
 
     #[test]
-    fn paths_complete_after_an_at() {
-        let dir = tempfile::tempdir().expect("a directory for the test");
-        for name in ["src/main.rs", "src/日本語.rs", "my docs/a b.md", ".hidden"] {
-            let path = dir.path().join(name);
-            std::fs::create_dir_all(path.parent().expect("it has one")).expect("created");
-            std::fs::write(path, "").expect("written");
-        }
-        let vocabulary = Vocabulary { workspace: dir.path().to_path_buf(), ..Vocabulary::default() };
-        for (line, at, expected) in [
-            ("@", 0, vec!["@\"my docs/", "@src/"]),
-            ("see @src/", 4, vec!["@src/main.rs", "@src/日本語.rs"]),
-            ("見て @src/日", 7, vec!["@src/日本語.rs"]),
-            ("@\"my docs/a", 0, vec!["@\"my docs/a b.md\""]),
-            ("@.h", 0, vec!["@.hidden"]),
-            ("me@s", 4, vec![]),
+    fn a_mention_begins_with_an_at_at_the_start_of_a_word() {
+        for (typed, at) in [
+            ("@", Some(0)),
+            ("see @src/", Some(4)),
+            ("見て @src/日", Some(7)),
+            ("@\"my docs/a", Some(0)),
+            ("@\"my docs/a b.md\" x", None),
+            ("me@s", None),
         ] {
-            let expected = (at, expected.into_iter().map(str::to_owned).collect());
-            assert_eq!(inserted(line, &vocabulary), expected, "{line:?}");
+            assert_eq!(mention(typed), at, "{typed:?}");
         }
     }
 }

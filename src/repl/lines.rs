@@ -8,7 +8,7 @@ use std::io::{self, BufRead, Read, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc as requests;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -18,6 +18,7 @@ use super::complete::Vocabulary;
 use super::input::Editor;
 use super::interrupts::Interrupter;
 use super::multiline::Joined;
+use crate::config::EditMode;
 use crate::ink::Style;
 use crate::sink::{AskLine, Outlets};
 use crate::terminal::{self, Modes};
@@ -27,6 +28,10 @@ use crate::terminal::{self, Modes};
 pub(super) enum Line {
     /// May hold line feeds.
     Text(String),
+    /// The same, pasted at its start: it is no command, whatever it looks like.
+    Pasted(String),
+    /// The person wants to go on with this text in their own editor.
+    Elsewhere(String),
     /// Ctrl-C on an empty line.
     Interrupted,
     /// Ctrl-C threw away what was typed.
@@ -42,6 +47,7 @@ pub struct Setup {
     /// The words that complete. They may be set while the editor runs.
     pub vocabulary: Arc<OnceLock<Vocabulary>>,
     pub style: Style,
+    pub edit_mode: EditMode,
     /// stdout is a terminal too; otherwise the editor draws on the controlling terminal.
     pub stdout_terminal: bool,
     /// Written to the end before the editor draws.
@@ -57,10 +63,13 @@ pub struct Lines {
     interrupter: Interrupter,
     terminal: Option<Modes>,
     interactive: bool,
+    /// Stands in the next line when it begins.
+    begun: std::sync::Mutex<String>,
 }
 
 pub(super) enum Request {
-    Message,
+    /// With the start of its line.
+    Message(String),
     /// With its prompt.
     Question(String),
 }
@@ -78,7 +87,7 @@ impl Lines {
             move |request| {
                 outlets.wait();
                 let line = match request {
-                    Request::Message => ahead.message(&mut editor),
+                    Request::Message(begun) => ahead.message(&mut editor, begun),
                     Request::Question(prompt) => {
                         ahead.take();
                         editor.read_answer(&prompt)
@@ -125,7 +134,23 @@ impl Lines {
             interrupter,
             terminal,
             interactive,
+            begun: std::sync::Mutex::default(),
         }
+    }
+
+    /// Puts `text` into the next line, for the person to go on with.
+    pub(super) fn begin_with(&self, text: String) {
+        *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = text;
+    }
+
+    /// Lends the terminal to a program, as it was found. Nobody may read lines meanwhile.
+    pub(super) fn lend(&self) -> Lent {
+        if let Some(terminal) = &self.terminal {
+            let mut stderr = io::stderr();
+            let _ = write!(stderr, "{MARK_NO_PASTE}").and_then(|()| stderr.flush());
+            terminal.restore();
+        }
+        Lent(self.terminal)
     }
 
     /// True if a person types the lines.
@@ -135,7 +160,8 @@ impl Lines {
 
     /// Reads the next message. Dropping the future loses nothing: the line comes with the next call.
     pub(super) async fn read(&self) -> Line {
-        self.next(Request::Message).await
+        let begun = std::mem::take(&mut *self.begun.lock().unwrap_or_else(PoisonError::into_inner));
+        self.next(Request::Message(begun)).await
     }
 
     async fn next(&self, request: Request) -> Line {
@@ -149,11 +175,20 @@ impl Lines {
     }
 }
 
+/// The terminal while another program has it. It comes back when this is dropped.
+pub(super) struct Lent(Option<Modes>);
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        hold(self.0.as_ref());
+    }
+}
+
 impl AskLine for Lines {
     fn ask<'a>(&'a self, prompt: &'a str) -> BoxFuture<'a, Option<String>> {
         async move {
             match self.next(Request::Question(prompt.to_owned())).await {
-                Line::Text(text) => Some(text),
+                Line::Text(text) | Line::Pasted(text) | Line::Elsewhere(text) => Some(text),
                 Line::Interrupted | Line::Cleared => {
                     // The turn that asks is dropped for it; an answer would let it go on for a moment.
                     self.interrupter.interrupt();
@@ -209,7 +244,8 @@ impl TypedAhead {
     }
 
     /// Returns the first whole message. Without one, lets the editor read, beginning with what was typed.
-    fn message(&mut self, editor: &mut Editor) -> Line {
+    fn message(&mut self, editor: &mut Editor, begun: String) -> Line {
+        self.typed.insert_str(0, &begun);
         let mut joined = Joined::default();
         let mut from = 0;
         while let Some(end) = self.typed[from..].find('\r').map(|at| from + at) {

@@ -6,18 +6,25 @@
 pub mod tables;
 pub mod context;
 pub mod progress;
+pub mod history;
+pub mod fuzzy;
 mod mentions;
 mod chat;
 mod commands;
+mod shell;
 mod complete;
+mod find;
+mod offered;
 mod multiline;
+mod pastes;
+mod typing;
 mod interrupts;
 mod input;
 mod lines;
 
 use std::io::Write;
 
-pub use chat::{Chat, Opening};
+pub use chat::{Chat, Hands, Opening};
 pub use complete::Vocabulary;
 pub use interrupts::{Interrupter, Interrupts, interrupts};
 pub use lines::{Lines, Setup};
@@ -50,8 +57,16 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
                 return interrupted;
             }
         };
-        let text = match line {
-            Line::Text(text) => text,
+        let (text, is_pasted) = match line {
+            Line::Text(text) => (text, false),
+            Line::Pasted(text) => (text, true),
+            Line::Elsewhere(text) => {
+                if let Some(told) = edited(chat, lines, text).await {
+                    tell(outlets, &told);
+                }
+                interrupts.forget();
+                continue;
+            }
             Line::Cleared => continue,
             Line::Interrupted => {
                 tell(outlets, "Ctrl-D or /exit leaves.");
@@ -66,7 +81,19 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
         let input = match multiline::block(&text) {
             Some(block) if block.trim().is_empty() => Input::Empty,
             Some(block) => Input::Message(block.to_owned()),
-            None => commands::parse(&text),
+            None if is_pasted => Input::Message(text),
+            None => match shell::parse(&text) {
+                Some(escape) => {
+                    let lent = lines.lend();
+                    let told = shell::run(chat, escape).await;
+                    drop(lent);
+                    // Ctrl-C was for the command.
+                    interrupts.forget();
+                    tell(outlets, &told);
+                    continue;
+                }
+                None => commands::parse(&text),
+            },
         };
         let outcome = match input {
             Input::Empty => continue,
@@ -93,6 +120,20 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
             return code;
         }
     }
+}
+
+/// Lets the person go on with a text in their own editor, and puts it back into the line. Returns why that failed.
+async fn edited(chat: &Chat, lines: &Lines, text: String) -> Option<String> {
+    let lent = lines.lend();
+    let saved = chat.hands.editor.edit(&text, "md").await;
+    drop(lent);
+    let (text, told) = match saved {
+        Ok(saved) => (saved.unwrap_or(text), None),
+        Err(why) => (text, Some(format!("error: {why}"))),
+    };
+    // Editors end the last line, which would be a line more at the prompt.
+    lines.begin_with(text.trim_end_matches(['\n', '\r']).to_owned());
+    told
 }
 
 /// Takes one turn, and keeps the code of one that failed. Returns the code of a chat that ends with it.

@@ -232,11 +232,15 @@ pub fn help(name: &str) -> String {
 }
 
 const KEYS: &str = "
-@path         attach a file of the workspace (Tab completes)
+@path         attach a file of the workspace (Tab finds it by a few letters)
+!command      run a command in your own shell; !!command gives its output to the model too
 //text        a message that begins with a slash
 \\ at the end  continues the message in the next line; so does Alt-Enter
 \"\"\"           begins and ends a message of several lines
 Ctrl-C        stops the model, or clears the line
+Ctrl-R        searches the history; Right or End take the grey hint from it
+Alt-E         goes on in your editor; so does Ctrl-X Ctrl-E
+Esc Esc       takes the last message back into the line (not with the keys of vi)
 ";
 
 fn usage(command: &Command) -> String {

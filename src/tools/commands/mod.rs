@@ -8,6 +8,8 @@ pub(super) mod hidden;
 pub(super) mod jobs;
 pub(super) mod plain;
 
+pub use bounded::Bounded;
 pub use confined::Confined;
 pub use environment::Environment;
 pub use jobs::Jobs;
+pub use plain::Plain;
