@@ -67,6 +67,9 @@ pub struct Question<'a> {
     pub network: bool,
     /// Whether a known secret is masked in the preview, which is then not exactly what would run.
     pub hidden: bool,
+    /// The command line that [`Approval::Edited`] may replace, exactly as it would run; `None` where that answer is not
+    /// offered.
+    pub editable: Option<&'a str>,
 }
 
 /// The answer to a permission question.
@@ -75,6 +78,8 @@ pub enum Approval {
     Allow,
     /// Allows this call and, for the rest of the session, everything that [`Question::always`] names.
     Always,
+    /// Runs this command line in place of [`Question::editable`], without another question.
+    Edited(String),
     /// The reason, for the model; empty when none was given.
     Deny(String),
     /// Nobody could be asked.

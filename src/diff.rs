@@ -66,12 +66,18 @@ pub fn hunks<'t>(old: &[&'t str], new: &[&'t str], context: usize) -> Vec<Hunk<'
 /// A unified diff with three lines of context. All of it: a person allows it.
 #[must_use]
 pub fn unified(name: &str, old: &str, new: &str) -> String {
+    match nameless(old, new) {
+        diff if diff.is_empty() => diff,
+        diff => format!("--- a/{name}\n+++ b/{name}\n{diff}"),
+    }
+}
+
+/// The same without the name of a file.
+#[must_use]
+pub fn nameless(old: &str, new: &str) -> String {
     const CONTEXT: usize = 3;
     let mut diff = String::new();
     for hunk in hunks(&lines(old), &lines(new), CONTEXT) {
-        if diff.is_empty() {
-            diff = format!("--- a/{name}\n+++ b/{name}\n");
-        }
         diff.extend([hunk.header.as_str(), "\n"]);
         for (mark, line) in hunk.lines {
             diff.push(mark);
@@ -82,6 +88,76 @@ pub fn unified(name: &str, old: &str, new: &str) -> String {
         }
     }
     diff
+}
+
+/// The summary of a change that was made: one line in words, and its diff below it. Of a long diff only the beginning is
+/// shown, and the lines that are left out are counted.
+#[must_use]
+pub fn told(what: &str, diff: &str) -> String {
+    const LONGEST: usize = 16 * 1024;
+    let diff = diff.trim_end_matches('\n');
+    if diff.is_empty() {
+        return what.to_owned();
+    }
+    let start = &diff[..diff.floor_char_boundary(LONGEST)];
+    if start.len() == diff.len() {
+        return format!("{what}\n{diff}");
+    }
+    let whole = start.rfind('\n').map_or("", |end| &start[..=end]);
+    let left_out = diff[whole.len()..].lines().count();
+    let plural = if left_out == 1 { "line" } else { "lines" };
+    format!("{what}\n{whole}… {left_out} {plural} not shown")
+}
+
+/// A piece of a line, and whether the other line lacks it.
+pub type Piece<'t> = (bool, &'t str);
+
+/// Which words of two lines differ. `None` where too little is common to both for that to help a reader.
+#[must_use]
+pub fn words<'t>(old: &'t str, new: &'t str) -> Option<[Vec<Piece<'t>>; 2]> {
+    /// Longer lines are compared as a whole.
+    const LONGEST: usize = 1000;
+    if old.len().max(new.len()) > LONGEST {
+        return None;
+    }
+    let (before, after) = (tokens(old), tokens(new));
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    let mut common = 0;
+    for op in compare(&before, &after) {
+        let differs = !matches!(op, DiffOp::Equal { .. });
+        let piece = |token: &&'t str| (differs, *token);
+        left.extend(before[op.old_range()].iter().map(piece));
+        right.extend(after[op.new_range()].iter().map(piece));
+        if !differs {
+            common += before[op.old_range()].iter().map(|token| token.trim().len()).sum::<usize>();
+        }
+    }
+    // A third of the longer line: below that, marks would be everywhere.
+    let is_alike = common * 3 >= old.trim().len().max(new.trim().len());
+    is_alike.then_some([left, right])
+}
+
+/// Words, blanks, and every other character by itself.
+fn tokens(line: &str) -> Vec<&str> {
+    let kind = |c: char| match c {
+        c if c.is_alphanumeric() || c == '_' => 0,
+        c if c.is_whitespace() => 1,
+        _ => 2,
+    };
+    let mut tokens: Vec<&str> = Vec::new();
+    let (mut start, mut last) = (0, None);
+    for (at, c) in line.char_indices() {
+        let this = kind(c);
+        if last.is_some_and(|last| last != this || this == 2) {
+            tokens.push(&line[start..at]);
+            start = at;
+        }
+        last = Some(this);
+    }
+    if start < line.len() {
+        tokens.push(&line[start..]);
+    }
+    tokens
 }
 
 /// The lines with their ends.
@@ -128,6 +204,41 @@ mod tests {
             let expected = TextDiff::from_lines(old, new);
             assert_eq!(unified("x", old, new), expected.unified_diff().header("a/x", "b/x").to_string());
         }
+    }
+
+    #[test]
+    fn the_words_that_changed_are_known() {
+        let marked = |old, new| {
+            words(old, new).map(|sides| {
+                sides.map(|side| {
+                    let piece = |(differs, piece): Piece<'_>| {
+                        if differs { format!("[{piece}]") } else { piece.to_owned() }
+                    };
+                    side.into_iter().map(piece).collect::<String>()
+                })
+            })
+        };
+        for (old, new, before, after) in [
+            ("let a = 1;", "let b = 1;", "let [a] = 1;", "let [b] = 1;"),
+            ("f(x)", "f(x, y)", "f(x)", "f(x[,][ ][y])"),
+            ("timeout: 30s", "timeout: 60s", "timeout: [30s]", "timeout: [60s]"),
+            ("日本 語", "日本 誤", "日本 [語]", "日本 [誤]"),
+            ("same", "same", "same", "same"),
+        ] {
+            assert_eq!(marked(old, new), Some([before.to_owned(), after.to_owned()]), "{old}");
+        }
+        assert_eq!(marked("all of it", "something different"), None);
+        assert_eq!(marked(&"x ".repeat(600), "x"), None);
+    }
+
+    #[test]
+    fn a_change_that_was_made_is_told_with_its_diff_as_far_as_that_is_short() {
+        assert_eq!(told("+1 −1 lines", &nameless("a\n", "b\n")), "+1 −1 lines\n@@ -1 +1 @@\n-a\n+b");
+        assert_eq!(told("+0 −0 lines", &nameless("a\n", "a\n")), "+0 −0 lines");
+        let long = told("x", &nameless("", &"a line\n".repeat(5000)));
+        assert!(long.starts_with("x\n@@ -0,0 +1,5000 @@\n+a line\n"), "{long:.60}");
+        assert_eq!(long.lines().last(), Some("… 2955 lines not shown"));
+        assert_eq!(told("x", &"中".repeat(9000)), "x\n… 1 line not shown");
     }
 
     #[test]

@@ -7,4 +7,4 @@ mod line;
 mod style;
 
 pub use line::{Line, Span};
-pub use style::{Colour, Ink, Inks, Style, Theme};
+pub use style::{Colour, Ink, Inks, Style, Theme, Wishes};

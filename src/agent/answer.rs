@@ -34,6 +34,7 @@ impl Turn<'_> {
         let most = Self::most_for(deck, terms) * BYTES_PER_TOKEN;
         let repetition = if deck.of_plan { Repetition::Progress } else { self.look_for_loop(&finished) };
         self.frame(&mut finished, most);
+        self.tell_edit(&mut finished);
         if let Repetition::Hint { times } = repetition {
             finished.output.observation.push_str(&hint(times));
         }
@@ -79,6 +80,16 @@ impl Turn<'_> {
         output.observation = cut(shown, most, kept.as_ref());
         output.kept = kept;
         output.truncated = true;
+    }
+
+    /// Tells the model that a person wrote another command in place of its own, and which.
+    fn tell_edit(&self, Finished { edited, output, .. }: &mut Finished<'_>) {
+        let Some(line) = edited else { return };
+        let line = self.agent.redactor.redact_known(line);
+        output.observation.insert_str(0, &format!("[The user changed your command to:\n{line}\n]\n"));
+        if let Value::Object(result) = &mut output.result {
+            result.insert("command_of_user".to_owned(), line.into());
+        }
     }
 
     /// Keeps a text that is too long for the conversation, where the model has the tool to read it. What that tool

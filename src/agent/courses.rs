@@ -25,7 +25,8 @@ use crate::workspace::Workspace;
 
 #[derive(Debug, Clone)]
 enum Move {
-    Turn(Vec<Act>),
+    /// What the model does, and how many events pass before the person says something meanwhile, again and again.
+    Turn(Vec<Act>, Vec<u8>),
     /// A message that is larger than the window.
     TooLarge,
     Resume,
@@ -136,6 +137,7 @@ impl Course {
         let agent = agent(dir.path(), window, &shared);
         shared.with(|stage| stage.budget = agent.budget.tokens);
         let run = Run::new(Emitter::new(String::new(), "run".to_owned(), Box::new(Watching(shared.clone()))));
+        shared.with(|stage| stage.steering = run.steering.clone());
         let store = Store::new(dir.path().join("sessions"));
         Self { dir, store, agent, shared, run }
     }
@@ -147,7 +149,8 @@ impl Course {
         for (number, next) in moves.into_iter().enumerate() {
             self.shared.with(|stage| stage.cancel = Cancel::default());
             match next {
-                Move::Turn(acts) => {
+                Move::Turn(acts, pauses) => {
+                    self.shared.with(|stage| stage.pauses = pauses.into());
                     self.say(&mut conversation, format!("demand-{number}"), 10, acts).await?;
                 }
                 Move::TooLarge => {
@@ -217,6 +220,12 @@ impl Course {
         let end = Box::pin(take_turn(&self.agent, conversation, &mut self.run, said, &cancel)).await;
         let faults = self.shared.with(|stage| std::mem::take(&mut stage.faults));
         prop_assert!(faults.is_empty(), "{faults:#?}");
+        let (steered, mut heard) = self.shared.with(|stage| {
+            stage.pauses.clear();
+            (std::mem::take(&mut stage.steered), std::mem::take(&mut stage.taken))
+        });
+        heard.extend(self.run.steering.take_rest());
+        prop_assert_eq!(heard, steered, "each is taken or given back, once and in order");
         prop_assert!(conversation.session.open_calls().is_empty(), "a call stayed open");
         prop_assert!(!matches!(end.stop, Stop::Failed(_)), "{:?}", end.stop);
         Ok(end.stop)
@@ -252,9 +261,13 @@ fn acts(window: usize) -> impl Strategy<Value = Vec<Act>> {
     proptest::collection::vec(act, 0..10)
 }
 
+fn pauses() -> impl Strategy<Value = Vec<u8>> {
+    proptest::collection::vec(0..12_u8, 0..4)
+}
+
 fn moves(window: usize) -> impl Strategy<Value = Vec<Move>> {
     let next = prop_oneof![
-        8 => acts(window).prop_map(Move::Turn),
+        8 => (acts(window), pauses()).prop_map(|(acts, pauses)| Move::Turn(acts, pauses)),
         1 => Just(Move::TooLarge),
         2 => Just(Move::Resume),
         1 => Just(Move::Compact),
@@ -283,5 +296,5 @@ fn played(window: u64, moves: Vec<Move>) -> Result<(), TestCaseError> {
 #[test]
 fn a_server_that_refuses_a_tiny_request_is_asked_again_by_the_next_message() {
     let refused = vec![Act::Cut(1, ModelErrorKind::ContextTooLong)];
-    played(4096, vec![Move::Turn(refused)]).unwrap_or_else(|error| panic!("{error}"));
+    played(4096, vec![Move::Turn(refused, vec![])]).unwrap_or_else(|error| panic!("{error}"));
 }

@@ -16,7 +16,8 @@ use crate::window;
 use super::conversation::Shared;
 use super::execute::{Finished, Place, announce};
 use super::flights::{Flights, Slot};
-use super::prepare::{CallPlan, Footing, MOST_CALLS, Prepared, Ready, prepare};
+use super::permission::Decision;
+use super::prepare::{CallPlan, Footing, MOST_CALLS, Prepared, prepare};
 use super::superior::Purse;
 use super::turn::{Stop, Turn};
 use super::{Emitter, Terms};
@@ -141,24 +142,37 @@ impl Turn<'_> {
     }
 
     /// Asks for permission where needed, then runs the call.
-    pub(super) async fn run_alone<'c>(&mut self, prepared: Prepared<'c>, deck: &Deck) -> Result<Finished<'c>, Stop>
+    pub(super) async fn run_alone<'c>(
+        &mut self,
+        mut prepared: Prepared<'c>,
+        deck: &Deck,
+    ) -> Result<Finished<'c>, Stop>
     where
         Self: 'c,
     {
+        let denied = match &prepared.plan {
+            CallPlan::Refuse { .. } => return Ok(prepared.run(self.place(deck)).await),
+            CallPlan::Run(ready) => {
+                let (arguments, reach, verdict) = (&ready.arguments, &ready.reach, &ready.verdict);
+                let walls = (verdict.enclosure(), true);
+                match self.decide(&prepared.call, ready.tool, (arguments, reach), verdict, walls).await? {
+                    Decision::Run => None,
+                    Decision::Deny(status, why) => Some((status, why)),
+                    Decision::Edit(line) => self.take_edit(&mut prepared, line)?,
+                }
+            }
+        };
         let CallPlan::Run(ready) = &prepared.plan else {
             return Ok(prepared.run(self.place(deck)).await);
         };
-        let Ready { tool, terms, arguments, verdict, reach, leaves, .. } = ready;
-        let enclosure = verdict.enclosure();
-        if let Some((status, why)) =
-            self.denial(&prepared.call, *tool, (arguments, reach), verdict, enclosure).await?
-        {
-            announce(self.place(deck), (&prepared.call, prepared.slot), *tool, arguments);
-            let arguments = arguments.clone();
-            let Prepared { call, slot, taken_up, .. } = prepared;
-            return Ok(Finished::without_run((call, slot), taken_up, arguments, status, &why));
+        if let Some((status, why)) = denied {
+            announce(self.place(deck), (&prepared.call, prepared.slot), ready.tool, &ready.arguments);
+            let arguments = ready.arguments.clone();
+            let Prepared { call, slot, taken_up, edited, .. } = prepared;
+            let finished = Finished::without_run((call, slot), taken_up, arguments, status, &why);
+            return Ok(Finished { edited, ..finished });
         }
-        let (tool, terms, reach, leaves) = (*tool, *terms, Arc::clone(reach), *leaves);
+        let (tool, terms, reach, leaves) = (ready.tool, ready.terms, Arc::clone(&ready.reach), ready.leaves);
         let _pause = tool.waits_for_person().then(|| self.clock.pause());
         let finished = prepared.run(self.place(deck)).await;
         self.offer_wider(finished, (tool, terms, reach), leaves, deck).await
@@ -193,13 +207,13 @@ impl Turn<'_> {
             }
             _ => Verdict::Ask { why: why.to_owned(), always: None },
         };
-        let denial = self.denial(&finished.call, tool, (&finished.arguments, &reach), &verdict, enclosure).await?;
-        match denial {
-            None => Ok(finished.again(self.place(deck), (tool, terms, reach), enclosure).await),
-            Some((_, denial)) => {
+        let of = (&finished.arguments, &*reach);
+        match self.decide(&finished.call, tool, of, &verdict, (enclosure, false)).await? {
+            Decision::Deny(_, denial) => {
                 let _ = write!(finished.output.observation, "\n[It was not run again {where_to}. {denial}]");
                 Ok(finished)
             }
+            _ => Ok(finished.again(self.place(deck), (tool, terms, reach), enclosure).await),
         }
     }
 

@@ -50,6 +50,7 @@ pub(super) struct Flying<'a> {
     pub enclosure: Enclosure,
     /// Values for a command, by the names of their variables.
     pub variables: Vec<(String, String)>,
+    pub edited: Option<String>,
 }
 
 /// A finished call, however it ended.
@@ -71,6 +72,8 @@ pub(super) struct Finished<'a> {
     /// The outside source whose content the result introduces, if any.
     pub brings: Option<String>,
     pub variables: Vec<(String, String)>,
+    /// The command line that a person wrote in place of the model's.
+    pub edited: Option<String>,
     /// A promised guarantee that is unavailable, if any; it ends the turn.
     pub unavailable: Option<String>,
 }
@@ -78,7 +81,7 @@ pub(super) struct Finished<'a> {
 impl<'a> Prepared<'a> {
     /// Runs the call without asking again.
     pub(super) async fn run(self, place: Place<'_>) -> Finished<'a> {
-        let Self { call, slot, taken_up, variables, plan } = self;
+        let Self { call, slot, taken_up, variables, plan, edited } = self;
         let ready = match plan {
             CallPlan::Run(ready) => ready,
             CallPlan::Refuse { arguments, why } => {
@@ -90,8 +93,20 @@ impl<'a> Prepared<'a> {
         announce(place, (&call, slot), ready.tool, &ready.arguments);
         let Ready { tool, terms, arguments, brings, standing, reach, verdict, .. } = ready;
         let enclosure = verdict.enclosure();
-        let flying =
-            Flying { call, slot, taken_up, tool, terms, arguments, reach, brings, standing, enclosure, variables };
+        let flying = Flying {
+            call,
+            slot,
+            taken_up,
+            tool,
+            terms,
+            arguments,
+            reach,
+            brings,
+            standing,
+            enclosure,
+            variables,
+            edited,
+        };
         flying.land(place).await
     }
 }
@@ -106,13 +121,25 @@ impl<'a> Finished<'a> {
     ) -> Self {
         let (name, subject) = (&self.call.name, text::one_line(&tool.subject(&self.arguments), 80));
         let outside = format!("the output of {name} `{subject}`, which ran outside of the sandbox,");
-        let Self { call, slot, arguments, brings, variables, .. } = self;
+        let Self { call, slot, arguments, brings, variables, edited, .. } = self;
         let brings = if enclosure == Enclosure::Outside { Some(outside) } else { brings };
         let taken_up = Moment::now();
         // Only a command runs again, and it begins no run.
         let standing = Standing::default();
-        let flying =
-            Flying { call, slot, taken_up, tool, terms, arguments, reach, brings, standing, enclosure, variables };
+        let flying = Flying {
+            call,
+            slot,
+            taken_up,
+            tool,
+            terms,
+            arguments,
+            reach,
+            brings,
+            standing,
+            enclosure,
+            variables,
+            edited,
+        };
         flying.land(place).await
     }
 
@@ -137,6 +164,7 @@ impl<'a> Finished<'a> {
             only_read: false,
             brings: None,
             variables: Vec::new(),
+            edited: None,
             unavailable: None,
         }
     }
@@ -150,8 +178,8 @@ fn reason(why: &str) -> ToolOutput {
 impl<'a> Flying<'a> {
     /// Runs the tool to its end.
     async fn land(self, place: Place<'_>) -> Finished<'a> {
-        let Self { call, slot, taken_up, tool, terms, arguments, reach, brings, standing, enclosure, variables } =
-            self;
+        let Self { call, slot, taken_up, tool, terms, arguments, reach, brings, standing, enclosure, .. } = self;
+        let (variables, edited) = (self.variables, self.edited);
         let Place { agent, emitter, flights, .. } = place;
         flights.run(slot);
         let redacting = Mutex::new(Redacting::new(&agent.redactor));
@@ -217,6 +245,7 @@ impl<'a> Flying<'a> {
             only_read,
             brings: brings.filter(|_| ran).or_else(|| desk.get().and_then(|desk| desk.brought())),
             variables,
+            edited,
             unavailable,
         }
     }

@@ -30,6 +30,7 @@ mod brief;
 mod briefing;
 mod opening;
 mod input;
+mod steering;
 mod skills_by_hand;
 mod by_hand;
 mod toolbox;
@@ -75,6 +76,7 @@ pub use repeat::{Observed, RepeatDetector, Repetition};
 pub use report::{completed, started};
 pub use schema::AnswerSchema;
 pub use skills_by_hand::{already_loaded, load_skills, unload_skill};
+pub use steering::Steering;
 pub use toolbox::{Filter, Found, Terms, Toolbox};
 pub use turn::{Stop, TurnEnd, settle, take_turn};
 
@@ -137,6 +139,8 @@ pub struct Run {
     pub superior: Option<Arc<dyn Superior>>,
     /// What the last flow returned by key.
     pub outputs: Option<Value>,
+    /// What a person says while a turn runs.
+    pub steering: Steering,
 }
 
 /// Sums over the turns of a run.
@@ -158,7 +162,14 @@ impl Run {
     #[must_use]
     pub fn new(emitter: Emitter) -> Self {
         let emitter = Arc::new(emitter);
-        Self { emitter, started: Instant::now(), totals: Totals::default(), superior: None, outputs: None }
+        Self {
+            emitter,
+            started: Instant::now(),
+            totals: Totals::default(),
+            superior: None,
+            outputs: None,
+            steering: Steering::default(),
+        }
     }
 
     /// The run of a helper: it spends what is left to the run that called it.

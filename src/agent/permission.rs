@@ -1,4 +1,5 @@
-//! Asks whether a call may run, and tells the model when it may not.
+//! Asks whether a call may run, and tells the model when it may not. A person may also write another command in place of
+//! the model's: it is judged anew, but not asked about again.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -8,53 +9,72 @@ use crate::event::{DecidedBy, EventKind, PermissionVerdict};
 use crate::message::{CallStatus, ToolCall};
 use crate::policy::{Grant, Grants, Grounds, Verdict};
 
+use super::prepare::{CallPlan, Prepared, Ready};
 use super::turn::{Stop, Turn};
 
-impl Turn<'_> {
-    /// How the call ends without running, and the message for the model; `None` when it may run.
-    pub(super) async fn denial(
+/// What becomes of a call that was judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Decision {
+    Run,
+    /// It runs with this command line, which a person wrote.
+    Edit(String),
+    /// It ends without running, with this message for the model.
+    Deny(CallStatus, String),
+}
+
+/// A permission question.
+struct Asked<'q> {
+    preview: &'q str,
+    why: &'q str,
+    always: Option<&'q Grant>,
+    enclosure: Option<Enclosure>,
+    network: bool,
+    /// The command line that a person may replace.
+    line: Option<&'q str>,
+}
+
+impl<'c> Turn<'c> {
+    /// Decides on a call by its verdict, and asks the person where that says so. `may_edit`: they may write another
+    /// command in its place.
+    pub(super) async fn decide(
         &mut self,
         call: &ToolCall,
         tool: &dyn Tool,
         (arguments, reach): (&Value, &Reach),
         verdict: &Verdict,
-        enclosure: Enclosure,
-    ) -> Result<Option<(CallStatus, String)>, Stop> {
+        (enclosure, may_edit): (Enclosure, bool),
+    ) -> Result<Decision, Stop> {
         let (why, always) = match verdict {
-            Verdict::Allow(Grounds::Mode | Grounds::Reading) => return Ok(None),
+            Verdict::Allow(Grounds::Mode | Grounds::Reading) => return Ok(Decision::Run),
             Verdict::Allow(Grounds::Rule) => {
                 self.resolve(call, PermissionVerdict::Allowed, DecidedBy::Rule)?;
-                return Ok(None);
+                return Ok(Decision::Run);
             }
             Verdict::Deny { why, grounds } => {
-                let by = if *grounds == Grounds::Rule { DecidedBy::Rule } else { DecidedBy::Policy };
-                self.resolve(call, PermissionVerdict::Denied, by)?;
-                return Ok(Some((CallStatus::Denied, format!("Not run: {why}."))));
+                let (status, why) = self.deny(call, why, *grounds)?;
+                return Ok(Decision::Deny(status, why));
             }
             Verdict::Ask { always: Some(grant), .. } if self.conversation.grants.cover(grant) => {
                 self.resolve(call, PermissionVerdict::Allowed, DecidedBy::Person)?;
-                return Ok(None);
+                return Ok(Decision::Run);
             }
             Verdict::Ask { why, always } => (why, always.as_ref()),
         };
         let preview = match tool.preview(arguments, reach, &self.conversation.shared.files) {
             // A call that would fail is not worth a question.
-            Err(error) if self.agent.approver.present() => return Ok(Some((CallStatus::Error, error.message))),
+            Err(error) if self.agent.approver.present() => {
+                return Ok(Decision::Deny(CallStatus::Error, error.message));
+            }
             preview => preview.unwrap_or_else(|error| error.message),
         };
-        let walls = (tool.enclosure(enclosure), tool.has_network());
-        let denial = self.ask_permission(call, (&preview, walls), why, always).await?;
-        Ok(denial.map(|why| (CallStatus::Denied, why)))
+        let line = tool.command_argument().filter(|_| may_edit).and_then(|name| arguments[name].as_str());
+        let (enclosure, network) = (tool.enclosure(enclosure), tool.has_network());
+        self.ask_permission(call, Asked { preview: &preview, why, always, enclosure, network, line }).await
     }
 
-    /// Asks the person; returns the message for the model when the answer is no.
-    async fn ask_permission(
-        &mut self,
-        call: &ToolCall,
-        (preview, (enclosure, network)): (&str, (Option<Enclosure>, bool)),
-        why: &str,
-        always: Option<&Grant>,
-    ) -> Result<Option<String>, Stop> {
+    /// Asks the person.
+    async fn ask_permission(&mut self, call: &ToolCall, asked: Asked<'_>) -> Result<Decision, Stop> {
+        let Asked { preview, why, always, enclosure, network, line } = asked;
         self.run.emitter.emit(EventKind::PermissionRequested {
             call_id: call.id.clone(),
             name: call.name.clone(),
@@ -64,6 +84,8 @@ impl Turn<'_> {
         // Never by shape: that could swallow a part of what would run.
         let shown = redactor.redact_known(preview);
         let offered = always.map(|grant| redactor.redact_known(&grant.to_string()).into_owned());
+        // Whoever edits a masked line would put the mask in place of the secret.
+        let editable = line.filter(|line| redactor.redact_known(line) == *line);
         let question = Question {
             helper: None,
             tool: &call.name,
@@ -74,38 +96,67 @@ impl Turn<'_> {
             enclosure,
             network,
             hidden: shown != preview,
+            editable,
         };
         let approval = {
             let _pause = self.clock.pause();
             self.agent.approver.approve(question).await
         };
-        let (denial, by) = match approval {
-            Approval::Allow => (None, DecidedBy::Person),
+        let denial = match approval {
+            // The call is judged anew, and that decides.
+            Approval::Edited(line) if editable.is_some_and(|now| now != line) => return Ok(Decision::Edit(line)),
+            Approval::Edited(line) if editable.is_none() => {
+                Some(format!("The user did not allow this call and asked for this instead: {line}"))
+            }
+            Approval::Allow | Approval::Edited(_) => None,
             Approval::Always => {
                 if let Some(grant) = always {
                     self.conversation.grants.add(grant);
                 }
-                (None, DecidedBy::Person)
+                None
             }
-            Approval::Deny(reason) if reason.is_empty() => (
-                Some("The user did not allow this call. Do something else, or ask.".to_owned()),
-                DecidedBy::Person,
-            ),
-            Approval::Deny(reason) => {
-                (Some(format!("The user did not allow this call and said: {reason}")), DecidedBy::Person)
+            Approval::Deny(reason) if reason.is_empty() => {
+                Some("The user did not allow this call. Do something else, or ask.".to_owned())
             }
+            Approval::Deny(reason) => Some(format!("The user did not allow this call and said: {reason}")),
             Approval::Nobody => {
                 self.run.totals.unasked += 1;
+                self.resolve(call, PermissionVerdict::Denied, DecidedBy::Nobody)?;
                 let text = format!(
                     "Not run: {why}, and nobody is there to allow it. Go on without it, and say in your answer what \
                      could not be done."
                 );
-                (Some(text), DecidedBy::Nobody)
+                return Ok(Decision::Deny(CallStatus::Denied, text));
             }
         };
         let verdict = if denial.is_none() { PermissionVerdict::Allowed } else { PermissionVerdict::Denied };
-        self.resolve(call, verdict, by)?;
-        Ok(denial)
+        self.resolve(call, verdict, DecidedBy::Person)?;
+        Ok(denial.map_or(Decision::Run, |why| Decision::Deny(CallStatus::Denied, why)))
+    }
+
+    /// Puts a person's command line in place of the model's. What a rule denies stays denied; nothing else asks again,
+    /// and the walls are those of the question or tighter. Returns the denial, if there is one.
+    pub(super) fn take_edit<'p>(
+        &mut self,
+        prepared: &mut Prepared<'p>,
+        line: String,
+    ) -> Result<Option<(CallStatus, String)>, Stop>
+    where
+        'c: 'p,
+    {
+        prepared.edit(self.agent, line, self.footing());
+        if let CallPlan::Run(Ready { verdict: Verdict::Deny { why, grounds }, .. }) = &prepared.plan {
+            return self.deny(&prepared.call, why, *grounds).map(Some);
+        }
+        self.resolve(&prepared.call, PermissionVerdict::Allowed, DecidedBy::Person)?;
+        Ok(None)
+    }
+
+    /// Denies a call in the name of a rule or of the policy.
+    fn deny(&mut self, call: &ToolCall, why: &str, grounds: Grounds) -> Result<(CallStatus, String), Stop> {
+        let by = if grounds == Grounds::Rule { DecidedBy::Rule } else { DecidedBy::Policy };
+        self.resolve(call, PermissionVerdict::Denied, by)?;
+        Ok((CallStatus::Denied, format!("Not run: {why}.")))
     }
 
     /// Outside content enters the conversation: earlier grants no longer hold.

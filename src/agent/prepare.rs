@@ -29,6 +29,8 @@ pub(super) struct Prepared<'a> {
     /// Values for a command, by the names of their variables.
     pub variables: Vec<(String, String)>,
     pub plan: CallPlan<'a>,
+    /// The command line that a person wrote in place of the model's.
+    pub edited: Option<String>,
 }
 
 pub(super) enum CallPlan<'a> {
@@ -77,6 +79,18 @@ pub(super) struct Standing {
 }
 
 impl<'a> Prepared<'a> {
+    /// Puts a person's command line in place of the model's, and judges the call anew.
+    pub(super) fn edit(&mut self, agent: &'a Agent, line: String, footing: Footing<'_>) {
+        let CallPlan::Run(ready) = &mut self.plan else { return };
+        let (Some(name), Ok(found)) = (ready.tool.command_argument(), agent.tools.find(&self.call.name)) else {
+            return;
+        };
+        let mut arguments = ready.arguments.clone();
+        arguments[name] = line.as_str().into();
+        *ready = judged(agent, found, arguments, footing);
+        self.edited = Some(line);
+    }
+
     /// The tool that runs it, if it can run, and the files that it may open.
     pub(super) fn tool(&self) -> Option<(&'a dyn Tool, &'a Terms, Arc<Reach>)> {
         match &self.plan {
@@ -114,7 +128,8 @@ pub(super) fn prepare<'a>(
     if number >= MOST_CALLS {
         let why = format!("Not run: too many calls in one reply: only the first {MOST_CALLS} run.");
         let arguments = json::object_or_unparsed(&call.arguments);
-        return Prepared { call, slot, taken_up, variables, plan: CallPlan::Refuse { arguments, why } };
+        let plan = CallPlan::Refuse { arguments, why };
+        return Prepared { call, slot, taken_up, variables, plan, edited: None };
     }
     let (call, meant) = match meant(agent, &call) {
         Ok(Some(inner)) => (Cow::Owned(inner), Ok(())),
@@ -124,7 +139,7 @@ pub(super) fn prepare<'a>(
     let plan = meant
         .and_then(|()| plan(agent, &call, cut, footing))
         .unwrap_or_else(|why| CallPlan::Refuse { arguments: json::object_or_unparsed(&call.arguments), why });
-    Prepared { call, slot, taken_up, variables, plan }
+    Prepared { call, slot, taken_up, variables, plan, edited: None }
 }
 
 /// The call inside a `call_tool`: judged, run, shown and recorded as if the model had written it directly. `None` for

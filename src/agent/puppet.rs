@@ -9,11 +9,12 @@ use futures_util::future::BoxFuture;
 use serde_json::json;
 
 use super::cancel::Cancel;
+use super::steering::Steering;
 use crate::contract::{
     Approval, Approver, CallContext, ChatModel, Delta, EventSink, ModelError, ModelErrorKind, ModelInfo,
     PlanReview, PlanSheet, Question, ReplyEnd, ReplyStream, Request, Tool, ToolDefinition,
 };
-use crate::event::{Event, EventKind};
+use crate::event::{Event, EventKind, Message};
 use crate::message::{FinishReason, Item, Step, ToolCall, Usage};
 use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::session::ItemId;
@@ -63,6 +64,12 @@ pub struct Stage {
     pub budget: u64,
     /// A request was refused as too long.
     pub refused: bool,
+    /// The way into the turn, and how many events later the person says something, each counted from the last.
+    pub steering: Steering,
+    pub pauses: VecDeque<u8>,
+    /// What the person said meanwhile, in order, and what of it the turn took.
+    pub steered: Vec<String>,
+    pub taken: Vec<String>,
     asked: usize,
 }
 
@@ -180,6 +187,25 @@ impl ChatModel for Puppet {
 }
 
 impl Stage {
+    fn watch(&mut self, event: &EventKind) {
+        if let EventKind::Message(Message::User { content, .. }) = event
+            && content.starts_with("steer-")
+        {
+            self.taken.push(content.clone());
+            self.said.insert(content.trim_end().to_owned());
+        }
+        match self.pauses.front_mut() {
+            Some(pause) if *pause > 0 => *pause -= 1,
+            Some(_) => {
+                self.pauses.pop_front();
+                let text = format!("steer-{}-{} ", self.asked, self.steered.len());
+                self.steered.push(text.clone());
+                self.steering.push(text);
+            }
+            None => {}
+        }
+    }
+
     /// Holds a request against what is promised of each; gives its size.
     fn judge(&mut self, request: &Request<'_>) -> u64 {
         let ids: Vec<ItemId> = (1..=request.items.len() as u64).map(|number| ItemId { number, pass: 0 }).collect();
@@ -253,7 +279,7 @@ impl Tool for Looker {
     }
 }
 
-/// Notes when the prefix is broken.
+/// Notes when the prefix is broken, and speaks to the turn from time to time.
 pub struct Watching(pub Shared);
 
 impl EventSink for Watching {
@@ -261,6 +287,7 @@ impl EventSink for Watching {
         if matches!(event.kind, EventKind::ContextCompressed(_)) {
             self.0.with(|stage| stage.broken = true);
         }
+        self.0.with(|stage| stage.watch(&event.kind));
         Ok(())
     }
 }

@@ -23,7 +23,8 @@ use super::{Agent, Cancel, Conversation, Run};
 #[derive(Debug)]
 pub struct TurnEnd {
     pub stop: Stop,
-    /// The final answer, under `--schema` its JSON text; where there is none, the model's last words in this turn.
+    /// The final answer, under `--schema` its JSON text; where there is none, the model's last words since the
+    /// person's.
     pub answer: String,
 }
 
@@ -163,6 +164,7 @@ impl<'a> Turn<'a> {
             if let Some(limit) = self.meter.reached(&self.limits()).or_else(|| self.out_of_time()) {
                 return Err(Stop::Limit(limit));
             }
+            self.heed()?;
             let (number, step) = self.step(Purpose::Answer).await?;
             if step.has_calls() {
                 self.run_calls(number, &step).await?;
@@ -192,16 +194,18 @@ impl<'a> Turn<'a> {
     /// Refuses an input that is too large for the window before it is recorded, so it leaves no trace in later
     /// requests.
     fn refuse_too_large(&mut self, opening: &[Item], input: &Said) -> Result<(), Stop> {
+        self.too_large(opening, input).map_or(Ok(()), |why| Err(Stop::ContextFull(why)))
+    }
+
+    /// Why an input is too large for the window, if it is.
+    pub(super) fn too_large(&mut self, opening: &[Item], input: &Said) -> Option<String> {
         let before: u64 =
             opening.iter().flat_map(Item::texts).map(|text| self.conversation.ruler.weigh(text)).sum();
         let tokens: u64 = input.texts().map(|text| self.conversation.ruler.weigh(text)).sum();
         let (shares, budget) = (&self.agent.context.layers, self.budget().tokens);
         let parts = [("your message", tokens), ("the messages of the prompt", before)];
         let parts = if opening.is_empty() { &parts[..1] } else { &parts[..] };
-        match Layer::Input.over(shares, budget, parts) {
-            Some(why) => Err(Stop::ContextFull(why)),
-            None => Ok(()),
-        }
+        Layer::Input.over(shares, budget, parts)
     }
 
     /// Whether the remaining time is reserved for the closing answer.
@@ -275,7 +279,7 @@ impl<'a> Turn<'a> {
         self.settle_reply()
     }
 
-    /// The model's last words in this turn.
+    /// The model's last words since the person's.
     fn last_text(&self) -> String {
         let text = |item: &Item| match item {
             Item::Step(step) => Some(step.text()),

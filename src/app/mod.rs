@@ -12,6 +12,7 @@ mod orchestration;
 mod flows;
 mod models;
 mod model_check;
+mod outlook;
 mod sessions;
 mod task;
 mod toolbox;
@@ -47,8 +48,9 @@ pub use check::{check, contradictions};
 pub use error::{SetupError, SetupErrorKind};
 pub use flows::FlowChoice;
 use ground::{Ground, Shared};
-pub use model_check::{Checked, Finding, ModelCheck, yaml as model_file};
+pub use model_check::{Checked, Finding, ModelCheck, Reached, yaml as model_file};
 use models::chosen_model;
+pub use outlook::{NetworkOf, Outlook, outlook, without_model};
 pub use sessions::{SessionChoice, new_run_id, open_conversation, store};
 
 /// The most warnings about the prompts of a project.
@@ -308,8 +310,13 @@ fn surroundings(config: &Config, options: &Options, net: Arc<Net>) -> Result<Sur
         user_id: config.env.user().to_owned(),
         wire_log: opened.transpose()?,
         catalogue: Arc::new(ModelCatalogue::of_user(&config.dirs.data)),
-        keys_set: providers::keys().filter(|variable| config.env.get(variable).is_some()).collect(),
+        keys_set: keys_set(config),
     })
+}
+
+/// The variables with keys of providers that are set.
+fn keys_set(config: &Config) -> Vec<&'static str> {
+    providers::keys().filter(|variable| config.env.get(variable).is_some()).collect()
 }
 
 fn net(config: &Config) -> Net {

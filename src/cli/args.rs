@@ -1,6 +1,7 @@
 //! The one door to clap: what may stand on the command line. Help, completions and the manual page are made from
 //! this; nothing of clap leaves this file but what [`parse`], [`completions`] and [`manual`] return.
 
+mod colour;
 mod files;
 mod model;
 mod prompt_test;
@@ -21,6 +22,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use crate::config::{ApprovalMode, Mode, parse_duration};
 
 pub use clap_complete::Shell;
+pub use colour::{ColorChoice, colour, without_style};
 pub use files::{ConfigCommand, PromptCommand};
 pub use model::ModelCommand;
 pub use prompt_test::{PromptTestArgs, TestFormat};
@@ -65,7 +67,7 @@ pub struct GlobalArgs {
     /// Set a configuration key: limits.max_turns=5 (repeatable)
     #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = assignment, help_heading = GLOBAL)]
     pub sets: Vec<String>,
-    /// When to colour [also: NO_COLOR]
+    /// When to colour [env: NO_COLOR, CLICOLOR, CLICOLOR_FORCE]
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, help_heading = GLOBAL)]
     pub color: ColorChoice,
     /// No progress on stderr, only warnings and errors
@@ -77,13 +79,6 @@ pub struct GlobalArgs {
     /// Use what the workspace brings along (.agent/), this time
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub trust: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ColorChoice {
-    Auto,
-    Always,
-    Never,
 }
 
 #[derive(Debug, Subcommand)]
@@ -135,7 +130,7 @@ pub enum Command {
         #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text, value_name = "FORMAT")]
         output: ReportFormat,
     },
-    /// Check what a run needs: the configuration, the sandbox, git, the disk
+    /// Check what a run needs: the configuration, the model (one short request), the sandbox, the terminal, the disk, git
     #[command(after_help = "Exit codes: 0 when all is well, 1 when something is to be done.")]
     Doctor,
     /// Print a completion script for a shell
@@ -333,18 +328,6 @@ pub fn completions(shell: Shell) -> Vec<u8> {
     let mut out = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "agent", &mut out);
     out
-}
-
-/// `text` without colours, for what is no terminal.
-#[must_use]
-pub fn without_style(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('\u{1b}') {
-        out.push_str(before);
-        rest = after.split_once('m').map_or("", |(_, rest)| rest);
-    }
-    out + rest
 }
 
 /// The manual page, in roff: one page for the program and all of its commands.

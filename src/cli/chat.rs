@@ -8,8 +8,8 @@ use tokio::sync::mpsc;
 use crate::agent::exit::Signal;
 use crate::app::Options;
 use crate::contract::Approver;
-use crate::repl::{self, Chat, Hands, Interrupter, Interrupts, Lines, Opening, Vocabulary};
-use crate::sink::{Facts, Nobody, Outlets, Person, Rendering, Screen};
+use crate::repl::{self, Chat, Finder, Hands, Interrupter, Interrupts, Lines, Opening, Vocabulary};
+use crate::sink::{Facts, Keyed, Nobody, Outlets, Person, Screen};
 
 use super::args::ChatArgs;
 use super::collector::Export;
@@ -63,34 +63,44 @@ struct Prepared {
 fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
     let workspace = setup.workspace()?;
     let config = setup.config(&workspace)?;
-    let look = setup.look(Facts { chat: true, ..Facts::default() });
-    let outlets = Outlets::open(look.spinner);
+    let look = setup.look(Facts { chat: true, theme: config.settings.ui.theme, ..Facts::default() });
+    let outlets = Outlets::open(&look);
     let interactive = io::stdin().is_terminal() && io::stderr().is_terminal();
     let (interrupter, interrupts) = repl::interrupts();
     // The names are known once the agent is assembled, which takes the approver, which reads lines.
     let vocabulary = Arc::new(OnceLock::new());
-    let lines = Arc::new(if interactive {
-        let editor = repl::Setup {
-            history: Some(repl::history::file(&config.dirs.state, workspace.root())),
-            vocabulary: Arc::clone(&vocabulary),
-            style: look.style,
-            edit_mode: config.settings.ui.edit_mode,
-            stdout_terminal: io::stdout().is_terminal(),
-            outlets: outlets.clone(),
-        };
-        Lines::editor(editor, interrupter.clone())
-    } else {
-        Lines::piped(interrupter.clone())
+    let setup_of_lines = || repl::Setup {
+        history: Some(repl::history::file(&config.dirs.state, workspace.root())),
+        vocabulary: Arc::clone(&vocabulary),
+        style: look.style,
+        edit_mode: config.settings.ui.edit_mode,
+        stdout_terminal: io::stdout().is_terminal(),
+        asks_theme: look.asks_theme,
+        outlets: outlets.clone(),
+    };
+    let editor = (interactive && look.live).then(|| Lines::editor(setup_of_lines(), interrupter.clone()));
+    let lines = Arc::new(match editor.flatten() {
+        Some(lines) => lines,
+        None if interactive => Lines::plain(outlets.clone(), interrupter.clone()),
+        None => Lines::piped(interrupter.clone()),
     });
     let approver: Arc<dyn Approver> = if interactive {
-        let person = Person::new(Arc::clone(&lines) as Arc<_>, &outlets, &look);
+        let person = match lines.console() {
+            Some(console) => {
+                let notify = config.settings.ui.notify;
+                Person::by_keys(Keyed { console, outlets: outlets.clone(), notify }, &look)
+            }
+            None => Person::by_lines(Arc::clone(&lines) as Arc<_>, &outlets, &look),
+        };
         Arc::new(person.with_editor(setup.editor(&config)))
     } else {
         Arc::new(Nobody)
     };
     let files = args.turn.files.iter().map(|file| attachments::read(file));
     let attached = files.collect::<Result<_, _>>().map_err(Failure::usage)?;
-    let (sink, export) = Export::beside(Box::new(Screen::on(&outlets, look)), &config)?;
+    let manner = Setup::manner(&config);
+    let rendering = manner.rendering.clone();
+    let (sink, export) = Export::beside(Box::new(Screen::on(&outlets, look, manner)), &config)?;
     let mut options = Options { chat: true, output: run::plain_output(), ..run::options(&args.turn, None)? };
     // Every message is the task of the flow.
     options.flow = run::flow(&config, &args.turn, true, &options.vars)?;
@@ -98,7 +108,7 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
         options,
         session: session_choice(&args.turn, false),
         skills: args.turn.skills.clone(),
-        rendering: Rendering::new(config.settings.ui.markdown),
+        rendering,
         hands: Hands { shell: setup.env.get("SHELL").map(str::to_owned), editor: setup.editor(&config) },
         config,
         workspace,
@@ -112,7 +122,7 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
     vocabulary.get_or_init(|| Vocabulary {
         models: chat.models().cloned().collect(),
         skills: chat.catalogue().iter().map(|skill| skill.name.clone()).collect(),
-        workspace: chat.directory().to_path_buf(),
+        files: Finder::new(chat.directory()),
     });
     Ok(Prepared { chat, lines, interrupts, interrupter, export, outlets })
 }

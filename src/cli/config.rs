@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::app;
-use crate::config::{self, ConfigError, Kind, PromptDir};
+use crate::config::{self, Config, ConfigError, Kind, PromptDir};
 use crate::contract::Approver;
 use crate::prompt::Registry;
 use crate::sink::Nobody;
@@ -32,6 +32,16 @@ pub(super) fn run(setup: &Setup, command: ConfigCommand) -> Outcome {
 }
 
 fn check(setup: &Setup, workspace: &Workspace) -> Outcome {
+    let config = checked(setup, workspace)?;
+    let nobody: Arc<dyn Approver> = Arc::new(Nobody);
+    for warning in config.warnings.iter().chain(&app::contradictions(&config, workspace, &nobody)) {
+        super::warn(warning);
+    }
+    print(format!("no mistakes: {} agents, {} models\n", config.agents.len(), config.models.len()))
+}
+
+/// The configuration, if there is no mistake in it; else the failure tells all of them.
+pub(super) fn checked(setup: &Setup, workspace: &Workspace) -> Result<Arc<Config>, Failure> {
     let options = setup.load_options(workspace)?;
     let mut prompt = |dirs: &[PromptDir], reference: &str| {
         Registry::new(dirs).released(reference).map(drop).map_err(|error| error.to_string())
@@ -43,13 +53,7 @@ fn check(setup: &Setup, workspace: &Workspace) -> Outcome {
     let config = Arc::new(config);
     let nobody: Arc<dyn Approver> = Arc::new(Nobody);
     mistakes.extend(app::check(&config, workspace, &nobody, &mistakes));
-    if !mistakes.is_empty() {
-        return Err(Failure::new(exit::CONFIGURATION, config.error(mistakes)));
-    }
-    for warning in config.warnings.iter().chain(&app::contradictions(&config, workspace, &nobody)) {
-        super::warn(warning);
-    }
-    print(format!("no mistakes: {} agents, {} models\n", config.agents.len(), config.models.len()))
+    if mistakes.is_empty() { Ok(config) } else { Err(Failure::new(exit::CONFIGURATION, config.error(mistakes))) }
 }
 
 /// Where configuration is looked for, what wins last.

@@ -25,6 +25,7 @@ use std::process::ExitCode;
 
 use crate::agent::exit;
 use crate::config::Env;
+use crate::ink::Wishes;
 use crate::repl::tables;
 use crate::sandbox;
 use args::{Cli, Command, StatsBy};
@@ -47,15 +48,19 @@ pub fn main() -> ExitCode {
         return ExitCode::from(if served.is_ok() { exit::DONE } else { exit::FAILED });
     }
     let interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let env = Env::capture();
     let code = match args::parse(&args, interactive) {
-        Ok(cli) => dispatch(cli).unwrap_or_else(Failure::report),
-        Err(usage) => usage.print(),
+        Ok(cli) => dispatch(cli, env).unwrap_or_else(Failure::report),
+        Err(usage) => {
+            let (colour, wishes) = (args::colour(&args), Wishes::read(|name| env.get(name)));
+            usage.print(|terminal| colour.allowed(terminal, wishes))
+        }
     };
     ExitCode::from(code)
 }
 
-fn dispatch(cli: Cli) -> Outcome {
-    let setup = Setup::new(cli.global, Env::capture());
+fn dispatch(cli: Cli, env: Env) -> Outcome {
+    let setup = Setup::new(cli.global, env);
     match cli.command.expect("parsing fills in the default command") {
         Command::Chat(args) => chat::run(&setup, args),
         Command::Run(args) => run::run(setup, args),
@@ -106,8 +111,9 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 }
 
 impl args::Usage {
-    fn print(&self) -> u8 {
-        let strip = |text: &str, tty: bool| if tty { text.to_owned() } else { args::without_style(text) };
+    /// Prints help or the mistake. `colours` decides for a stream, which is a terminal or not.
+    fn print(&self, colours: impl Fn(bool) -> bool) -> u8 {
+        let strip = |text: &str, tty: bool| if colours(tty) { text.to_owned() } else { args::without_style(text) };
         let (result, code) = if self.is_error {
             let text = strip(&self.text, io::stderr().is_terminal());
             (io::stderr().write_all(text.as_bytes()), exit::USAGE)

@@ -18,7 +18,7 @@ use crate::contract::{Approver, EventSink, Request, ToolChoice};
 use crate::event::EventKind;
 use crate::message::{Item, Said};
 use crate::prompt::{PromptError, Reader};
-use crate::sink::{Facts, Fanout, Jsonl, Nobody, Outlets, Person, Screen, StdinLines};
+use crate::sink::{Facts, Fanout, Jsonl, Nobody, Outlets, Person, Screen};
 
 use super::args::{OutputFormat, RunArgs, TurnArgs};
 use super::attachments;
@@ -77,11 +77,10 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
         schema: schema.is_some(),
         ..Facts::default()
     });
-    let outlets = Outlets::open(look.spinner);
+    let outlets = Outlets::open(&look);
     let person = io::stdin().is_terminal() && io::stderr().is_terminal();
     let approver: Arc<dyn Approver> = if person {
-        let lines = Arc::new(StdinLines::spawn(outlets.clone()));
-        Arc::new(Person::new(lines, &outlets, &look).with_editor(setup.editor(&config)))
+        Arc::new(Person::beside(&outlets, &look, config.settings.ui.notify).with_editor(setup.editor(&config)))
     } else {
         Arc::new(Nobody)
     };
@@ -114,7 +113,7 @@ fn prepare(setup: &Setup, args: RunArgs) -> Result<Prepared, Failure> {
         said.text = format!("{}\n\n{}", said.text, schema.instruction());
     }
     let input = Input { opening, said };
-    let screen = Screen::on(&outlets, look);
+    let screen = Screen::on(&outlets, look, Setup::manner(&config));
     let stdout = outlets.answer.clone();
     let sink: Box<dyn EventSink> = match args.output {
         OutputFormat::Text => Box::new(screen),

@@ -117,8 +117,8 @@ fn compact_by_id(
     let agent = agent_of(&session, config, workspace)?;
     let mut conversation = Conversation::new(session, Timestamp::now());
     let look = setup.look(Facts { chat: true, ..Facts::default() });
-    let outlets = Outlets::open(look.spinner);
-    let screen = Box::new(Screen::on(&outlets, look));
+    let outlets = Outlets::open(&look);
+    let screen = Box::new(Screen::on(&outlets, look, Setup::manner(&config)));
     let mut run = Run::new(Emitter::new(conversation.session.id().to_owned(), app::new_run_id(), screen));
     run.emitter.warn(warnings);
     run.emitter.warn(brief(&agent, &mut conversation, &run)?);
@@ -128,7 +128,7 @@ fn compact_by_id(
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let done = runtime.block_on(compact(&agent, &mut conversation, &mut run, focus, &Cancel::default()));
-    outlets.spinner.clear();
+    outlets.display.settle();
     outlets.wait();
     match done {
         Ok(Some(_)) => Ok(exit::DONE),

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use crate::app::{SessionChoice, SetupError, SetupErrorKind};
 use crate::config::{self, Config, Env, LoadOptions, Manifest, TrustStore};
-use crate::ink::Colour;
-use crate::sink::{Editor, Facts, Look, look};
-use crate::terminal;
+use crate::ink::Wishes;
+use crate::sink::{Bar, Editor, Facts, Look, Manner, Rendering, look};
+use crate::terminal::{self, Abilities};
 use crate::tools;
 use crate::workspace::Workspace;
 
-use super::args::{ColorChoice, GlobalArgs, TurnArgs};
+use super::args::{GlobalArgs, TurnArgs};
 use super::{Failure, exit};
 
 pub(super) struct Setup {
@@ -88,6 +88,19 @@ impl Setup {
         Editor { line: line.to_owned(), dir: config.dirs.state.join("drafts") }
     }
 
+    /// The person's choices about the screen.
+    pub(super) fn manner(config: &Config) -> Manner {
+        let ui = config.settings.ui.clone();
+        let rendering = Rendering::new(ui.markdown);
+        Manner { ui, rendering, compress_at: config.settings.context.compress_at.value() }
+    }
+
+    /// A bar for work that may take long.
+    pub(super) fn bar(&self) -> Bar {
+        let is_drawn = io::stderr().is_terminal() && self.env.get("TERM") != Some("dumb");
+        Bar::on_stderr(is_drawn && !self.global.quiet)
+    }
+
     /// Decides the look of the output. `facts` holds what the command itself knows.
     pub(super) fn look(&self, facts: Facts<'_>) -> Look {
         let facts = Facts {
@@ -95,13 +108,9 @@ impl Setup {
             stderr_terminal: io::stderr().is_terminal(),
             quiet: self.global.quiet,
             verbose: self.global.verbose,
-            colour: match self.global.color {
-                ColorChoice::Auto => Colour::Auto,
-                ColorChoice::Always => Colour::Always,
-                ColorChoice::Never => Colour::Never,
-            },
-            no_color: self.env.get("NO_COLOR"),
-            term: self.env.get("TERM"),
+            colour: self.global.color.into(),
+            wishes: Wishes::read(|name| self.env.get(name)),
+            abilities: Abilities::of(|name| self.env.get(name)),
             ..facts
         };
         look(&facts, terminal::width)

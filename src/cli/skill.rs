@@ -117,17 +117,20 @@ fn show(skill: &Skill, body: &Body) -> String {
 
 fn check(setup: &Setup, dirs: Vec<PathBuf>, output: ReportFormat) -> Outcome {
     let mut checked: Vec<Checked> = Vec::new();
+    let bar = setup.bar();
+    let tell = &|done: usize, all: usize, skill: &str| bar.set(done, all, &text::visible(skill));
     if dirs.is_empty() {
         let workspace = setup.workspace()?;
         let config = setup.config(&workspace)?;
         config.warnings.iter().for_each(|warning| warn(warning));
         // A place without skills is none to complain of.
-        let found = config.skill_dirs.iter().filter_map(|dir| skills::check(&dir.dir).ok());
+        let found = config.skill_dirs.iter().filter_map(|dir| skills::check(&dir.dir, tell).ok());
         checked.extend(found.flatten());
     }
     for dir in dirs {
-        checked.extend(skills::check(&dir).map_err(Failure::usage)?);
+        checked.extend(skills::check(&dir, tell).map_err(Failure::usage)?);
     }
+    drop(bar);
     let problems: usize = checked.iter().map(|checked| checked.problems.len()).sum();
     match output {
         ReportFormat::Text => print(report(&checked, problems))?,

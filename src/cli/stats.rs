@@ -45,8 +45,11 @@ pub(super) fn by_prompt(setup: &Setup, all: bool, output: ReportFormat) -> Outco
     let store = app::store(&config);
     let sessions = store.list((!all).then_some(workspace.root()))?;
     // What a helper spent is part of the session that called it.
-    let counted = sessions.iter().filter(|summary| summary.parent.is_none());
-    let figures = counted.filter_map(|summary| match store.read(&summary.id) {
+    let counted: Vec<_> = sessions.iter().filter(|summary| summary.parent.is_none()).collect();
+    let bar = setup.bar();
+    let numbered =
+        counted.iter().enumerate().inspect(|(done, summary)| bar.set(*done, counted.len(), &summary.id));
+    let figures = numbered.filter_map(|(_, summary)| match store.read(&summary.id) {
         Ok((session, _)) => {
             let prompt = session.system()?.basis.get(PROMPT_BASIS)?.clone();
             let (turns, codes) = (session.turns(), session.codes().clone());
@@ -58,6 +61,7 @@ pub(super) fn by_prompt(setup: &Setup, all: bool, output: ReportFormat) -> Outco
         }
     });
     let versions = telemetry::by_prompt(figures);
+    drop(bar);
     print(match output {
         ReportFormat::Json => {
             let rows: Vec<_> = versions.iter().map(|(prompt, of)| telemetry::version_json(prompt, of)).collect();

@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::contract::Approver;
 use crate::json;
 use crate::message::CallStatus;
-use crate::sink::{Facts, Nobody, Outlets, Person, Screen, StdinLines};
+use crate::sink::{Facts, Nobody, Outlets, Person, Screen};
 use crate::text;
 use crate::workspace::Workspace;
 
@@ -69,10 +69,9 @@ fn call(setup: &Setup, config: &Arc<Config>, workspace: &Workspace, args: CallAr
         .map_err(|why| Failure::usage(format!("the arguments are no JSON object: {why}")))?;
     // The answer is written here, once and whole; the screen shows what goes on.
     let look = setup.look(Facts { json: true, ..Facts::default() });
-    let outlets = Outlets::open(look.spinner);
+    let outlets = Outlets::open(&look);
     let approver: Arc<dyn Approver> = if io::stdin().is_terminal() && io::stderr().is_terminal() {
-        let lines = Arc::new(StdinLines::spawn(outlets.clone()));
-        Arc::new(Person::new(lines, &outlets, &look))
+        Arc::new(Person::beside(&outlets, &look, config.settings.ui.notify))
     } else {
         Arc::new(Nobody)
     };
@@ -86,7 +85,7 @@ fn call(setup: &Setup, config: &Arc<Config>, workspace: &Workspace, args: CallAr
     let agent = services.agent;
     let (mut conversation, _) = app::open_conversation(config, workspace, &SessionChoice::Ephemeral, &agent)
         .map_err(Failure::from_setup)?;
-    let screen = Box::new(Screen::on(&outlets, look));
+    let screen = Box::new(Screen::on(&outlets, look, Setup::manner(&config)));
     let mut run = Run::new(Emitter::new(conversation.session.id().to_owned(), app::new_run_id(), screen));
     run.emitter.warn(services.warnings);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -16,12 +16,16 @@ pub struct InitFile {
 }
 
 /// Writes every built-in file below `dir`, which then is a config directory with prompts and skills inside it.
-/// Overwrites nothing. Skills that are examples are written only if `examples` says so.
+/// Overwrites nothing. Skills that are examples are written only if `examples` says so. `own` is a path below `dir`, and
+/// the text to write there in place of the built-in file.
 ///
 /// # Errors
 /// When a directory or file cannot be written; what was written before it stays.
-pub fn init(dir: &Path, examples: bool) -> io::Result<Vec<InitFile>> {
+pub fn init(dir: &Path, examples: bool, own: Option<(&str, &str)>) -> io::Result<Vec<InitFile>> {
     let mut files = Vec::new();
+    if let Some((path, text)) = own {
+        files.push(write_new(dir.join(path), text.as_bytes())?);
+    }
     write_all(&builtin::CONFIGS, dir, &mut files)?;
     write_all(&builtin::PROMPTS, &dir.join("prompts"), &mut files)?;
     let skills = builtin::SKILLS.dirs().filter(|skill| examples || !is_example(skill));
@@ -43,17 +47,24 @@ fn write_all(built_in: &Dir<'static>, into: &Path, files: &mut Vec<InitFile>) ->
     let is_placeholder = |path: &Path| path.file_name().is_some_and(|name| name == ".gitkeep");
     for file in built_in.files().filter(|file| !is_placeholder(file.path())) {
         let path = into.join(file.path());
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(|error| named(parent, &error))?;
+        if files.iter().all(|written| written.path != path) {
+            files.push(write_new(path, file.contents())?);
         }
-        let written = match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(mut target) => target.write_all(file.contents()).map(|()| true).map_err(|e| named(&path, &e))?,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
-            Err(error) => return Err(named(&path, &error)),
-        };
-        files.push(InitFile { path, written });
     }
     built_in.dirs().try_for_each(|dir| write_all(dir, into, files))
+}
+
+/// Writes a file that does not exist yet.
+fn write_new(path: PathBuf, contents: &[u8]) -> io::Result<InitFile> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(|error| named(parent, &error))?;
+    }
+    let written = match OpenOptions::new().write(true).create_new(true).open(&path) {
+        Ok(mut target) => target.write_all(contents).map(|()| true).map_err(|e| named(&path, &e))?,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+        Err(error) => return Err(named(&path, &error)),
+    };
+    Ok(InitFile { path, written })
 }
 
 fn named(path: &Path, error: &io::Error) -> io::Error {
@@ -72,11 +83,11 @@ mod tests {
     fn what_is_written_out_is_what_was_built_in() {
         let dir = tempfile::tempdir().expect("a directory");
         fs::write(dir.path().join("agent.yaml"), "default_agent: default").expect("written");
-        let files = init(dir.path(), false).expect("written");
+        let files = init(dir.path(), false, None).expect("written");
         let kept: Vec<_> = files.iter().filter(|file| !file.written).map(|file| file.path.clone()).collect();
         assert_eq!(kept, [dir.path().join("agent.yaml")]);
-        assert!(init(dir.path(), false).expect("nothing to do").iter().all(|file| !file.written));
-        let examples = init(dir.path(), true).expect("written");
+        assert!(init(dir.path(), false, None).expect("nothing to do").iter().all(|file| !file.written));
+        let examples = init(dir.path(), true, None).expect("written");
         let mut new = examples.iter().filter(|file| file.written).peekable();
         assert!(new.peek().is_some(), "there is an example");
         assert!(new.all(|file| file.path.starts_with(dir.path().join("skills/book-flight"))));

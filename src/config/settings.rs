@@ -262,6 +262,12 @@ impl Share {
         self.0 < other.0
     }
 
+    /// As a number, 0 to 1.
+    #[must_use]
+    pub fn value(self) -> f64 {
+        self.0
+    }
+
     /// So much of `whole`.
     #[must_use]
     #[expect(

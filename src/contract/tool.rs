@@ -62,6 +62,11 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// The argument that is a whole command line, if there is one: a person may write another in its place.
+    fn command_argument(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The model begins to write a call: what takes time may begin too. Waits for nothing.
     fn prepare(&self) {}
 

@@ -18,7 +18,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path};
 
-pub use system::Dir;
+pub use system::{Dir, free};
 
 /// What a name stands for. Links are not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

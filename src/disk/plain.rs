@@ -8,6 +8,12 @@ use std::path::{Path, PathBuf};
 
 use super::{Entry, Facts, Kind, Opened, linked, special};
 
+/// Not known here.
+#[must_use]
+pub fn free(_: &Path) -> Option<u64> {
+    None
+}
+
 /// A directory, by its path.
 #[derive(Debug)]
 pub struct Dir(PathBuf);

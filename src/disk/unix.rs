@@ -21,6 +21,13 @@ const HANDLE: OFlags = OFlags::RDONLY.union(COMMON).union(OFlags::DIRECTORY);
 /// A FIFO that came after the look does not block, a link is not followed.
 const COMMON: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
+/// The bytes that may still be written to the disk of `path`.
+#[must_use]
+pub fn free(path: &Path) -> Option<u64> {
+    let disk = fs::statvfs(path).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
 /// A directory, by its handle: it stays the same directory whatever happens to its name.
 #[derive(Debug)]
 pub struct Dir(OwnedFd);

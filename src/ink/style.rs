@@ -11,15 +11,42 @@ pub enum Colour {
     Never,
 }
 
+/// The variables that speak of colours, if they are set and not empty.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wishes<'a> {
+    /// `NO_COLOR`, with any value: none.
+    pub no_color: Option<&'a str>,
+    /// `CLICOLOR`; `0`: none.
+    pub clicolor: Option<&'a str>,
+    /// `CLICOLOR_FORCE`, with any value but `0`: also where there is no terminal.
+    pub clicolor_force: Option<&'a str>,
+    /// `TERM`; `dumb`: none.
+    pub term: Option<&'a str>,
+}
+
+impl<'a> Wishes<'a> {
+    /// Reads them with `get`.
+    pub fn read(get: impl Fn(&str) -> Option<&'a str>) -> Self {
+        Self {
+            no_color: get("NO_COLOR"),
+            clicolor: get("CLICOLOR"),
+            clicolor_force: get("CLICOLOR_FORCE"),
+            term: get("TERM"),
+        }
+    }
+}
+
 impl Colour {
-    /// True if a stream gets colours. `no_color` and `term` are the variables `NO_COLOR` and `TERM`, if set and not
-    /// empty. `--color always` overrides both.
+    /// True if a stream gets colours. `--color` overrides the variables; of those the first that says something
+    /// counts: `NO_COLOR`, `CLICOLOR_FORCE`, `CLICOLOR`, `TERM`.
     #[must_use]
-    pub fn allowed(self, terminal: bool, no_color: Option<&str>, term: Option<&str>) -> bool {
+    pub fn allowed(self, terminal: bool, wishes: Wishes<'_>) -> bool {
         match self {
             Self::Always => true,
             Self::Never => false,
-            Self::Auto => terminal && no_color.is_none() && term != Some("dumb"),
+            Self::Auto if wishes.no_color.is_some() => false,
+            Self::Auto if wishes.clicolor_force.is_some_and(|value| value != "0") => true,
+            Self::Auto => terminal && wishes.clicolor != Some("0") && wishes.term != Some("dumb"),
         }
     }
 }
@@ -142,16 +169,27 @@ mod tests {
 
     #[test]
     fn colours_need_a_terminal_that_wants_them_unless_they_are_asked_for() {
-        for (colour, terminal, no_color, term, expected) in [
-            (Colour::Auto, true, None, Some("xterm"), true),
-            (Colour::Auto, true, None, None, true),
-            (Colour::Auto, false, None, Some("xterm"), false),
-            (Colour::Auto, true, Some("1"), Some("xterm"), false),
-            (Colour::Auto, true, None, Some("dumb"), false),
-            (Colour::Always, false, Some("1"), None, true),
-            (Colour::Never, true, None, Some("xterm"), false),
+        let nothing = Wishes::default();
+        let xterm = Wishes { term: Some("xterm"), ..nothing };
+        let (no_color, dumb) = (Wishes { no_color: Some("1"), ..xterm }, Wishes { term: Some("dumb"), ..nothing });
+        let forced = |value| Wishes { clicolor_force: Some(value), ..nothing };
+        for (colour, terminal, wishes, expected) in [
+            (Colour::Auto, true, xterm, true),
+            (Colour::Auto, true, nothing, true),
+            (Colour::Auto, false, xterm, false),
+            (Colour::Auto, true, no_color, false),
+            (Colour::Auto, true, dumb, false),
+            (Colour::Auto, true, Wishes { clicolor: Some("0"), ..xterm }, false),
+            (Colour::Auto, true, Wishes { clicolor: Some("1"), ..xterm }, true),
+            (Colour::Auto, false, Wishes { clicolor: Some("1"), ..xterm }, false),
+            (Colour::Auto, false, forced("1"), true),
+            (Colour::Auto, false, forced("0"), false),
+            (Colour::Auto, true, Wishes { no_color: Some("1"), ..forced("1") }, false),
+            (Colour::Always, false, no_color, true),
+            (Colour::Never, true, xterm, false),
+            (Colour::Never, true, forced("1"), false),
         ] {
-            assert_eq!(colour.allowed(terminal, no_color, term), expected, "{colour:?} {terminal} {no_color:?}");
+            assert_eq!(colour.allowed(terminal, wishes), expected, "{colour:?} {terminal} {wishes:?}");
         }
     }
 

@@ -13,7 +13,7 @@ use super::dialect::Auth;
 use super::errors::{self, Hints, Judged, Said};
 use super::wire_log::{Exchange, WireLog};
 use super::{ConnectError, Surroundings, wires};
-use crate::config::{ModelConfig, Timeouts, Wire, format_duration};
+use crate::config::{ModelConfig, Provider, Timeouts, Wire, format_duration};
 use crate::contract::{ModelError, ModelErrorKind};
 use crate::net::{self, Net, SendError};
 use crate::secrets::{Redactor, secrets_in};
@@ -40,6 +40,19 @@ pub(super) struct Endpoint {
     base: Url,
 }
 
+/// Whether requests can be made at all: `OpenAI` itself needs a key.
+#[must_use]
+pub fn is_configured(config: &ModelConfig) -> bool {
+    let has_key = config.api_key.as_ref().is_some_and(|key| !key.reveal().trim().is_empty());
+    let is_openai = config.provider == Provider::Openai && base_of(config).starts_with(OPENAI_API_BASE);
+    let names_key = |name: &String| name.eq_ignore_ascii_case(AUTHORIZATION.as_str());
+    has_key || !is_openai || config.headers.keys().any(names_key)
+}
+
+fn base_of(config: &ModelConfig) -> &str {
+    config.base_url.as_deref().map(str::trim).filter(|base| !base.is_empty()).unwrap_or(OPENAI_API_BASE)
+}
+
 impl Endpoint {
     /// Checks the configuration; connects to nothing.
     pub fn new(config: &ModelConfig, model: &str, around: &Surroundings) -> Result<Self, ConnectError> {
@@ -49,8 +62,7 @@ impl Endpoint {
             let why = "it holds a line break or another character that no header can carry".to_owned();
             return Err(wrong("api_key", why));
         }
-        let base =
-            config.base_url.as_deref().map(str::trim).filter(|base| !base.is_empty()).unwrap_or(OPENAI_API_BASE);
+        let base = base_of(config);
         let (base, query) = base.split_once('?').unwrap_or((base, ""));
         let base = base.trim_end_matches('/');
         let paths = [Wire::Chat, Wire::Responses, Wire::Anthropic].map(wires::path);
@@ -77,12 +89,6 @@ impl Endpoint {
             log: around.wire_log.clone(),
             base,
         })
-    }
-
-    /// Whether requests can be made at all: `OpenAI` itself needs a key.
-    pub fn is_configured(&self) -> bool {
-        let is_openai = self.openai.api_base().starts_with(OPENAI_API_BASE);
-        !(self.key.is_empty() && is_openai && !self.own_headers.contains_key(AUTHORIZATION))
     }
 
     /// The base URL, without its query.

@@ -63,9 +63,11 @@ use crate::net::Net;
 
 use plan::Known;
 
+pub use endpoint::is_configured;
 pub use local::{LocalServer, probe_local};
 pub use probe::Probed;
 pub use stated::Stated;
+pub use unconfigured::{Face, advice};
 pub use wire_log::WireLog;
 
 /// The window of a model, in tokens, if nothing says how large it is.

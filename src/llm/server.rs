@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::assembly::Assembly;
 use super::decode::Reading;
 use super::endpoint::Endpoint;
+use super::endpoint::is_configured;
 use super::plan::{Known, Plan};
 use super::probe::{Probed, probe};
 use super::reply::HttpReply;
@@ -73,7 +74,7 @@ impl Server {
         let endpoint = Endpoint::new(config, &info.id, around)?;
         let net = Arc::clone(&around.net);
         let (plan, notices) = Plan::new(config, &info.id, &endpoint.address(), known)?;
-        info.configured = endpoint.is_configured();
+        info.configured = is_configured(config);
         info.sees = plan.sees;
         info.calls_tools = plan.tools;
         let first_plan = Arc::new(plan);

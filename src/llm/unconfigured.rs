@@ -6,6 +6,23 @@ use super::local::{LocalServer, probe_local};
 use crate::contract::{ModelError, ModelErrorKind};
 use crate::net::Net;
 
+/// The command that the advice is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Face {
+    Run,
+    Chat,
+}
+
+impl Face {
+    /// The command line that tries a model.
+    fn with(self, model: &str) -> String {
+        match self {
+            Self::Run => format!("agent run -m {model} \"Show me around\""),
+            Self::Chat => format!("agent -m {model}"),
+        }
+    }
+}
+
 /// The most keys that are named.
 const MOST_KEYS: usize = 3;
 
@@ -15,17 +32,18 @@ pub(super) async fn no_model(net: &Net, id: &str, keys_set: &[&str]) -> ModelErr
     ModelError {
         kind: ModelErrorKind::Authentication,
         status: None,
-        message: advice(&probe_local(net).await, keys_set),
+        message: format!("no model is configured. {}", advice(&probe_local(net).await, keys_set, Face::Run)),
         model: id.to_owned(),
         retry_after: None,
     }
 }
 
 /// The next step: a line for each key that is set, and three for the rest.
-fn advice(servers: &[LocalServer], keys_set: &[&str]) -> String {
+#[must_use]
+pub fn advice(servers: &[LocalServer], keys_set: &[&str], face: Face) -> String {
     let by_key = PROVIDERS.iter().filter_map(|provider| {
         let key = provider.keys.iter().find(|key| keys_set.contains(key))?;
-        Some(format!("{key} is set: agent run -m {}/{} \"Show me around\"\n", provider.id, provider.usual?))
+        Some(format!("{key} is set: {}\n", face.with(&format!("{}/{}", provider.id, provider.usual?))))
     });
     let by_key: String = by_key.take(MOST_KEYS).collect();
     let local = match servers {
@@ -44,9 +62,10 @@ fn advice(servers: &[LocalServer], keys_set: &[&str]) -> String {
         }
     };
     format!(
-        "no model is configured. {by_key}For OpenAI: set OPENAI_API_KEY (AGENT_MODEL names another model than gpt-5-mini)\n\
+        "{by_key}For OpenAI: set OPENAI_API_KEY (AGENT_MODEL names another model than gpt-5-mini)\n\
          For a server of your own: {local}\n\
-         To try it without either: agent run -m demo \"Show me around\""
+         To try it without either: {}",
+        face.with("demo")
     )
 }
 
@@ -62,7 +81,7 @@ mod tests {
             models: vec!["qwen3:8b".to_owned()],
         };
         for servers in [vec![], vec![server]] {
-            let text = advice(&servers, &["HF_TOKEN"]);
+            let text = advice(&servers, &["HF_TOKEN"], Face::Run);
             assert_eq!(text.lines().count(), 3, "{text}");
             assert!(text.contains("-m demo"), "{text}");
             assert_eq!(text.contains("AGENT_MODEL=qwen3:8b"), !servers.is_empty(), "{text}");
@@ -71,17 +90,17 @@ mod tests {
 
     #[test]
     fn every_key_that_is_set_is_a_command_to_try() {
-        let text = advice(&[], &["GOOGLE_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"]);
+        let text = advice(&[], &["GOOGLE_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"], Face::Run);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
             lines[..2],
             [
-                "no model is configured. ANTHROPIC_API_KEY is set: agent run -m anthropic/claude-sonnet-5-5 \"Show me around\"",
+                "ANTHROPIC_API_KEY is set: agent run -m anthropic/claude-sonnet-5-5 \"Show me around\"",
                 "GEMINI_API_KEY is set: agent run -m google/gemini-3.8-flash \"Show me around\"",
             ]
         );
         assert_eq!(lines.len(), 5, "{text}");
         let all: Vec<&str> = crate::llm::catalogue::providers::keys().collect();
-        assert_eq!(advice(&[], &all).lines().count(), 6);
+        assert_eq!(advice(&[], &all, Face::Chat).lines().count(), 6);
     }
 }

@@ -1,8 +1,8 @@
-//! Completion: slash commands and their arguments at the start of a line, and where an `@` word begins.
-
-use std::path::PathBuf;
+//! Completion: slash commands and their arguments at the start of a line, files of the workspace after `@`.
 
 use super::commands::{COMMANDS, Completes, find};
+use super::find::Finder;
+use super::offered::Offer;
 use crate::config::Mode;
 
 /// Names that complete as arguments.
@@ -10,23 +10,20 @@ use crate::config::Mode;
 pub struct Vocabulary {
     pub models: Vec<String>,
     pub skills: Vec<String>,
-    /// The directory in which `@` paths start.
-    pub workspace: PathBuf,
+    pub files: Finder,
 }
 
-/// One completion.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offer {
-    /// Its text in the list.
-    pub shown: String,
-    /// Its text in the line.
-    pub inserted: String,
-}
+/// The most files that complete a word.
+const MOST_FILES: usize = 16;
 
-/// Completes a command or its argument. Returns where it begins (a byte of `line`), and what may replace it.
+/// Completes the word under the cursor. Returns where it begins (a byte of `line`), and what may replace it.
 #[must_use]
 pub fn offers(line: &str, cursor: usize, vocabulary: &Vocabulary) -> (usize, Vec<Offer>) {
-    let Some(command) = line[..cursor].strip_prefix('/') else {
+    let typed = &line[..cursor];
+    if let Some(at) = mention(typed) {
+        return (at, vocabulary.files.offers(&typed[at..], MOST_FILES));
+    }
+    let Some(command) = typed.strip_prefix('/') else {
         return (cursor, Vec::new());
     };
     match command.split_once(' ') {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::complete::Offer;
+use super::offered::Offer;
 use super::{fuzzy, mentions};
 use crate::ignored::Ignored;
 use crate::text;
@@ -25,8 +25,8 @@ const PATIENCE: Duration = Duration::from_millis(300);
 /// The first part of a list to be seen; each further one is twice as long.
 const FIRST_PART: usize = 1024;
 
-/// The files of a workspace.
-#[derive(Debug, Clone)]
+/// The files of a workspace. Clones share the list.
+#[derive(Debug, Clone, Default)]
 pub struct Finder {
     root: PathBuf,
     list: Arc<List>,

@@ -1,6 +1,6 @@
 //! The line editor on a terminal: keys, completion, history, hints. The only user of the editing crate.
 //!
-//! Enter ends a line, and with it the message unless it continues (see `multiline`). `typing` decides what keys do.
+//! Enter ends a line, and with it the message unless it continues (see `multiline`). `strokes` decides what keys do.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -20,13 +20,12 @@ use rustyline::{
     Helper, InputMode, KeyCode, KeyEvent, Modifiers, Movement, RepeatCount,
 };
 
-use super::complete::{Offer, Vocabulary, mention, offers};
-use super::find::Finder;
+use super::complete::{Vocabulary, mention, offers};
 use super::history::{MOST_ENTRIES, Shared};
 use super::lines::{Line, Setup};
 use super::multiline::Joined;
-use super::offered::{Offered, fitting};
-use super::typing::{Effect, End, Entered, Key, Seen, Typing};
+use super::offered::{Offer, Offered, fitting};
+use super::strokes::{Effect, End, Entered, Key, Seen, Strokes};
 use super::{commands, shell};
 use crate::config::EditMode;
 use crate::ink::{Ink, Style};
@@ -35,8 +34,6 @@ use crate::{terminal, text};
 const PROMPT: &str = "> ";
 /// Before the further lines of a message.
 const MORE: &str = ". ";
-/// The most files that complete a word.
-const MOST_FILES: usize = 16;
 /// The columns of a screen of unknown width, and its rows.
 const USUAL_SIZE: (usize, usize) = (80, 24);
 
@@ -46,30 +43,21 @@ pub struct Editor {
     terminal: Result<Terminal, String>,
     history: Shared,
     keys: Arc<Keys>,
-    look: Look,
 }
 
 type Terminal = rustyline::Editor<Screen, MemHistory>;
 
-/// How the editor draws, and where.
-#[derive(Clone, Copy)]
-struct Look {
-    style: Style,
-    edit_mode: EditMode,
-    stdout_terminal: bool,
-}
-
 /// State that key handlers share with the editor.
 #[derive(Default)]
 struct Keys {
-    typing: Mutex<Typing>,
+    strokes: Mutex<Strokes>,
     /// The line as it was last drawn, and its cursor.
     drawn: Mutex<(String, usize)>,
 }
 
 impl Keys {
-    fn typing(&self) -> MutexGuard<'_, Typing> {
-        self.typing.lock().unwrap_or_else(PoisonError::into_inner)
+    fn strokes(&self) -> MutexGuard<'_, Strokes> {
+        self.strokes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn drawn(&self) -> MutexGuard<'_, (String, usize)> {
@@ -80,10 +68,8 @@ impl Keys {
 impl Editor {
     pub fn new(setup: Setup) -> Self {
         let keys = Arc::new(Keys::default());
-        let look = Look { style: setup.style, edit_mode: setup.edit_mode, stdout_terminal: setup.stdout_terminal };
-        let history = Shared::open(setup.history);
-        let terminal = open(setup.vocabulary, look, &keys).map_err(|error| error.to_string());
-        let mut editor = Self { terminal, history, keys, look };
+        let terminal = open(&setup, &keys).map_err(|error| error.to_string());
+        let mut editor = Self { terminal, history: Shared::open(setup.history), keys };
         editor.learn();
         editor
     }
@@ -93,7 +79,7 @@ impl Editor {
         if self.history.refresh() {
             self.learn();
         }
-        let mut begun = self.keys.typing().pastes.shown(begun.to_owned());
+        let mut begun = self.keys.strokes().pastes.shown(begun.to_owned());
         loop {
             let editor = match &mut self.terminal {
                 Ok(editor) => editor,
@@ -103,7 +89,7 @@ impl Editor {
             let line = read(editor, &self.keys, if is_first { PROMPT } else { MORE }, &begun);
             match line {
                 Line::Text(text) => {
-                    let is_pasted = is_first && self.keys.typing().is_pasted(&text);
+                    let is_pasted = is_first && self.keys.strokes().is_pasted(&text);
                     if let Some(message) = joined.add(&text) {
                         return self.whole(&message, is_pasted);
                     }
@@ -111,7 +97,7 @@ impl Editor {
                 Line::Elsewhere(text) => {
                     joined.add(&text);
                     let text = joined.rest().unwrap_or(text);
-                    return Line::Elsewhere(self.keys.typing().pastes.expand(&text));
+                    return Line::Elsewhere(self.keys.strokes().pastes.expand(&text));
                 }
                 // Ctrl-C threw away the lines before as well; Ctrl-D sends them.
                 Line::Interrupted if !joined.is_empty() => return Line::Cleared,
@@ -122,37 +108,20 @@ impl Editor {
         }
     }
 
-    /// Reads the answer to a question. No history keeps it. A separate editor reads it: lines that came in one piece
-    /// with the message (a paste) wait in the other one, and answer nothing.
-    pub fn read_answer(&self, prompt: &str) -> Line {
-        let keys = Arc::new(Keys::default());
-        match open(Arc::default(), self.look, &keys) {
-            Ok(mut editor) => read(&mut editor, &keys, prompt, ""),
-            Err(error) => Line::Failed(error.to_string()),
-        }
-    }
-
-    /// Shows a message that came without the editor as if it had been typed here.
-    pub fn accepted(&mut self, message: &str) {
-        let mut stderr = io::stderr();
-        let prompt = self.look.style.paint(Ink::Cyan, PROMPT);
-        let _ = writeln!(stderr, "{prompt}{}", text::visible(message));
-        self.remember(message);
-    }
-
     /// A message as it stood in the line, with its pastes in full.
     fn whole(&mut self, message: &str, is_pasted: bool) -> Line {
-        let mut typing = self.keys.typing();
-        let whole = typing.pastes.expand(message);
+        let mut strokes = self.keys.strokes();
+        let whole = strokes.pastes.expand(message);
         if is_pasted || !is_command(message) {
-            typing.keep_last(message);
+            strokes.keep_last(message);
         }
-        drop(typing);
+        drop(strokes);
         self.remember(&whole);
         if is_pasted { Line::Pasted(whole) } else { Line::Text(whole) }
     }
 
-    fn remember(&mut self, message: &str) {
+    /// Adds a message to the history.
+    pub fn remember(&mut self, message: &str) {
         self.history.add(message);
         self.learn();
     }
@@ -160,33 +129,33 @@ impl Editor {
     /// Gives the editor the entries of the history, the long ones by their size.
     fn learn(&mut self) {
         let Ok(editor) = &mut self.terminal else { return };
-        let mut typing = self.keys.typing();
+        let mut strokes = self.keys.strokes();
         let history = editor.history_mut();
         // Neither fails in memory.
         let _ = history.clear();
         for entry in self.history.entries() {
-            let _ = history.add_owned(typing.pastes.shown(entry.clone()));
+            let _ = history.add_owned(strokes.pastes.shown(entry.clone()));
         }
     }
 }
 
 /// Reads one line. Whatever ends it, the keys after it are kept.
 fn read(editor: &mut Terminal, keys: &Keys, prompt: &str, begun: &str) -> Line {
-    if let Some(end) = keys.typing().begin() {
+    if let Some(end) = keys.strokes().begin() {
         return ended(end, String::new());
     }
     *keys.drawn() = (begun.to_owned(), begun.len());
     loop {
         let (line, at) = keys.drawn().clone();
         let result = editor.readline_with_initial(prompt, line.split_at_checked(at).unwrap_or((&line, "")));
-        let end = keys.typing().take_end();
+        let end = keys.strokes().take_end();
         match result {
             Ok(text) => return end.map_or_else(|| Line::Text(text.clone()), |end| ended(end, text.clone())),
             // Ctrl-C that the editor handled itself.
             Err(ReadlineError::Interrupted) => return Line::Cleared,
             // Nothing was readable behind Enter, or the terminal has gone.
             Err(ReadlineError::Eof) => {
-                let Some(entered) = keys.typing().take_entered() else { return Line::Eof };
+                let Some(entered) = keys.strokes().take_entered() else { return Line::Eof };
                 leave(prompt, &entered);
                 return Line::Text(entered.line);
             }
@@ -223,8 +192,8 @@ fn is_command(line: &str) -> bool {
     shell::parse(line).is_some() || matches!(commands::parse(line), commands::Input::Command(..))
 }
 
-fn open(vocabulary: Arc<OnceLock<Vocabulary>>, look: Look, keys: &Arc<Keys>) -> rustyline::Result<Terminal> {
-    let edit_mode = match look.edit_mode {
+fn open(setup: &Setup, keys: &Arc<Keys>) -> rustyline::Result<Terminal> {
+    let edit_mode = match setup.edit_mode {
         EditMode::Emacs => rustyline::EditMode::Emacs,
         EditMode::Vi => rustyline::EditMode::Vi,
     };
@@ -237,16 +206,15 @@ fn open(vocabulary: Arc<OnceLock<Vocabulary>>, look: Look, keys: &Arc<Keys>) -> 
         .bell_style(BellStyle::None)
         // Sets the time that Esc waits for more, too.
         .edit_mode(edit_mode)
-        .behavior(if look.stdout_terminal { Behavior::Stdio } else { Behavior::PreferTerm })
+        .behavior(if setup.stdout_terminal { Behavior::Stdio } else { Behavior::PreferTerm })
         .build();
     let history = MemHistory::with_config(&config);
     let mut editor = rustyline::Editor::with_history(config, history)?;
     let keys = Arc::clone(keys);
     editor.set_helper(Some(Screen {
-        vocabulary,
-        style: look.style,
+        vocabulary: Arc::clone(&setup.vocabulary),
+        style: setup.style,
         keys: Arc::clone(&keys),
-        finder: OnceLock::new(),
         offered: RefCell::default(),
     }));
     let elsewhere = Event::KeySeq(vec![KeyEvent::ctrl('X'), KeyEvent::ctrl('E')]);
@@ -258,25 +226,16 @@ fn open(vocabulary: Arc<OnceLock<Vocabulary>>, look: Look, keys: &Arc<Keys>) -> 
 
 /// Completion, hints and colours.
 struct Screen {
-    /// The words that complete. Empty for the answer to a question.
+    /// The words that complete.
     vocabulary: Arc<OnceLock<Vocabulary>>,
     style: Style,
     keys: Arc<Keys>,
-    finder: OnceLock<Finder>,
     offered: RefCell<Offered>,
 }
 
 impl Screen {
-    fn finder(&self) -> Option<&Finder> {
-        let vocabulary = self.vocabulary.get()?;
-        Some(self.finder.get_or_init(|| Finder::new(&vocabulary.workspace)))
-    }
-
     fn offers(&self, line: &str, pos: usize) -> Option<(usize, Vec<Offer>)> {
-        let (start, found) = match mention(&line[..pos]) {
-            Some(at) => (at, self.finder()?.offers(&line[at..pos], MOST_FILES)),
-            None => offers(line, pos, self.vocabulary.get()?),
-        };
+        let (start, found) = offers(line, pos, self.vocabulary.get()?);
         Some((start, fitting(found, terminal::size().unwrap_or(USUAL_SIZE))))
     }
 }
@@ -335,12 +294,15 @@ impl Hinter for Screen {
 
     fn hint(&self, line: &str, pos: usize, context: &Context<'_>) -> Option<Rest> {
         *self.keys.drawn() = (line.to_owned(), pos);
-        if line[..pos].ends_with('@') && mention(&line[..pos]).is_some() {
-            self.finder().into_iter().for_each(Finder::prepare);
+        if line[..pos].ends_with('@')
+            && mention(&line[..pos]).is_some()
+            && let Some(vocabulary) = self.vocabulary.get()
+        {
+            vocabulary.files.prepare();
         }
         // Without colours a hint looks like text.
         let is_wanted = self.style.colours && pos == line.len() && !line.trim().is_empty();
-        if !is_wanted || self.keys.typing().is_entered() {
+        if !is_wanted || self.keys.strokes().is_entered() {
             return None;
         }
         let newest = context.history().len().checked_sub(1)?;
@@ -382,13 +344,13 @@ impl ConditionalEventHandler for Handler {
             inserts: context.mode() == rustyline::EditMode::Emacs || context.input_mode() != InputMode::Command,
             is_command: is_enter && is_command(context.line()),
         };
-        let mut typing = self.0.typing();
-        let was_entered = typing.is_entered();
-        let effect = typing.press(key, seen);
-        if was_entered != typing.is_entered() {
+        let mut strokes = self.0.strokes();
+        let was_entered = strokes.is_entered();
+        let effect = strokes.press(key, seen);
+        if was_entered != strokes.is_entered() {
             terminal::wait_for_keys(was_entered);
         }
-        drop(typing);
+        drop(strokes);
         match effect {
             Effect::Usual => None,
             Effect::Nothing => Some(Cmd::Noop),

@@ -1,27 +1,29 @@
-//! The source of lines: the line editor on a terminal, plain stdin elsewhere.
+//! The source of messages: the line editor on a terminal, plain lines elsewhere.
 //!
-//! One thread owns the source and reads only on request, so nothing else touches the terminal meanwhile. The terminal
-//! keeps keys that are typed in between, unseen, until the next message is read. They never answer a question that was
-//! not on the screen yet: a question takes them out of the terminal first.
+//! On a terminal that can be drawn on, the [`Console`] owns the input: it lends the terminal to the line editor between
+//! turns, and hears keys itself while a turn runs. On a plain one (`TERM=dumb`) the terminal edits the line. A question
+//! is never answered by what was typed before it appeared.
 
 use std::io::{self, BufRead, Read, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc as requests;
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{Mutex, mpsc, oneshot};
 
 use super::complete::Vocabulary;
 use super::input::Editor;
 use super::interrupts::Interrupter;
 use super::multiline::Joined;
+use super::typing::{Listening, Next, OpenLast, Steer, Typing};
 use crate::config::EditMode;
-use crate::ink::Style;
-use crate::sink::{AskLine, Outlets};
-use crate::terminal::{self, Modes};
+use crate::ink::{Ink, Inks, Line as InkLine, Style};
+use crate::sink::{AskLine, Outlets, PROMPT};
+use crate::terminal::{self, Console};
+use crate::text;
 
 /// One line, or why there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,51 +52,82 @@ pub struct Setup {
     pub edit_mode: EditMode,
     /// stdout is a terminal too; otherwise the editor draws on the controlling terminal.
     pub stdout_terminal: bool,
+    /// The terminal is asked for its background with the first message.
+    pub asks_theme: bool,
     /// Written to the end before the editor draws.
     pub outlets: Outlets,
 }
 
-/// A source of lines. Messages and answers to questions come from the same one.
+/// A source of messages.
 pub struct Lines {
-    requests: requests::Sender<Request>,
+    source: Source,
     replies: Mutex<mpsc::Receiver<Line>>,
     /// A line was requested and has not come. The next caller gets it.
     waiting: AtomicBool,
     interrupter: Interrupter,
-    terminal: Option<Modes>,
     interactive: bool,
-    /// Stands in the next line when it begins.
-    begun: std::sync::Mutex<String>,
+}
+
+enum Source {
+    /// Lends the terminal to the editor.
+    Keys(Keys),
+    /// A thread that reads lines of stdin.
+    Lines(requests::Sender<Request>),
+}
+
+/// The terminal and its editor.
+struct Keys {
+    console: Arc<Console>,
+    typing: Typing,
+    editor: Arc<std::sync::Mutex<Editor>>,
+    replies: mpsc::Sender<Line>,
+    outlets: Outlets,
+    asks_theme: AtomicBool,
 }
 
 pub(super) enum Request {
-    /// With the start of its line.
-    Message(String),
+    Message,
     /// With its prompt.
     Question(String),
 }
 
+/// The terminal puts marks around what is pasted, so that a paste of many lines is one message (private mode 2004).
+const MARK_PASTE: &str = "\x1b[?2004h";
+const MARK_NO_PASTE: &str = "\x1b[?2004l";
+/// Asks for the colour of the background, and for something that every terminal answers (xterm's OSC 11, DA1).
+const ASK_BACKGROUND: &str = "\x1b]11;?\x1b\\\x1b[c";
+
 impl Lines {
-    /// Starts the line editor. Ctrl-C at a question goes to `interrupter`, as it stops the turn that asks.
+    /// The line editor, on a terminal that can be drawn on. `None` where keys cannot be read.
     #[must_use]
-    pub fn editor(setup: Setup, interrupter: Interrupter) -> Self {
-        let terminal = Modes::save();
-        hold(terminal.as_ref());
-        Self::spawn(interrupter, terminal, true, move || {
-            let outlets = setup.outlets.clone();
-            let mut editor = Editor::new(setup);
-            let mut ahead = TypedAhead::default();
+    pub fn editor(setup: Setup, interrupter: Interrupter) -> Option<Self> {
+        let outlets = setup.outlets.clone();
+        let typing = Typing::new(outlets.display.clone(), Arc::clone(&setup.vocabulary));
+        let listening = Listening { typing: typing.clone(), outlets: outlets.clone(), stopped: None };
+        let console = Arc::new(Console::open(Box::new(listening), true)?);
+        let (replies, receiver) = mpsc::channel(1);
+        let asks_theme = AtomicBool::new(setup.asks_theme);
+        let editor = Arc::new(std::sync::Mutex::new(Editor::new(setup)));
+        let keys = Keys { console, typing, editor, replies, outlets, asks_theme };
+        Some(Self::over(Source::Keys(keys), receiver, interrupter, true))
+    }
+
+    /// Lines of a terminal that draws nothing, each after a prompt. The terminal itself edits them.
+    #[must_use]
+    pub fn plain(outlets: Outlets, interrupter: Interrupter) -> Self {
+        Self::threaded(interrupter, true, move || {
+            let mut joined = Joined::default();
+            let mut ahead = Vec::new();
             move |request| {
                 outlets.wait();
-                let line = match request {
-                    Request::Message(begun) => ahead.message(&mut editor, begun),
+                match request {
+                    Request::Message => read_plain(&mut ahead, &mut joined),
                     Request::Question(prompt) => {
-                        ahead.take();
-                        editor.read_answer(&prompt)
+                        ahead.extend(terminal::typed_ahead());
+                        prompted(&prompt);
+                        read_line(&mut io::stdin().lock()).map_or_else(|end| end, Line::Text)
                     }
-                };
-                hold(terminal.as_ref());
-                line
+                }
             }
         })
     }
@@ -102,18 +135,13 @@ impl Lines {
     /// Reads plain stdin without prompts. Each line (or block of lines) is a message.
     #[must_use]
     pub fn piped(interrupter: Interrupter) -> Self {
-        Self::spawn(interrupter, None, false, || {
+        Self::threaded(interrupter, false, || {
             let mut joined = Joined::default();
             move |_| read_piped(&mut io::stdin().lock(), &mut joined)
         })
     }
 
-    fn spawn<R>(
-        interrupter: Interrupter,
-        terminal: Option<Modes>,
-        interactive: bool,
-        start: impl FnOnce() -> R + Send + 'static,
-    ) -> Self
+    fn threaded<R>(interrupter: Interrupter, interactive: bool, start: impl FnOnce() -> R + Send + 'static) -> Self
     where
         R: FnMut(Request) -> Line,
     {
@@ -127,30 +155,11 @@ impl Lines {
                 }
             }
         });
-        Self {
-            requests: sender,
-            replies: Mutex::new(receiver),
-            waiting: AtomicBool::new(false),
-            interrupter,
-            terminal,
-            interactive,
-            begun: std::sync::Mutex::default(),
-        }
+        Self::over(Source::Lines(sender), receiver, interrupter, interactive)
     }
 
-    /// Puts `text` into the next line, for the person to go on with.
-    pub(super) fn begin_with(&self, text: String) {
-        *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = text;
-    }
-
-    /// Lends the terminal to a program, as it was found. Nobody may read lines meanwhile.
-    pub(super) fn lend(&self) -> Lent {
-        if let Some(terminal) = &self.terminal {
-            let mut stderr = io::stderr();
-            let _ = write!(stderr, "{MARK_NO_PASTE}").and_then(|()| stderr.flush());
-            terminal.restore();
-        }
-        Lent(self.terminal)
+    fn over(source: Source, replies: mpsc::Receiver<Line>, interrupter: Interrupter, interactive: bool) -> Self {
+        Self { source, replies: Mutex::new(replies), waiting: AtomicBool::new(false), interrupter, interactive }
     }
 
     /// True if a person types the lines.
@@ -158,16 +167,90 @@ impl Lines {
         self.interactive
     }
 
+    /// The input, where keys are read one by one.
+    #[must_use]
+    pub fn console(&self) -> Option<Arc<Console>> {
+        match &self.source {
+            Source::Keys(keys) => Some(Arc::clone(&keys.console)),
+            Source::Lines(_) => None,
+        }
+    }
+
+    /// Says how a turn is steered, and how its last output is shown.
+    pub fn connect(&self, steer: Steer, open_last: OpenLast) {
+        if let Source::Keys(keys) = &self.source {
+            keys.typing.connect(steer, open_last);
+        }
+    }
+
+    /// Puts messages before all others that were typed.
+    pub(super) fn put_first(&self, messages: Vec<String>) {
+        if let Source::Keys(keys) = &self.source {
+            keys.typing.put_first(messages);
+        }
+    }
+
+    /// Puts `text` into the next line, for the person to go on with.
+    pub(super) fn begin_with(&self, text: &str) {
+        if let Source::Keys(keys) = &self.source {
+            keys.typing.begin_with(text);
+        }
+    }
+
+    /// Lends the terminal to a program, as it was found, until what is returned is dropped.
+    pub(super) async fn lend(&self) -> Option<Lent> {
+        let Source::Keys(keys) = &self.source else { return None };
+        let outlets = keys.outlets.clone();
+        let away = outlets.display.suspend(true);
+        let (lent, is_lent) = oneshot::channel();
+        let (holder, held) = requests::channel::<()>();
+        keys.console.lend(move || {
+            outlets.wait();
+            terminal::put_back();
+            let _ = lent.send(());
+            // Nothing is ever sent: this waits for the end of the sender.
+            let _ = held.recv();
+            outlets.display.control(MARK_PASTE);
+            drop(away);
+        });
+        // An error means that the thread is gone; then nobody reads keys either.
+        let _ = is_lent.await;
+        Some(Lent(holder))
+    }
+
     /// Reads the next message. Dropping the future loses nothing: the line comes with the next call.
     pub(super) async fn read(&self) -> Line {
-        let begun = std::mem::take(&mut *self.begun.lock().unwrap_or_else(PoisonError::into_inner));
-        self.next(Request::Message(begun)).await
+        self.next(Request::Message).await
+    }
+
+    /// Ctrl-C came as a signal while a line was read. The terminal of a plain editor threw the line away.
+    pub(super) fn interrupted(&self) {
+        if let Source::Lines(_) = &self.source {
+            prompted(&format!("\nCtrl-D or /exit leaves.\n{PROMPT}"));
+        }
+    }
+
+    /// A message was sent: what the editor could not ask the terminal while it drew is asked now.
+    pub(super) fn turn_begins(&self) {
+        if let Source::Keys(keys) = &self.source
+            && keys.asks_theme.swap(false, Ordering::Relaxed)
+        {
+            keys.outlets.display.control(ASK_BACKGROUND);
+            keys.console.expect_answer();
+        }
     }
 
     async fn next(&self, request: Request) -> Line {
         let mut replies = self.replies.lock().await;
-        if !self.waiting.swap(true, Ordering::Relaxed) && self.requests.send(request).is_err() {
-            return Line::Eof;
+        if !self.waiting.swap(true, Ordering::Relaxed) {
+            let at_once = match &self.source {
+                Source::Keys(keys) => keys.request(),
+                Source::Lines(requests) => requests.send(request).err().map(|_| Line::Eof),
+            };
+            if let Some(line) = at_once {
+                self.waiting.store(false, Ordering::Relaxed);
+                return line;
+            }
         }
         let line = replies.recv().await.unwrap_or(Line::Eof);
         self.waiting.store(false, Ordering::Relaxed);
@@ -175,14 +258,49 @@ impl Lines {
     }
 }
 
-/// The terminal while another program has it. It comes back when this is dropped.
-pub(super) struct Lent(Option<Modes>);
+impl Keys {
+    /// Returns a message that waits already. Else lets the editor read one.
+    fn request(&self) -> Option<Line> {
+        let begun = match self.typing.next() {
+            Next::Message(message) => {
+                self.echo(&message);
+                return Some(Line::Text(message));
+            }
+            Next::End => return Some(Line::Eof),
+            Next::Begun(begun) => begun,
+        };
+        let (editor, replies, outlets) = (Arc::clone(&self.editor), self.replies.clone(), self.outlets.clone());
+        let away = outlets.display.suspend(true);
+        self.console.lend(move || {
+            outlets.wait();
+            let mut editor = editor.lock().expect("the editor does not panic");
+            let line = editor.read_message(Joined::default(), &begun);
+            outlets.display.control(MARK_PASTE);
+            drop(away);
+            // Without a receiver the chat is over.
+            let _ = replies.blocking_send(line);
+        });
+        None
+    }
 
-impl Drop for Lent {
-    fn drop(&mut self) {
-        hold(self.0.as_ref());
+    /// Shows a queued message as if it had been typed now.
+    fn echo(&self, message: &str) {
+        let message = text::visible(message);
+        let mut lead = PROMPT;
+        let lines = message
+            .lines()
+            .map(|line| InkLine::from((Ink::Cyan, std::mem::replace(&mut lead, "  "))).with(Inks::PLAIN, line));
+        self.outlets.display.lines(lines.collect());
+        if let Ok(mut editor) = self.editor.lock() {
+            editor.remember(&message);
+        }
     }
 }
+
+/// The terminal while another program has it. It comes back when this is dropped.
+pub(super) struct Lent(
+    #[expect(dead_code, reason = "its end says that the terminal is free")] requests::Sender<()>,
+);
 
 impl AskLine for Lines {
     fn ask<'a>(&'a self, prompt: &'a str) -> BoxFuture<'a, Option<String>> {
@@ -203,124 +321,75 @@ impl AskLine for Lines {
 
 impl Drop for Lines {
     fn drop(&mut self) {
-        let Some(terminal) = &self.terminal else {
+        let Source::Keys(_) = &self.source else {
             return;
         };
         // The editor may still be reading. It is left alone; the terminal gets its modes back.
         let line_end = if self.waiting.load(Ordering::Relaxed) { "\r\n" } else { "" };
         let mut stderr = io::stderr();
-        let _ = write!(stderr, "{MARK_NO_PASTE}{line_end}").and_then(|()| stderr.flush());
-        terminal.restore();
+        let _ = write!(stderr, "{line_end}{MARK_NO_PASTE}").and_then(|()| stderr.flush());
+        terminal::put_back();
     }
 }
 
-/// The terminal puts marks around what is pasted, so that a paste of many lines is one message.
-const MARK_PASTE: &str = "\x1b[?2004h";
-const MARK_NO_PASTE: &str = "\x1b[?2004l";
-const PASTE_BEGINS: &str = "\x1b[200~";
-const PASTE_ENDS: &str = "\x1b[201~";
-
-/// Holds the keys while nobody reads. The editor stops the marking when it has a line.
-fn hold(terminal: Option<&Modes>) {
-    if let Some(modes) = terminal {
-        modes.hold_keys();
-        let mut stderr = io::stderr();
-        let _ = write!(stderr, "{MARK_PASTE}").and_then(|()| stderr.flush());
-    }
-}
-
-/// Keys typed before a question was asked, kept for the messages after it.
-#[derive(Default)]
-struct TypedAhead {
-    /// Enter is a carriage return, a line feed belongs to a paste.
-    typed: String,
-    bytes: Vec<u8>,
-}
-
-impl TypedAhead {
-    fn take(&mut self) {
-        self.bytes.extend(terminal::typed_ahead());
-        self.typed += &decode(&mut self.bytes);
-    }
-
-    /// Returns the first whole message. Without one, lets the editor read, beginning with what was typed.
-    fn message(&mut self, editor: &mut Editor, begun: String) -> Line {
-        self.typed.insert_str(0, &begun);
-        let mut joined = Joined::default();
-        let mut from = 0;
-        while let Some(end) = self.typed[from..].find('\r').map(|at| from + at) {
-            if let Some(message) = joined.add(&self.typed[from..end]) {
-                self.typed.drain(..=end);
-                editor.accepted(&message);
-                return Line::Text(message);
-            }
-            from = end + 1;
-        }
-        let begun = std::mem::take(&mut self.typed);
-        editor.read_message(joined, &begun[from..])
-    }
-}
-
-/// Takes the text out of `bytes`, without arrows and function keys. An incomplete character at the end stays.
-fn decode(bytes: &mut Vec<u8>) -> String {
-    let whole = match std::str::from_utf8(bytes) {
-        Err(error) if error.error_len().is_none() => error.valid_up_to(),
-        _ => bytes.len(),
-    };
-    let bytes: Vec<u8> = bytes.drain(..whole).collect();
-    let keys = String::from_utf8_lossy(&bytes);
-    let mut rest = &*keys;
-    let mut text = String::new();
-    while let Some(key) = rest.chars().next() {
-        if let Some(pasted) = rest.strip_prefix(PASTE_BEGINS) {
-            let (pasted, after) = pasted.split_once(PASTE_ENDS).unwrap_or((pasted, ""));
-            text += &pasted.replace("\r\n", "\n").replace('\r', "\n");
-            rest = after;
-            continue;
-        }
-        rest = &rest[key.len_utf8()..];
-        match key {
-            '\x1b' => rest = after_escape(rest),
-            '\x7f' | '\x08' if text.ends_with('\r') => {}
-            '\x7f' | '\x08' => {
-                text.pop();
-            }
-            '\n' | '\r' => text.push('\r'),
-            '\t' => text.push(key),
-            c if c.is_control() => {}
-            c => text.push(c),
-        }
-    }
-    text
-}
-
-/// Skips the rest of a key that began with an escape: CSI and SS3 end with a letter or a tilde.
-fn after_escape(keys: &str) -> &str {
-    let Some(rest) = keys.strip_prefix(['[', 'O']) else {
-        return keys;
-    };
-    let mut rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ';' | '?')).chars();
-    rest.next();
-    rest.as_str()
-}
-
-fn read_piped(stdin: &mut impl BufRead, joined: &mut Joined) -> Line {
-    const LONGEST: u64 = 16 * 1024 * 1024;
+/// Reads lines of a plain terminal until a message is whole. `ahead` was typed before a question.
+fn read_plain(ahead: &mut Vec<u8>, joined: &mut Joined) -> Line {
     loop {
-        let mut line = Vec::new();
-        match stdin.by_ref().take(LONGEST + 1).read_until(b'\n', &mut line) {
-            Err(error) => return Line::Failed(error.to_string()),
-            Ok(0) => return joined.rest().map_or(Line::Eof, Line::Text),
-            Ok(count) if count as u64 > LONGEST => {
-                return Line::Failed("a line of stdin is longer than 16 MiB".to_owned());
-            }
-            Ok(_) => {
-                let line = String::from_utf8_lossy(&line);
-                let line = line.strip_suffix('\n').unwrap_or(&line);
-                if let Some(message) = joined.add(line.strip_suffix('\r').unwrap_or(line)) {
+        prompted(if joined.is_empty() { PROMPT } else { ". " });
+        let line = if ahead.contains(&b'\n') {
+            let line = read_line(&mut ahead.as_slice());
+            let end = ahead.iter().position(|byte| *byte == b'\n').map_or(ahead.len(), |at| at + 1);
+            ahead.drain(..end);
+            line
+        } else {
+            read_line(&mut io::stdin().lock())
+        };
+        match line {
+            Ok(line) => {
+                if let Some(message) = joined.add(&line) {
                     return Line::Text(message);
                 }
             }
+            Err(Line::Eof) => return joined.rest().map_or(Line::Eof, Line::Text),
+            Err(end) => return end,
+        }
+    }
+}
+
+fn prompted(prompt: &str) {
+    let mut stderr = io::stderr();
+    // Reads the line even if the prompt cannot be shown.
+    let _ = stderr.write_all(prompt.as_bytes()).and_then(|()| stderr.flush());
+}
+
+/// Reads a line without its end, or says why there is none.
+fn read_line(source: &mut impl BufRead) -> Result<String, Line> {
+    const LONGEST: u64 = 16 * 1024 * 1024;
+    let mut line = Vec::new();
+    match source.by_ref().take(LONGEST + 1).read_until(b'\n', &mut line) {
+        Err(error) => Err(Line::Failed(error.to_string())),
+        Ok(0) => Err(Line::Eof),
+        Ok(count) if count as u64 > LONGEST => {
+            Err(Line::Failed("a line of stdin is longer than 16 MiB".to_owned()))
+        }
+        Ok(_) => {
+            let line = String::from_utf8_lossy(&line);
+            let line = line.strip_suffix('\n').unwrap_or(&line);
+            Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
+        }
+    }
+}
+
+fn read_piped(stdin: &mut impl BufRead, joined: &mut Joined) -> Line {
+    loop {
+        match read_line(stdin) {
+            Ok(line) => {
+                if let Some(message) = joined.add(&line) {
+                    return Line::Text(message);
+                }
+            }
+            Err(Line::Eof) => return joined.rest().map_or(Line::Eof, Line::Text),
+            Err(end) => return end,
         }
     }
 }
@@ -328,15 +397,6 @@ fn read_piped(stdin: &mut impl BufRead, joined: &mut Joined) -> Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn keys_typed_ahead_become_text() {
-        let mut bytes = "helo\x7flo\x1b[A\x1bOB\x1b[3~ 日本\r\x1b[200~a\rb\x1b[201~\x04".as_bytes().to_vec();
-        bytes.extend(&"語".as_bytes()[..2]);
-        assert_eq!(decode(&mut bytes), "hello 日本\ra\nb");
-        bytes.push("語".as_bytes()[2]);
-        assert_eq!((decode(&mut bytes).as_str(), bytes.len()), ("語", 0));
-    }
 
     #[test]
     fn each_line_of_a_pipe_is_a_message() {

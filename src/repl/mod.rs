@@ -10,22 +10,25 @@ pub mod history;
 pub mod fuzzy;
 mod mentions;
 mod chat;
+pub mod greeting;
 mod commands;
 mod shell;
-mod complete;
-mod find;
 mod offered;
+mod find;
+mod complete;
 mod multiline;
 mod pastes;
-mod typing;
+mod strokes;
 mod interrupts;
 mod input;
+mod typing;
 mod lines;
 
 use std::io::Write;
 
 pub use chat::{Chat, Hands, Opening};
 pub use complete::Vocabulary;
+pub use find::Finder;
 pub use interrupts::{Interrupter, Interrupts, interrupts};
 pub use lines::{Lines, Setup};
 
@@ -53,7 +56,10 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
             line = lines.read() => line,
             // A signal from outside: the editor reads a typed Ctrl-C as a key.
             () = interrupts.next() => {
-                if interactive { continue; }
+                if interactive {
+                    lines.interrupted();
+                    continue;
+                }
                 return interrupted;
             }
         };
@@ -82,9 +88,10 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
             Some(block) if block.trim().is_empty() => Input::Empty,
             Some(block) => Input::Message(block.to_owned()),
             None if is_pasted => Input::Message(text),
-            None => match shell::parse(&text) {
+            // What comes through a pipe is not typed by a person.
+            None => match shell::parse(&text).filter(|_| interactive) {
                 Some(escape) => {
-                    let lent = lines.lend();
+                    let lent = lines.lend().await;
                     let told = shell::run(chat, escape).await;
                     drop(lent);
                     // Ctrl-C was for the command.
@@ -101,7 +108,7 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
             Input::Message(message) => Outcome::Turn(message),
             Input::Command(command, argument) => {
                 let outcome = answer(chat, command, &argument, interrupts).await;
-                outlets.spinner.clear();
+                outlets.display.settle();
                 outcome
             }
         };
@@ -113,6 +120,7 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
             }
             Outcome::Turn(message) => message,
         };
+        lines.turn_begins();
         for why in chat.attach_mentioned(&message) {
             tell(outlets, &format!("warning: {why}"));
         }
@@ -124,7 +132,7 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
 
 /// Lets the person go on with a text in their own editor, and puts it back into the line. Returns why that failed.
 async fn edited(chat: &Chat, lines: &Lines, text: String) -> Option<String> {
-    let lent = lines.lend();
+    let lent = lines.lend().await;
     let saved = chat.hands.editor.edit(&text, "md").await;
     drop(lent);
     let (text, told) = match saved {
@@ -132,7 +140,7 @@ async fn edited(chat: &Chat, lines: &Lines, text: String) -> Option<String> {
         Err(why) => (text, Some(format!("error: {why}"))),
     };
     // Editors end the last line, which would be a line more at the prompt.
-    lines.begin_with(text.trim_end_matches(['\n', '\r']).to_owned());
+    lines.begin_with(text.trim_end_matches(['\n', '\r']));
     told
 }
 

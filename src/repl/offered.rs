@@ -1,6 +1,15 @@
 //! The offers of a completion while a person goes through them: the first Tab lists them, each further one takes the next.
 
-use super::complete::Offer;
+use crate::text::{columns, cut};
+
+/// One completion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// Its text in the list.
+    pub shown: String,
+    /// Its text in the line.
+    pub inserted: String,
+}
 
 /// The offers that were last listed.
 #[derive(Debug, Default)]
@@ -40,8 +49,6 @@ impl Offered {
 
 /// As many of the offers as a list on this screen shows without scrolling, each on one row: `size` is columns and rows.
 pub fn fitting(mut offers: Vec<Offer>, (width, height): (usize, usize)) -> Vec<Offer> {
-    use crate::text::{columns, cut};
-
     /// Between two columns of the list.
     const GAP: usize = 2;
     for offer in &mut offers {
@@ -84,7 +91,7 @@ mod tests {
         for (size, count) in [((80, 24), 168), ((40, 10), 28), ((8, 10), 7), ((1, 1), 2)] {
             let shown = fitting(offers(500), size);
             assert_eq!(shown.len(), count, "{size:?}");
-            assert!(shown.iter().all(|offer| crate::text::columns(&offer.shown) <= size.0), "{size:?}");
+            assert!(shown.iter().all(|offer| columns(&offer.shown) <= size.0), "{size:?}");
         }
     }
 }

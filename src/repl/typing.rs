@@ -1,235 +1,209 @@
-//! The keys between two messages, decided without a terminal: where a message ends, what is a paste, and what the keys
-//! do that the line editor does not know.
+//! The line that a person types while the agent works, and the messages that wait for their turn.
 //!
-//! Enter ends a line only if no text is readable right behind it. A paste of a terminal that does not mark pastes comes
-//! in one burst, so its line feeds stay line feeds; nobody types that fast. A line that is a command ends at its Enter in
-//! any case. What came behind Enter and is no text ends the line too: Ctrl-C and Ctrl-D are obeyed afterwards.
+//! Enter puts the line into the queue, Alt-Enter gives it to the running turn, Up takes the last one of the queue back.
+//! What is not sent when the turn ends goes on in the line editor.
 
-use super::pastes::Pastes;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-/// A key, as far as it matters here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Key {
-    Text(char),
-    Tab,
-    /// Enter: a carriage return.
-    Return,
-    /// Ctrl-J: a line feed.
-    Feed,
-    /// The mark before a paste, and the one after it.
-    PasteBegins,
-    PasteEnds,
-    /// Ctrl-C.
-    Interrupt,
-    /// Ctrl-D.
-    Eof,
-    /// Esc Esc.
-    Cancel,
-    Backspace,
-    /// End, Ctrl-E.
-    LineEnd,
-    /// The key that opens the person's editor.
-    Elsewhere,
-    Other,
-}
+use super::complete::{Vocabulary, offers};
+use super::multiline::Joined;
+use crate::ink::{Ink, Line as InkLine, Theme};
+use crate::sink::{Display, Moment, Outlets, Part, Picture, Sketch, Suspended, typed};
+use crate::terminal::{Edited, Field, Key, Listener};
+use crate::text;
 
-/// The line when a key comes.
-#[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
-    pub line: &'a str,
-    /// The cursor, a byte of `line`.
-    pub pos: usize,
-    /// A hint stands behind the line.
-    pub is_hinted: bool,
-    /// Characters are inserted; false in the command mode of vi.
-    pub inserts: bool,
-    /// The line is a command.
-    pub is_command: bool,
-}
-
-/// The effect of a key.
+/// The message that comes next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Effect {
-    /// The usual one of the line editor.
-    Usual,
-    Nothing,
-    /// The line is drawn again.
-    Redraw,
-    Insert(String),
-    /// The line ends.
-    Accept,
-    /// The hint becomes text.
-    TakeHint,
-    /// Everything from the last `[` to the cursor goes.
-    KillBracket,
+pub(super) enum Next {
+    /// It was queued.
+    Message(String),
+    /// Ctrl-D was pressed.
+    End,
+    /// Nothing is queued; the line begins with this.
+    Begun(String),
 }
 
-/// How a line ended, if not by Enter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// Ctrl-C on an empty line.
-    Interrupted,
-    /// Ctrl-C on a line with text.
-    Cleared,
-    Eof,
-    /// It goes on in the person's editor.
-    Elsewhere,
+/// What was typed. Clones share it.
+#[derive(Clone)]
+pub(super) struct Typing {
+    state: Arc<Mutex<State>>,
+    display: Display,
 }
 
-/// A line that Enter ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entered {
-    pub line: String,
-    pub pos: usize,
+struct State {
+    field: Field,
+    queue: VecDeque<String>,
+    ended: bool,
+    vocabulary: Arc<OnceLock<Vocabulary>>,
+    steer: Option<Steer>,
+    open_last: Option<OpenLast>,
 }
 
-/// The state of the keys.
-#[derive(Debug, Default)]
-pub struct Typing {
-    state: State,
-    pub pastes: Pastes,
-    ended: Option<End>,
-    /// How the next line ends, before any other key.
-    after: Option<End>,
-    /// The start of the line came in one piece.
-    pasted: Option<String>,
-    /// The last message, as it stood in the line. Esc Esc takes it back.
-    last: Option<String>,
-}
-
-#[derive(Debug, Default)]
-enum State {
-    #[default]
-    Idle,
-    /// Between the marks of a paste.
-    Pasting(String),
-    /// After Enter, until it is known whether more is readable.
-    Entered(Entered),
-}
+/// Gives a text to the running turn.
+pub type Steer = Box<dyn Fn(String) + Send>;
+/// Shows the last output in full.
+pub type OpenLast = Box<dyn Fn() + Send>;
 
 impl Typing {
-    /// Begins a line. Returns how it ends if that is known already.
-    pub fn begin(&mut self) -> Option<End> {
-        (self.state, self.ended, self.pasted) = (State::Idle, None, None);
-        self.after.take()
+    pub fn new(display: Display, vocabulary: Arc<OnceLock<Vocabulary>>) -> Self {
+        let state = State {
+            field: Field::default(),
+            queue: VecDeque::new(),
+            ended: false,
+            vocabulary,
+            steer: None,
+            open_last: None,
+        };
+        Self { state: Arc::new(Mutex::new(state)), display }
     }
 
-    /// Decides what a key does.
-    pub fn press(&mut self, key: Key, seen: Seen<'_>) -> Effect {
-        match std::mem::take(&mut self.state) {
-            State::Idle => self.idle(key, seen),
-            State::Pasting(text) => self.pasting(text, key, seen),
-            State::Entered(entered) => self.entered(entered, key, seen),
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nobody panics while holding the line")
+    }
+
+    /// Says how a turn is steered, and how its last output is shown.
+    pub fn connect(&self, steer: Steer, open_last: OpenLast) {
+        let mut state = self.lock();
+        state.steer = Some(steer);
+        state.open_last = Some(open_last);
+    }
+
+    /// Puts a message at the front of the queue.
+    pub fn put_first(&self, messages: Vec<String>) {
+        let mut state = self.lock();
+        for message in messages.into_iter().rev() {
+            state.queue.push_front(message);
         }
+        self.draw(&state);
     }
 
-    /// True if the next key shows whether Enter ended the line. None shows it as well.
-    pub fn is_entered(&self) -> bool {
-        matches!(self.state, State::Entered(_))
+    /// Puts a text at the start of the line.
+    pub fn begin_with(&self, text: &str) {
+        let mut state = self.lock();
+        let typed = state.field.take();
+        state.field = Field::with(&format!("{text}{typed}"));
     }
 
-    /// Takes the line that Enter has ended, as nothing was readable behind it.
-    pub fn take_entered(&mut self) -> Option<Entered> {
-        match std::mem::take(&mut self.state) {
-            State::Entered(entered) => Some(entered),
-            state => {
-                self.state = state;
-                None
-            }
-        }
+    /// Takes what comes next.
+    pub fn next(&self) -> Next {
+        let mut state = self.lock();
+        let next = match state.queue.pop_front() {
+            Some(message) => Next::Message(message),
+            None if std::mem::take(&mut state.ended) => Next::End,
+            None => Next::Begun(state.field.take()),
+        };
+        self.draw(&state);
+        next
     }
 
-    /// Takes how the line ended, if not by Enter.
-    pub fn take_end(&mut self) -> Option<End> {
-        self.ended.take()
-    }
-
-    /// True if the start of `line` was pasted: then it is no command, whatever it looks like.
-    pub fn is_pasted(&self, line: &str) -> bool {
-        self.pasted.as_ref().is_some_and(|start| line.starts_with(start.as_str()))
-    }
-
-    /// Keeps a message for Esc Esc, as it stood in the line.
-    pub fn keep_last(&mut self, message: &str) {
-        self.last = Some(message.to_owned());
-    }
-
-    fn idle(&mut self, key: Key, seen: Seen<'_>) -> Effect {
+    fn press(&self, key: &Key) {
+        let mut state = self.lock();
         match key {
-            Key::Return | Key::Feed if seen.is_command && self.pasted.is_none() => Effect::Accept,
-            Key::Return | Key::Feed => {
-                self.state = State::Entered(Entered { line: seen.line.to_owned(), pos: seen.pos });
-                // Without the hint.
-                if seen.pos == seen.line.len() { Effect::Redraw } else { Effect::Nothing }
+            Key::Enter => state.enter(),
+            Key::AltEnter => state.steer(),
+            Key::Up => state.take_back(),
+            Key::Tab => state.complete(),
+            Key::Ctrl('d') if state.field.is_empty() => state.ended = true,
+            Key::Ctrl('o') => {
+                if let Some(open) = &state.open_last {
+                    open();
+                }
             }
-            Key::PasteBegins if seen.inserts => {
-                self.state = State::Pasting(String::new());
-                Effect::Nothing
+            key => {
+                if state.field.press(key) == Edited::Ignored {
+                    return;
+                }
             }
-            Key::Interrupt => self.end(if seen.line.is_empty() { End::Interrupted } else { End::Cleared }),
-            Key::Eof if seen.line.is_empty() => self.end(End::Eof),
-            Key::Elsewhere => self.end(End::Elsewhere),
-            Key::Cancel if seen.line.is_empty() => {
-                self.last.clone().filter(|last| !last.is_empty()).map_or(Effect::Usual, Effect::Insert)
+        }
+        self.draw(&state);
+    }
+
+    fn draw(&self, state: &State) {
+        let is_empty = state.field.is_empty() && state.queue.is_empty();
+        self.display.set_now(Part::Typed, (!is_empty).then(|| picture(&state.field, &state.queue)));
+    }
+}
+
+impl State {
+    fn enter(&mut self) {
+        if self.field.text().trim().is_empty() {
+            return;
+        }
+        let whole = Joined::default().add(self.field.text());
+        match whole {
+            Some(message) => {
+                self.field.take();
+                self.queue.push_back(message);
             }
-            Key::Backspace if seen.inserts && self.pastes.ends(&seen.line[..seen.pos]) => Effect::KillBracket,
-            Key::LineEnd if seen.is_hinted => Effect::TakeHint,
-            _ => Effect::Usual,
+            // It goes on in the next line.
+            None => self.field.insert("\n"),
         }
     }
 
-    fn pasting(&mut self, mut text: String, key: Key, seen: Seen<'_>) -> Effect {
-        match key {
-            // Without the mark at its end, Ctrl-C ends a paste.
-            Key::PasteEnds | Key::Interrupt => return self.pasted(text, seen),
-            Key::Text(c) => text.push(c),
-            Key::Tab => text.push('\t'),
-            Key::Return => text.push('\r'),
-            Key::Feed => text.push('\n'),
-            _ => {}
+    fn steer(&mut self) {
+        if let Some(steer) = self.steer.as_ref().filter(|_| !self.field.text().trim().is_empty()) {
+            steer(self.field.take());
         }
-        self.state = State::Pasting(text);
-        Effect::Nothing
     }
 
-    fn pasted(&mut self, text: String, seen: Seen<'_>) -> Effect {
-        let text = self.pastes.shown(text.replace("\r\n", "\n").replace('\r', "\n"));
-        if text.is_empty() {
-            return Effect::Nothing;
+    fn take_back(&mut self) {
+        if self.field.is_empty()
+            && let Some(message) = self.queue.pop_back()
+        {
+            self.field = Field::with(&message);
         }
-        if seen.pos == 0 {
-            self.pasted = Some(text.clone());
-        }
-        Effect::Insert(text)
     }
 
-    fn entered(&mut self, Entered { mut line, pos }: Entered, key: Key, seen: Seen<'_>) -> Effect {
-        let mut more = "\n".to_owned();
-        match key {
-            _ if !seen.inserts => return Effect::Accept,
-            Key::Text(c) => more.push(c),
-            Key::Tab => more.push('\t'),
-            Key::Return | Key::Feed => {
-                line.insert(pos, '\n');
-                self.state = State::Entered(Entered { line, pos: pos + 1 });
-            }
-            Key::PasteBegins => self.state = State::Pasting(String::new()),
-            Key::Interrupt => self.after = Some(End::Interrupted),
-            Key::Eof => self.after = Some(End::Eof),
-            _ => return Effect::Accept,
+    fn complete(&mut self) {
+        let Some(vocabulary) = self.vocabulary.get() else { return };
+        let (before, _) = self.field.split();
+        let (start, offers) = offers(before, before.len(), vocabulary);
+        if let [offer] = offers.as_slice() {
+            self.field.replace_before(start, &offer.inserted);
         }
-        if self.after.is_some() {
-            return Effect::Accept;
-        }
-        if self.pasted.is_none() {
-            self.pasted = Some(seen.line[..seen.pos].to_owned());
-        }
-        Effect::Insert(more)
+    }
+}
+
+/// The queue and the line, with the cursor.
+fn picture(field: &Field, queue: &VecDeque<String>) -> Picture {
+    let field = field.clone();
+    let queue: Vec<String> = queue.iter().cloned().collect();
+    Box::new(move |moment: &Moment| {
+        let mut sketch = typed(&field, moment.room);
+        let mut lines: Vec<InkLine> = queue.iter().map(|message| queued(message, moment.room)).collect();
+        let above = lines.len();
+        lines.append(&mut sketch.lines);
+        Sketch { lines, cursor: sketch.cursor.map(|(row, column)| (row + above, column)) }
+    })
+}
+
+fn queued(message: &str, room: usize) -> InkLine {
+    let more = message.lines().count().saturating_sub(1);
+    let more = if more == 0 { String::new() } else { format!(" (and {more} more lines)") };
+    let first = text::one_line(message.lines().next().unwrap_or_default(), 200);
+    InkLine::from((Ink::Dim, format!("next: {first}{more}").as_str())).cut(room)
+}
+
+/// Hands keys to the line.
+pub(super) struct Listening {
+    pub typing: Typing,
+    pub outlets: Outlets,
+    pub stopped: Option<Suspended>,
+}
+
+impl Listener for Listening {
+    fn press(&mut self, key: Key) {
+        self.typing.press(&key);
     }
 
-    fn end(&mut self, end: End) -> Effect {
-        self.ended = Some(end);
-        Effect::Accept
+    fn learn(&mut self, theme: Theme) {
+        self.outlets.display.set_theme(theme);
+    }
+
+    fn stop(&mut self, stops: bool) {
+        self.stopped = stops.then(|| self.outlets.display.suspend(false));
+        self.outlets.wait();
     }
 }
 
@@ -237,105 +211,48 @@ impl Typing {
 mod tests {
     use super::*;
 
-    /// A line editor as far as these keys need one: its cursor stays at the end.
-    fn typed(typing: &mut Typing, keys: &[Key]) -> (String, Option<Effect>) {
-        let mut line = String::new();
-        for key in keys {
-            let is_command = line == "/clear";
-            let seen = Seen { line: &line, pos: line.len(), is_hinted: false, inserts: true, is_command };
-            match (typing.press(*key, seen), key) {
-                (Effect::Insert(text), _) => line += &text,
-                (Effect::Usual, Key::Text(c)) => line.push(*c),
-                (Effect::Usual | Effect::Nothing | Effect::Redraw, _) => {}
-                (Effect::KillBracket, _) => line.truncate(line.rfind('[').unwrap_or(0)),
-                (effect, _) => return (line, Some(effect)),
-            }
-        }
-        (line, None)
+    fn typing() -> Typing {
+        let vocabulary = Arc::new(OnceLock::new());
+        vocabulary.get_or_init(Vocabulary::default);
+        Typing::new(Display::default(), vocabulary)
     }
 
-    fn keys(text: &str) -> Vec<Key> {
-        text.chars()
-            .map(|c| match c {
-                '\r' => Key::Return,
-                '\n' => Key::Feed,
-                '«' => Key::PasteBegins,
-                '»' => Key::PasteEnds,
-                '\x03' => Key::Interrupt,
-                '\x04' => Key::Eof,
-                '\x1b' => Key::Cancel,
-                '\x7f' => Key::Backspace,
-                '→' => Key::Other,
-                c => Key::Text(c),
-            })
-            .collect()
-    }
-
-    #[test]
-    fn enter_ends_a_line_unless_text_follows_at_once() {
-        // What came in one piece → the line, and whether it is over.
-        for (burst, line, over) in [
-            ("one\r", "one", true),
-            ("one", "one", false),
-            ("one\rtwo", "one\ntwo", false),
-            ("one\n\ntwo\r", "one\n\ntwo", true),
-            ("one\r\r", "one\n", true),
-            ("«a\r\nb\rc»", "a\nb\nc", false),
-            ("«a»\r", "a", true),
-            ("«a\x03", "a", false),
-            ("/clear\r", "/clear", true),
-            ("/clear\rmore", "/clear", true),
-            ("one\r→", "one", true),
-            ("\x04", "", true),
-        ] {
-            let mut typing = Typing::default();
-            let (got, effect) = typed(&mut typing, &keys(burst));
-            let entered = typing.take_entered().map(|entered| entered.line);
-            let is_over = effect == Some(Effect::Accept) || entered.is_some();
-            assert_eq!((entered.unwrap_or(got).as_str(), is_over), (line, over), "{burst:?}");
+    fn press(typing: &Typing, keys: &str) {
+        for c in keys.chars() {
+            typing.press(&match c {
+                '\r' => Key::Enter,
+                '\t' => Key::Tab,
+                '↑' => Key::Up,
+                c => Key::Char(c),
+            });
         }
     }
 
     #[test]
-    fn what_is_pasted_at_the_start_is_no_command() {
-        for (burst, is_pasted) in [
-            ("«/help»", true),
-            ("«/usr/bin\rx»", true),
-            ("/usr\rtwo", true),
-            ("/help", false),
-            ("x«/help»", false),
-        ] {
-            let mut typing = Typing::default();
-            let (line, _) = typed(&mut typing, &keys(burst));
-            assert_eq!(typing.is_pasted(&line), is_pasted, "{burst:?}");
-            assert_eq!(typing.begin(), None);
-            assert!(!typing.is_pasted(&line), "the next line is another one");
+    fn enter_queues_up_takes_back_and_the_rest_goes_on_in_the_editor() {
+        let typing = typing();
+        press(&typing, "one\r\rtwo\rthree\r↑!\rhalf");
+        for message in ["one", "two", "three!"] {
+            assert_eq!(typing.next(), Next::Message(message.to_owned()));
         }
+        assert_eq!(typing.next(), Next::Begun("half".to_owned()));
+        assert_eq!(typing.next(), Next::Begun(String::new()));
     }
 
     #[test]
-    fn control_keys_behind_enter_are_obeyed_on_the_next_line() {
-        for (burst, end) in [("one\r\x03", End::Interrupted), ("one\r\x04", End::Eof)] {
-            let mut typing = Typing::default();
-            assert_eq!(typed(&mut typing, &keys(burst)), ("one".to_owned(), Some(Effect::Accept)));
-            assert_eq!((typing.take_end(), typing.begin(), typing.begin()), (None, Some(end), None));
-        }
+    fn a_message_of_several_lines_is_one() {
+        let typing = typing();
+        press(&typing, "one \\\rtwo\r\"\"\"\rthree\r\"\"\"\r");
+        assert_eq!(typing.next(), Next::Message("one \ntwo".to_owned()));
+        assert_eq!(typing.next(), Next::Message("\"\"\"\nthree\n\"\"\"".to_owned()));
     }
 
     #[test]
-    fn a_long_paste_is_one_thing_to_delete() {
-        let mut typing = Typing::default();
-        let paste = format!("see «{}»", "x\r".repeat(84));
-        assert_eq!(typed(&mut typing, &keys(&paste)).0, "see [pasted 84 lines]");
-        assert_eq!(typed(&mut typing, &keys(&(paste + "\x7f"))).0, "see ");
-    }
-
-    #[test]
-    fn esc_esc_takes_the_last_message_back_into_an_empty_line() {
-        let mut typing = Typing::default();
-        assert_eq!(typed(&mut typing, &keys("\x1b")).0, "");
-        typing.keep_last("said before");
-        assert_eq!(typed(&mut typing, &keys("\x1b")).0, "said before");
-        assert_eq!(typed(&mut typing, &keys("x\x1b")).0, "x");
+    fn tab_completes_what_has_one_end_and_control_d_ends_behind_the_queue() {
+        let typing = typing();
+        press(&typing, "/too\t\r");
+        typing.press(&Key::Ctrl('d'));
+        assert_eq!(typing.next(), Next::Message("/tools".to_owned()));
+        assert_eq!(typing.next(), Next::End);
     }
 }

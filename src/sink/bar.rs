@@ -1,9 +1,18 @@
-//! A bar on stderr for work whose size is known. Where stderr is no terminal, nothing is drawn.
+//! A bar on stderr for work whose size is known. Where stderr is no terminal, nothing is drawn, and neither is a bar of
+//! work that ends at once.
+
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+/// How long work takes before its bar is drawn.
+const PATIENCE: Duration = Duration::from_millis(150);
+
 /// A bar, drawn until it is dropped.
-pub struct Bar(ProgressBar);
+pub struct Bar {
+    bar: ProgressBar,
+    since: Instant,
+}
 
 impl Bar {
     /// A bar on stderr, hidden where `shown` is false.
@@ -12,19 +21,22 @@ impl Bar {
         let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let style =
             ProgressStyle::with_template("{bar:30} {pos}/{len} {wide_msg}").expect("the template is constant");
-        Self(ProgressBar::with_draw_target(Some(0), target).with_style(style))
+        Self { bar: ProgressBar::with_draw_target(Some(0), target).with_style(style), since: Instant::now() }
     }
 
     /// Shows how much is done of what. `what` is one line.
     pub fn set(&self, done: usize, all: usize, what: &str) {
-        self.0.set_length(all as u64);
-        self.0.set_position(done as u64);
-        self.0.set_message(what.to_owned());
+        if self.since.elapsed() < PATIENCE {
+            return;
+        }
+        self.bar.set_length(all as u64);
+        self.bar.set_position(done as u64);
+        self.bar.set_message(what.to_owned());
     }
 }
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }

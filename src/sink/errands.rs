@@ -3,11 +3,10 @@
 
 use std::collections::HashMap;
 
-use super::line;
 use super::look::Verbosity;
+use super::views::{Ended, errand, warning};
 use crate::event::{Event, EventKind};
-use crate::ink::{Ink, Style};
-use crate::text;
+use crate::ink::Line;
 
 /// The running calls of helpers: what each is about, by helper and call.
 #[derive(Debug, Default)]
@@ -15,7 +14,7 @@ pub(super) struct Errands(HashMap<(String, String), String>);
 
 impl Errands {
     /// The line for an event of a helper, if it has one.
-    pub fn line(&mut self, event: &Event, verbosity: Verbosity, room: usize) -> Option<(Ink, String)> {
+    pub fn line(&mut self, event: &Event, verbosity: Verbosity, room: usize) -> Option<Line> {
         let whose = event.path.join(" › ");
         match &event.kind {
             EventKind::ToolStarted { call_id, subject, .. } => {
@@ -23,16 +22,11 @@ impl Errands {
                 None
             }
             EventKind::ToolFinished { call_id, name, status, summary, telemetry, .. } => {
-                let subject = self.0.remove(&(whose.clone(), call_id.clone())).unwrap_or_default();
-                let room = room.saturating_sub(text::columns(&whose) + 3);
-                let outcome = summary.lines().next().unwrap_or_default();
-                let line = line::finished(name, &subject, *status, outcome, telemetry, room, Style::default());
-                (verbosity > Verbosity::Quiet).then(|| (Ink::Dim, format!("  {whose} {line}")))
+                let subject = &self.0.remove(&(whose.clone(), call_id.clone())).unwrap_or_default();
+                let call = Ended { name, subject, status: *status, summary, telemetry };
+                (verbosity > Verbosity::Quiet).then(|| errand(&whose, &call, room))
             }
-            EventKind::Warning { message } => {
-                let message = text::one_line(message, usize::MAX / 8);
-                Some((Ink::Yellow, format!("warning: {whose}: {message}")))
-            }
+            EventKind::Warning { message } => Some(warning(&whose, message)),
             _ => None,
         }
     }

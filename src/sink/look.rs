@@ -1,6 +1,8 @@
 //! Decides which text goes to which stream: a pure function of the two streams and the options.
 
-use crate::ink::{Colour, Style};
+use crate::config::ThemeChoice;
+use crate::ink::{Colour, Style, Theme, Wishes};
+use crate::terminal::Abilities;
 
 /// The input of the decision.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,10 +21,11 @@ pub struct Facts<'a> {
     /// A chat: each turn ends with its cost.
     pub chat: bool,
     pub colour: Colour,
-    /// The variable `NO_COLOR`, if it is set and not empty.
-    pub no_color: Option<&'a str>,
-    /// The variable `TERM`.
-    pub term: Option<&'a str>,
+    /// The variables that speak of colours.
+    pub wishes: Wishes<'a>,
+    pub abilities: Abilities,
+    /// The setting, where it is not `auto`; without a background to draw on there are no colours.
+    pub theme: ThemeChoice,
 }
 
 /// The destination of the answer.
@@ -61,8 +64,12 @@ pub struct Look {
     pub one_screen: bool,
     /// stderr is a terminal.
     pub progress_on_terminal: bool,
-    /// The spinner may be drawn.
-    pub spinner: bool,
+    /// stderr is a terminal that can be drawn on.
+    pub live: bool,
+    /// The terminal breaks lines anew when its width changes.
+    pub reflows: bool,
+    /// The terminal is to be asked for its background.
+    pub asks_theme: bool,
     /// The end of a turn shows tokens, cost and time.
     pub footer: bool,
     pub style: Style,
@@ -94,11 +101,18 @@ pub fn look(facts: &Facts<'_>, width: fn() -> Option<usize>) -> Look {
         answer_on_terminal: facts.stdout_terminal,
         one_screen: facts.stdout_terminal && facts.stderr_terminal,
         progress_on_terminal: facts.stderr_terminal,
-        spinner: facts.stderr_terminal && !facts.quiet && facts.term != Some("dumb"),
+        live: facts.stderr_terminal && facts.abilities.draws,
+        reflows: facts.abilities.reflows,
+        asks_theme: facts.theme == ThemeChoice::Auto && facts.abilities.theme == Theme::Either,
         footer: facts.stderr_terminal && !facts.quiet && (facts.chat || facts.verbose),
         style: Style {
-            colours: facts.colour.allowed(facts.stderr_terminal, facts.no_color, facts.term),
-            ..Style::default()
+            colours: facts.theme != ThemeChoice::None && facts.colour.allowed(facts.stderr_terminal, facts.wishes),
+            theme: match facts.theme {
+                ThemeChoice::Light => Theme::Light,
+                ThemeChoice::Dark => Theme::Dark,
+                ThemeChoice::Auto | ThemeChoice::None => facts.abilities.theme,
+            },
+            links: facts.abilities.links,
         },
         width: if facts.stderr_terminal { width } else { || None },
     }
@@ -126,8 +140,11 @@ mod tests {
     #[test]
     fn nothing_moves_off_a_terminal() {
         let shown = look(&Facts { stdout_terminal: true, verbose: true, ..Facts::default() }, || Some(80));
-        assert!(!shown.spinner && !shown.footer && !shown.style.colours && (shown.width)().is_none());
-        let dumb = Facts { stderr_terminal: true, term: Some("dumb"), ..Facts::default() };
-        assert!(!look(&dumb, || Some(80)).spinner);
+        assert!(!shown.live && !shown.footer && !shown.style.colours && (shown.width)().is_none());
+        let wishes = Wishes { term: Some("dumb"), ..Wishes::default() };
+        let dumb = Facts { stderr_terminal: true, wishes, ..Facts::default() };
+        assert!(!look(&dumb, || Some(80)).live);
+        let abilities = Abilities { draws: true, ..Abilities::default() };
+        assert!(look(&Facts { abilities, ..dumb }, || Some(80)).live);
     }
 }

@@ -7,24 +7,30 @@ mod file;
 mod outlet;
 mod look;
 mod rendering;
+pub mod views;
 
+mod activity;
+mod medium;
 mod screen;
 mod running;
 mod errands;
-mod line;
-mod plan;
-mod spinner;
+mod display;
 mod bar;
 mod jsonl;
 mod fanout;
 #[cfg(feature = "otlp")]
 mod otlp;
+mod notice;
+mod sheet;
 mod question;
 mod review;
+mod ask;
 mod editor;
 mod person;
 
+pub use ask::{AskLine, Keyed};
 pub use bar::Bar;
+pub use display::{Display, Moment, PROMPT, Part, Picture, Sketch, Suspended, typed};
 pub use editor::Editor;
 pub use fanout::Fanout;
 pub use jsonl::Jsonl;
@@ -32,7 +38,6 @@ pub use look::{AnswerTo, Facts, Look, Verbosity, look};
 #[cfg(feature = "otlp")]
 pub use otlp::{Closing, Collector, Otlp};
 pub use outlet::{Outlet, Outlets};
-pub use person::{AskLine, Nobody, Person, StdinLines};
+pub use person::{Nobody, Person};
 pub use rendering::Rendering;
-pub use screen::Screen;
-pub use spinner::Spinner;
+pub use screen::{Manner, Screen};

@@ -3,6 +3,7 @@
 //! If both streams are the same file, one thread writes both, so a screen or a log keeps its order. A thread starts
 //! with its first byte. A queue accepts everything, because no event may be lost; it stays small because the turn
 //! waits for [`Outlets::room`] before it goes on. What no reader can hold up, a regular file, is written without both.
+//! On a terminal that can be drawn on, the thread owns the screen: see [`Display`].
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -11,8 +12,10 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
+use super::display::{Display, Setup, Surface};
 use super::file::{File, Target};
-use super::spinner::Spinner;
+use super::look::Look;
+use crate::terminal;
 
 /// The number of queued bytes above which a turn waits.
 const ROOM: usize = 256 * 1024;
@@ -22,14 +25,14 @@ const CHUNK: usize = 4096;
 /// How long a stream may stay blocked once the run is being ended; then the rest is dropped.
 const STALLED: Duration = Duration::from_millis(500);
 
-/// The output streams of the process, and the spinner on stderr. Clones share the queues.
+/// The output streams of the process, and the screen behind them. Clones share the queues.
 #[derive(Clone)]
 pub struct Outlets {
     /// stdout
     pub answer: Outlet,
     /// stderr
     pub progress: Outlet,
-    pub spinner: Spinner,
+    pub display: Display,
 }
 
 /// One stream. A write puts bytes into the queue, and fails once the stream has failed.
@@ -59,6 +62,8 @@ struct Queue {
     /// The thread is processing an item.
     busy: bool,
     streams: Vec<Stream>,
+    /// `None` once the thread has taken it, and where nothing is drawn.
+    surface: Option<Box<Surface>>,
 }
 
 #[derive(Default)]
@@ -75,12 +80,22 @@ enum Item {
     },
     /// Run once everything before it was written.
     Then(Box<dyn FnOnce() + Send>),
+    /// A piece of the answer, for the screen.
+    Say {
+        text: String,
+        markdown: bool,
+    },
+    /// A change of the screen; an urgent one is drawn at once.
+    Change {
+        urgent: bool,
+        change: Box<dyn FnOnce(&mut Surface) + Send>,
+    },
 }
 
 impl Outlets {
-    /// Opens the streams of this process. `spinner` allows a spinner on stderr.
+    /// Opens the streams of this process. Where the look says so, the terminal on stderr is drawn on.
     #[must_use]
-    pub fn open(spinner: bool) -> Self {
+    pub fn open(look: &Look) -> Self {
         let (stdout, stderr) = (File::stdout(), File::stderr());
         let (answer, progress) = if stdout.identity.is_some() && stdout.identity == stderr.identity {
             let answer = Outlet::over(vec![stdout.target, stderr.target], stdout.is_free);
@@ -89,8 +104,16 @@ impl Outlets {
         } else {
             (Outlet::over(vec![stdout.target], stdout.is_free), Outlet::over(vec![stderr.target], stderr.is_free))
         };
-        let spinner = if spinner { Spinner::on(&progress) } else { Spinner::default() };
-        Self { answer, progress, spinner }
+        let setup = Setup { size: terminal::size, style: look.style, reflows: look.reflows };
+        let display = if look.live { Display::on(&progress, setup) } else { Display::default() };
+        Self { answer, progress, display }
+    }
+
+    /// Streams that nobody reads.
+    #[cfg(test)]
+    pub(super) fn nowhere() -> Self {
+        let sink = || Outlet::to(Box::new(io::sink()));
+        Self { answer: sink(), progress: sink(), display: Display::default() }
     }
 
     /// True if no queue is full.
@@ -131,7 +154,7 @@ impl Outlets {
 
     /// Writes a last line to stderr, unless stderr waits for the reader of stdout, and gives up on it as `flush` does.
     pub async fn last_words(&mut self, line: &str) {
-        if Arc::ptr_eq(&self.answer.lane, &self.progress.lane) {
+        if self.are_one() {
             return;
         }
         // There is no other place to report an error of stderr.
@@ -143,6 +166,12 @@ impl Outlets {
     pub fn wait(&self) {
         self.answer.wait();
         self.progress.wait();
+    }
+
+    /// True if stdout and stderr are one file: the same terminal, or the same log.
+    #[must_use]
+    pub fn are_one(&self) -> bool {
+        Arc::ptr_eq(&self.answer.lane, &self.progress.lane)
     }
 
     /// The queue of each stream; the same one twice if they share it.
@@ -171,14 +200,30 @@ impl Outlet {
             return act();
         }
         // A stream that failed needs nothing more done to it.
-        let _ = self.put(|queue, _| queue.items.push_back(Item::Then(Box::new(act))));
+        let _ = self.put(true, |queue, _| queue.items.push_back(Item::Then(Box::new(act))));
     }
 
-    /// Wraps every target of the queue. Has no effect once the thread runs.
-    pub(super) fn wrap(&self, wrap: impl Fn(Target) -> Target) {
-        for stream in &mut self.lane.lock().streams {
-            stream.target = stream.target.take().map(&wrap);
-        }
+    /// Lets the writing thread draw on the terminal. Has no effect once the thread runs.
+    pub(super) fn draw_on(&self, surface: Surface) {
+        self.lane.lock().surface = Some(Box::new(surface));
+    }
+
+    /// Adds a piece of the answer to the screen.
+    pub(super) fn say(&self, text: &str, markdown: bool) -> io::Result<()> {
+        self.put(false, |queue, _| {
+            queue.waiting += text.len();
+            match queue.items.back_mut() {
+                Some(Item::Say { text: last, .. }) => last.push_str(text),
+                _ => queue.items.push_back(Item::Say { text: text.to_owned(), markdown }),
+            }
+        })
+    }
+
+    /// Changes the screen.
+    pub(super) fn change(&self, urgent: bool, change: impl FnOnce(&mut Surface) + Send + 'static) {
+        let change = Box::new(change);
+        // A screen that failed shows nothing any more.
+        let _ = self.put(urgent, |queue, _| queue.items.push_back(Item::Change { urgent, change }));
     }
 
     /// Blocks this thread until everything that was put into the queue before is written.
@@ -192,13 +237,14 @@ impl Outlet {
         let _ = written.recv();
     }
 
-    fn put(&self, into: impl FnOnce(&mut Queue, usize)) -> io::Result<()> {
+    fn put(&self, wakes: bool, into: impl FnOnce(&mut Queue, usize)) -> io::Result<()> {
         let mut queue = self.lane.lock();
         let targets: Option<Vec<Target>> = queue.streams.iter_mut().map(|stream| stream.target.take()).collect();
         if let Some(targets) = targets {
             let lane = Arc::clone(&self.lane);
+            let surface = queue.surface.take();
             let thread = std::thread::Builder::new().name("output".to_owned());
-            if let Err(error) = thread.spawn(move || lane.write(targets)) {
+            if let Err(error) = thread.spawn(move || lane.serve(targets, surface)) {
                 queue.streams.iter_mut().for_each(|stream| stream.failure = Some(error.kind().into()));
             }
         }
@@ -206,9 +252,10 @@ impl Outlet {
             return Err(error);
         }
         into(&mut queue, self.stream);
-        let idle = !queue.busy;
+        // A thread that waits for the time of the next frame is left to it.
+        let wakes = wakes || !queue.busy;
         drop(queue);
-        if idle {
+        if wakes {
             self.lane.filled.notify_one();
         }
         Ok(())
@@ -220,7 +267,7 @@ impl Write for Outlet {
         if self.lane.at_once {
             return self.lane.write_at_once(self.stream, bytes).map(|()| bytes.len());
         }
-        self.put(|queue, to| {
+        self.put(false, |queue, to| {
             queue.waiting += bytes.len();
             match queue.items.back_mut() {
                 Some(Item::Bytes { stream, bytes: last }) if *stream == to => last.extend_from_slice(bytes),
@@ -238,13 +285,75 @@ impl Write for Outlet {
 
 impl Lane {
     /// The body of the thread, which lives as long as the process.
-    fn write(&self, mut targets: Vec<Target>) {
+    fn serve(&self, mut targets: Vec<Target>, surface: Option<Box<Surface>>) {
+        match surface {
+            Some(surface) => self.draw(&mut targets, *surface),
+            None => self.write(&mut targets),
+        }
+    }
+
+    fn write(&self, targets: &mut [Target]) {
         loop {
             match self.take() {
                 Item::Then(act) => act(),
                 Item::Bytes { stream, bytes } => self.write_bytes(&mut targets[stream], stream, &bytes),
+                // Only a screen gets these.
+                Item::Say { .. } | Item::Change { .. } => {}
             }
         }
+    }
+
+    /// Draws frames. What comes while a frame is not due goes into the next one.
+    fn draw(&self, targets: &mut [Target], mut surface: Surface) {
+        loop {
+            let items = self.take_all(surface.next_frame(), surface.is_dirty());
+            let mut is_due = items.is_empty();
+            for item in items {
+                match item {
+                    Item::Bytes { bytes, .. } => surface.write(&bytes),
+                    Item::Say { text, markdown } => surface.say(&text, markdown),
+                    Item::Change { urgent, change } => {
+                        change(&mut surface);
+                        is_due |= urgent;
+                    }
+                    Item::Then(act) => {
+                        self.paint(targets, &mut surface);
+                        act();
+                    }
+                }
+            }
+            is_due |= surface.next_frame().is_none_or(|due| due <= Instant::now());
+            if is_due {
+                self.paint(targets, &mut surface);
+            }
+        }
+    }
+
+    /// Writes a frame. All streams of this queue are the same terminal, so one of them is written.
+    fn paint(&self, targets: &mut [Target], surface: &mut Surface) {
+        let frame = surface.frame();
+        let mut outcome = Ok(());
+        if self.lock().streams[0].failure.is_none() {
+            for chunk in frame.as_bytes().chunks(CHUNK) {
+                outcome = write_whole(&mut targets[0], chunk);
+                self.lock().moved = Some(Instant::now());
+                if outcome.is_err() {
+                    break;
+                }
+            }
+        }
+        let mut queue = self.lock();
+        if let Err(error) = outcome {
+            for stream in &mut queue.streams {
+                stream.failure = Some(error.kind().into());
+            }
+        }
+        if !surface.is_dirty() {
+            // What came since is still in the queue.
+            queue.waiting = queue.items.iter().map(Item::weight).sum();
+        }
+        drop(queue);
+        self.moved.notify_waiters();
     }
 
     fn write_at_once(&self, stream: usize, bytes: &[u8]) -> io::Result<()> {
@@ -269,6 +378,29 @@ impl Lane {
             queue.busy = false;
             self.moved.notify_waiters();
             queue = self.filled.wait(queue).expect("nobody panics while holding the queue");
+        }
+    }
+
+    /// Takes everything, or nothing once `due` has come. `busy` says that a frame has yet to be written.
+    fn take_all(&self, due: Option<Instant>, busy: bool) -> VecDeque<Item> {
+        let mut queue = self.lock();
+        loop {
+            if !queue.items.is_empty() {
+                queue.busy = true;
+                return std::mem::take(&mut queue.items);
+            }
+            if queue.busy != busy {
+                queue.busy = busy;
+                self.moved.notify_waiters();
+            }
+            let wait = due.map(|due| due.saturating_duration_since(Instant::now()));
+            queue = match wait {
+                Some(Duration::ZERO) => return VecDeque::new(),
+                Some(wait) => {
+                    self.filled.wait_timeout(queue, wait).expect("nobody panics while holding the queue").0
+                }
+                None => self.filled.wait(queue).expect("nobody panics while holding the queue"),
+            };
         }
     }
 
@@ -326,6 +458,17 @@ impl Lane {
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().expect("nobody panics while holding the queue")
+    }
+}
+
+impl Item {
+    /// The bytes that it adds to the queue.
+    fn weight(&self) -> usize {
+        match self {
+            Self::Bytes { bytes, .. } => bytes.len(),
+            Self::Say { text, .. } => text.len(),
+            Self::Then(_) | Self::Change { .. } => 0,
+        }
     }
 }
 
@@ -400,7 +543,7 @@ mod tests {
         let ((permit, permits), (got, seen)) = (mpsc::channel(), mpsc::channel());
         let answer = Outlet::to(Box::new(Reader { permits, got }));
         let progress = Outlet::to(Box::new(io::sink()));
-        (Outlets { answer, progress, spinner: Spinner::default() }, permit, seen)
+        (Outlets { answer, progress, display: Display::default() }, permit, seen)
     }
 
     #[test]

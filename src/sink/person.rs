@@ -3,29 +3,23 @@
 //! A question shows all that is to be judged. Only a plain yes allows. Keys typed before the question appeared never
 //! answer it.
 
-use std::io::{self, BufRead, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::sync::mpsc;
 
+use super::ask::{Ask, AskLine, ByLines, Bystander, Choice, Keyed, StdinLines};
 use super::editor::Editor;
 use super::look::{AnswerTo, Look};
-use super::outlet::{Outlet, Outlets};
-use super::question::{Sheet, Size};
-use super::review::Review;
-use super::spinner::Spinner;
-use crate::contract::{Approval, Approver, PlanReview, PlanSheet, Question};
-use crate::ink::{Ink, Style};
+use super::outlet::Outlets;
+use super::question;
+use super::review;
+use super::sheet::{Sheet, Size};
+use crate::config::Notify;
+use crate::contract::{Approval, Approver, Enclosure, PlanReview, PlanSheet, Question};
+use crate::ink::{Ink, Inks, Line};
+use crate::terminal::Console;
 use crate::{terminal, text};
-
-/// A source of typed answers: the line editor of a chat, or plain stdin.
-pub trait AskLine: Send + Sync {
-    /// Shows the prompt and returns one line without its line feed, or `None` at the end of the input.
-    fn ask<'a>(&'a self, prompt: &'a str) -> BoxFuture<'a, Option<String>>;
-}
 
 /// Denies every question: nobody is there to answer.
 pub struct Nobody;
@@ -48,31 +42,53 @@ impl Approver for Nobody {
     }
 }
 
-/// A person who reads `out` (stderr) and types into `lines`.
-pub struct Person<W> {
-    lines: Arc<dyn AskLine>,
-    out: Mutex<W>,
-    style: Style,
+/// A person at the terminal.
+pub struct Person {
+    ask: Arc<dyn Ask>,
     /// The size of the screen, where there is one. Called for each question, because windows are resized.
     size: fn() -> Option<Size>,
-    spinner: Spinner,
     /// Opens plans and proposals; without one they are not edited.
     editor: Option<Editor>,
     /// The answer is written to the screen as it comes.
     sees_answer: bool,
+    outlets: Outlets,
     /// Held while a question is open, so that parallel calls ask one at a time.
     turn: tokio::sync::Mutex<()>,
 }
 
-impl Person<Outlet> {
-    /// Shows questions on stderr. The spinner is hidden while a question is open. A terminal that draws nothing is
-    /// shown the whole of each question.
+const YES: Choice = Choice { key: 'y', word: "yes" };
+const NO: Choice = Choice { key: 'n', word: "no" };
+const ALWAYS: Choice = Choice { key: 'a', word: "always" };
+const VIEW: Choice = Choice { key: 'v', word: "view all" };
+const EDIT: Choice = Choice { key: 'e', word: "edit" };
+const TELL: Choice = Choice { key: 'e', word: "else: tell it what to do" };
+const EXPLAIN: Choice = Choice { key: '?', word: "explain" };
+
+impl Person {
+    /// A person who answers by keys, on a screen that is drawn on.
     #[must_use]
-    pub fn new(lines: Arc<dyn AskLine>, outlets: &Outlets, look: &Look) -> Self {
-        let size = if look.spinner { terminal::size } else { || None };
-        let sees_answer = look.answer == AnswerTo::Live && look.answer_on_terminal;
-        let reading = Self::reading(outlets.progress.clone(), lines, look.style, outlets.spinner.clone());
-        Self { size, sees_answer, ..reading }
+    pub fn by_keys(keyed: Keyed, look: &Look) -> Self {
+        let outlets = keyed.outlets.clone();
+        Self::asked(Arc::new(keyed), terminal::size, sees_answer(look), outlets)
+    }
+
+    /// A person who answers by lines. A terminal that draws nothing is shown the whole of each question.
+    #[must_use]
+    pub fn by_lines(lines: Arc<dyn AskLine>, outlets: &Outlets, look: &Look) -> Self {
+        let ask = ByLines { lines, out: Mutex::new(outlets.progress.clone()), style: look.style };
+        Self::asked(Arc::new(ask), || None, sees_answer(look), outlets.clone())
+    }
+
+    /// A person beside a run, where only questions read the terminal.
+    #[must_use]
+    pub fn beside(outlets: &Outlets, look: &Look, notify: Notify) -> Self {
+        let bystander = Bystander { outlets: outlets.clone(), stopped: None };
+        match look.live.then(|| Console::open(Box::new(bystander), false)).flatten() {
+            Some(console) => {
+                Self::by_keys(Keyed { console: Arc::new(console), outlets: outlets.clone(), notify }, look)
+            }
+            None => Self::by_lines(Arc::new(StdinLines::spawn(outlets.clone())), outlets, look),
+        }
     }
 
     /// The same, with an editor.
@@ -80,23 +96,47 @@ impl Person<Outlet> {
     pub fn with_editor(self, editor: Editor) -> Self {
         Self { editor: Some(editor), ..self }
     }
-}
 
-impl<W: Write + Send> Person<W> {
-    fn reading(out: W, lines: Arc<dyn AskLine>, style: Style, spinner: Spinner) -> Self {
-        let turn = tokio::sync::Mutex::new(());
-        let (out, editor) = (Mutex::new(out), None);
-        Self { lines, out, style, size: || None, spinner, editor, sees_answer: false, turn }
+    fn asked(ask: Arc<dyn Ask>, size: fn() -> Option<Size>, sees_answer: bool, outlets: Outlets) -> Self {
+        Self { ask, size, editor: None, sees_answer, outlets, turn: tokio::sync::Mutex::new(()) }
     }
 
-    fn show(&self, text: &str) {
-        let mut out = self.out.lock().expect("nobody panics while writing a question");
-        // An error needs no handling here: reading the answer fails as well.
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    /// Shows as much of a sheet as fits. True if something was left out.
+    fn present_sheet(&self, sheet: &Sheet) -> bool {
+        let abridged = sheet.abridged((self.size)());
+        self.ask.show(abridged.as_ref().unwrap_or(sheet).lines());
+        abridged.is_some()
+    }
+
+    fn say(&self, words: &str) {
+        self.ask.show(words.lines().map(|line| Line::from((Inks::PLAIN, line))).collect());
+    }
+
+    async fn edited(&self, editor: &Editor, sheet: PlanSheet<'_>) -> Option<String> {
+        let edited = {
+            let _away = self.outlets.display.suspend(false);
+            self.outlets.wait();
+            editor.edit(&sheet.form(), sheet.extension()).await
+        };
+        match edited {
+            Ok(Some(text)) => return Some(text),
+            Ok(None) => self.say("Nothing was changed."),
+            Err(why) => self.say(&text::revealed(&why)),
+        }
+        None
     }
 }
 
-impl<W: Write + Send> Approver for Person<W> {
+fn sees_answer(look: &Look) -> bool {
+    look.answer == AnswerTo::Live && look.answer_on_terminal
+}
+
+/// The choices that are offered.
+fn offered(choices: &[(bool, Choice)]) -> Vec<Choice> {
+    choices.iter().filter(|(is_offered, _)| *is_offered).map(|(_, choice)| *choice).collect()
+}
+
+impl Approver for Person {
     fn present(&self) -> bool {
         true
     }
@@ -104,29 +144,33 @@ impl<W: Write + Send> Approver for Person<W> {
     fn approve<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Approval> {
         async move {
             let _turn = self.turn.lock().await;
-            let _hold = self.spinner.hold();
-            let sheet = Sheet::new(&question, self.style, (self.size)());
-            self.show(&sheet.first());
-            let (prompt, again) = match (question.always, sheet.is_abridged()) {
-                (Some(_), false) => ("Allow? [y]es, [n]o, n WHY, or [a]lways: ", "Please answer y, n or a"),
-                (None, false) => ("Allow? [y]es, [n]o, or n WHY: ", "Please answer y or n"),
-                (Some(_), true) => {
-                    ("Allow? [v]iew all, [y]es, [n]o, n WHY, or [a]lways: ", "Please answer v, y, n or a")
-                }
-                (None, true) => ("Allow? [v]iew all, [y]es, [n]o, or n WHY: ", "Please answer v, y or n"),
-            };
+            let sheet = question::sheet(&question);
+            let is_abridged = self.present_sheet(&sheet);
+            let always = question.always.is_some();
+            let choices = offered(&[
+                (is_abridged, VIEW),
+                (true, YES),
+                (true, NO),
+                (always, ALWAYS),
+                (true, TELL),
+                (true, EXPLAIN),
+            ]);
             loop {
-                let Some(line) = self.lines.ask(prompt).await else {
+                let Some(chosen) = self.ask.choose("Allow?", &choices).await else {
                     return Approval::Deny(String::new());
                 };
-                if sheet.is_abridged() && matches!(line.trim(), "v" | "V") {
-                    self.show(&sheet.whole());
-                    continue;
+                match chosen.key {
+                    'y' => return Approval::Allow,
+                    'a' => return Approval::Always,
+                    'n' => return Approval::Deny(chosen.words),
+                    'v' => self.ask.show(sheet.lines()),
+                    'e' => {
+                        if let Some(words) = self.ask.text("What should it do instead?", "").await {
+                            return Approval::Deny(words);
+                        }
+                    }
+                    _ => self.ask.show(explained(&question)),
                 }
-                if let Some(approval) = verdict(&line, question.always.is_some()) {
-                    return approval;
-                }
-                self.show(&format!("{again} (`n use the test database` says why).\n"));
             }
         }
         .boxed()
@@ -135,32 +179,33 @@ impl<W: Write + Send> Approver for Person<W> {
     fn review_plan<'a>(&'a self, sheet: PlanSheet<'a>) -> BoxFuture<'a, PlanReview> {
         async move {
             let _turn = self.turn.lock().await;
-            let _hold = self.spinner.hold();
-            let review = Review::new(sheet, self.style, (self.size)(), self.sees_answer);
-            self.show(&review.first());
-            let (view, edit) = (review.is_abridged(), self.editor.is_some());
-            let keys = [(view, "[v]iew all"), (true, "[y]es"), (true, "[n]o"), (true, "n WHY"), (edit, "[e]dit")];
-            let keys: Vec<&str> = keys.iter().filter(|(is_offered, _)| *is_offered).map(|(_, key)| *key).collect();
-            let prompt = format!("{} {}: ", review.question, keys.join(", "));
+            let (shown, question) = review::sheet(sheet, self.sees_answer);
+            let is_abridged = self.present_sheet(&shown);
+            let choices = offered(&[
+                (is_abridged, VIEW),
+                (true, YES),
+                (true, NO),
+                (self.editor.is_some(), EDIT),
+                (true, Choice { key: 't', word: "tell it what to change" }),
+            ]);
             loop {
-                let Some(line) = self.lines.ask(&prompt).await else {
+                let Some(chosen) = self.ask.choose(question, &choices).await else {
                     return PlanReview::Refuse(String::new());
                 };
-                match (line.trim(), &self.editor) {
-                    ("v" | "V", _) if view => self.show(&review.whole()),
-                    ("e" | "E" | "edit", Some(editor)) => {
-                        match editor.edit(&sheet.form(), sheet.extension()).await {
-                            Ok(Some(text)) => return PlanReview::Edited(text),
-                            Ok(None) => self.show("Nothing was changed.\n"),
-                            Err(why) => self.show(&format!("{}\n", text::revealed(&why))),
+                match (chosen.key, &self.editor) {
+                    ('y', _) => return PlanReview::Run,
+                    ('n', _) => return PlanReview::Refuse(chosen.words),
+                    ('v', _) => self.ask.show(shown.lines()),
+                    ('e', Some(editor)) => {
+                        if let Some(text) = self.edited(editor, sheet).await {
+                            return PlanReview::Edited(text);
                         }
                     }
-                    (answer, _) => match verdict(answer, false) {
-                        Some(Approval::Allow) => return PlanReview::Run,
-                        Some(Approval::Deny(why)) => return PlanReview::Refuse(why),
-                        _ => self
-                            .show("Please answer with one of these keys (`n use the test database` says why).\n"),
-                    },
+                    _ => {
+                        if let Some(words) = self.ask.text("What should change?", "").await {
+                            return PlanReview::Refuse(words);
+                        }
+                    }
                 }
             }
         }
@@ -170,109 +215,46 @@ impl<W: Write + Send> Approver for Person<W> {
     fn answer<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>> {
         async move {
             let _turn = self.turn.lock().await;
-            let _hold = self.spinner.hold();
-            self.show(&format!("{}\n", self.style.paint(Ink::Bold, &text::revealed(question))));
-            for (number, choice) in (1..).zip(choices) {
-                self.show(&format!("  {number}. {}\n", text::one_line(choice, 200)));
-            }
-            let prompt = if choices.is_empty() { "Answer: " } else { "Answer (a number or words): " };
-            loop {
-                let line = self.lines.ask(prompt).await?;
-                if let Some(answer) = chosen(&line, choices) {
-                    return Some(answer);
-                }
-                self.show("Please type an answer, or Ctrl-D for none.\n");
-            }
+            self.ask.pick(&text::revealed(question), choices).await
         }
         .boxed()
     }
 }
 
-/// Parses the answer to `Allow?`. `None` if the line is not an answer.
-fn verdict(line: &str, may_be_always: bool) -> Option<Approval> {
-    let line = line.trim();
-    let (word, reason) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    let word = word.trim_end_matches([',', ':', '.']).to_lowercase();
-    match (word.as_str(), reason.trim()) {
-        ("y" | "yes", "") => Some(Approval::Allow),
-        ("a" | "always", "") if may_be_always => Some(Approval::Always),
-        ("n" | "no", reason) => Some(Approval::Deny(reason.to_owned())),
-        _ => None,
+/// The answers in words: what each of them would mean.
+fn explained(question: &Question<'_>) -> Vec<Line> {
+    let mut lines = vec![
+        ("y", "runs exactly what is shown above, this once.".to_owned()),
+        ("n", "refuses it; the model is told so, and goes on.".to_owned()),
+        ("e", "refuses it as well, and tells the model in your words what to do instead.".to_owned()),
+    ];
+    if let Some(always) = question.always {
+        let always = text::revealed(always).replace('\n', "␊");
+        lines.push(("a", format!("runs it, and asks no more in this session about: {always}")));
     }
-}
-
-/// Returns the choice of a number, or the words as they are. `None` if nothing was typed.
-fn chosen(line: &str, choices: &[String]) -> Option<String> {
-    let line = line.trim();
-    let number = line.trim_end_matches('.').parse::<usize>().ok();
-    let choice = number.and_then(|number| number.checked_sub(1)).and_then(|index| choices.get(index));
-    choice.cloned().or_else(|| Some(line.to_owned()).filter(|line| !line.is_empty()))
-}
-
-/// Reads answers from plain stdin (`agent run` on a terminal). A separate thread reads, so a run that is over never
-/// waits for a line.
-pub struct StdinLines {
-    requests: std::sync::mpsc::Sender<String>,
-    answers: tokio::sync::Mutex<mpsc::Receiver<Option<String>>>,
-    /// A line was requested and has not arrived; its question was given up.
-    waiting: AtomicBool,
-}
-
-impl StdinLines {
-    /// Starts the thread. It writes everything in `outlets` before it shows a prompt.
-    #[must_use]
-    pub fn spawn(outlets: Outlets) -> Self {
-        let (requests, wanted) = std::sync::mpsc::channel::<String>();
-        let (sender, answers) = mpsc::channel(1);
-        std::thread::spawn(move || {
-            for prompt in wanted {
-                outlets.wait();
-                let answer = read_answer(&prompt);
-                if sender.blocking_send(answer).is_err() {
-                    return;
-                }
-            }
-        });
-        Self { requests, answers: tokio::sync::Mutex::new(answers), waiting: AtomicBool::new(false) }
-    }
-}
-
-impl AskLine for StdinLines {
-    fn ask<'a>(&'a self, prompt: &'a str) -> BoxFuture<'a, Option<String>> {
-        async move {
-            let mut answers = self.answers.lock().await;
-            // Discards the answer to a question that was given up.
-            if self.waiting.load(Ordering::Relaxed) {
-                answers.recv().await?;
-            }
-            self.requests.send(prompt.to_owned()).ok()?;
-            self.waiting.store(true, Ordering::Relaxed);
-            let answer = answers.recv().await?;
-            self.waiting.store(false, Ordering::Relaxed);
-            answer
+    let walls = match question.enclosure {
+        Some(Enclosure::Read | Enclosure::Write) => {
+            "The system holds the command to these walls, whatever it tries: credentials are hidden from it."
         }
-        .boxed()
+        Some(Enclosure::Outside) => "Nothing holds the command back: it may do whatever you may.",
+        None => "No command runs: the tool itself does what is shown.",
+    };
+    let mut shown: Vec<Line> = lines
+        .iter()
+        .map(|(key, meaning)| Line::from((Ink::Bold, format!("  {key}  ").as_str())).with(Inks::PLAIN, meaning))
+        .collect();
+    shown.push(Line::from((Ink::Dim, format!("     {walls}").as_str())));
+    if !question.why.is_empty() {
+        let why = text::revealed(question.why).replace('\n', "␊");
+        shown.push(Line::from((Ink::Dim, format!("     It is asked because {why}.").as_str())));
     }
-}
-
-fn read_answer(prompt: &str) -> Option<String> {
-    drop(terminal::typed_ahead());
-    let mut stderr = io::stderr();
-    // Reads the answer even if the prompt cannot be shown.
-    let _ = stderr.write_all(prompt.as_bytes()).and_then(|()| stderr.flush());
-    let mut line = Vec::new();
-    match io::stdin().lock().read_until(b'\n', &mut line) {
-        Ok(count) if count > 0 => Some(String::from_utf8_lossy(&line).trim_end().to_owned()),
-        _ => {
-            let _ = stderr.write_all(b"\n");
-            None
-        }
-    }
+    shown
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ink::Style;
 
     /// Answers with these lines, then with nothing.
     struct Typed(Mutex<Vec<&'static str>>);
@@ -285,9 +267,32 @@ mod tests {
         }
     }
 
-    fn person(lines: &[&'static str]) -> Person<Vec<u8>> {
+    /// What was written, kept where the test can read it.
+    #[derive(Clone, Default)]
+    struct Shown(Arc<Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Shown {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().expect("one test, one thread").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Shown {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().expect("one test, one thread").clone()).expect("text")
+        }
+    }
+
+    fn person(lines: &[&'static str]) -> (Person, Shown) {
         let lines = Arc::new(Typed(Mutex::new(lines.to_vec())));
-        Person::reading(Vec::new(), lines, Style::default(), Spinner::default())
+        let shown = Shown::default();
+        let ask = ByLines { lines, out: Mutex::new(shown.clone()), style: Style::default() };
+        (Person::asked(Arc::new(ask), || None, false, Outlets::nowhere()), shown)
     }
 
     fn approve(lines: &[&'static str], preview: &str) -> (Approval, String) {
@@ -295,7 +300,7 @@ mod tests {
     }
 
     fn approve_or_always(lines: &[&'static str], preview: &str, always: Option<&str>) -> (Approval, String) {
-        let person = person(lines);
+        let (person, shown) = person(lines);
         let workspace = std::path::Path::new("/w");
         let question = Question {
             helper: None,
@@ -307,10 +312,10 @@ mod tests {
             enclosure: None,
             network: false,
             hidden: false,
+            editable: None,
         };
         let approval = person.approve(question).now_or_never().expect("the lines are there");
-        let out = person.out.into_inner().expect("nobody panicked");
-        (approval, String::from_utf8(out).expect("text"))
+        (approval, shown.text())
     }
 
     #[test]
@@ -352,8 +357,7 @@ mod tests {
     fn a_key_shows_what_did_not_fit() {
         let long: Vec<String> = (1..=100).map(|number| format!("+{number}\n")).collect();
         let long = long.concat();
-        let lines = Arc::new(Typed(Mutex::new(vec!["v", "y"])));
-        let mut person = Person::reading(Vec::new(), lines, Style::default(), Spinner::default());
+        let (mut person, shown) = person(&["v", "y"]);
         person.size = || Some((80, 24));
         let workspace = std::path::Path::new("/w");
         let question = Question {
@@ -366,10 +370,11 @@ mod tests {
             enclosure: None,
             network: false,
             hidden: false,
+            editable: None,
         };
         let approval = person.approve(question).now_or_never().expect("the lines are there");
         assert_eq!(approval, Approval::Allow);
-        let shown = String::from_utf8(person.out.into_inner().expect("nobody panicked")).expect("text");
+        let shown = shown.text();
         let (first, whole) = shown.split_once("+100\n").expect("the end is shown");
         assert!(first.contains("more lines (v shows all)") && !first.contains("+50"), "{first}");
         assert!(whole.contains("+50\n"), "{whole}");
@@ -385,7 +390,7 @@ mod tests {
             (vec!["", "green"], Some("green")),
             (vec![], None),
         ] {
-            let answer = person(&lines).answer("Which?", &choices).now_or_never().expect("the lines are there");
+            let answer = person(&lines).0.answer("Which?", &choices).now_or_never().expect("the lines are there");
             assert_eq!(answer.as_deref(), expected, "{lines:?}");
         }
     }
@@ -411,18 +416,18 @@ mod tests {
             (vec!["e", "n"], ":", refuse(""), "Nothing was changed."),
             (vec!["e", "y"], "exit 3", PlanReview::Run, "failed; nothing was changed"),
         ] {
-            let mut person = person(&lines);
+            let (mut person, shown) = person(&lines);
             person.editor = Some(editor(dir.path(), edits));
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
             let review = runtime.block_on(person.review_plan(PlanSheet::Proposal("old")));
             assert_eq!(review, expected, "{lines:?} {edits}");
-            let shown = String::from_utf8(person.out.into_inner().expect("nobody panicked")).expect("text");
+            let shown = shown.text();
             assert!(shown.starts_with("This is a proposal; nothing was changed.\nold\n"), "{shown}");
             assert!(shown.contains(said), "{shown}");
         }
         let left = std::fs::read_dir(dir.path().join("drafts")).expect("made").count();
         assert_eq!(left, 0, "no draft is left behind");
-        let review = person(&["e", "y"]).review_plan(PlanSheet::Proposal("old")).now_or_never();
+        let review = person(&["e", "y"]).0.review_plan(PlanSheet::Proposal("old")).now_or_never();
         assert_eq!(review, Some(PlanReview::Run), "without an editor `e` is no answer");
     }
 }

@@ -4,61 +4,32 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::question::Size;
-use super::question::abridged;
+use super::question::ink_of;
+use super::sheet::Sheet;
 use crate::contract::PlanSheet;
 use crate::event::plan::{PlanCreated, PlanStep, StepCheck};
-use crate::ink::{Ink, Style};
+use crate::ink::{Ink, Inks, Line};
 use crate::{json, text};
 
-/// The text of a question about a plan or a proposal.
-pub(super) struct Review {
-    head: Vec<String>,
-    lines: Vec<String>,
-    /// What is shown first, where the whole does not fit.
-    abridged: Option<Vec<String>>,
-    /// The question, without the keys.
-    pub question: &'static str,
-}
-
-impl Review {
-    /// `is_shown` says that the words of a proposal stand on the screen already. Without a size everything is shown.
-    pub fn new(sheet: PlanSheet<'_>, style: Style, size: Option<Size>, is_shown: bool) -> Self {
-        let bold = |line: &str| style.paint(Ink::Bold, line).into_owned();
-        let (head, lines, question) = match sheet {
-            PlanSheet::Proposal(words) => {
-                let words = if is_shown { "" } else { words.trim() };
-                let lines = text::revealed(words).lines().map(str::to_owned).collect();
-                (vec![bold("This is a proposal; nothing was changed.")], lines, "Carry it out?")
-            }
-            PlanSheet::Plan { plan, previews, mistakes, .. } => {
-                let wrong = mistakes.iter().map(|why| {
-                    let why = text::one_line(&text::revealed(why), 400);
-                    style.paint(Ink::Yellow, &format!("! {why}")).into_owned()
-                });
-                let head = wrong.chain([bold(&title(plan))]).collect();
-                (head, steps(plan, previews, style), "Run it?")
-            }
-        };
-        let abridged = size.and_then(|size| abridged(&lines, size));
-        Self { head, lines, abridged, question }
-    }
-
-    pub fn is_abridged(&self) -> bool {
-        self.abridged.is_some()
-    }
-
-    /// As much as fits.
-    pub fn first(&self) -> String {
-        self.with(self.abridged.as_deref().unwrap_or(&self.lines))
-    }
-
-    pub fn whole(&self) -> String {
-        self.with(&self.lines)
-    }
-
-    fn with(&self, lines: &[String]) -> String {
-        self.head.iter().chain(lines).flat_map(|line| [line, "\n"]).collect()
+/// The text of a question about a plan or a proposal, and the question. `is_shown` says that the words of a proposal
+/// stand on the screen already.
+pub(super) fn sheet(what: PlanSheet<'_>, is_shown: bool) -> (Sheet, &'static str) {
+    let bold = |line: &str| Line::from((Ink::Bold, line));
+    match what {
+        PlanSheet::Proposal(words) => {
+            let words = if is_shown { "" } else { words.trim() };
+            let body = text::revealed(words).lines().map(|line| Line::from((Inks::PLAIN, line))).collect();
+            let head = vec![bold("This is a proposal; nothing was changed.")];
+            (Sheet { head, body, foot: Vec::new() }, "Carry it out?")
+        }
+        PlanSheet::Plan { plan, previews, mistakes, .. } => {
+            let wrong = mistakes.iter().map(|why| {
+                let why = text::one_line(&text::revealed(why), 400);
+                Line::from((Ink::Yellow, format!("! {why}").as_str()))
+            });
+            let head = wrong.chain([bold(&title(plan))]).collect();
+            (Sheet { head, body: steps(plan, previews), foot: Vec::new() }, "Run it?")
+        }
     }
 }
 
@@ -70,11 +41,11 @@ fn title(plan: &PlanCreated) -> String {
     format!("Plan of {steps}{again}{colon}{analysis}")
 }
 
-fn steps(plan: &PlanCreated, previews: &BTreeMap<u32, String>, style: Style) -> Vec<String> {
-    plan.steps.iter().flat_map(|step| of_step(step, plan, previews.get(&step.step_id), style)).collect()
+fn steps(plan: &PlanCreated, previews: &BTreeMap<u32, String>) -> Vec<Line> {
+    plan.steps.iter().flat_map(|step| of_step(step, plan, previews.get(&step.step_id))).collect()
 }
 
-fn of_step(step: &PlanStep, plan: &PlanCreated, preview: Option<&String>, style: Style) -> Vec<String> {
+fn of_step(step: &PlanStep, plan: &PlanCreated, preview: Option<&String>) -> Vec<Line> {
     let after = match step.depends_on.as_slice() {
         [] => String::new(),
         ids => format!(", after {}", ids.iter().map(u32::to_string).collect::<Vec<_>>().join(" and ")),
@@ -82,26 +53,23 @@ fn of_step(step: &PlanStep, plan: &PlanCreated, preview: Option<&String>, style:
     let kept = if plan.kept.contains(&step.step_id) { " (done)" } else { "" };
     let line = |words: &str| text::revealed(words).replace('\n', "␊");
     let (id, tool) = (step.step_id, line(&step.tool_name));
-    let mut lines = vec![format!("  {id}. {} · {tool}{after}{kept}", line(&step.description))];
+    let plain = |text: String| Line::from((Inks::PLAIN, text.as_str()));
+    let mut lines = vec![plain(format!("  {id}. {} · {tool}{after}{kept}", line(&step.description)))];
     let arguments = || match &step.tool_input {
         Value::Null => String::new(),
         input => json::listed(input),
     };
     let shown = preview.cloned().unwrap_or_else(arguments);
     lines.extend(text::revealed(shown.trim_end()).lines().map(|line| {
-        let ink = match line.as_bytes() {
-            [b'+', ..] => Ink::Green,
-            [b'-', ..] => Ink::Red,
-            _ => Ink::Dim,
-        };
-        format!("     {}", style.paint(ink, line))
+        let ink = ink_of(line);
+        plain("     ".to_owned()).with(if ink == Inks::PLAIN { Ink::Dim.into() } else { ink }, line)
     }));
     let check = step.check.as_ref().map(|check| match check {
         StepCheck::Command(command) => format!("     checked by running: {}", line(command)),
         StepCheck::File(path) => format!("     checked: {} exists", line(path)),
         StepCheck::Schema(schema) => format!("     checked against the schema {}", line(&schema.to_string())),
     });
-    lines.into_iter().chain(check).collect()
+    lines.into_iter().chain(check.map(plain)).collect()
 }
 
 #[cfg(test)]
@@ -132,15 +100,18 @@ mod tests {
         }
     }
 
+    fn text(sheet: &Sheet) -> String {
+        sheet.lines().iter().map(|line| line.text() + "\n").collect()
+    }
+
     #[test]
     fn a_step_says_what_it_calls_with_what_and_after_which() {
         let previews = BTreeMap::from([(2, "ls\u{1b}[8m -l".to_owned()), (3, "--- b\n+one\n".to_owned())]);
         let mistakes = ["step 9 does not exist".to_owned()];
-        let (whole, plan) = (Style::default(), plan());
+        let plan = plan();
         let sheet = PlanSheet::Plan { plan: &plan, previews: &previews, mistakes: &mistakes, draft: None };
-        let shown = Review::new(sheet, whole, None, false).first();
         assert_eq!(
-            shown,
+            text(&super::sheet(sheet, false).0),
             "! step 9 does not exist\nPlan of 3 steps, revision 2: Two things.␛[8m\n  1. Step␊read_file · read_file \
              (done)\n     path: a.txt\n  2. Step␊run_command · run_command\n     ls␛[8m -l\n     checked by running: \
              true\n  3. Step␊write_file · write_file, after 1 and 2\n     --- b\n     +one\n     checked: b exists\n"
@@ -148,13 +119,9 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_counted_and_a_proposal_is_shown_once() {
-        let long = (1..=90).map(|number| format!("line {number}\n")).collect::<Vec<_>>().concat();
-        let review =
-            |is_shown| Review::new(PlanSheet::Proposal(&long), Style::default(), Some((80, 24)), is_shown);
-        let not_shown = review(false);
-        assert!(not_shown.is_abridged() && not_shown.first().contains("more lines (v shows all)"));
-        assert!(not_shown.whole().contains("line 45\n"));
-        assert_eq!(review(true).first(), "This is a proposal; nothing was changed.\n");
+    fn a_proposal_is_shown_once() {
+        let shown = |is_shown| text(&sheet(PlanSheet::Proposal("line 1\nline 2"), is_shown).0);
+        assert_eq!(shown(false), "This is a proposal; nothing was changed.\nline 1\nline 2\n");
+        assert_eq!(shown(true), "This is a proposal; nothing was changed.\n");
     }
 }

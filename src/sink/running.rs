@@ -1,6 +1,7 @@
 //! A call between its start and its end, as the screen knows it.
 
 /// A running call.
+#[derive(Debug)]
 pub(super) struct Running {
     pub call_id: String,
     pub name: String,
@@ -18,14 +19,12 @@ impl Running {
         Self { call_id, name, subject, partial: String::new() }
     }
 
-    /// Takes a piece of live output. Returns the lines that are whole now, and the last one that says something.
-    pub fn hear(&mut self, chunk: &str) -> (String, String) {
+    /// Takes a piece of live output. Returns the lines that are whole now.
+    pub fn hear(&mut self, chunk: &str) -> String {
         let mut lines = std::mem::take(&mut self.partial) + chunk;
         let is_long = lines.len() > Self::LONGEST_LINE;
         let cut = if is_long { lines.len() } else { lines.rfind('\n').map_or(0, |at| at + 1) };
         self.partial = lines.split_off(cut);
-        let last = [self.partial.as_str(), &lines].into_iter().flat_map(|text| text.lines().rev());
-        let last = last.map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned();
-        (lines, last)
+        lines
     }
 }

@@ -4,76 +4,123 @@
 //! on one stream ends before the other writes to the same screen. Errors on stderr are ignored: only a closed stdout
 //! means that nobody sees the answer.
 
-use std::io::{self, Write};
+use std::collections::HashSet;
+use std::io;
 
 use serde_json::Value;
 
+use super::activity::Doing;
 use super::errands::Errands;
-use super::line;
 use super::look::{AnswerTo, Look, Verbosity};
-use super::outlet::{Outlet, Outlets};
-use super::plan::Checklist;
-use super::running::Running;
-use super::spinner::Spinner;
+use super::medium::{Live, Medium, Plain, Shared};
+use super::outlet::Outlets;
+use super::rendering::Rendering;
+use super::views::{self, Context, Ended, Status};
+use crate::config::{StatusPart, UiSettings};
 use crate::contract::EventSink;
-use crate::event::{Event, EventKind, Message, Reply, RunCompleted, RunStarted, RunStatus};
-use crate::ink::Ink;
+use crate::event::{
+    DecidedBy, Event, EventKind, Message, PermissionVerdict, Reply, RunCompleted, RunStarted, RunStatus,
+};
+use crate::ink::{Ink, Inks, Line};
 use crate::text;
 
-/// Shows events on `A` (stdout) and `P` (stderr).
-pub struct Screen<A, P> {
-    answer: A,
-    progress: P,
+/// The most rows of a diff.
+const DIFF: usize = 40;
+
+/// The person's choices, as far as the screen follows them.
+#[derive(Debug, Clone)]
+pub struct Manner {
+    pub ui: UiSettings,
+    pub rendering: Rendering,
+    /// The part of the budget from which on the conversation is compressed, 0 to 1.
+    pub compress_at: f64,
+}
+
+/// Shows events.
+pub struct Screen {
+    medium: Box<dyn Medium>,
     look: Look,
-    spinner: Spinner,
-    running: Vec<Running>,
+    now: Shared,
+    status: Vec<StatusPart>,
+    shows_reasoning: bool,
+    compress_at: f64,
     /// The step that was requested and has no reply.
     asking: Option<u64>,
     /// The text of the current step that was shown.
     shown: String,
-    /// The last byte written to this stream was not a line feed.
-    answer_open: bool,
-    progress_open: bool,
     /// A script writes the replies, which cost nothing.
     is_scripted: bool,
+    model: String,
+    /// The tokens that a request may hold, and those of the last one with its reply.
+    budget: u64,
+    used: Option<u64>,
     /// The lines shown last below the line of a call.
     below: String,
-    checklist: Checklist,
     errands: Errands,
+    /// Calls that the person has allowed, and so has seen.
+    seen: HashSet<String>,
+    /// The list of things to do changed in this turn.
+    has_todo: bool,
 }
 
-impl Screen<Outlet, Outlet> {
+impl Screen {
     /// Shows events on the streams of this process.
     #[must_use]
-    pub fn on(outlets: &Outlets, look: Look) -> Self {
-        Self::new(outlets.answer.clone(), outlets.progress.clone(), look, outlets.spinner.clone())
+    pub fn on(outlets: &Outlets, look: Look, manner: Manner) -> Self {
+        let now = Shared::default();
+        let medium: Box<dyn Medium> = if outlets.display.is_live() {
+            Box::new(Live::new(outlets, look, manner.rendering.clone(), manner.ui.notify, now.clone()))
+        } else {
+            Box::new(Plain::new(outlets.answer.clone(), outlets.progress.clone(), look))
+        };
+        Self::through(medium, look, manner, now)
     }
-}
 
-impl<A: Write + Send, P: Write + Send> Screen<A, P> {
-    /// `spinner` is shared with the sink that asks questions.
-    pub fn new(answer: A, progress: P, look: Look, spinner: Spinner) -> Self {
+    fn through(medium: Box<dyn Medium>, look: Look, manner: Manner, now: Shared) -> Self {
         Self {
-            answer,
-            progress,
+            medium,
             look,
-            spinner,
-            running: Vec::new(),
+            now,
+            status: manner.ui.status,
+            shows_reasoning: manner.ui.reasoning || look.verbosity == Verbosity::Verbose,
+            compress_at: manner.compress_at,
             asking: None,
             shown: String::new(),
-            answer_open: false,
-            progress_open: false,
             is_scripted: false,
+            model: String::new(),
+            budget: 0,
+            used: None,
             below: String::new(),
             errands: Errands::default(),
-            checklist: Checklist::default(),
+            seen: HashSet::new(),
+            has_todo: false,
         }
     }
 
+    /// Begins other work, where it is shown.
+    fn work(&mut self, doing: Doing) {
+        if self.look.verbosity > Verbosity::Quiet {
+            self.now.lock().activity.set(doing);
+            self.medium.moved();
+        }
+    }
+
+    /// Nothing is waited for but calls.
+    fn rest(&mut self) {
+        self.now.lock().activity.rest();
+        self.medium.moved();
+    }
+
+    fn say(&mut self, line: &Line) -> io::Result<()> {
+        self.medium.line(line)
+    }
+
     fn on_run_started(&mut self, run: &RunStarted) -> io::Result<()> {
+        self.model.clone_from(&run.model);
+        self.budget = run.context.budget;
         if !std::mem::replace(&mut self.is_scripted, run.scripted) && run.scripted {
             let model = text::one_line(&run.model, 60);
-            self.say(Ink::Dim, &format!("replies are scripted (model {model})"))?;
+            self.say(&Line::from((Ink::Dim, format!("replies are scripted (model {model})").as_str())))?;
         }
         Ok(())
     }
@@ -81,9 +128,9 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
     /// A second request of a step voids the text that was shown.
     fn on_request(&mut self, step: u64) -> io::Result<()> {
         let again = self.asking.replace(step) == Some(step);
-        self.end_answer_line()?;
+        self.medium.end_answer()?;
         self.void(again)?;
-        self.spinner.show("thinking");
+        self.work(Doing::Thinking);
         Ok(())
     }
 
@@ -92,7 +139,7 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         if std::mem::take(&mut self.shown).is_empty() || !again {
             return Ok(());
         }
-        self.say(Ink::Yellow, "the answer above was cut off and starts again")
+        self.say(&Line::from((Ink::Yellow, "the answer above was cut off and starts again")))
     }
 
     fn on_text(&mut self, delta: &str) -> io::Result<()> {
@@ -104,36 +151,31 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         if delta.is_empty() {
             return Ok(());
         }
-        self.spinner.clear();
-        self.end_progress_line();
+        self.now.lock().activity.hear_reply(delta.len());
         self.shown.push_str(delta);
-        self.write_answer(delta)
+        self.medium.answer(delta)
     }
 
     fn on_reasoning(&mut self, delta: &str) -> io::Result<()> {
-        if self.look.verbosity < Verbosity::Verbose || !self.look.progress_on_terminal {
-            return Ok(());
+        if self.shows_reasoning && self.look.progress_on_terminal {
+            return self.medium.reasoning(delta);
         }
-        self.spinner.clear();
-        if self.look.one_screen {
-            self.end_answer_line()?;
+        if self.look.verbosity > Verbosity::Quiet {
+            self.now.lock().activity.hear_reasoning(delta.len());
         }
-        let delta = text::visible(delta);
-        let painted = self.look.style.paint(Ink::Dim, &delta);
-        let _ = self.progress.write_all(painted.as_bytes()).and_then(|()| self.progress.flush());
-        self.progress_open = !delta.ends_with('\n');
         Ok(())
     }
 
     fn on_reply(&mut self, reply: &Reply) -> io::Result<()> {
         self.asking = None;
-        self.spinner.clear();
+        self.used = Some(reply.usage.total()).filter(|used| *used > 0);
+        self.rest();
         match self.look.answer {
             AnswerTo::Live => {
                 if self.shown.is_empty() {
                     self.on_text(&reply.content)?;
                 }
-                self.end_answer_line()
+                self.medium.end_answer()
             }
             // Words beside calls are not the answer.
             AnswerTo::AtEnd | AnswerTo::Nowhere if reply.tool_calls.is_empty() => Ok(()),
@@ -142,104 +184,110 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
     }
 
     fn on_call_started(&mut self, call_id: &str, name: &str, subject: &str) -> io::Result<()> {
-        self.running.push(Running::new(call_id, name, subject));
         if self.look.one_screen {
-            self.end_answer_line()?;
+            self.medium.end_answer()?;
         }
-        self.end_progress_line();
-        self.show_running("");
+        self.now.lock().activity.begin("", call_id, name, subject);
+        if self.look.verbosity > Verbosity::Quiet {
+            self.medium.moved();
+        }
         if self.look.verbosity == Verbosity::Verbose {
-            let label = line::label(name, subject, self.room().saturating_sub(2));
-            self.say(Ink::Dim, &format!("○ {label}"))?;
+            self.say(&views::label(name, subject, self.room()))?;
         }
         Ok(())
     }
 
     fn on_call_output(&mut self, call_id: &str, chunk: &str) -> io::Result<()> {
-        let verbose = self.look.verbosity == Verbosity::Verbose;
-        if !verbose && !self.look.spinner {
+        let is_verbose = self.look.verbosity == Verbosity::Verbose;
+        if !is_verbose && !self.medium.is_live() {
             return Ok(());
         }
-        let Some(call) = self.running.iter_mut().find(|call| call.call_id == call_id) else {
-            return Ok(());
-        };
-        let (lines, last) = call.hear(chunk);
-        self.show_running(&last);
-        if verbose {
-            for line in lines.lines() {
-                self.say_output(line)?;
-            }
+        let whole = self.now.lock().activity.hear("", call_id, chunk);
+        match whole.filter(|_| is_verbose) {
+            Some(whole) => whole.lines().try_for_each(|line| self.say(&views::output(line, self.room()))),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn on_call_finished(&mut self, event: &EventKind) -> io::Result<()> {
         let EventKind::ToolFinished { call_id, name, status, summary, telemetry, .. } = event else {
             return Ok(());
         };
-        let at = self.running.iter().position(|call| call.call_id == *call_id);
-        let call = at.map(|at| self.running.remove(at));
-        if self.running.is_empty() {
-            self.spinner.clear();
-        } else {
-            self.show_running("");
-        }
+        let call = self.now.lock().activity.finish("", call_id).map(|call| call.running);
+        self.medium.moved();
         if let Some(call) = call.as_ref().filter(|call| !call.partial.is_empty())
             && self.look.verbosity == Verbosity::Verbose
         {
-            self.say_output(&call.partial)?;
+            self.say(&views::output(&call.partial, self.room()))?;
         }
         if self.look.verbosity == Verbosity::Quiet {
             return Ok(());
         }
         let subject = call.as_ref().map_or("", |call| &call.subject);
-        let (outcome, below) = summary.split_once('\n').unwrap_or((summary, ""));
-        let line = line::finished(name, subject, *status, outcome, telemetry, self.room(), self.look.style);
-        self.put_line(&line)?;
-        self.show_below(below)
+        let below = summary.split_once('\n').map_or("", |(_, below)| below);
+        self.say(&views::finished(&Ended { name, subject, status: *status, summary, telemetry }, self.room()))?;
+        let was_seen = self.seen.remove(call_id);
+        self.show_below(below, was_seen)
     }
 
-    /// Shows the lines below a call, unless they equal the ones shown last.
-    fn show_below(&mut self, lines: &str) -> io::Result<()> {
-        if lines.is_empty() || lines == self.below {
+    /// Shows the lines below a call, unless they equal the ones shown last. A log is spared the diffs, and so is a person
+    /// who has just allowed one.
+    fn show_below(&mut self, lines: &str, was_seen: bool) -> io::Result<()> {
+        let is_diff = views::is_diff(lines);
+        let is_wanted = self.medium.is_live() || self.look.verbosity == Verbosity::Verbose;
+        if lines.is_empty() || lines == self.below || (is_diff && (was_seen || !is_wanted)) {
             return Ok(());
         }
         lines.clone_into(&mut self.below);
-        for line in lines.lines() {
-            let line = format!("  {}", text::one_line(line, self.room().saturating_sub(2)));
-            self.say(Ink::Dim, &line)?;
-        }
-        Ok(())
+        let lines =
+            if is_diff { views::change(lines, self.room(), Some(DIFF)) } else { views::below(lines, self.room()) };
+        lines.iter().try_for_each(|line| self.say(line))
     }
 
     fn on_retry(&mut self, attempt: u32, attempts: u32, delay_ms: u64, cause: &str) -> io::Result<()> {
-        self.spinner.clear();
-        self.end_answer_line()?;
+        self.medium.end_answer()?;
         if self.look.verbosity > Verbosity::Quiet {
-            self.say(Ink::Yellow, &line::retry(attempt, attempts, delay_ms, cause, self.room()))?;
-            self.spinner.show("waiting to try again");
+            self.say(&views::retry(attempt, attempts, delay_ms, cause, self.room()))?;
+            self.work(Doing::Retry { attempt, attempts, delay_ms, cause: cause.to_owned() });
         }
         self.void(true)
     }
 
     fn on_completed(&mut self, run: &RunCompleted) -> io::Result<()> {
-        self.spinner.clear();
-        self.running.clear();
-        self.end_answer_line()?;
+        self.now.lock().activity.end();
+        self.medium.moved();
+        self.medium.end_answer()?;
         self.show_result(run)?;
         self.shown.clear();
         self.asking = None;
+        self.end_todo()?;
+        self.medium.over(run.duration_ms);
         if self.look.footer && run.steps > 0 {
-            let footer = line::footer(run, self.is_scripted, self.room());
-            self.say(Ink::Dim, &footer)?;
+            let status = views::status(&self.status(run), &self.status, self.room());
+            if status != Line::new() {
+                self.say(&status)?;
+            }
         }
         if run.exit_code != 0 {
-            let failure = line::failure(run);
-            let failure =
-                (self.look.width)().map_or(failure.as_str().into(), |_| text::fold(&failure, self.room()));
-            self.say(Ink::Red, &failure)?;
+            let room = (self.look.width)().map(|_| self.room());
+            views::failure(run, room).iter().try_for_each(|line| self.say(line))?;
         }
         Ok(())
+    }
+
+    /// Leaves the list of things to do where it was drawn, if it changed.
+    fn end_todo(&mut self) -> io::Result<()> {
+        if !std::mem::take(&mut self.has_todo) || !self.medium.is_live() {
+            return Ok(());
+        }
+        let lines = self.now.lock().todo.lines(self.room(), usize::MAX);
+        lines.iter().try_for_each(|line| self.say(line))
+    }
+
+    fn status(&self, run: &RunCompleted) -> Status<'_> {
+        let (budget, compress_at) = (self.budget, self.compress_at);
+        let context = self.used.map(|used| Context { used, budget, compress_at });
+        Status { model: &self.model, context, ..Status::of(run, self.is_scripted) }
     }
 
     /// Writes the final answer, unless it has been shown already.
@@ -264,8 +312,43 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         if shown || result.is_empty() || self.look.answer == AnswerTo::Nowhere {
             return Ok(());
         }
-        self.write_answer(&result)?;
-        self.end_answer_line()
+        self.medium.answer(&result)?;
+        self.medium.end_answer()
+    }
+
+    /// Follows the plan: as a list that is drawn again, or line by line.
+    fn on_plan(&mut self, kind: &EventKind) -> io::Result<()> {
+        let room = self.room();
+        let lines = self.now.lock().plan.follow(kind, room);
+        if lines.is_empty() {
+            return Ok(());
+        }
+        if self.medium.is_live() {
+            self.medium.listed();
+            // The list shows it.
+            if matches!(kind, EventKind::StepStarted(_)) {
+                return Ok(());
+            }
+        }
+        lines.iter().try_for_each(|line| self.say(line))
+    }
+
+    /// Keeps the calls of a helper among those that run.
+    fn follow_helper(&mut self, event: &Event) {
+        let whose = event.path.join(" › ");
+        let mut now = self.now.lock();
+        match &event.kind {
+            EventKind::ToolStarted { call_id, name, subject, .. } => {
+                now.activity.begin(&whose, call_id, name, subject);
+            }
+            EventKind::ToolOutput { call_id, chunk } => {
+                now.activity.hear(&whose, call_id, chunk);
+            }
+            EventKind::ToolFinished { call_id, .. } => {
+                now.activity.finish(&whose, call_id);
+            }
+            _ => {}
+        }
     }
 
     /// Shows words of the model that are not the answer.
@@ -274,73 +357,24 @@ impl<A: Write + Send, P: Write + Send> Screen<A, P> {
         if words.is_empty() || self.look.verbosity == Verbosity::Quiet {
             return Ok(());
         }
-        self.put_line(&words)
-    }
-
-    /// Shows one line of a running command.
-    fn say_output(&mut self, output: &str) -> io::Result<()> {
-        let output = text::visible(output.trim_end_matches('\r')).replace('\t', "    ");
-        let line = format!("  │ {}", text::cut(&output, self.room().saturating_sub(4)));
-        self.say(Ink::Dim, &line)
-    }
-
-    /// Writes a line of our own to stderr.
-    fn say(&mut self, ink: Ink, line: &str) -> io::Result<()> {
-        self.put_line(&self.look.style.paint(ink, line))
-    }
-
-    /// Writes a line to stderr, after the end of the open line on stdout.
-    fn put_line(&mut self, line: &str) -> io::Result<()> {
-        if self.look.one_screen {
-            self.end_answer_line()?;
-        }
-        self.end_progress_line();
-        // One write per line, so that lines of two processes in one log do not mix.
-        let line = format!("{line}\n");
-        let _ = self.progress.write_all(line.as_bytes()).and_then(|()| self.progress.flush());
-        Ok(())
-    }
-
-    fn write_answer(&mut self, text: &str) -> io::Result<()> {
-        let text = if self.look.answer_on_terminal { text::visible(text) } else { text.into() };
-        self.answer_open = !text.ends_with('\n');
-        self.answer.write_all(text.as_bytes())?;
-        self.answer.flush()
-    }
-
-    fn end_answer_line(&mut self) -> io::Result<()> {
-        if !std::mem::take(&mut self.answer_open) {
-            return Ok(());
-        }
-        self.answer.write_all(b"\n")?;
-        self.answer.flush()
-    }
-
-    fn end_progress_line(&mut self) {
-        if std::mem::take(&mut self.progress_open) {
-            let _ = self.progress.write_all(b"\n").and_then(|()| self.progress.flush());
-        }
-    }
-
-    fn show_running(&mut self, last_output: &str) {
-        let Some(call) = self.running.last().filter(|_| self.look.spinner) else {
-            return;
-        };
-        // The spinner and a space precede it.
-        let room = self.room().saturating_sub(2);
-        self.spinner.show(&line::running(&call.name, &call.subject, self.running.len() - 1, last_output, room));
+        words.lines().try_for_each(|line| self.say(&Line::from((Inks::PLAIN, line))))
     }
 
     fn room(&self) -> usize {
-        line::room((self.look.width)())
+        views::room((self.look.width)())
     }
 }
 
-impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
+impl EventSink for Screen {
     fn emit(&mut self, event: &Event) -> io::Result<()> {
         if !event.path.is_empty() {
+            self.follow_helper(event);
             let line = self.errands.line(event, self.look.verbosity, self.room());
-            return line.map_or(Ok(()), |(ink, line)| self.say(ink, &line));
+            return line.map_or(Ok(()), |line| self.say(&line));
+        }
+        if self.now.lock().todo.follow(&event.kind) && self.look.verbosity > Verbosity::Quiet {
+            self.has_todo = true;
+            self.medium.listed();
         }
         match &event.kind {
             EventKind::RunStarted(run) => self.on_run_started(run),
@@ -354,44 +388,46 @@ impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
             EventKind::Retry { attempt, attempts, delay_ms, cause } => {
                 self.on_retry(*attempt, *attempts, *delay_ms, cause)
             }
-            EventKind::Warning { message } => {
-                let message = text::one_line(message, usize::MAX / 8);
-                self.say(Ink::Yellow, &format!("warning: {message}"))
+            EventKind::PermissionResolved {
+                call_id,
+                verdict: PermissionVerdict::Allowed,
+                by: DecidedBy::Person,
+                ..
+            } if self.look.verbosity < Verbosity::Verbose => {
+                self.seen.insert(call_id.clone());
+                Ok(())
             }
+            EventKind::Warning { message } => self.say(&views::warning("", message)),
             EventKind::RunCompleted(run) => self.on_completed(run),
             _ if self.look.verbosity == Verbosity::Quiet => Ok(()),
             EventKind::SkillLoaded { name, tokens, .. } => {
-                self.say(Ink::Dim, &line::skill(name, "loaded", *tokens, self.room()))
+                self.say(&views::skill(name, "loaded", *tokens, self.room()))
             }
             EventKind::SkillUnloaded { name, tokens, .. } => {
-                self.say(Ink::Dim, &line::skill(name, "unloaded", *tokens, self.room()))
+                self.say(&views::skill(name, "unloaded", *tokens, self.room()))
             }
             EventKind::ContextCompressing { .. } => {
-                self.spinner.show("making room in the context");
+                self.work(Doing::Compressing);
                 Ok(())
             }
             EventKind::ContextCompressed(done) => {
-                self.spinner.clear();
-                self.say(Ink::Dim, &line::compressed(done, self.room()))
+                self.rest();
+                self.say(&views::compressed(done, self.room()))
             }
             EventKind::PermissionResolved { name, verdict, by, .. }
                 if self.look.verbosity == Verbosity::Verbose =>
             {
-                let resolved = format!("{verdict:?} by {by:?}").to_lowercase();
-                self.say(Ink::Dim, &text::one_line(&format!("  {name} {resolved}"), self.room()))
+                self.say(&views::resolved(name, *verdict, *by, self.room()))
             }
             EventKind::RoleStarted { role, .. } => {
-                self.spinner.show(&text::one_line(&format!("{role} thinking"), self.room().saturating_sub(2)));
+                self.work(Doing::Role(text::one_line(role, 40)));
                 Ok(())
             }
             EventKind::RoleReplied { .. } => {
-                self.spinner.clear();
+                self.rest();
                 Ok(())
             }
-            kind => {
-                let lines = self.checklist.lines(kind, self.room());
-                lines.into_iter().try_for_each(|(ink, line)| self.say(ink, &line))
-            }
+            kind => self.on_plan(kind),
         }
     }
 }
@@ -400,6 +436,7 @@ impl<A: Write + Send, P: Write + Send> EventSink for Screen<A, P> {
 mod tests {
     use super::*;
     use crate::event::{CallTelemetry, ContextSize};
+    use crate::ink::{Colour, Wishes};
     use crate::message::{CallStatus, FinishReason, ToolCall, Usage};
     use crate::sink::{Facts, look};
 
@@ -412,24 +449,54 @@ mod tests {
         quiet: false,
         verbose: false,
         chat: false,
-        colour: crate::ink::Colour::Auto,
-        no_color: Some("1"),
-        // No spinner: what is drawn over is not in the text.
-        term: Some("dumb"),
+        colour: Colour::Auto,
+        wishes: Wishes { no_color: Some("1"), term: Some("dumb"), clicolor: None, clicolor_force: None },
+        abilities: crate::terminal::Abilities::NONE,
+        theme: crate::config::ThemeChoice::Auto,
     };
     const PIPE: Facts<'_> = Facts { stdout_terminal: false, stderr_terminal: false, ..TERMINAL };
 
     /// Returns stdout and stderr after these events.
     fn shown(facts: &Facts<'_>, kinds: impl IntoIterator<Item = EventKind>) -> (String, String) {
-        let (mut answer, mut progress) = (Vec::new(), Vec::new());
-        let mut screen = Screen::new(&mut answer, &mut progress, look(facts, || Some(40)), Spinner::default());
+        let (answer, progress) = (Kept::default(), Kept::default());
+        let look = look(facts, || Some(40));
+        let medium = Plain::new(answer.clone(), progress.clone(), look);
+        let manner = Manner {
+            ui: UiSettings {
+                status: vec![StatusPart::Tokens, StatusPart::Cost, StatusPart::Time],
+                ..UiSettings::default()
+            },
+            rendering: Rendering::new(false),
+            compress_at: 0.8,
+        };
+        let mut screen = Screen::through(Box::new(medium), look, manner, Shared::default());
         for (seq, kind) in (0..).zip(kinds) {
             let (time, session_id, run_id) = Default::default();
             let event = Event { v: 1, kind, seq, time, session_id, run_id, path: Vec::new() };
             screen.emit(&event).expect("a Vec takes everything");
         }
-        let text = |bytes| String::from_utf8(bytes).expect("only text is written");
-        (text(answer), text(progress))
+        (answer.text(), progress.text())
+    }
+
+    /// What was written, kept where the test can read it.
+    #[derive(Clone, Default)]
+    struct Kept(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+
+    impl Kept {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().expect("one thread").clone()).expect("only text is written")
+        }
+    }
+
+    impl io::Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("one thread").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
     }
 
     fn request() -> EventKind {
@@ -505,28 +572,28 @@ mod tests {
     fn a_terminal_sees_every_text_as_it_comes_and_no_escape() {
         let (answer, progress) = shown(&TERMINAL, a_run());
         assert_eq!(answer, "Let me look.\nIt is 日本語␛[31m.\n");
-        assert_eq!(progress, "● read_file a.rs · 42 lines\n");
+        assert_eq!(progress, "✓ read_file a.rs · 42 lines\n");
     }
 
     #[test]
     fn a_pipe_gets_exactly_the_final_answer_and_stderr_the_rest() {
         let (answer, progress) = shown(&PIPE, a_run());
         assert_eq!(answer, "\nIt is 日本語\u{1b}[31m.\n");
-        assert_eq!(progress, "Let me look.\n● read_file a.rs · 42 lines\n");
+        assert_eq!(progress, "Let me look.\n✓ read_file a.rs · 42 lines\n");
     }
 
     #[test]
     fn stream_sends_every_text_into_the_pipe() {
         let (answer, progress) = shown(&Facts { stream: true, ..PIPE }, a_run());
         assert_eq!(answer, "Let me look.\nIt is 日本語\u{1b}[31m.\n");
-        assert_eq!(progress, "● read_file a.rs · 42 lines\n");
+        assert_eq!(progress, "✓ read_file a.rs · 42 lines\n");
     }
 
     #[test]
     fn json_leaves_stdout_alone() {
         let (answer, progress) = shown(&Facts { json: true, ..PIPE }, a_run());
         assert_eq!(answer, "");
-        assert_eq!(progress, "Let me look.\n● read_file a.rs · 42 lines\n");
+        assert_eq!(progress, "Let me look.\n✓ read_file a.rs · 42 lines\n");
     }
 
     #[test]
@@ -542,7 +609,7 @@ mod tests {
     #[test]
     fn verbose_shows_the_live_output_of_a_command() {
         let (_, progress) = shown(&Facts { verbose: true, ..PIPE }, call());
-        assert_eq!(progress, "○ read_file a.rs\n  │ one\n  │ two\n  │ thr\n● read_file a.rs · 42 lines\n");
+        assert_eq!(progress, "▸ read_file a.rs\n  │ one\n  │ two\n  │ thr\n✓ read_file a.rs · 42 lines\n");
     }
 
     #[test]
@@ -557,9 +624,9 @@ mod tests {
         };
         let (answer, progress) = shown(&TERMINAL, kinds());
         assert_eq!(answer, "Hal\nHello\n");
-        assert_eq!(progress, "retry 2/5 in 1.2s: HTTP 429\nthe answer above was cut off and starts again\n");
+        assert_eq!(progress, "retry 2/5 in 1.2 s: HTTP 429\nthe answer above was cut off and starts again\n");
         let (answer, progress) = shown(&PIPE, kinds());
-        assert_eq!((answer.as_str(), progress.as_str()), ("Hello\n", "retry 2/5 in 1.2s: HTTP 429\n"));
+        assert_eq!((answer.as_str(), progress.as_str()), ("Hello\n", "retry 2/5 in 1.2 s: HTTP 429\n"));
     }
 
     #[test]

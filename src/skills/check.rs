@@ -42,11 +42,12 @@ impl Problem {
     }
 }
 
-/// Checks the skill in `dir`, or every skill below it. A template error is a problem as well.
+/// Checks the skill in `dir`, or every skill below it. A template error is a problem as well. `tell` hears before each
+/// skill how many of how many are done, and which is next.
 ///
 /// # Errors
 /// When there is nothing to check.
-pub fn check(dir: &Path) -> Result<Vec<Checked>, String> {
+pub fn check(dir: &Path, tell: &dyn Fn(usize, usize, &str)) -> Result<Vec<Checked>, String> {
     let root = dir.canonicalize().map_err(|error| format!("{}: {error}", dir.display()))?;
     if !root.is_dir() {
         return Err(format!("{} is no directory; name that of a skill, or one of skills", dir.display()));
@@ -61,7 +62,9 @@ pub fn check(dir: &Path) -> Result<Vec<Checked>, String> {
     if found.is_empty() && notes.is_empty() {
         return Err(format!("{} holds no {FILE}, and no folder in it does", dir.display()));
     }
-    let mut checked: Vec<Checked> = found.iter().map(|(dir, file)| one(dir, file)).collect();
+    let numbered = found.iter().enumerate();
+    let numbered = numbered.inspect(|(done, (dir, _))| tell(*done, found.len(), &dir.to_string_lossy()));
+    let mut checked: Vec<Checked> = numbered.map(|(_, (dir, file))| one(dir, file)).collect();
     checked.extend(notes.into_iter().map(left_out));
     Ok(checked)
 }

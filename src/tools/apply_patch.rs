@@ -253,10 +253,11 @@ fn done(changed: &[&Planned], notes: &[String]) -> ToolOutput {
     for note in notes {
         let _ = writeln!(observation, "note: {note}");
     }
+    let diffs: String = changed.iter().map(|file| file.preview()).collect();
     ToolOutput {
         result: json!({ "files": list, "added": sum.added, "removed": sum.removed }),
         observation: observation.trim_end().to_owned(),
-        summary: format!("{}, {sum}", counted(changed.len() as u64, "file", "files")),
+        summary: diff::told(&format!("{}, {sum}", counted(changed.len() as u64, "file", "files")), &diffs),
         ..ToolOutput::default()
     }
 }

@@ -111,7 +111,7 @@ fn make(path: &str, planned: &Planned, ledger: &Ledger) -> Result<ToolOutput, To
             "path": planned.name, "replaced": planned.edits.len(), "added": change.added, "removed": change.removed,
         }),
         observation: planned.observation(&new, change),
-        summary: change.to_string(),
+        summary: diff::told(&change.to_string(), &diff::nameless(&planned.old, &new)),
         truncated: false,
         ..ToolOutput::default()
     })
@@ -244,7 +244,7 @@ mod tests {
         );
         let output = place.call(&tool(), arguments).expect("the edit applies");
         assert_eq!(output.observation, "edited a.rs, lines 2-3 (+2 −1 lines)");
-        assert_eq!(output.summary, "+2 −1 lines");
+        assert_eq!(output.outcome(), "+2 −1 lines");
         assert_eq!(place.text("a.rs"), "one\n2\n2b\nthree\n");
     }
 

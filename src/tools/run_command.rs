@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::contract::{
     CallContext, Clocks, Effect, Enclosure, Permission, Reach, ShellLine, Tool, ToolDefinition,
@@ -25,6 +25,7 @@ use super::commands::bounded::{Bounded, Shown};
 use super::commands::confined::{Confined, Order};
 use super::commands::jobs::{Jobs, Start};
 use super::commands::plain::Plain;
+use super::commands::tests_run::tests_run;
 use super::{arguments, background, bytes_for, definition, files, text_of};
 
 /// The name of the tool.
@@ -93,6 +94,10 @@ impl Tool for RunCommand {
             hold: self.confined.hold(),
             configured: None,
         })
+    }
+
+    fn command_argument(&self) -> Option<&'static str> {
+        Some("command")
     }
 
     fn prepare(&self) {
@@ -248,6 +253,13 @@ fn finished(ended: &Ended, shown: &Shown) -> ToolOutput {
     if ended.left_behind {
         observation += "\n[processes that were left in the background were ended with the call]";
     }
+    // Counts in a part of an output would be taken for those of all tests.
+    let tests = if shown.truncated { None } else { tests_run(&shown.text) };
+    let mut metadata = Map::from_iter([("exit_code".to_owned(), json!(code))]);
+    if let Some(tests) = tests {
+        metadata.insert("tests_passed".to_owned(), json!(tests.passed));
+        metadata.insert("tests_failed".to_owned(), json!(tests.failed));
+    }
     ToolOutput {
         result: json!({
             "exit_code": code, "signal": signal, "output": shown.text, "truncated": shown.truncated,
@@ -256,7 +268,7 @@ fn finished(ended: &Ended, shown: &Shown) -> ToolOutput {
         summary,
         truncated: shown.truncated,
         kept: shown.kept.clone(),
-        metadata: [("exit_code".to_owned(), json!(code))].into_iter().collect(),
+        metadata,
         ..ToolOutput::default()
     }
 }

@@ -115,7 +115,7 @@ fn write(arguments: &Arguments, reach: &Reach, ledger: &Ledger) -> Result<ToolOu
     Ok(ToolOutput {
         result: json!({ "path": name, "created": created, "added": change.added, "removed": change.removed }),
         observation,
-        summary: change.to_string(),
+        summary: diff::told(&change.to_string(), &diff::nameless(&old, &new)),
         truncated: false,
         ..ToolOutput::default()
     })
@@ -169,7 +169,7 @@ mod tests {
         let output =
             place.call(&write, json!({ "path": "a/b/新.txt", "content": "一\n二\n" })).expect("it is written");
         assert_eq!(output.observation, "created a/b/新.txt, 2 lines");
-        assert_eq!(output.summary, "+2 −0 lines");
+        assert_eq!(output.outcome(), "+2 −0 lines");
         assert_eq!(place.text("a/b/新.txt"), "一\n二\n");
     }
 

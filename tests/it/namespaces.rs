@@ -92,16 +92,18 @@ fn a_command_sees_its_own_network_memory_and_terminals() {
 
 #[test]
 fn the_doctor_says_which_boundary_is_in_force() {
+    let script = "provider: scripted\nscript: [ { text: hello } ]\n";
+    let doctor = || Run::new().arg("doctor").config("models/default.yaml", script);
     for (form, code, says) in [
         (Form::Namespaces, 0, "ok    sandbox  namespaces, Landlock and seccomp"),
         (Form::NamespacesOfAUser, 0, "ok    sandbox  namespaces, Landlock and seccomp"),
         (Form::Rules, 0, "the system refuses namespaces"),
         (Form::NoLandlock, 0, "the kernel has no Landlock"),
     ] {
-        let output = form.of(Run::new().arg("doctor")).run();
+        let output = form.of(doctor()).run();
         assert!(output.code == code && output.stdout.contains(says), "{form:?}: {}", output.shown());
     }
-    let none = Form::NoLandlock.of(Form::Rules.of(Run::new().arg("doctor"))).run();
+    let none = Form::NoLandlock.of(Form::Rules.of(doctor())).run();
     assert!(none.code == 1 && none.stdout.contains("bad   sandbox"), "{}", none.shown());
 }
 

@@ -52,7 +52,11 @@ impl Turn<'_> {
         // What the person wants of the next plan.
         let mut wanted: Option<String> = None;
         loop {
-            let stuck = match machine.next() {
+            let next = machine.next();
+            if matches!(next, Next::Plan { .. } | Next::Reflect) {
+                self.heed_in(&mut request)?;
+            }
+            let stuck = match next {
                 Next::Plan { modification } => {
                     let modification = wanted.take().or(modification);
                     match self.make_plan(orchestration, &machine, &request, modification).await? {

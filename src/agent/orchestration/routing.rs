@@ -34,6 +34,7 @@ impl Turn<'_> {
         }
         let mut request = said.to_owned();
         loop {
+            self.heed_in(&mut request)?;
             let question = match self.pick(orchestration, &request).await? {
                 Route::Direct => return self.converse().await,
                 Route::Plan => return self.by_plan(orchestration, &request).await,

@@ -64,6 +64,17 @@ pub struct Window {
     pub source: &'static str,
 }
 
+/// What one short answer shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reached {
+    pub streams: bool,
+    pub window: Window,
+    /// Whether calls are sent along, and pictures: as declared or known, not tried.
+    pub calls_tools: bool,
+    pub sees: bool,
+    pub usage: Usage,
+}
+
 impl ModelCheck {
     /// The requests of a check in which nothing is refused.
     pub const REQUESTS: usize = 7;
@@ -159,6 +170,24 @@ impl ModelCheck {
             cost_usd: asker.cost.usd(),
             file,
             is_auto,
+        })
+    }
+
+    /// Asks for one short answer, and nothing else.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn reach(&self) -> Result<Reached, ModelError> {
+        let greeting = questions::greeting();
+        let request = Request { system: questions::SYSTEM, ..Request::of(&greeting, SESSION) };
+        let end = read(self.model.as_ref(), request).await?;
+        let probed = llm::probe_server(&self.asked, &self.around).await.ok().flatten();
+        Ok(Reached {
+            streams: end.streamed,
+            window: self.window(probed.as_ref()),
+            calls_tools: self.chosen.capabilities.tools,
+            sees: self.chosen.capabilities.vision.unwrap_or(self.auto.info().sees),
+            usage: end.usage,
         })
     }
 

@@ -8,6 +8,6 @@ mod judgement;
 mod fitting;
 mod asking;
 
-pub use asking::{Checked, ModelCheck};
+pub use asking::{Checked, ModelCheck, Reached};
 pub use fitting::yaml;
 pub use judgement::Finding;

@@ -1,6 +1,5 @@
 //! `agent prompt test`: which versions and models are tested with which cases, and what is printed of it.
 
-use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -49,7 +48,7 @@ pub(super) fn run(setup: &Setup, config: &Arc<Config>, registry: &Registry, args
     let (report, code) = runtime.block_on(async {
         let cancel = Cancel::default();
         let signals = Signals::listen(cancel.clone())?;
-        let bar = Bar::on_stderr(std::io::stderr().is_terminal() && !setup.global.quiet);
+        let bar = setup.bar();
         let report = test_all(config, registry, &args, &subjects, &cancel, &bar).await?;
         Ok::<_, Failure>((report, signals.seen().map(Signal::code)))
     })?;

@@ -7,6 +7,7 @@ pub(super) mod environment;
 pub(super) mod hidden;
 pub(super) mod jobs;
 pub(super) mod plain;
+pub(super) mod tests_run;
 
 pub use bounded::Bounded;
 pub use confined::Confined;

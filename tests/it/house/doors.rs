@@ -47,7 +47,17 @@ const DOORS: &[(&str, &[&str])] = &[
     ("similar", &["src/diff.rs", "src/tools/patch/"]),
     ("strsim", &["src/text.rs"]),
     // operating system
-    ("nix", &["src/process/", "src/sandbox/", "src/telemetry/children.rs", "src/terminal.rs", "src/regular.rs"]),
+    (
+        "nix",
+        &[
+            "src/process/",
+            "src/sandbox/",
+            "src/telemetry/children.rs",
+            "src/terminal.rs",
+            "src/terminal/",
+            "src/regular.rs",
+        ],
+    ),
     ("landlock", &["src/sandbox/linux/"]),
     ("rustix", &["src/disk/unix.rs", "src/sandbox/linux/"]),
     ("seccompiler", &["src/sandbox/linux/"]),

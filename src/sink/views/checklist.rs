@@ -1,36 +1,122 @@
 //! The lines of an orchestrated turn: who was chosen, the plan as a list, each step as it begins and ends, the
 //! judgement. A state is a mark and, where it matters, a word; never a colour alone.
 
+use super::fit::{append, beside, indented, window, words};
 use crate::event::EventKind;
 use crate::event::plan::{
     Decision, Evaluation, PlanCreated, PlanStep, Reflection, Routed, StepFinished, StepStarted, StepStatus,
 };
-use crate::ink::Ink;
+use crate::ink::{Ink, Inks, Line};
 use crate::text;
 
-/// A line, and its ink.
-pub(super) type Line = (Ink, String);
-
-/// The plan that is carried out, as far as the lines of its steps need it.
+/// The plan that is carried out, and how far it is.
 #[derive(Debug, Default)]
-pub(super) struct Checklist {
-    steps: Vec<(u32, String)>,
+pub struct Checklist {
+    title: String,
+    steps: Vec<Step>,
+}
+
+#[derive(Debug)]
+struct Step {
+    id: u32,
+    description: String,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Waiting,
+    Running,
+    Done,
+    /// It failed, or a check of its result did.
+    Failed,
+    Skipped,
+}
+
+impl State {
+    const fn mark(self) -> (&'static str, Ink) {
+        match self {
+            Self::Waiting => ("☐", Ink::Dim),
+            Self::Running => ("▸", Ink::Cyan),
+            Self::Done => ("☑", Ink::Green),
+            Self::Failed => ("☒", Ink::Red),
+            Self::Skipped => ("☐", Ink::Yellow),
+        }
+    }
+
+    fn after(step: &StepFinished) -> Self {
+        let is_refuted = step.check.as_ref().is_some_and(|check| !check.passed);
+        match step.status {
+            StepStatus::Ok if is_refuted => Self::Failed,
+            StepStatus::Ok => Self::Done,
+            StepStatus::Failed => Self::Failed,
+            StepStatus::Skipped => Self::Skipped,
+        }
+    }
 }
 
 impl Checklist {
-    /// The lines for an event, each at most `room` columns; none for one that is not of this kind.
-    pub fn lines(&mut self, kind: &EventKind, room: usize) -> Vec<Line> {
+    /// Follows an event of the run itself. Returns what is said once where the list cannot be drawn again, each line at
+    /// most `room` columns; nothing for an event of another kind.
+    pub fn follow(&mut self, kind: &EventKind, room: usize) -> Vec<Line> {
         match kind {
+            EventKind::TurnStarted { .. } => {
+                *self = Self::default();
+                Vec::new()
+            }
             EventKind::RouteDecided(routed) => vec![route(routed, room)],
             EventKind::PlanCreated(plan) => {
-                let named = |step: &PlanStep| (step.step_id, step.description.clone());
-                self.steps = plan.steps.iter().map(named).collect();
-                checklist(plan, room)
+                self.begin(plan);
+                listed(plan, &self.title, room)
             }
-            EventKind::StepStarted(step) => vec![self.started(step, room)],
-            EventKind::StepFinished(step) => vec![self.finished(step, room)],
+            EventKind::StepStarted(step) => {
+                self.set(step.step_id, State::Running);
+                vec![self.started(step, room)]
+            }
+            EventKind::StepFinished(step) => {
+                self.set(step.step_id, State::after(step));
+                vec![self.finished(step, room)]
+            }
             EventKind::Reflection(reflection) => vec![judgement(reflection, room)],
             _ => Vec::new(),
+        }
+    }
+
+    /// The plan as it stands, in at most `rows` lines; empty where there is none. Where it does not fit, steps that have
+    /// ended go first, as the numbers show; what is left out at the end is counted.
+    #[must_use]
+    pub fn lines(&self, room: usize, rows: usize) -> Vec<Line> {
+        if self.steps.is_empty() {
+            return Vec::new();
+        }
+        let has_ended = |step: &Step| !matches!(step.state, State::Waiting | State::Running);
+        let all = self.steps.len();
+        let first = self.steps.iter().position(|step| !has_ended(step)).unwrap_or(all);
+        let (shown, left_out) = window(all, first, rows.saturating_sub(1));
+        let steps = self.steps[shown].iter().map(|step| {
+            let (mark, ink) = step.state.mark();
+            let line = Line::from((ink, mark)).with(Inks::PLAIN, &format!(" {}. ", step.id));
+            indented(line.with(Inks::PLAIN, &text::one_line(&step.description, room)), room)
+        });
+        let count = (left_out > 0).then(|| indented(words(Ink::Dim, &format!("… {left_out} more"), room), room));
+        let title = words(Ink::Bold, &self.title, room);
+        std::iter::once(title).chain(steps).chain(count).take(rows).collect()
+    }
+
+    fn begin(&mut self, plan: &PlanCreated) {
+        let revision = if plan.revision > 1 { format!(" {}", plan.revision) } else { String::new() };
+        self.title = format!("plan{revision}: {}", plan.analysis);
+        let step = |step: &PlanStep| Step {
+            id: step.step_id,
+            description: step.description.clone(),
+            state: if plan.kept.contains(&step.step_id) { State::Done } else { State::Waiting },
+        };
+        self.steps = plan.steps.iter().map(step).collect();
+    }
+
+    fn set(&mut self, id: u32, state: State) {
+        if let Some(step) = self.steps.iter_mut().find(|step| step.id == id) {
+            step.state = state;
         }
     }
 
@@ -38,20 +124,19 @@ impl Checklist {
     fn started(&self, step: &StepStarted, room: usize) -> Line {
         let again = if step.attempt > 1 { format!(", attempt {}", step.attempt) } else { String::new() };
         let tail = format!("{}{again}", step.tool_name);
-        if let Some(name) = &step.name {
-            return (Ink::Dim, fitted("▸", name, &tail, room));
-        }
-        (Ink::Dim, fitted(&format!("▸ {}", self.number(step.step_id)), &step.description, &tail, room))
+        let about = match &step.name {
+            Some(name) => name.clone(),
+            None => format!("{} {}", self.number(step.step_id), step.description),
+        };
+        fitted((State::Running.mark().0, Ink::Dim), &about, &tail, Ink::Dim, room)
     }
 
     /// `☑ 2/3 Run the tests · 12 passed`
     fn finished(&self, step: &StepFinished, room: usize) -> Line {
-        let is_refuted = step.check.as_ref().is_some_and(|check| !check.passed);
-        let (mark, ink, word) = match step.status {
-            StepStatus::Ok if is_refuted => ("☒", Ink::Red, ""),
-            StepStatus::Ok => ("☑", Ink::Green, ""),
-            StepStatus::Failed => ("☒", Ink::Red, "failed"),
-            StepStatus::Skipped => ("☐", Ink::Yellow, "skipped"),
+        let word = match step.status {
+            StepStatus::Ok => "",
+            StepStatus::Failed => "failed",
+            StepStatus::Skipped => "skipped",
         };
         let check = step.check.as_ref().map(|check| {
             let held = if check.passed { "checked" } else { "check failed" };
@@ -64,17 +149,16 @@ impl Checklist {
             (word, "") => word.to_owned(),
             (word, summary) => format!("{word}: {summary}"),
         };
-        if let Some(name) = &step.name {
-            return (ink, fitted(mark, name, &tail, room));
-        }
-        (
-            ink,
-            fitted(&format!("{mark} {}", self.number(step.step_id)), self.description(step.step_id), &tail, room),
-        )
+        let about = match &step.name {
+            Some(name) => name.clone(),
+            None => format!("{} {}", self.number(step.step_id), self.description(step.step_id)),
+        };
+        let mark = State::after(step).mark();
+        fitted(mark, &about, &tail, if mark.1 == Ink::Green { Ink::Dim } else { mark.1 }, room)
     }
 
     fn description(&self, id: u32) -> &str {
-        self.steps.iter().find(|(other, _)| *other == id).map_or("", |(_, description)| description)
+        self.steps.iter().find(|step| step.id == id).map_or("", |step| &step.description)
     }
 
     /// `2/3`: the id, and how many steps there are. Ids need not count from 1.
@@ -87,30 +171,28 @@ impl Checklist {
 }
 
 /// The plan as a list of boxes, the steps that are done already ticked.
-fn checklist(plan: &PlanCreated, room: usize) -> Vec<Line> {
-    let revision = if plan.revision > 1 { format!(" {}", plan.revision) } else { String::new() };
-    let head = text::one_line(&format!("plan{revision}: {}", plan.analysis), room);
-    let line = |step: &PlanStep| -> Line {
+fn listed(plan: &PlanCreated, title: &str, room: usize) -> Vec<Line> {
+    let line = |step: &PlanStep| {
         let is_kept = plan.kept.contains(&step.step_id);
-        let mark = if is_kept { "☑" } else { "☐" };
+        let state = if is_kept { State::Done } else { State::Waiting };
         let after = match step.depends_on.as_slice() {
             [] => String::new(),
             ids => format!(", after {}", ids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
         };
         let done = if is_kept { ", done before" } else { "" };
+        let about = format!("{}. {}", step.step_id, step.description);
         let tail = format!("{}{after}{done}", step.tool_name);
-        let line = fitted(&format!("{mark} {}.", step.step_id), &step.description, &tail, room.saturating_sub(2));
-        (Ink::Dim, text::cut(&format!("  {line}"), room).into_owned())
+        indented(fitted(state.mark(), &about, &tail, Ink::Dim, room.saturating_sub(2)), room)
     };
-    std::iter::once((Ink::Bold, head)).chain(plan.steps.iter().map(line)).collect()
+    std::iter::once(words(Ink::Bold, title, room)).chain(plan.steps.iter().map(line)).collect()
 }
 
 /// `route: tool grep (0.92) · a search by pattern`
 fn route(routed: &Routed, room: usize) -> Line {
     let Routed { kind, name, reasoning, confidence } = routed;
     let chosen = if name == "none" { "none".to_owned() } else { format!("{kind} {name}") };
-    let line = fitted("route:", &format!("{chosen} ({confidence:.2})"), reasoning, room);
-    (if name == "none" { Ink::Yellow } else { Ink::Dim }, line)
+    let ink = if name == "none" { Ink::Yellow } else { Ink::Dim };
+    fitted(("route:", ink), &format!("{chosen} ({confidence:.2})"), reasoning, Ink::Dim, room)
 }
 
 /// `judged: complete 5, correct 4, form 5 · accepted`
@@ -125,19 +207,14 @@ fn judgement(reflection: &Reflection, room: usize) -> Line {
         Decision::Replan { modification } => (Ink::Yellow, format!("a new plan: {modification}")),
         Decision::Escalate { why } => (Ink::Red, format!("not accepted: {why}")),
     };
-    (ink, fitted("judged:", &scores, &decision, room))
+    fitted(("judged:", Ink::Dim), &scores, &decision, ink, room)
 }
 
-/// `head subject · tail` in `room` columns. The subject gives way first, down to a half.
-fn fitted(head: &str, subject: &str, tail: &str, room: usize) -> String {
-    let whole = text::one_line(&format!("{head} {subject}"), usize::MAX / 8);
-    if tail.is_empty() {
-        return text::cut(&whole, room).into_owned();
-    }
-    let tail = format!(" · {}", text::one_line(tail, room));
-    let wanted = text::columns(&whole).min(room / 2);
-    let tail = text::cut(&tail, room - wanted).into_owned();
-    text::cut(&whole, room - text::columns(&tail)).into_owned() + &tail
+/// `mark about · tail` in `room` columns. What it is about gives way first, down to a half.
+fn fitted((mark, ink): (&str, Ink), about: &str, tail: &str, tail_ink: Ink, room: usize) -> Line {
+    let mut head = Line::from((ink, mark)).with(Inks::PLAIN, " ");
+    append(&mut head, words(Inks::PLAIN, about, room));
+    beside(head, words(tail_ink, tail, room), room / 2, room)
 }
 
 #[cfg(test)]
@@ -241,9 +318,29 @@ mod tests {
             ),
             (EventKind::TurnStarted { input: words("x") }, ""),
         ] {
-            let lines: Vec<String> = list.lines(&kind, 100).into_iter().map(|(_, line)| line).collect();
+            let lines: Vec<String> = list.follow(&kind, 100).iter().map(Line::text).collect();
             assert_eq!(lines.join("\n"), expected);
         }
+    }
+
+    #[test]
+    fn the_plan_as_it_stands_is_a_list_that_counts_what_does_not_fit() {
+        let shown = |list: &Checklist, rows| {
+            let lines: Vec<String> = list.lines(60, rows).iter().map(Line::text).collect();
+            lines.join("\n")
+        };
+        let mut list = Checklist::default();
+        assert_eq!(shown(&list, 9), "");
+        list.follow(&plan(), 60);
+        let title = "plan 2: Read, then test everything that was read.";
+        assert_eq!(shown(&list, 9), format!("{title}\n  ☑ 1. Read the notes\n  ☐ 2. Run␛ the tests"));
+        list.follow(&started(1), 60);
+        assert_eq!(shown(&list, 9), format!("{title}\n  ☑ 1. Read the notes\n  ▸ 2. Run␛ the tests"));
+        assert_eq!(shown(&list, 3), format!("{title}\n  ☑ 1. Read the notes\n  ▸ 2. Run␛ the tests"));
+        list.follow(&finished(StepStatus::Ok, "x", Some(false)), 60);
+        assert_eq!(shown(&list, 9), format!("{title}\n  ☑ 1. Read the notes\n  ☒ 2. Run␛ the tests"));
+        list.follow(&EventKind::TurnStarted { input: String::new() }, 60);
+        assert_eq!(shown(&list, 9), "");
     }
 
     #[test]
@@ -259,12 +356,17 @@ mod tests {
                 }),
                 routed("agent", "an-agent-with-a-long-name"),
             ] {
-                for (_, line) in list.lines(&kind, room) {
-                    assert!(text::columns(&line) <= room && !line.contains('\n'), "{line:?} in {room}");
+                for line in list.follow(&kind, room) {
+                    assert!(line.columns() <= room && !line.text().contains('\n'), "{line:?} in {room}");
+                }
+                for rows in 0..5 {
+                    let lines = list.lines(room, rows);
+                    assert!(lines.len() <= rows, "{lines:?}");
+                    assert!(lines.iter().all(|line| line.columns() <= room), "{lines:?} in {room}");
                 }
             }
         }
-        let forty: Vec<String> = list.lines(&plan(), 39).into_iter().map(|(_, line)| line).collect();
+        let forty: Vec<String> = list.follow(&plan(), 39).iter().map(Line::text).collect();
         assert_eq!(
             forty,
             [

@@ -1,0 +1,37 @@
+//! Whether the configuration has mistakes, and what of it this version does not use.
+
+use std::sync::Arc;
+
+use crate::config::Config;
+use crate::workspace::Workspace;
+
+use super::super::Failure;
+use super::super::config::checked;
+use super::super::setup::Setup;
+use super::{Check, Health};
+
+/// The configuration, where a run could use it, and its account.
+pub(super) fn check(setup: &Setup, workspace: &Workspace) -> Result<(Option<Arc<Config>>, Check), Failure> {
+    let of = "config";
+    let config = match checked(setup, workspace) {
+        Ok(config) => config,
+        Err(failure) if failure.code == super::super::exit::CONFIGURATION => {
+            let says =
+                format!("{}\n`agent config check` says the same once it is mended", failure.told().trim_end());
+            return Ok((None, Check::new(of, Health::Bad, says)));
+        }
+        Err(failure) => return Err(failure),
+    };
+    let dirs: Vec<String> = config.config_dirs.iter().map(|dir| dir.display().to_string()).collect();
+    let from = if dirs.is_empty() {
+        "built in alone; `agent init` writes files to edit".to_owned()
+    } else {
+        dirs.join(", ")
+    };
+    let counts = format!("{} agents, {} models ({from})", config.agents.len(), config.models.len());
+    let check = match config.warnings.as_slice() {
+        [] => Check::new(of, Health::Good, counts),
+        warnings => Check::new(of, Health::Weak, format!("{counts}\n{}", warnings.join("\n"))),
+    };
+    Ok((Some(config), check))
+}

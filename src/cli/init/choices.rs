@@ -1,0 +1,172 @@
+//! The models that `agent init` offers, and the file that one of them needs. Pure.
+
+use std::fmt::Write;
+
+use crate::llm::LocalServer;
+use crate::llm::catalogue::providers::{Kind, PROVIDERS};
+use crate::secrets::Redactor;
+
+/// A server that one can choose.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Choice {
+    /// For the list.
+    pub label: String,
+    /// `None`: the person types it.
+    pub base_url: Option<String>,
+    /// The variable that usually holds the key; the one that is set, if one is.
+    pub key: Option<&'static str>,
+    /// The model to propose.
+    pub model: Option<String>,
+}
+
+/// What a model file says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Chosen {
+    pub base_url: String,
+    /// The variable that holds the key.
+    pub key: Option<String>,
+    pub model: String,
+}
+
+/// The servers that answer on this machine, then the providers whose key is set, then the others, then any server.
+pub(super) fn choices(local: &[LocalServer], keys_set: &[&str]) -> Vec<Choice> {
+    let local = local.iter().map(|server| Choice {
+        label: match server.models.as_slice() {
+            [] => format!("{} on this machine, without a model yet", server.name),
+            [model] => format!("{} on this machine ({model})", server.name),
+            [model, others @ ..] => format!("{} on this machine ({model} and {} more)", server.name, others.len()),
+        },
+        base_url: Some(server.base_url.clone()),
+        model: server.models.first().cloned(),
+        ..Choice::default()
+    });
+    let remote = PROVIDERS.iter().filter(|provider| provider.kind != Kind::Local).map(|provider| {
+        let set = provider.keys.iter().copied().find(|key| keys_set.contains(key));
+        Choice {
+            label: set.map_or_else(|| provider.name.to_owned(), |key| format!("{} ({key} is set)", provider.name)),
+            base_url: Some(provider.base_url.to_owned()),
+            key: set.or(provider.keys.first().copied()),
+            model: provider.usual.map(str::to_owned),
+        }
+    });
+    let (set, unset): (Vec<_>, Vec<_>) = remote.partition(|choice| choice.label.ends_with("is set)"));
+    let other = Choice { label: "another server, by its address".to_owned(), ..Choice::default() };
+    local.chain(set).chain(unset).chain([other]).collect()
+}
+
+/// The number that was typed, from 0; an empty line is the first.
+pub(super) fn number(line: &str, count: usize) -> Result<usize, String> {
+    match line.trim() {
+        "" => Ok(0),
+        typed => match typed.parse::<usize>() {
+            Ok(number) if (1..=count).contains(&number) => Ok(number - 1),
+            _ => Err(format!("Type a number from 1 to {count}.")),
+        },
+    }
+}
+
+/// The name of a variable. What looks like a key itself is refused, and not repeated.
+pub(super) fn variable(line: &str, usual: Option<&str>) -> Result<Option<String>, String> {
+    let name = line.trim();
+    if name.is_empty() {
+        return Ok(usual.map(str::to_owned));
+    }
+    let is_name = name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+        && !name.starts_with(|first: char| first.is_ascii_digit())
+        && name.len() <= 64;
+    if is_name && Redactor::of(Vec::new()).redact(name) == name {
+        return Ok(Some(name.to_owned()));
+    }
+    Err("That is no name of a variable, like OPENAI_API_KEY. The key itself is never written to a file."
+        .to_owned())
+}
+
+/// An address of a server.
+pub(super) fn address(line: &str) -> Result<String, String> {
+    let url = line.trim().trim_end_matches('/');
+    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")).unwrap_or_default();
+    if rest.is_empty() || rest.contains('@') || !is_plain(url) {
+        return Err("Type an address like http://127.0.0.1:8080/v1, without a user or a password.".to_owned());
+    }
+    Ok(url.to_owned())
+}
+
+/// The provider's name of a model.
+pub(super) fn model(line: &str, usual: Option<&str>) -> Result<String, String> {
+    let typed = line.trim();
+    match (typed, usual) {
+        ("", Some(usual)) => Ok(usual.to_owned()),
+        ("", None) => Err("Type the server's name for the model.".to_owned()),
+        (typed, _) if is_plain(typed) => Ok(typed.to_owned()),
+        _ => Err("That is no name of a model: it has a blank, a quote or a brace.".to_owned()),
+    }
+}
+
+/// Whether a text stands in double quotes of YAML as it is, and is no template.
+fn is_plain(text: &str) -> bool {
+    text.chars().all(|c| !c.is_control() && !c.is_whitespace() && !"\"'\\{}".contains(c))
+}
+
+/// `models/default.yaml`.
+pub(super) fn file(chosen: &Chosen) -> String {
+    let mut text = "# The model that agents use unless they name another. What is not said here is as built in:\n\
+                    # `agent config show` prints all of it, docs/models.md tells what it means.\n\n\
+                    name: default\nprovider: openai                   # a server; by its host it is known which protocol it speaks\n"
+        .to_owned();
+    let _ = writeln!(text, "base_url: \"{}\"", chosen.base_url);
+    match &chosen.key {
+        Some(key) => drop(writeln!(text, "api_key: \"{{{{ env.{key} }}}}\"")),
+        None => text += "api_key: null                      # none is sent\n",
+    }
+    let _ = writeln!(text, "model: \"{}\"", chosen.model);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_answers_comes_first_then_what_has_a_key() {
+        let ollama = LocalServer {
+            name: "Ollama",
+            base_url: "http://127.0.0.1:11434/v1".to_owned(),
+            models: vec!["qwen3:8b".to_owned(), "llama3.1".to_owned()],
+        };
+        let all = choices(&[ollama], &["MISTRAL_API_KEY", "GOOGLE_API_KEY"]);
+        let labels: Vec<&str> = all.iter().map(|choice| choice.label.as_str()).collect();
+        assert_eq!(
+            labels[..4],
+            [
+                "Ollama on this machine (qwen3:8b and 1 more)",
+                "Google Gemini (GOOGLE_API_KEY is set)",
+                "Mistral (MISTRAL_API_KEY is set)",
+                "OpenAI",
+            ]
+        );
+        assert_eq!(labels.last(), Some(&"another server, by its address"));
+        assert_eq!(all[0].model.as_deref(), Some("qwen3:8b"));
+        assert_eq!(all[1].key, Some("GOOGLE_API_KEY"));
+        assert_eq!((all[0].key, all[3].key), (None, Some("OPENAI_API_KEY")));
+    }
+
+    #[test]
+    fn answers_are_checked() {
+        assert_eq!((number("", 3), number(" 2 ", 3)), (Ok(0), Ok(1)));
+        assert!(number("0", 3).is_err() && number("4", 3).is_err() && number("x", 3).is_err());
+        assert_eq!(variable("", Some("A_KEY")), Ok(Some("A_KEY".to_owned())));
+        assert_eq!(variable("", None), Ok(None));
+        assert_eq!(variable("MY_KEY2", None), Ok(Some("MY_KEY2".to_owned())));
+        for key in ["sk-proj-0123456789abcdef0123456789abcdef", "AIzaSyA1234567890", "2KEY", "MY KEY", "{{x}}"] {
+            let why = variable(key, None).expect_err(key);
+            assert!(!why.contains(key), "{why}");
+        }
+        assert_eq!(address("http://box:1/v1/"), Ok("http://box:1/v1".to_owned()));
+        for wrong in ["", "box:1", "http://", "https://me:secret@box/v1", "http://a{{x}}", "http://a\"b"] {
+            assert!(address(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(model(" org/m:8b ", None), Ok("org/m:8b".to_owned()));
+        assert_eq!(model("", Some("m")), Ok("m".to_owned()));
+        assert!(model("", None).is_err() && model("a b", None).is_err() && model("{{m}}", None).is_err());
+    }
+}

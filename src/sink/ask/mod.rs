@@ -1,0 +1,43 @@
+//! The two ways to ask a person: by keys on a terminal that is drawn on, by lines on a plain one.
+
+mod keys;
+mod lines;
+
+use futures_util::future::BoxFuture;
+
+pub use keys::{Bystander, Keyed};
+pub(super) use lines::ByLines;
+pub use lines::{AskLine, StdinLines};
+
+use crate::ink::Line;
+
+/// An answer that a question offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choice {
+    pub key: char,
+    /// The word that the key begins, or that it stands for.
+    pub word: &'static str,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    pub key: char,
+    /// What was typed behind it, where a line was read.
+    pub words: String,
+}
+
+/// A way to ask.
+pub trait Ask: Send + Sync {
+    /// Writes lines that stay.
+    fn show(&self, lines: Vec<Line>);
+
+    /// Asks for one of the choices. `None` where no answer will come.
+    fn choose<'a>(&'a self, question: &'a str, choices: &'a [Choice]) -> BoxFuture<'a, Option<Chosen>>;
+
+    /// Asks for a text, which begins with `begun`. `None` where the person does not want to.
+    fn text<'a>(&'a self, question: &'a str, begun: &'a str) -> BoxFuture<'a, Option<String>>;
+
+    /// Asks for one of the choices, or for other words. `None` where no answer will come.
+    fn pick<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>>;
+}

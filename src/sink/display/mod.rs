@@ -1,0 +1,106 @@
+//! The screen of a capable terminal: lines that stay above, a small live area that is drawn again and again below.
+//!
+//! The thread that writes the terminal owns a [`Surface`]; a [`Display`] sends it changes, in order with the text. Frames
+//! are joined: at most one write every 16 ms, unless a key is to be echoed. The scrollback belongs to the person: what
+//! stands above is written once and never touched again.
+
+mod answer;
+mod frame;
+mod surface;
+mod typed;
+
+use crate::ink::{Line, Theme};
+
+use super::outlet::Outlet;
+pub use frame::{Moment, Part, Picture, Sketch};
+pub(super) use surface::{Setup, Surface};
+pub use typed::{PROMPT, typed};
+
+/// A handle to the screen. Clones share it. The default draws nothing.
+#[derive(Clone, Default)]
+pub struct Display {
+    outlet: Option<Outlet>,
+}
+
+/// Keeps the live area away while it lives: another program, or the line editor, draws.
+pub struct Suspended {
+    display: Display,
+}
+
+impl Display {
+    /// Draws on the terminal that `outlet` writes.
+    pub(super) fn on(outlet: &Outlet, setup: Setup) -> Self {
+        outlet.draw_on(Surface::new(setup));
+        Self { outlet: Some(outlet.clone()) }
+    }
+
+    /// True if there is a screen to draw on.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.outlet.is_some()
+    }
+
+    /// Adds to the answer. `markdown` decides for an answer that begins with it.
+    pub fn answer(&self, text: &str, markdown: bool) -> std::io::Result<()> {
+        let Some(outlet) = &self.outlet else { return Ok(()) };
+        outlet.say(text, markdown)
+    }
+
+    /// Ends the answer: what follows is another one.
+    pub fn end_answer(&self) {
+        self.change(Surface::end_answer);
+    }
+
+    /// Writes lines that stay.
+    pub fn lines(&self, lines: Vec<Line>) {
+        self.change(move |surface| surface.commit(&lines));
+    }
+
+    /// Shows a part of the live area, or takes it away.
+    pub fn set(&self, part: Part, picture: Option<Picture>) {
+        self.change(move |surface| surface.set(part, picture));
+    }
+
+    /// The same for what a person types: drawn at once.
+    pub fn set_now(&self, part: Part, picture: Option<Picture>) {
+        if let Some(outlet) = &self.outlet {
+            outlet.change(true, move |surface| surface.set(part, picture));
+        }
+    }
+
+    /// Takes the live area away, but for what is typed and asked: a turn is over.
+    pub fn settle(&self) {
+        self.change(Surface::settle);
+    }
+
+    /// Sends the terminal a control sequence that draws nothing: a bell, a question.
+    pub fn control(&self, sequence: &str) {
+        let sequence = sequence.to_owned();
+        self.change(move |surface| surface.control(&sequence));
+    }
+
+    /// Uses the colours for this background.
+    pub fn set_theme(&self, theme: Theme) {
+        self.change(move |surface| surface.set_theme(theme));
+    }
+
+    /// Takes the live area away until the returned value is dropped. What is written meanwhile waits, unless
+    /// `passes`.
+    #[must_use]
+    pub fn suspend(&self, passes: bool) -> Suspended {
+        self.change(move |surface| surface.suspend(passes));
+        Suspended { display: self.clone() }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Surface) + Send + 'static) {
+        if let Some(outlet) = &self.outlet {
+            outlet.change(false, change);
+        }
+    }
+}
+
+impl Drop for Suspended {
+    fn drop(&mut self) {
+        self.display.change(Surface::resume);
+    }
+}

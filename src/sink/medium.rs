@@ -1,0 +1,259 @@
+//! The two ways to show a run: plain lines, or a screen that is drawn on.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::activity::Activity;
+use super::display::{Display, Moment, Part, Picture, Sketch};
+use super::look::{AnswerTo, Look};
+use super::notice::{self, LONG};
+use super::outlet::{Outlet, Outlets};
+use super::rendering::Rendering;
+use super::views::{Checklist, TodoList};
+use crate::config::Notify;
+use crate::ink::{Ink, Line};
+use crate::text;
+
+/// What happens now, and what is to be done: shared by the events that change it and the thread that draws it.
+#[derive(Clone, Default)]
+pub(super) struct Shared(Arc<Mutex<Now>>);
+
+#[derive(Default)]
+pub(super) struct Now {
+    pub activity: Activity,
+    pub plan: Checklist,
+    pub todo: TodoList,
+}
+
+impl Shared {
+    pub fn lock(&self) -> MutexGuard<'_, Now> {
+        self.0.lock().expect("nobody panics while holding what happens")
+    }
+}
+
+/// Where a run is shown.
+pub trait Medium: Send {
+    /// A piece of the answer.
+    ///
+    /// # Errors
+    /// When nobody reads the answer any more.
+    fn answer(&mut self, text: &str) -> io::Result<()>;
+
+    /// Ends the answer. What follows begins a line.
+    ///
+    /// # Errors
+    /// When nobody reads the answer any more.
+    fn end_answer(&mut self) -> io::Result<()>;
+
+    /// A piece of the model's reasoning.
+    ///
+    /// # Errors
+    /// When nobody reads the answer any more.
+    fn reasoning(&mut self, text: &str) -> io::Result<()>;
+
+    /// A line about the run.
+    ///
+    /// # Errors
+    /// When nobody reads the answer any more.
+    fn line(&mut self, line: &Line) -> io::Result<()>;
+
+    /// True if what happens is drawn while it happens.
+    fn is_live(&self) -> bool;
+
+    /// What happens has changed.
+    fn moved(&mut self);
+
+    /// The list of things to do, or the plan, has changed.
+    fn listed(&mut self);
+
+    /// The turn is over, after so many milliseconds.
+    fn over(&mut self, duration_ms: u64);
+}
+
+/// Lines on `A` (stdout) and `P` (stderr).
+pub(super) struct Plain<A, P> {
+    pub answer: A,
+    pub progress: P,
+    pub look: Look,
+    /// The last byte written to this stream was not a line feed.
+    pub answer_open: bool,
+    pub progress_open: bool,
+}
+
+impl<A: Write + Send, P: Write + Send> Plain<A, P> {
+    pub fn new(answer: A, progress: P, look: Look) -> Self {
+        Self { answer, progress, look, answer_open: false, progress_open: false }
+    }
+
+    fn end_progress_line(&mut self) {
+        if std::mem::take(&mut self.progress_open) {
+            let _ = self.progress.write_all(b"\n").and_then(|()| self.progress.flush());
+        }
+    }
+}
+
+impl<A: Write + Send, P: Write + Send> Medium for Plain<A, P> {
+    fn answer(&mut self, text: &str) -> io::Result<()> {
+        self.end_progress_line();
+        let text = if self.look.answer_on_terminal { text::visible(text) } else { text.into() };
+        self.answer_open = !text.ends_with('\n');
+        self.answer.write_all(text.as_bytes())?;
+        self.answer.flush()
+    }
+
+    fn end_answer(&mut self) -> io::Result<()> {
+        if !std::mem::take(&mut self.answer_open) {
+            return Ok(());
+        }
+        self.answer.write_all(b"\n")?;
+        self.answer.flush()
+    }
+
+    fn reasoning(&mut self, text: &str) -> io::Result<()> {
+        if self.look.one_screen {
+            self.end_answer()?;
+        }
+        let text = text::visible(text);
+        let painted = self.look.style.paint(Ink::Dim, &text);
+        let _ = self.progress.write_all(painted.as_bytes()).and_then(|()| self.progress.flush());
+        self.progress_open = !text.ends_with('\n');
+        Ok(())
+    }
+
+    fn line(&mut self, line: &Line) -> io::Result<()> {
+        if self.look.one_screen {
+            self.end_answer()?;
+        }
+        self.end_progress_line();
+        // One write per line, so that lines of two processes in one log do not mix.
+        let line = format!("{}\n", line.painted(self.look.style));
+        let _ = self.progress.write_all(line.as_bytes()).and_then(|()| self.progress.flush());
+        Ok(())
+    }
+
+    fn is_live(&self) -> bool {
+        false
+    }
+
+    fn moved(&mut self) {}
+
+    fn listed(&mut self) {}
+
+    fn over(&mut self, _: u64) {}
+}
+
+/// A screen that is drawn on.
+pub(super) struct Live {
+    pub display: Display,
+    /// Where an answer goes that is not drawn: stdout is another file.
+    pub answer: Outlet,
+    pub is_drawn: bool,
+    pub rendering: Rendering,
+    pub notify: Notify,
+    pub now: Shared,
+    /// A line of reasoning that has not ended.
+    aside: String,
+    answer_open: bool,
+    is_working: bool,
+}
+
+impl Live {
+    pub fn new(outlets: &Outlets, look: Look, rendering: Rendering, notify: Notify, now: Shared) -> Self {
+        Self {
+            display: outlets.display.clone(),
+            answer: outlets.answer.clone(),
+            is_drawn: look.answer == AnswerTo::Live && look.answer_on_terminal && outlets.are_one(),
+            rendering,
+            notify,
+            now,
+            aside: String::new(),
+            answer_open: false,
+            is_working: false,
+        }
+    }
+
+    fn end_aside(&mut self) {
+        if !self.aside.is_empty() {
+            let line = std::mem::take(&mut self.aside);
+            self.display.lines(vec![Line::from((Ink::Dim, &*text::visible(&line)))]);
+        }
+    }
+}
+
+impl Medium for Live {
+    fn answer(&mut self, text: &str) -> io::Result<()> {
+        self.end_aside();
+        self.answer_open = !text.ends_with('\n');
+        if self.is_drawn {
+            return self.display.answer(text, self.rendering.is_markdown());
+        }
+        self.answer.write_all(text.as_bytes())
+    }
+
+    fn end_answer(&mut self) -> io::Result<()> {
+        if self.is_drawn {
+            self.display.end_answer();
+            return Ok(());
+        }
+        if std::mem::take(&mut self.answer_open) { self.answer.write_all(b"\n") } else { Ok(()) }
+    }
+
+    fn reasoning(&mut self, text: &str) -> io::Result<()> {
+        self.aside += text;
+        if let Some(end) = self.aside.rfind('\n') {
+            let rest = self.aside.split_off(end + 1);
+            let whole = std::mem::replace(&mut self.aside, rest);
+            let lines = whole.lines().map(|line| Line::from((Ink::Dim, &*text::visible(line))));
+            self.display.lines(lines.collect());
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: &Line) -> io::Result<()> {
+        self.end_aside();
+        self.end_answer()?;
+        self.display.lines(vec![line.clone()]);
+        Ok(())
+    }
+
+    fn is_live(&self) -> bool {
+        true
+    }
+
+    fn moved(&mut self) {
+        let is_busy = self.now.lock().activity.is_busy();
+        if std::mem::replace(&mut self.is_working, is_busy) == is_busy {
+            return;
+        }
+        let now = self.now.clone();
+        let picture: Picture = Box::new(move |moment: &Moment| {
+            Sketch::from(now.lock().activity.lines(moment.tick, moment.room, moment.rows))
+        });
+        self.display.set(Part::Work, is_busy.then_some(picture));
+    }
+
+    fn listed(&mut self) {
+        /// The lists may take so many rows; the answer needs some too.
+        const ROWS: usize = 12;
+        let now = self.now.clone();
+        let picture: Picture = Box::new(move |moment: &Moment| {
+            let now = now.lock();
+            let rows = moment.rows.min(ROWS);
+            let mut lines = now.plan.lines(moment.room, rows);
+            if !now.todo.is_done() {
+                lines.extend(now.todo.lines(moment.room, rows.saturating_sub(lines.len())));
+            }
+            Sketch::from(lines)
+        });
+        self.display.set(Part::Lists, Some(picture));
+    }
+
+    fn over(&mut self, duration_ms: u64) {
+        self.end_aside();
+        self.is_working = false;
+        self.display.settle();
+        if duration_ms >= LONG * 1000 {
+            notice::send(&self.display, self.notify, "agent: the turn is over");
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Renderers: pure functions from facts to lines of coloured text, none wider than the room it is given. The plain
+//! screen says these lines once, the live one draws them again as the facts change.
+
+mod amount;
+mod fit;
+mod tail;
+mod call;
+mod work;
+mod note;
+mod status;
+mod change;
+mod todo;
+mod checklist;
+
+pub use amount::{elapsed, tokens};
+pub use call::{Ended, RunningCall, below, errand, finished, label, output, running};
+pub use change::{change, is_diff};
+pub use checklist::Checklist;
+pub use fit::room;
+pub use note::{compressed, failure, resolved, skill, warning};
+pub use status::{Context, Cost, Status, status};
+pub use tail::Tail;
+pub use todo::TodoList;
+pub use work::{Work, retry, working};

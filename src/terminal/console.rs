@@ -1,0 +1,314 @@
+//! The owner of the terminal's input: one thread, which reads keys for whoever has them, or lends the terminal to a
+//! line editor.
+//!
+//! Keys go to the [`Listener`] that the program came with, unless a question has the focus. Keys that were typed before
+//! a question appeared stay with the listener, and so do those of a person who is in the middle of typing.
+
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::abilities::theme_of;
+use super::input::{self, Ready, wait};
+use super::keys::{Decoder, Key};
+use super::modes::{Modes, Stop};
+use crate::ink::Theme;
+
+/// How long an escape may stay alone before it is the key.
+const ESCAPE: Duration = Duration::from_millis(30);
+/// A person who typed so recently is typing still.
+const TYPING: Duration = Duration::from_millis(400);
+/// How long the terminal may take to say what its background is.
+const ANSWER: Duration = Duration::from_millis(300);
+
+/// What takes the keys while nobody asks, and hears of the terminal's answers. Called on the reading thread.
+pub trait Listener: Send {
+    /// Takes a key.
+    fn press(&mut self, key: Key);
+    /// The terminal told its background.
+    fn learn(&mut self, theme: Theme);
+    /// The program is about to stop (Ctrl-Z), or goes on. Returns once the screen is ready for it.
+    fn stop(&mut self, stops: bool);
+}
+
+/// A handle to the input.
+pub struct Console {
+    shared: Arc<Shared>,
+    waker: UnixStream,
+    modes: Modes,
+}
+
+/// The keys, as long as it lives.
+pub struct Focus {
+    pub keys: mpsc::UnboundedReceiver<Key>,
+    shared: Arc<Shared>,
+    waker: UnixStream,
+}
+
+#[derive(Default)]
+struct Shared {
+    wanted: Mutex<VecDeque<Request>>,
+}
+
+enum Request {
+    /// Keys go here from now on.
+    Focus(mpsc::UnboundedSender<Key>, oneshot::Sender<()>),
+    /// They go to the listener again.
+    Blur,
+    /// Somebody else reads the terminal.
+    Lend(Box<dyn FnOnce() + Send>),
+    /// The terminal was asked for its background.
+    Asked,
+    /// Nobody reads any more.
+    Rest,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Request>> {
+        self.wanted.lock().expect("nobody panics while holding the requests")
+    }
+
+    fn send(&self, request: Request, mut waker: &UnixStream) {
+        self.lock().push_back(request);
+        // A full pipe wakes the thread as well.
+        let _ = waker.write(&[0]);
+    }
+}
+
+impl Console {
+    /// Starts the thread. With `listens` it reads from now on; else only while a question has the focus. `None` where
+    /// stdin is no terminal, or the system gives no thread.
+    #[must_use]
+    pub fn open(listener: Box<dyn Listener>, listens: bool) -> Option<Self> {
+        let modes = Modes::save()?;
+        let (waker, woken) = UnixStream::pair().ok()?;
+        waker.set_nonblocking(true).ok()?;
+        woken.set_nonblocking(true).ok()?;
+        let shared = Arc::new(Shared::default());
+        let reader = Reader {
+            shared: Arc::clone(&shared),
+            woken,
+            modes,
+            listener,
+            listens,
+            focus: None,
+            is_typing: false,
+            last_key: None,
+            asked: None,
+            decoder: Decoder::default(),
+        };
+        std::thread::Builder::new().name("keys".to_owned()).spawn(move || reader.serve()).ok()?;
+        Some(Self { shared, waker, modes })
+    }
+
+    /// Takes the keys, but for those that were typed until now.
+    pub async fn focus(&self) -> Focus {
+        let (sender, keys) = mpsc::unbounded_channel();
+        let (ready, is_ready) = oneshot::channel();
+        self.shared.send(Request::Focus(sender, ready), &self.waker);
+        // An error means that the thread is gone; then no key comes either.
+        let _ = is_ready.await;
+        let waker = self.waker.try_clone().expect("a socket can be cloned");
+        Focus { keys, shared: Arc::clone(&self.shared), waker }
+    }
+
+    /// Runs `read` on the reading thread, with the terminal to itself.
+    pub fn lend(&self, read: impl FnOnce() + Send + 'static) {
+        self.shared.send(Request::Lend(Box::new(read)), &self.waker);
+    }
+
+    /// The terminal was asked for its background; the answer is waited for before the terminal is lent.
+    pub fn expect_answer(&self) {
+        self.shared.send(Request::Asked, &self.waker);
+    }
+}
+
+impl Drop for Console {
+    fn drop(&mut self) {
+        self.shared.send(Request::Rest, &self.waker);
+        self.modes.restore();
+    }
+}
+
+impl Drop for Focus {
+    fn drop(&mut self) {
+        self.shared.send(Request::Blur, &self.waker);
+    }
+}
+
+/// The thread's own.
+struct Reader {
+    shared: Arc<Shared>,
+    woken: UnixStream,
+    modes: Modes,
+    listener: Box<dyn Listener>,
+    listens: bool,
+    focus: Option<mpsc::UnboundedSender<Key>>,
+    /// The person was typing when the question came, and has not paused since.
+    is_typing: bool,
+    last_key: Option<Instant>,
+    /// When the terminal was asked for its background.
+    asked: Option<Instant>,
+    decoder: Decoder,
+}
+
+impl Reader {
+    fn serve(mut self) {
+        if self.listens {
+            self.modes.hold_keys(Stop::IsKey);
+        }
+        loop {
+            while let Some(request) = self.next_request() {
+                match request {
+                    Request::Focus(keys, ready) => self.give_focus(keys, ready),
+                    Request::Blur => self.blur(),
+                    Request::Lend(read) => self.lend(read),
+                    Request::Asked => self.asked = Some(Instant::now()),
+                    Request::Rest => return,
+                }
+            }
+            let reads = self.listens || self.focus.is_some();
+            let patience = self.decoder.is_waiting().then_some(ESCAPE);
+            match wait(reads, Some(&self.woken), patience) {
+                Ready::Input => {
+                    if !self.read() {
+                        // The terminal is gone.
+                        return;
+                    }
+                }
+                Ready::Woken => {}
+                Ready::Nothing => {
+                    if let Some(key) = self.decoder.give_up() {
+                        self.route(key);
+                    }
+                }
+            }
+        }
+    }
+
+    fn next_request(&mut self) -> Option<Request> {
+        let mut bytes = [0; 64];
+        while matches!(self.woken.read(&mut bytes), Ok(count) if count > 0) {}
+        self.shared.lock().pop_front()
+    }
+
+    /// Reads what is there. False at the end of the input.
+    fn read(&mut self) -> bool {
+        let mut bytes = [0; 4096];
+        let Some(count) = input::read(&mut bytes) else { return true };
+        if count == 0 {
+            return false;
+        }
+        let keys = self.decoder.feed(&bytes[..count]);
+        for key in joined(keys) {
+            self.route(key);
+        }
+        true
+    }
+
+    fn route(&mut self, key: Key) {
+        match key {
+            Key::Background(colour) => return self.listener.learn(theme_of(colour)),
+            Key::Attributes => {
+                self.asked = None;
+                return;
+            }
+            Key::Ctrl('z') => return self.stop(),
+            _ => {}
+        }
+        let since = self.last_key.replace(Instant::now()).map(|last| last.elapsed());
+        self.is_typing &= since.is_some_and(|since| since < TYPING);
+        match &self.focus {
+            Some(focus) if !self.is_typing => {
+                let _ = focus.send(key);
+            }
+            _ => self.listener.press(key),
+        }
+    }
+
+    fn give_focus(&mut self, keys: mpsc::UnboundedSender<Key>, ready: oneshot::Sender<()>) {
+        if !self.listens {
+            self.modes.hold_keys(Stop::IsKey);
+        }
+        while wait(true, None, Some(Duration::ZERO)) == Ready::Input && self.read() {}
+        self.is_typing = self.last_key.is_some_and(|last| last.elapsed() < TYPING);
+        self.focus = Some(keys);
+        let _ = ready.send(());
+    }
+
+    fn blur(&mut self) {
+        self.focus = None;
+        if !self.listens {
+            self.modes.restore();
+        }
+    }
+
+    fn lend(&mut self, read: Box<dyn FnOnce() + Send>) {
+        while let Some(left) = self.asked.and_then(|asked| ANSWER.checked_sub(asked.elapsed())) {
+            match wait(true, None, Some(left)) {
+                Ready::Input if self.read() => {}
+                _ => break,
+            }
+        }
+        self.asked = None;
+        self.modes.hold_keys(Stop::IsSignal);
+        read();
+        if self.listens {
+            self.modes.hold_keys(Stop::IsKey);
+        } else {
+            self.modes.restore();
+        }
+    }
+
+    /// Stops the program as Ctrl-Z does in a shell, and goes on when the shell says so.
+    fn stop(&mut self) {
+        self.listener.stop(true);
+        self.modes.restore();
+        input::stop_process();
+        self.modes.hold_keys(Stop::IsKey);
+        self.listener.stop(false);
+    }
+}
+
+/// Text that came in one piece with line feeds between it is a paste: nobody types that fast. It is one text, whatever
+/// marks the terminal puts around pastes.
+fn joined(keys: Vec<Key>) -> Vec<Key> {
+    let is_text = |key: &Key| matches!(key, Key::Char(_) | Key::Tab | Key::Enter);
+    let breaks = keys.iter().position(|key| *key == Key::Enter).is_some_and(|at| at + 1 < keys.len());
+    if !breaks || !keys.iter().all(is_text) {
+        return keys;
+    }
+    let text = keys.iter().map(|key| match key {
+        Key::Char(c) => *c,
+        Key::Tab => '\t',
+        _ => '\n',
+    });
+    let text: String = text.collect();
+    let ends = text.ends_with('\n');
+    let paste = Key::Paste(text.trim_end_matches('\n').to_owned());
+    std::iter::once(paste).chain(ends.then_some(Key::Enter)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_in_one_piece_are_a_paste() {
+        let keys = |text: &str| joined(Decoder::default().feed(text.as_bytes()));
+        let paste = |text: &str| Key::Paste(text.to_owned());
+        for (text, expected) in [
+            ("one\rtwo", vec![paste("one\ntwo")]),
+            ("one\n\ttwo\r", vec![paste("one\n\ttwo"), Key::Enter]),
+            ("y\r", vec![Key::Char('y'), Key::Enter]),
+            ("\r", vec![Key::Enter]),
+            ("a\r\x04", vec![Key::Char('a'), Key::Enter, Key::Ctrl('d')]),
+        ] {
+            assert_eq!(keys(text), expected, "{text:?}");
+        }
+    }
+}

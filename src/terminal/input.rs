@@ -1,0 +1,83 @@
+//! Bytes out of the terminal at stdin: waiting for them, and reading those that are there.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+/// What came first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ready {
+    /// stdin can be read, or has ended.
+    Input,
+    /// Another thread wants something.
+    Woken,
+    /// The time is over.
+    Nothing,
+}
+
+/// Waits for input (where `reads`), for a byte in `waker`, or until `patience` is over.
+pub(super) fn wait(reads: bool, waker: Option<&UnixStream>, patience: Option<Duration>) -> Ready {
+    let stdin = io::stdin();
+    let timeout = patience.map_or(PollTimeout::NONE, |time| time.try_into().unwrap_or(PollTimeout::MAX));
+    let sources: [(Ready, Option<BorrowedFd<'_>>); 2] =
+        [(Ready::Woken, waker.map(AsFd::as_fd)), (Ready::Input, reads.then(|| stdin.as_fd()))];
+    let (ready, mut fds): (Vec<Ready>, Vec<PollFd<'_>>) = sources
+        .into_iter()
+        .filter_map(|(ready, fd)| fd.map(|fd| (ready, PollFd::new(fd, PollFlags::POLLIN))))
+        .unzip();
+    if poll(&mut fds, timeout).is_err() {
+        // A signal came; the caller waits again.
+        return Ready::Woken;
+    }
+    let first = fds.iter().position(|fd| fd.any() == Some(true));
+    first.map_or(Ready::Nothing, |at| ready[at])
+}
+
+/// Reads what stdin holds into `bytes`; the count is 0 at its end. `None`: try again.
+pub(super) fn read(bytes: &mut [u8]) -> Option<usize> {
+    match nix::unistd::read(io::stdin().as_fd(), bytes) {
+        Ok(count) => Some(count),
+        Err(nix::errno::Errno::EINTR | nix::errno::Errno::EAGAIN) => None,
+        Err(_) => Some(0),
+    }
+}
+
+/// The bytes that the terminal at stdin holds now, taken out of it. Never waits.
+#[must_use]
+pub fn typed_ahead() -> Vec<u8> {
+    let mut typed = Vec::new();
+    let mut buffer = [0; 4096];
+    while io::IsTerminal::is_terminal(&io::stdin()) && wait(true, None, Some(Duration::ZERO)) == Ready::Input {
+        match read(&mut buffer) {
+            Some(count) if count > 0 => typed.extend_from_slice(&buffer[..count]),
+            _ => break,
+        }
+    }
+    typed
+}
+
+/// Lets reading from the terminal at stdin end at once where no key is waiting, or wait for one as usual. Whoever puts
+/// back the modes of the terminal lets it wait again.
+pub fn wait_for_keys(waits: bool) {
+    use nix::sys::termios::{SetArg, SpecialCharacterIndices, tcgetattr, tcsetattr};
+
+    let stdin = io::stdin();
+    if let Ok(mut modes) = tcgetattr(&stdin) {
+        modes.control_chars[SpecialCharacterIndices::VMIN as usize] = waits.into();
+        modes.control_chars[SpecialCharacterIndices::VTIME as usize] = 0;
+        // Nothing can be done about a terminal that has gone away.
+        let _ = tcsetattr(&stdin, SetArg::TCSANOW, &modes);
+    }
+}
+
+/// Stops this process and its group, as Ctrl-Z does. Returns when it goes on.
+pub(super) fn stop_process() {
+    use nix::sys::signal::{Signal, kill};
+    use nix::unistd::Pid;
+
+    // Without job control nothing happens.
+    let _ = kill(Pid::from_raw(0), Signal::SIGTSTP);
+}

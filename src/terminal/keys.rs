@@ -1,0 +1,299 @@
+//! Keys, out of the bytes that a terminal sends: text, control keys, escape sequences, pastes, and the terminal's answers.
+//!
+//! Sequences as xterm's control sequences describe them (ctlseqs), in the form that common terminals send. What is not
+//! known is left out whole, so that no part of it becomes text.
+
+/// A key, or what came in place of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Key {
+    Char(char),
+    Enter,
+    Tab,
+    Backspace,
+    Delete,
+    Left,
+    Right,
+    Up,
+    Down,
+    Home,
+    End,
+    WordLeft,
+    WordRight,
+    Escape,
+    /// With its letter in lower case.
+    Ctrl(char),
+    Alt(char),
+    AltEnter,
+    /// The text between the marks of a paste, or text that came in one piece with line feeds in it.
+    Paste(String),
+    /// The answer to a question about the colour of the background: red, green, blue.
+    Background([u8; 3]),
+    /// The answer to a question about what the terminal is (DA1), which all terminals know.
+    Attributes,
+}
+
+/// Turns bytes into keys. A sequence that is not whole waits for the rest.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    bytes: Vec<u8>,
+}
+
+const PASTE_BEGINS: &[u8] = b"\x1b[200~";
+const PASTE_ENDS: &[u8] = b"\x1b[201~";
+/// The most bytes of a sequence that does not end; more is no sequence.
+const LONGEST_SEQUENCE: usize = 256;
+
+/// What stands at the start of some bytes.
+enum Found {
+    /// A key of so many bytes.
+    Key(Key, usize),
+    /// So many bytes that mean nothing.
+    Nothing(usize),
+    /// The start of something.
+    Unfinished,
+}
+
+impl Decoder {
+    /// Takes bytes, and returns the keys that are whole.
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<Key> {
+        self.bytes.extend_from_slice(bytes);
+        let mut keys = Vec::new();
+        let mut from = 0;
+        while from < self.bytes.len() {
+            match first(&self.bytes[from..]) {
+                Found::Key(key, length) => {
+                    keys.push(key);
+                    from += length;
+                }
+                Found::Nothing(length) => from += length,
+                Found::Unfinished => break,
+            }
+        }
+        self.bytes.drain(..from);
+        keys
+    }
+
+    /// True if a sequence has begun. An escape that stays alone for a moment is the key.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        !self.bytes.is_empty() && !self.bytes.starts_with(PASTE_BEGINS)
+    }
+
+    /// Gives up waiting: a lone escape is the key, the rest of a sequence nothing.
+    pub fn give_up(&mut self) -> Option<Key> {
+        let waited = std::mem::take(&mut self.bytes);
+        (waited == b"\x1b").then_some(Key::Escape)
+    }
+}
+
+fn first(bytes: &[u8]) -> Found {
+    match bytes[0] {
+        b'\r' | b'\n' => Found::Key(Key::Enter, 1),
+        b'\t' => Found::Key(Key::Tab, 1),
+        0x7f | 0x08 => Found::Key(Key::Backspace, 1),
+        0x1b => escape(bytes),
+        control @ 1..=0x1a => Found::Key(Key::Ctrl(char::from(control + b'a' - 1)), 1),
+        control if control < 0x20 => Found::Nothing(1),
+        _ => character(bytes).map_or(Found::Unfinished, |(c, length)| match c {
+            Some(c) if !c.is_control() => Found::Key(Key::Char(c), length),
+            _ => Found::Nothing(length),
+        }),
+    }
+}
+
+/// The first character and its length; no character for bytes that are not UTF-8. `None`: it is not whole.
+fn character(bytes: &[u8]) -> Option<(Option<char>, usize)> {
+    const LONGEST: usize = 4;
+    let start = &bytes[..bytes.len().min(LONGEST)];
+    let valid = match std::str::from_utf8(start) {
+        Ok(text) => text,
+        Err(error) if error.valid_up_to() > 0 => {
+            std::str::from_utf8(&start[..error.valid_up_to()]).unwrap_or_default()
+        }
+        Err(error) => return error.error_len().map(|length| (None, length)),
+    };
+    valid.chars().next().map(|c| (Some(c), c.len_utf8()))
+}
+
+fn escape(bytes: &[u8]) -> Found {
+    match bytes.get(1) {
+        None => Found::Unfinished,
+        Some(b'[') if bytes.starts_with(PASTE_BEGINS) => paste(bytes),
+        Some(b'[') => sequence(bytes),
+        // SS3: arrows and Home in application mode, F1 to F4.
+        Some(b'O') => bytes.get(2).map_or(Found::Unfinished, |last| known(named(*last, &[]), 3)),
+        // OSC, DCS, APC, PM: answers that end with ST or BEL.
+        Some(b']' | b'P' | b'_' | b'^') => text_sequence(bytes),
+        Some(b'\r' | b'\n') => Found::Key(Key::AltEnter, 2),
+        Some(0x7f) => Found::Key(Key::Ctrl('w'), 2),
+        Some(0x1b) => Found::Key(Key::Escape, 1),
+        Some(b'b') => Found::Key(Key::WordLeft, 2),
+        Some(b'f') => Found::Key(Key::WordRight, 2),
+        Some(_) => match character(&bytes[1..]) {
+            None => Found::Unfinished,
+            Some((Some(c), length)) if !c.is_control() => Found::Key(Key::Alt(c), length + 1),
+            Some((_, length)) => Found::Nothing(length + 1),
+        },
+    }
+}
+
+fn known(key: Option<Key>, length: usize) -> Found {
+    key.map_or(Found::Nothing(length), |key| Found::Key(key, length))
+}
+
+/// CSI: parameters, intermediates, a final byte from `@` to `~` (ECMA-48, 5.4).
+fn sequence(bytes: &[u8]) -> Found {
+    let rest = &bytes[2..];
+    let Some(end) = rest.iter().position(|byte| !(0x20..=0x3f).contains(byte)) else {
+        return if rest.len() > LONGEST_SEQUENCE { Found::Nothing(bytes.len()) } else { Found::Unfinished };
+    };
+    let length = end + 3;
+    if !(0x40..=0x7e).contains(&rest[end]) {
+        // A new key in the middle of a sequence: the sequence is lost, the key is not.
+        return Found::Nothing(length - 1);
+    }
+    let is_private = rest.first() == Some(&b'?');
+    let numbers: Vec<u16> = rest[usize::from(is_private)..end]
+        .split(|byte| *byte == b';')
+        .map(|number| std::str::from_utf8(number).ok().and_then(|number| number.parse().ok()).unwrap_or(0))
+        .collect();
+    let key = match (is_private, rest[end]) {
+        (true, b'c') => Some(Key::Attributes),
+        (true, _) => None,
+        (false, last) => named(last, &numbers),
+    };
+    known(key, length)
+}
+
+/// The key of a sequence with this final byte and these numbers. The second number says which modifiers are held.
+fn named(last: u8, numbers: &[u16]) -> Option<Key> {
+    let is_held = numbers.get(1).is_some_and(|modifiers| *modifiers > 1);
+    Some(match (last, numbers.first().copied().unwrap_or(0)) {
+        (b'A', _) => Key::Up,
+        (b'B', _) => Key::Down,
+        (b'C', _) if is_held => Key::WordRight,
+        (b'D', _) if is_held => Key::WordLeft,
+        (b'C', _) => Key::Right,
+        (b'D', _) => Key::Left,
+        (b'H', _) | (b'~', 1 | 7) => Key::Home,
+        (b'F', _) | (b'~', 4 | 8) => Key::End,
+        (b'~', 3) => Key::Delete,
+        (b'M', _) => Key::Enter,
+        // Enter with modifiers, of terminals that tell them apart.
+        (b'u', 13) | (b'~', 27) => Key::AltEnter,
+        (b'u', 27) => Key::Escape,
+        _ => return None,
+    })
+}
+
+fn paste(bytes: &[u8]) -> Found {
+    let body = &bytes[PASTE_BEGINS.len()..];
+    let Some(end) = body.windows(PASTE_ENDS.len()).position(|window| window == PASTE_ENDS) else {
+        return Found::Unfinished;
+    };
+    let text = String::from_utf8_lossy(&body[..end]).replace("\r\n", "\n").replace('\r', "\n");
+    Found::Key(Key::Paste(text), PASTE_BEGINS.len() + end + PASTE_ENDS.len())
+}
+
+/// A sequence that holds text. Only one of them is known: the colour of the background.
+fn text_sequence(bytes: &[u8]) -> Found {
+    let body = &bytes[2..];
+    let Some(end) = body.iter().position(|byte| matches!(byte, 0x07 | 0x1b)) else {
+        return if body.len() > LONGEST_SEQUENCE { Found::Nothing(bytes.len()) } else { Found::Unfinished };
+    };
+    let closing = match (body[end], body.get(end + 1)) {
+        (0x07, _) => 1,
+        (_, None) => return Found::Unfinished,
+        (_, Some(b'\\')) => 2,
+        // Another sequence begins.
+        (_, Some(_)) => 0,
+    };
+    let length = 2 + end + closing;
+    let colour = std::str::from_utf8(&body[..end]).ok().filter(|_| bytes[1] == b']').and_then(background);
+    known(colour.map(Key::Background), length)
+}
+
+/// Reads `11;rgb:RRRR/GGGG/BBBB`, with one to four digits each (XParseColor).
+fn background(answer: &str) -> Option<[u8; 3]> {
+    let colours = answer.strip_prefix("11;rgb:").or_else(|| answer.strip_prefix("11;rgba:"))?;
+    let mut parts = colours.split('/').map(|digits| {
+        let value = u32::from_str_radix(digits, 16).ok()?;
+        let most =
+            16_u32.checked_pow(u32::try_from(digits.len()).ok()?)?.checked_sub(1).filter(|most| *most > 0)?;
+        u8::try_from(value * 255 / most).ok()
+    });
+    let mut next = || parts.next().flatten();
+    Some([next()?, next()?, next()?])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn keys(bytes: &[u8]) -> Vec<Key> {
+        Decoder::default().feed(bytes)
+    }
+
+    #[test]
+    fn bytes_are_the_keys_that_send_them() {
+        for (bytes, expected) in [
+            ("a日", vec![Key::Char('a'), Key::Char('日')]),
+            ("\r\n", vec![Key::Enter, Key::Enter]),
+            ("\x01\x1a", vec![Key::Ctrl('a'), Key::Ctrl('z')]),
+            ("\x7f\t", vec![Key::Backspace, Key::Tab]),
+            ("\x1b[A\x1bOB\x1b[1;5C\x1b[D", vec![Key::Up, Key::Down, Key::WordRight, Key::Left]),
+            ("\x1b[3~\x1b[1~\x1b[F", vec![Key::Delete, Key::Home, Key::End]),
+            ("\x1b\r\x1bx\x1bb", vec![Key::AltEnter, Key::Alt('x'), Key::WordLeft]),
+            ("\x1b[200~a\rb\x1b[Cc\x1b[201~d", vec![Key::Paste("a\nb\x1b[Cc".to_owned()), Key::Char('d')]),
+            ("\x1b]11;rgb:ffff/8080/0000\x1b\\x", vec![Key::Background([255, 128, 0]), Key::Char('x')]),
+            ("\x1b]11;rgb:f/8/0\x07", vec![Key::Background([255, 136, 0])]),
+            ("\x1b[?62;4c", vec![Key::Attributes]),
+            ("\x1b[13;2u", vec![Key::AltEnter]),
+            // What nobody asked for leaves no text behind.
+            ("\x1b]52;c;QUJD\x07\x1bPstuff\x1b\\\x1b[<0;1;1M\x1b[99~y", vec![Key::Char('y')]),
+        ] {
+            assert_eq!(keys(bytes.as_bytes()), expected, "{bytes:?}");
+        }
+        assert_eq!(keys(b"\xffa"), [Key::Char('a')]);
+    }
+
+    #[test]
+    fn a_lone_escape_is_a_key_once_nothing_follows() {
+        let mut decoder = Decoder::default();
+        assert_eq!(decoder.feed(b"\x1b"), []);
+        assert!(decoder.is_waiting());
+        assert_eq!(decoder.give_up(), Some(Key::Escape));
+        assert!(!decoder.is_waiting());
+        assert_eq!(decoder.feed(b"\x1b["), []);
+        assert_eq!(decoder.give_up(), None);
+        assert_eq!(keys(b"\x1b\x1b[A"), [Key::Escape, Key::Up]);
+    }
+
+    proptest! {
+        #[test]
+        fn it_does_not_matter_in_which_pieces_bytes_come(
+            text in "([a-z日é\r\t]|\u{1b}\\[[A-D]|\u{1b}\\[200~x\r\u{1b}\\[201~|\u{1b}\\]11;rgb:00/00/00\u{7}){0,12}",
+            cut in 0_usize..80,
+        ) {
+            let bytes = text.as_bytes();
+            let (before, after) = bytes.split_at(cut.min(bytes.len()));
+            let mut decoder = Decoder::default();
+            let mut pieces = decoder.feed(before);
+            pieces.extend(decoder.feed(after));
+            prop_assert_eq!(pieces, keys(bytes));
+        }
+
+        #[test]
+        fn no_bytes_are_too_odd(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let mut decoder = Decoder::default();
+            for key in decoder.feed(&bytes) {
+                if let Key::Char(c) = key {
+                    prop_assert!(!c.is_control());
+                }
+            }
+            decoder.give_up();
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The modes of the terminal: kept as they were found, changed while keys are read, and put back at every end.
+
+use std::io;
+#[cfg(unix)]
+use std::io::{IsTerminal, Write};
+#[cfg(unix)]
+use std::sync::OnceLock;
+#[cfg(unix)]
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The meaning of Ctrl-Z while keys are held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// A key like others: whoever reads it stops the program, once the screen is ready.
+    IsKey,
+    /// It stops the program at once.
+    IsSignal,
+}
+
+/// The modes that the terminal had when the program came.
+#[cfg(unix)]
+#[derive(Clone, Copy)]
+pub struct Modes {
+    before: nix::libc::termios,
+}
+
+/// The modes to go back to, and whether the terminal has others now.
+#[cfg(unix)]
+static BEFORE: OnceLock<Modes> = OnceLock::new();
+#[cfg(unix)]
+static IS_CHANGED: AtomicBool = AtomicBool::new(false);
+
+/// Ends what may have been switched on: marks around pastes, a hidden cursor, a frame (private modes 2004, 25, 2026).
+#[cfg(unix)]
+const ALL_OFF: &str = "\x1b[?2026l\x1b[?25h\x1b[?2004l";
+
+#[cfg(unix)]
+impl Modes {
+    /// `None` when stdin is no terminal.
+    #[must_use]
+    pub fn save() -> Option<Self> {
+        let stdin = io::stdin();
+        if !stdin.is_terminal() {
+            return None;
+        }
+        let modes = nix::sys::termios::tcgetattr(stdin).ok().map(|before| Self { before: before.into() })?;
+        Some(*BEFORE.get_or_init(|| modes))
+    }
+
+    /// From here on keys come one by one, and are not echoed. Ctrl-C stays a signal.
+    pub fn hold_keys(&self, stop: Stop) {
+        use nix::sys::termios::{InputFlags, LocalFlags, SpecialCharacterIndices};
+
+        let mut held = nix::sys::termios::Termios::from(self.before);
+        held.local_flags.remove(LocalFlags::ICANON | LocalFlags::ECHO | LocalFlags::IEXTEN);
+        held.local_flags.insert(LocalFlags::ISIG | LocalFlags::NOFLSH);
+        // Enter stays a carriage return, which is what the line editor takes for Enter.
+        held.input_flags.remove(InputFlags::ICRNL);
+        held.control_chars[SpecialCharacterIndices::VMIN as usize] = 1;
+        held.control_chars[SpecialCharacterIndices::VTIME as usize] = 0;
+        if stop == Stop::IsKey {
+            held.control_chars[SpecialCharacterIndices::VSUSP as usize] = nix::libc::_POSIX_VDISABLE;
+        }
+        IS_CHANGED.store(true, Ordering::SeqCst);
+        set(&held);
+    }
+
+    /// As it was before.
+    pub fn restore(&self) {
+        IS_CHANGED.store(false, Ordering::SeqCst);
+        set(&self.before.into());
+    }
+}
+
+/// Puts the terminal back as it was found: for a program that ends in whatever way.
+#[cfg(unix)]
+pub fn put_back() {
+    let Some(modes) = BEFORE.get().filter(|_| IS_CHANGED.load(Ordering::SeqCst)) else {
+        return;
+    };
+    let mut stderr = io::stderr();
+    let _ = stderr.write_all(ALL_OFF.as_bytes()).and_then(|()| stderr.flush());
+    modes.restore();
+}
+
+#[cfg(unix)]
+fn set(modes: &nix::sys::termios::Termios) {
+    use nix::sys::termios::{SetArg, tcsetattr};
+
+    // Nothing can be done about a terminal that has gone away.
+    let _ = tcsetattr(io::stdin(), SetArg::TCSADRAIN, modes);
+}
+
+/// Here the terminal keeps its modes.
+#[cfg(not(unix))]
+pub fn put_back() {}

@@ -1,0 +1,143 @@
+//! The first steps of somebody new: `agent doctor`, and the questions of `agent init`.
+
+use serde_json::json;
+
+use crate::pty::Terminal;
+use crate::reply::Reply;
+use crate::run::{KEY, Run};
+use crate::server::Server;
+
+fn doctor(server: &Server) -> Run {
+    Run::new().arg("doctor").server(server)
+}
+
+#[test]
+fn the_doctor_asks_the_model_one_short_question_and_tells_what_it_takes() {
+    let server = Server::start([Reply::text("one two three four five")]);
+    let output = doctor(&server).run().success();
+    let host = server.url().replace("http://", "").replace("/v1", "");
+    let output = output.stdout_has(&format!("scripted-model at {host} answers; it streams, calls tools"));
+    let output = output.stdout_has("this took one request, ").stdout_has("declare `context_window`");
+    for check in ["version", "config", "model", "sandbox", "terminal", "disk", "state", "git"] {
+        let is_line = |line: &str| line.split_whitespace().nth(1) == Some(check);
+        assert!(output.stdout.lines().any(is_line), "{check} is missing in\n{}", output.shown());
+    }
+    assert!(!output.shown().contains(KEY));
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn the_doctor_fails_without_a_model_and_says_how_to_get_one() {
+    let output = Run::new().arg("doctor").run().exits(1);
+    let output = output.stdout_has("bad   model    none is configured").stdout_has("agent run -m demo");
+    output.stdout_has("OPENAI_API_KEY");
+}
+
+#[test]
+fn the_doctor_fails_with_the_words_of_a_server_that_refuses() {
+    let server = Server::start([Reply::error(401, "no such key")]);
+    let output = doctor(&server).run().exits(1);
+    let output = output.stdout_has("bad   model").stdout_has("does not answer").stdout_has("agent model check");
+    assert!(!output.shown().contains(KEY));
+}
+
+#[test]
+fn the_doctor_shows_the_mistakes_of_the_configuration_and_checks_the_rest() {
+    let server = Server::start([]);
+    let run = doctor(&server).config("agent.yaml", "limits: { max_turns: many }\n");
+    let output = run.run().exits(1);
+    output.stdout_has("bad   config").stdout_has("agent.yaml:1:").stdout_has("disk");
+    assert!(server.requests().is_empty());
+}
+
+#[test]
+fn on_a_terminal_the_doctor_keeps_to_its_width_and_knows_what_the_terminal_can() {
+    let script = "provider: scripted\nscript: [ { text: hello } ]\n";
+    let run = Run::new().arg("doctor").config("models/default.yaml", script);
+    for (columns, variables, says) in [
+        (40, [("TERM", "xterm-256color"), ("LANG", "C.UTF-8")], "40×30, colours"),
+        (100, [("TERM", "dumb"), ("LANG", "C.UTF-8")], "TERM is dumb"),
+        (100, [("TERM", "xterm-256color"), ("LANG", "C")], "the locale is C: set LANG=C.UTF-8"),
+    ] {
+        let run =
+            variables.iter().fold(Run::at(&run.place()).arg("doctor"), |run, (name, value)| run.env(name, *value));
+        let mut terminal = Terminal::sized(&run, columns, 30);
+        assert_eq!(terminal.exit_code(), 0, "{}", terminal.screen());
+        let raw = terminal.raw_to_the_end();
+        assert!(raw.contains(says), "{says} is missing in\n{raw}");
+        let columns = usize::from(columns);
+        let is_a_word = |line: &str| !line.trim().contains(' ');
+        assert!(raw.lines().all(|line| line.trim_end().chars().count() < columns || is_a_word(line)), "{raw}");
+    }
+}
+
+/// Answers the questions of `init`, of which the first is answered with the number of the entry `pick` picks.
+fn init(run: &Run, pick: fn(&str) -> bool, answers: &[(&str, &str)]) -> Terminal {
+    let mut terminal = Terminal::sized(run, 100, 60);
+    terminal.wait_for("Number [1]:");
+    let screen = terminal.screen();
+    let entry = screen.lines().find(|line| pick(line)).expect("it is offered").trim();
+    let number = entry.split('.').next().expect("it has a number").to_owned();
+    terminal.line(&number);
+    for (question, answer) in answers {
+        terminal.wait_for(question);
+        terminal.line(answer);
+    }
+    terminal
+}
+
+#[test]
+fn init_asks_for_the_model_and_writes_a_configuration_that_is_sound() {
+    let run = Run::new().arg("init");
+    let answers = [("holds the key [ANTHROPIC_API_KEY]:", ""), ("Model [claude", "claude-haiku-4-5")];
+    let mut terminal = init(&run, |line| line.ends_with(". Anthropic"), &answers);
+    terminal.wait_for("Set ANTHROPIC_API_KEY to your key");
+    assert_eq!(terminal.exit_code(), 0);
+    let place = run.place();
+    let file = std::fs::read_to_string(place.config().join("models/default.yaml")).expect("it was written");
+    assert!(
+        file.contains("api_key: \"{{ env.ANTHROPIC_API_KEY }}\"") && file.contains("claude-haiku-4-5"),
+        "{file}"
+    );
+    Run::at(&place).args(["config", "check"]).run().success();
+    let model = Run::at(&place).args(["config", "explain", "models.default.base_url"]).run().success();
+    model.stdout_has("https://api.anthropic.com/v1").stdout_has("models/default.yaml");
+    // Another time there is nothing to ask, and nothing is overwritten.
+    let mut again = Terminal::start(&Run::at(&place).arg("init"));
+    assert_eq!(again.exit_code(), 0);
+    assert!(again.raw_to_the_end().contains("0 files written"));
+}
+
+#[test]
+fn init_takes_any_server_and_never_a_key() {
+    let server = Server::start([Reply::text("hello")]);
+    let run = Run::new().arg("init");
+    let url = server.url();
+    let answers = [
+        ("with the version path:", "not an address"),
+        ("Type an address", url.as_str()),
+        ("Model:", "{{ env.OPENAI_API_KEY }}"),
+        ("That is no name of a model", "local-model"),
+    ];
+    let mut terminal = init(&run, |line| line.contains("another server"), &answers);
+    terminal.wait_for("`agent doctor` asks");
+    assert_eq!(terminal.exit_code(), 0);
+    let place = run.place();
+    // The key of another provider does not reach it.
+    let asked = Run::at(&place).args(["run", "hi"]).env("OPENAI_API_KEY", KEY).run().success();
+    asked.stdout_is("hello\n");
+    let request = server.only_request();
+    assert_eq!(request.body["model"], json!("local-model"));
+    assert_eq!(request.header("authorization"), None);
+}
+
+#[test]
+fn init_refuses_a_key_in_place_of_a_name_and_writes_nothing_without_an_answer() {
+    let run = Run::new().arg("init");
+    let key = "sk-proj-0123456789abcdef0123456789abcdef";
+    let answers = [("holds the key [OPENAI_API_KEY]:", key), ("no name of a variable", "\u{4}")];
+    let mut terminal = init(&run, |line| line.ends_with(". OpenAI"), &answers);
+    assert_ne!(terminal.exit_code(), 0);
+    assert!(terminal.raw_to_the_end().contains("nothing was written"));
+    assert!(!run.place().config().join("models/default.yaml").exists());
+}

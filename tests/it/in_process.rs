@@ -1,0 +1,122 @@
+//! Turns that are taken in this process, where a test stands in for the person and the screen.
+
+use std::sync::{Arc, Mutex};
+
+use agent::agent::{Cancel, Conversation, Emitter, Run as AgentRun, Steering, Stop, TurnEnd, brief, take_turn};
+use agent::app::{self, Options};
+use agent::config::{Env, LoadOptions, load};
+use agent::contract::{Approval, Approver, EventSink, PlanReview, PlanSheet, Question};
+use agent::event::Event;
+use agent::message::Said;
+use agent::session::{About, Session};
+use agent::workspace::Workspace;
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::run::Run;
+
+/// Called with each event; it may steer the turn.
+pub type Hear = dyn Fn(&Value, &Steering) + Send;
+
+/// A turn that is over.
+pub struct Taken {
+    pub end: TurnEnd,
+    pub events: Vec<Value>,
+    /// What the person said meanwhile and no request held.
+    pub rest: Vec<String>,
+}
+
+impl Taken {
+    /// The events of a type.
+    pub fn of<'e>(&'e self, kind: &'e str) -> impl Iterator<Item = &'e Value> {
+        self.events.iter().filter(move |event| event["type"] == kind)
+    }
+}
+
+struct Watching {
+    events: Arc<Mutex<Vec<Value>>>,
+    steering: Steering,
+    hear: Box<Hear>,
+}
+
+impl EventSink for Watching {
+    fn emit(&mut self, event: &Event) -> std::io::Result<()> {
+        let event = serde_json::to_value(event).expect("an event is JSON");
+        (self.hear)(&event, &self.steering);
+        self.events.lock().expect("no holder panics").push(event);
+        Ok(())
+    }
+}
+
+/// Takes a turn with the environment, files and settings of `run`. Commands run without a sandbox, whose helper is the
+/// program itself.
+pub fn turn(run: &Run, sets: &[&str], said: &str, person: Arc<dyn Approver>, hear: Box<Hear>) -> Taken {
+    let command = run.command();
+    let text = |text: &std::ffi::OsStr| text.to_string_lossy().into_owned();
+    let env = Env::from_pairs(command.get_envs().filter_map(|(name, value)| Some((text(name), text(value?)))));
+    let workspace = Workspace::open(&run.place().workspace()).expect("a workspace");
+    let sets: Vec<String> = sets.iter().copied().chain(["sandbox.mode=off"]).map(str::to_owned).collect();
+    let options = LoadOptions {
+        env: &env,
+        workspace: &workspace,
+        config_dir: None,
+        sets: &sets,
+        brought: None,
+        trust: false,
+        tools: &agent::tools::NAMES,
+    };
+    let config = Arc::new(load(&options).expect("the configuration is valid"));
+    let services = app::assemble(&config, &workspace, &Options::default(), person).expect("an agent");
+    let about = About { workspace: workspace.root(), agent: "default", model: "scripted-model" };
+    let now = Timestamp::now();
+    let mut conversation = Conversation::new(Session::ephemeral(about, now), now);
+    let (events, steering) = (Arc::<Mutex<Vec<Value>>>::default(), Steering::default());
+    let watching = Watching { events: Arc::clone(&events), steering: steering.clone(), hear };
+    let mut run = AgentRun::new(Emitter::new(String::new(), "run".to_owned(), Box::new(watching)));
+    run.steering = steering;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let end = runtime.block_on(async {
+        brief(&services.agent, &mut conversation, &run).expect("the prompt can be rendered");
+        take_turn(&services.agent, &mut conversation, &mut run, Said::by_person(said), &Cancel::default()).await
+    });
+    assert!(!matches!(end.stop, Stop::Failed(_)), "{:?}", end.stop);
+    let events = std::mem::take(&mut *events.lock().expect("no holder panics"));
+    Taken { end, events, rest: run.steering.take_rest() }
+}
+
+/// A person who gives every permission question the same answer.
+pub struct Answering {
+    answer: Approval,
+    /// The command line that each question offered for editing.
+    pub offered: Mutex<Vec<Option<String>>>,
+}
+
+impl Answering {
+    pub fn with(answer: Approval) -> Arc<Self> {
+        Arc::new(Self { answer, offered: Mutex::default() })
+    }
+
+    pub fn offered(&self) -> Vec<Option<String>> {
+        self.offered.lock().expect("no holder panics").clone()
+    }
+}
+
+impl Approver for Answering {
+    fn present(&self) -> bool {
+        true
+    }
+
+    fn approve<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Approval> {
+        self.offered.lock().expect("no holder panics").push(question.editable.map(str::to_owned));
+        Box::pin(std::future::ready(self.answer.clone()))
+    }
+
+    fn review_plan<'a>(&'a self, _: PlanSheet<'a>) -> BoxFuture<'a, PlanReview> {
+        Box::pin(std::future::ready(PlanReview::Run))
+    }
+
+    fn answer<'a>(&'a self, _: &'a str, _: &'a [String]) -> BoxFuture<'a, Option<String>> {
+        Box::pin(std::future::ready(None))
+    }
+}
