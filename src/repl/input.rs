@@ -26,6 +26,7 @@ use super::lines::{Line, Setup};
 use super::multiline::Joined;
 use super::offered::{Offer, Offered, fitting};
 use super::strokes::{Effect, End, Entered, Key, Seen, Strokes};
+use super::typing::Typed;
 use super::{commands, shell};
 use crate::config::EditMode;
 use crate::ink::{Ink, Style};
@@ -75,18 +76,19 @@ impl Editor {
     }
 
     /// Reads lines until a message is whole. `joined` holds its lines so far, `begun` is the start of the next one.
-    pub fn read_message(&mut self, mut joined: Joined, begun: &str) -> Line {
+    pub fn read_message(&mut self, mut joined: Joined, begun: &Typed) -> Line {
         if self.history.refresh() {
             self.learn();
         }
-        let mut begun = self.keys.strokes().pastes.shown(begun.to_owned());
+        let mut pasted = begun.is_pasted();
+        let mut begun = self.keys.strokes().pastes.shown(begun.text.clone());
         loop {
             let editor = match &mut self.terminal {
                 Ok(editor) => editor,
                 Err(error) => return Line::Failed(error.clone()),
             };
             let is_first = joined.is_empty();
-            let line = read(editor, &self.keys, if is_first { PROMPT } else { MORE }, &begun);
+            let line = read(editor, &self.keys, if is_first { PROMPT } else { MORE }, &begun, pasted);
             match line {
                 Line::Text(text) => {
                     let is_pasted = is_first && self.keys.strokes().is_pasted(&text);
@@ -105,6 +107,7 @@ impl Editor {
                 line => return line,
             }
             begun.clear();
+            pasted = false;
         }
     }
 
@@ -140,8 +143,8 @@ impl Editor {
 }
 
 /// Reads one line. Whatever ends it, the keys after it are kept.
-fn read(editor: &mut Terminal, keys: &Keys, prompt: &str, begun: &str) -> Line {
-    if let Some(end) = keys.strokes().begin() {
+fn read(editor: &mut Terminal, keys: &Keys, prompt: &str, begun: &str, is_pasted: bool) -> Line {
+    if let Some(end) = keys.strokes().begin(is_pasted.then(|| begun.to_owned())) {
         return ended(end, String::new());
     }
     *keys.drawn() = (begun.to_owned(), begun.len());

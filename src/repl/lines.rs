@@ -263,8 +263,9 @@ impl Keys {
     fn request(&self) -> Option<Line> {
         let begun = match self.typing.next() {
             Next::Message(message) => {
-                self.echo(&message);
-                return Some(Line::Text(message));
+                self.echo(&message.text);
+                let is_pasted = message.is_pasted();
+                return Some(if is_pasted { Line::Pasted(message.text) } else { Line::Text(message.text) });
             }
             Next::End => return Some(Line::Eof),
             Next::Begun(begun) => begun,

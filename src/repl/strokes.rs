@@ -108,9 +108,9 @@ enum State {
 }
 
 impl Strokes {
-    /// Begins a line. Returns how it ends if that is known already.
-    pub fn begin(&mut self) -> Option<End> {
-        (self.state, self.ended, self.pasted) = (State::Idle, None, None);
+    /// Begins a line, of which this much is there and was pasted. Returns how it ends if that is known already.
+    pub fn begin(&mut self, pasted: Option<String>) -> Option<End> {
+        (self.state, self.ended, self.pasted) = (State::Idle, None, pasted);
         self.after.take()
     }
 
@@ -308,7 +308,7 @@ mod tests {
             let mut strokes = Strokes::default();
             let (line, _) = typed(&mut strokes, &keys(burst));
             assert_eq!(strokes.is_pasted(&line), is_pasted, "{burst:?}");
-            assert_eq!(strokes.begin(), None);
+            assert_eq!(strokes.begin(None), None);
             assert!(!strokes.is_pasted(&line), "the next line is another one");
         }
     }
@@ -318,7 +318,7 @@ mod tests {
         for (burst, end) in [("one\r\x03", End::Interrupted), ("one\r\x04", End::Eof)] {
             let mut strokes = Strokes::default();
             assert_eq!(typed(&mut strokes, &keys(burst)), ("one".to_owned(), Some(Effect::Accept)));
-            assert_eq!((strokes.take_end(), strokes.begin(), strokes.begin()), (None, Some(end), None));
+            assert_eq!((strokes.take_end(), strokes.begin(None), strokes.begin(None)), (None, Some(end), None));
         }
     }
 

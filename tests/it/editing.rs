@@ -6,11 +6,11 @@ use crate::reply::Reply;
 use crate::run::Run;
 use crate::server::Server;
 
-/// Waits until the server got this many requests, and returns what was said last.
+/// Waits until this many requests are answered and the prompt is back, and returns what was said last.
 #[track_caller]
 fn sent(terminal: &Terminal, server: &Server, count: usize) -> String {
     terminal.wait_until("the answer", |screen| {
-        server.requests().len() >= count && screen.matches("Noted.").count() >= count
+        server.requests().len() >= count && screen.contains("Noted.") && screen.trim_end().ends_with("\n>")
     });
     said(server).last().cloned().expect("something was said")
 }
@@ -116,7 +116,9 @@ fn esc_esc_takes_the_last_message_back_into_the_line() {
     terminal.line("the first wording");
     assert_eq!(sent(&terminal, &server, 1), "the first wording");
     terminal.line("/stats");
-    terminal.wait_for("No tool was called.");
+    terminal.wait_until("the table and the prompt", |screen| {
+        screen.contains("No tool was called.") && screen.trim_end().ends_with("\n>")
+    });
     terminal.keys("\x1b\x1b");
     terminal.wait_until("the message", |screen| screen.matches("> the first wording").count() == 2);
     terminal.keys(", changed\r");

@@ -15,7 +15,8 @@ fn again(place: &Arc<Place>, server: &Server) -> Terminal {
 fn say(terminal: &mut Terminal, server: &Server, message: &str) {
     let before = server.requests().len();
     terminal.line(message);
-    terminal.wait_until("the answer", |screen| server.requests().len() > before && screen.ends_with("> "));
+    terminal
+        .wait_until("the answer", |screen| server.requests().len() > before && screen.trim_end().ends_with("\n>"));
 }
 
 #[test]

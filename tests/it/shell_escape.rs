@@ -15,7 +15,8 @@ fn a_command_runs_as_in_a_shell_and_the_model_hears_nothing_of_it() {
     terminal.wait_for("on a terminal");
     terminal.line("!printf unfinished; exit 3");
     terminal.wait_for("Exit status 3.");
-    assert!(terminal.screen().contains("unfinished\n"), "{}", terminal.screen());
+    // On a row of its own.
+    assert!(terminal.screen().contains("\nunfinished "), "{}", terminal.screen());
     assert!(terminal.place.home().join("outside").exists());
     // It reads from the terminal, which echoes.
     terminal.line("!read answer; echo \"got $answer\"");
