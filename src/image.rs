@@ -23,7 +23,7 @@ impl Image {
     /// Recognises PNG, JPEG, WebP and GIF, which models read; `None` for other bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Option<Self> {
-        Some(Self { mime: kind(bytes)?.to_owned(), data: STANDARD.encode(bytes) })
+        Some(Self { mime: kind(bytes)?.to_owned(), data: base64(bytes) })
     }
 
     /// `data:image/png;base64,…`
@@ -31,6 +31,12 @@ impl Image {
     pub fn url(&self) -> String {
         format!("data:{};base64,{}", self.mime, self.data)
     }
+}
+
+/// Bytes as text, in the alphabet that `data:` URLs and terminals read.
+#[must_use]
+pub fn base64(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
 }
 
 /// The bytes in a `data:…;base64,…` URL; `None` for another text.

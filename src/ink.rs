@@ -6,5 +6,5 @@
 mod line;
 mod style;
 
-pub use line::{Line, Span};
+pub use line::{Line, Span, is_link};
 pub use style::{Colour, Ink, Inks, Style, Theme, Wishes};

@@ -277,6 +277,20 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     scored.into_iter().take(3).map(|(_, candidate)| candidate).collect()
 }
 
+/// The candidate that was probably meant by a typed `name`: one that a slip or two of the fingers lead to, two letters
+/// in the wrong order before a missing one; else the most alike, if one is near.
+#[must_use]
+pub fn meant<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    const SHORT: usize = 5;
+    let length = |text: &str| text.chars().count();
+    let most = if length(name) < SHORT { 1 } else { 2 };
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    let slips = candidates.iter().map(|candidate| (strsim::osa_distance(name, candidate), *candidate));
+    let slips = slips.filter(|(slips, _)| *slips <= most);
+    let nearest_slip = slips.min_by_key(|(slips, candidate)| (*slips, length(candidate).abs_diff(length(name))));
+    nearest_slip.map(|(_, candidate)| candidate).or_else(|| nearest(name, candidates).first().copied())
+}
+
 /// Quotes a word for a POSIX shell: nothing in it is syntax or makes it a keyword.
 #[must_use]
 pub fn shell_quoted(word: &str) -> String {
@@ -294,6 +308,23 @@ pub fn shell_word(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_slip_of_the_fingers_tells_what_was_meant() {
+        for (name, expected) in [
+            ("modle", Some("model")),
+            ("mdel", Some("model")),
+            ("mod", Some("mode")),
+            ("modes", Some("mode")),
+            ("rwa", Some("raw")),
+            ("reviw", Some("review-all")),
+            ("ab", None),
+            ("", None),
+            ("日本", None),
+        ] {
+            assert_eq!(meant(name, ["mode", "model", "raw", "review-all"]), expected, "{name}");
+        }
+    }
 
     #[test]
     fn a_line_is_cut_by_columns_not_by_characters() {

@@ -86,6 +86,8 @@ impl Turn<'_> {
     fn tell_edit(&self, Finished { edited, output, .. }: &mut Finished<'_>) {
         let Some(line) = edited else { return };
         let line = self.agent.redactor.redact_known(line);
+        // It stands within the marks of the result.
+        let line = present::neutralise(&line);
         output.observation.insert_str(0, &format!("[The user changed your command to:\n{line}\n]\n"));
         if let Value::Object(result) = &mut output.result {
             result.insert("command_of_user".to_owned(), line.into());

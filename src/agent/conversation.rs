@@ -1,6 +1,7 @@
 //! A conversation: the session, and everything else that belongs only to it. `/clear` replaces it, `/model` leaves
 //! it as it is, `--continue` replays it from the log.
 
+use std::io;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -8,9 +9,11 @@ use jiff::tz::TimeZone;
 
 use crate::contract::{Archive, CallRecord};
 use crate::knowledge::{Ledger, Loaded};
+use crate::message::Answer;
 use crate::policy::Grants;
 use crate::session::{Session, StateChange};
 use crate::spill::Spill;
+use crate::tools::{LeftOut, recalled};
 use crate::window::{Budget, Ruler};
 
 use super::Agent;
@@ -87,6 +90,26 @@ impl Conversation {
     #[must_use]
     pub fn skills(&self) -> &Loaded {
         &self.shared.skills
+    }
+
+    /// The whole text of an answer, with what was cut out of it, as far as that is still kept.
+    ///
+    /// # Errors
+    /// When the disk cannot be read.
+    pub fn whole_text(&self, answer: &Answer) -> io::Result<String> {
+        let kept = answer.spill_id.as_deref().and_then(|id| self.shared.spill.path(id).ok());
+        match kept {
+            Some(path) => Ok(String::from_utf8_lossy(&std::fs::read(path)?).into_owned()),
+            None => Ok(answer.content.clone()),
+        }
+    }
+
+    /// What the `recall` tool finds, for the person: the text of an id, else the lines that hold the words.
+    ///
+    /// # Errors
+    /// A sentence for the person.
+    pub fn recall(&self, id_or_words: &str) -> Result<String, String> {
+        recalled(id_or_words, LeftOut { spill: &self.shared.spill, archive: self.shared.archive.as_ref() })
     }
 
     /// The tokens that a request may hold, lowered by the server's refusals.

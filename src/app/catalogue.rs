@@ -73,6 +73,27 @@ fn configured(model: &ModelConfig, catalogue: &Catalogue) -> Listed {
 }
 
 impl Listed {
+    /// The window in a few letters, `400k`; `?` where it is not known.
+    #[must_use]
+    pub fn window_in_short(&self) -> String {
+        match self.window {
+            None => "?".to_owned(),
+            Some(count @ 1_000_000..) => format!("{}.{:02}M", count / 1_000_000, count % 1_000_000 / 10_000),
+            Some(count @ 1000..) => format!("{}k", count / 1000),
+            Some(count) => count.to_string(),
+        }
+    }
+
+    /// USD for a million tokens in and out, `~$2/$10`: `~` where one source alone says so, `+` where larger requests
+    /// cost more; `?` where it is not known.
+    #[must_use]
+    pub fn price_in_short(&self) -> String {
+        let Some(prices) = &self.prices else { return "?".to_owned() };
+        let about = if prices.about { "~" } else { "" };
+        let more = if prices.tiers.is_empty() { "" } else { "+" };
+        format!("{about}${}/${}{more}", prices.input, prices.output)
+    }
+
     fn of(name: String, facts: Option<Facts>) -> Self {
         let facts = facts.as_ref();
         Self {

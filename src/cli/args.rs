@@ -1,5 +1,5 @@
-//! The one door to clap: what may stand on the command line. Help, completions and the manual page are made from
-//! this; nothing of clap leaves this file but what [`parse`], [`completions`] and [`manual`] return.
+//! The definition of the command line, and the only place that uses clap. Help, completions and the manual page are made
+//! from it; clap's types stay behind [`parse`], [`completions`] and [`manual`].
 
 mod colour;
 mod files;
@@ -76,7 +76,7 @@ pub struct GlobalArgs {
     /// Show more: reasoning, the output of running commands, what each answer cost
     #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub verbose: bool,
-    /// Use what the workspace brings along (.agent/), this time
+    /// Use the workspace's own configuration (.agent/) for this run
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub trust: bool,
 }
@@ -85,40 +85,40 @@ pub struct GlobalArgs {
 pub enum Command {
     /// Talk with the agent in the terminal
     Chat(ChatArgs),
-    /// Do one task: stream the answer, exit
+    /// Do one task: print the answer and exit
     Run(RunArgs),
-    /// Write the built-in configs, prompts and skills out as files to edit; overwrites nothing
+    /// Write the built-in configs, prompts and skills as files to edit; overwrite nothing
     Init {
-        /// Where to [default: your config directory]
+        /// The directory to write to [default: your config directory]
         dir: Option<PathBuf>,
-        /// Write the example skills out as well: the agent then offers them
+        /// Write the example skills too; the agent then offers them
         #[arg(long)]
         examples: bool,
     },
-    /// Look at the configuration
+    /// Inspect the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Look at the prompts
+    /// Inspect, test and release prompts
     #[command(subcommand)]
     Prompt(PromptCommand),
-    /// Look at the skills, or check some
+    /// Inspect and check skills
     #[command(subcommand)]
     Skill(SkillCommand),
-    /// Look at the models, or take newer facts about them
+    /// List and check models, or update their prices and windows
     #[command(subcommand)]
     Model(ModelCommand),
-    /// Look at the tools, or call one by hand
+    /// Inspect the tools, or call one by hand
     #[command(subcommand)]
     Tool(ToolCommand),
-    /// Look at the sessions of this workspace
+    /// Inspect and compact the sessions of this workspace
     #[command(subcommand)]
     Session(SessionCommand),
-    /// Tell what a session cost: calls, latencies, errors, tokens
+    /// Report what a session cost: calls, latencies, errors, tokens
     #[command(
         after_help = "Examples:\n  agent stats\n  agent stats -o json | jq .total\n  agent stats --by prompt"
     )]
     Stats {
-        /// Its id, or the beginning of it [default: this workspace's latest]
+        /// The session's id, or the start of it [default: the latest of this workspace]
         session: Option<String>,
         /// Compare the sessions of this workspace by the version of their system prompt
         #[arg(long, value_enum, value_name = "prompt", hide_possible_values = true, conflicts_with = "session")]
@@ -126,7 +126,7 @@ pub enum Command {
         /// With --by: the sessions of every workspace
         #[arg(long, requires = "by")]
         all: bool,
-        /// What to print: text (a table), json
+        /// The output format: text (a table), json
         #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text, value_name = "FORMAT")]
         output: ReportFormat,
     },
@@ -143,7 +143,7 @@ pub enum Command {
     Man,
 }
 
-/// What a turn is made of, in chat and in `run`.
+/// The options of a turn, in `chat` and in `run`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct TurnArgs {
     /// The agent to use
@@ -164,8 +164,8 @@ pub struct TurnArgs {
     /// The prompt to use: the system prompt, and the messages that open the conversation
     #[arg(long, value_name = "NAME[@VERSION]")]
     pub prompt: Option<String>,
-    /// What runs unasked: ask (what only reads), edits (also edits in the workspace), all (almost all), never (what
-    /// only reads; the rest is refused)
+    /// Which calls run without asking: ask (those that only read), edits (also edits in the workspace), all (almost
+    /// all), never (those that only read; the rest is refused)
     #[arg(long, value_name = "MODE", value_parser = approval)]
     pub approve: Option<ApprovalMode>,
     /// Run this flow (flows/NAME.yaml): --var gives its inputs, the task is its input `task`
@@ -177,25 +177,25 @@ pub struct TurnArgs {
     /// Whether commands run in the sandbox: on, off (then with your own permissions)
     #[arg(long, value_name = "on|off", hide_possible_values = true, value_parser = ["on", "off"])]
     pub sandbox: Option<String>,
-    /// Append requests and answers to this file as they went over the wire, without keys
+    /// Append each request and answer to this file as it went over the wire, without keys
     #[arg(long, value_name = "FILE")]
     pub log_wire: Option<PathBuf>,
-    /// Model requests at most
+    /// The most requests to the model
     #[arg(long, help_heading = LIMITS, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_turns: Option<u64>,
-    /// Time at most: 90s, 10m
+    /// The longest time: 90s, 10m
     #[arg(long, help_heading = LIMITS, value_name = "DURATION", value_parser = parse_duration)]
     pub max_time: Option<Duration>,
-    /// Tokens at most, input and output together
+    /// The most tokens, input and output together
     #[arg(long, help_heading = LIMITS, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_tokens: Option<u64>,
-    /// Cost at most
+    /// The highest cost
     #[arg(long, help_heading = LIMITS, value_name = "USD", value_parser = dollars)]
     pub max_cost: Option<f64>,
-    /// Go on with this session: its id, or the beginning of it
+    /// Continue this session: its id, or the start of it
     #[arg(long, help_heading = SESSIONS, value_name = "ID", conflicts_with = "continue_latest")]
     pub session: Option<String>,
-    /// Go on with the latest session of this workspace
+    /// Continue the latest session of this workspace
     #[arg(long = "continue", help_heading = SESSIONS)]
     pub continue_latest: bool,
     /// Keep no session on disk
@@ -216,11 +216,11 @@ pub struct ChatArgs {
         git diff | agent run \"review this\" -o json | jq -r .result\n  \
         agent run --schema person.json \"who wrote this?\" -f letter.txt")]
 pub struct RunArgs {
-    /// The task; without it, what the prompt asks at its end, else stdin; with -, stdin
+    /// The task [default: the question at the end of the prompt, else stdin]; - reads stdin
     pub task: Option<String>,
     #[command(flatten)]
     pub turn: TurnArgs,
-    /// What to print: text (the final answer), json (one object at the end), jsonl (every event, one a line)
+    /// The output format: text (the final answer), json (one object at the end), jsonl (every event, one a line)
     #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = OutputFormat::Text, value_name = "FORMAT")]
     pub output: OutputFormat,
     /// Also write the final answer to this file
@@ -235,12 +235,12 @@ pub struct RunArgs {
     /// Print text as it comes, also into a pipe
     #[arg(long)]
     pub stream: bool,
-    /// Print the request that would be sent; send nothing
+    /// Print the request instead of sending it
     #[arg(long)]
     pub dry_run: bool,
 }
 
-// What the values mean stands in the help of the option: help for each of them would space out the whole page.
+// The help of the option explains its values: help for each value would space out the whole page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
     Text,
@@ -248,7 +248,7 @@ pub enum OutputFormat {
     Jsonl,
 }
 
-/// What sessions are compared by.
+/// The property that groups sessions for a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum StatsBy {
     Prompt,
@@ -267,7 +267,7 @@ pub enum StdinMode {
     Require,
 }
 
-/// What cannot be parsed, or a request for help: text, where it belongs, and whether it is an error.
+/// A command line that cannot be parsed, or asks for help: the text to print, and whether it is an error.
 #[derive(Debug)]
 pub struct Usage {
     pub text: String,
@@ -356,7 +356,7 @@ fn describe(command: &clap::Command, parent: &str, out: &mut Vec<u8>) -> std::io
     page.render_description_section(&mut section)?;
     page.render_options_section(&mut section)?;
     page.render_extra_section(&mut section)?;
-    // What is a section on a page of its own is a part of one here.
+    // The sections of a page become parts of a section.
     let section = String::from_utf8_lossy(&section).replace("\n.SH ", "\n.SS ").replacen(".SH ", ".SS ", 1);
     let section = section.replace(".SS EXTRA\n", ".SS EXAMPLES\n");
     writeln!(out, ".SH \"{}\"\n{section}", name.to_uppercase())?;

@@ -37,8 +37,7 @@ pub(super) fn read(path: &Path) -> Result<Attachment, String> {
     from_bytes(&name, bytes)
 }
 
-/// Checks that an answer can be written to `path`, so that nobody pays for one that has nowhere to go. Creates
-/// nothing.
+/// Checks that an answer can be written to `path` before anything is paid for. Creates nothing.
 ///
 /// # Errors
 /// A sentence with the file's name.

@@ -1,15 +1,19 @@
 //! `agent chat`: arguments, signals and the terminal of the interactive front end.
 
 use std::io::{self, IsTerminal};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::mpsc;
 
 use crate::agent::exit::Signal;
-use crate::app::Options;
+use crate::app::{self, Options};
+use crate::config::{Config, PromptSource};
 use crate::contract::Approver;
-use crate::repl::{self, Chat, Finder, Hands, Interrupter, Interrupts, Lines, Opening, Vocabulary};
-use crate::sink::{Facts, Keyed, Nobody, Outlets, Person, Screen};
+use crate::repl::{self, AtHand, Chat, Interrupter, Interrupts, Lines, Opening};
+use crate::sink::{Facts, Keyed, Look, Nobody, Outlets, Person, Screen};
+use crate::terminal;
+use crate::workspace::Workspace;
 
 use super::args::ChatArgs;
 use super::collector::Export;
@@ -60,6 +64,7 @@ struct Prepared {
     outlets: Outlets,
 }
 
+/// Shows who will answer and the prompt, then assembles the chat behind it.
 fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
     let workspace = setup.workspace()?;
     let config = setup.config(&workspace)?;
@@ -67,7 +72,10 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
     let outlets = Outlets::open(&look);
     let interactive = io::stdin().is_terminal() && io::stderr().is_terminal();
     let (interrupter, interrupts) = repl::interrupts();
-    // The names are known once the agent is assembled, which takes the approver, which reads lines.
+    let mut options = Options { chat: true, output: run::plain_output(), ..run::options(&args.turn, None)? };
+    // Every message is the task of the flow.
+    options.flow = run::flow(&config, &args.turn, true, &options.vars)?;
+    // The names are known once the agent is assembled.
     let vocabulary = Arc::new(OnceLock::new());
     let setup_of_lines = || repl::Setup {
         history: Some(repl::history::file(&config.dirs.state, workspace.root())),
@@ -78,38 +86,31 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
         asks_theme: look.asks_theme,
         outlets: outlets.clone(),
     };
+    if interactive && !setup.global.quiet {
+        greet(setup, &config, &options, &workspace, &outlets);
+    }
     let editor = (interactive && look.live).then(|| Lines::editor(setup_of_lines(), interrupter.clone()));
     let lines = Arc::new(match editor.flatten() {
         Some(lines) => lines,
         None if interactive => Lines::plain(outlets.clone(), interrupter.clone()),
         None => Lines::piped(interrupter.clone()),
     });
-    let approver: Arc<dyn Approver> = if interactive {
-        let person = match lines.console() {
-            Some(console) => {
-                let notify = config.settings.ui.notify;
-                Person::by_keys(Keyed { console, outlets: outlets.clone(), notify }, &look)
-            }
-            None => Person::by_lines(Arc::clone(&lines) as Arc<_>, &outlets, &look),
-        };
-        Arc::new(person.with_editor(setup.editor(&config)))
-    } else {
-        Arc::new(Nobody)
-    };
+    if is_asked_first(&config, &options) {
+        lines.begin();
+    }
+    let approver = approver(setup, &config, interactive.then_some(&lines), &outlets, &look);
     let files = args.turn.files.iter().map(|file| attachments::read(file));
     let attached = files.collect::<Result<_, _>>().map_err(Failure::usage)?;
     let manner = Setup::manner(&config);
     let rendering = manner.rendering.clone();
     let (sink, export) = Export::beside(Box::new(Screen::on(&outlets, look, manner)), &config)?;
-    let mut options = Options { chat: true, output: run::plain_output(), ..run::options(&args.turn, None)? };
-    // Every message is the task of the flow.
-    options.flow = run::flow(&config, &args.turn, true, &options.vars)?;
     let opening = Opening {
         options,
         session: session_choice(&args.turn, false),
         skills: args.turn.skills.clone(),
         rendering,
-        hands: Hands { shell: setup.env.get("SHELL").map(str::to_owned), editor: setup.editor(&config) },
+        own: config.own_commands(repl::is_built_in),
+        at_hand: AtHand::find(|name| setup.env.get(name), interactive.then(|| setup.editor(&config)), look.live),
         config,
         workspace,
         approver,
@@ -119,12 +120,45 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
     for name in &args.turn.skills {
         chat.catalogue().get(name).map_err(Failure::skill)?;
     }
-    vocabulary.get_or_init(|| Vocabulary {
-        models: chat.models().cloned().collect(),
-        skills: chat.catalogue().iter().map(|skill| skill.name.clone()).collect(),
-        files: Finder::new(chat.directory()),
-    });
+    vocabulary.get_or_init(|| repl::vocabulary(&chat));
     Ok(Prepared { chat, lines, interrupts, interrupter, export, outlets })
+}
+
+/// Says which model answers, where, and what it may do. What is wrong with the configuration is told when the chat is
+/// assembled.
+fn greet(setup: &Setup, config: &Config, options: &Options, workspace: &Workspace, outlets: &Outlets) {
+    let Ok(outlook) = app::outlook(config, options) else { return };
+    if !outlook.is_configured {
+        return;
+    }
+    let home = setup.env.get("HOME").map(Path::new).unwrap_or(Path::new("/nonexistent"));
+    let width = terminal::width().map_or(80, |width| width.saturating_sub(1));
+    outlets.show(repl::greeting::greeting(&outlook, workspace.root(), home, width));
+}
+
+/// Whether the chat begins with the person: its prompt brings no messages along that an answer follows.
+fn is_asked_first(config: &Config, options: &Options) -> bool {
+    let agent = config.agent(options.agent.as_deref());
+    options.prompt.is_none() && agent.is_ok_and(|agent| agent.system_prompt == PromptSource::system())
+}
+
+/// Who answers questions: the person who types these lines, or nobody.
+fn approver(
+    setup: &Setup,
+    config: &Config,
+    lines: Option<&Arc<Lines>>,
+    outlets: &Outlets,
+    look: &Look,
+) -> Arc<dyn Approver> {
+    let Some(lines) = lines else { return Arc::new(Nobody) };
+    let person = match lines.console() {
+        Some(console) => {
+            let notify = config.settings.ui.notify;
+            Person::by_keys(Keyed { console, outlets: outlets.clone(), notify }, look)
+        }
+        None => Person::by_lines(Arc::clone(lines) as Arc<_>, outlets, look),
+    };
+    Arc::new(person.with_editor(setup.editor(config)))
 }
 
 /// Sends each SIGINT to the running turn. SIGTERM and SIGHUP come out of the receiver and end the program; a second one

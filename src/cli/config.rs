@@ -8,6 +8,7 @@ use crate::app;
 use crate::config::{self, Config, ConfigError, Kind, PromptDir};
 use crate::contract::Approver;
 use crate::prompt::Registry;
+use crate::repl;
 use crate::sink::Nobody;
 use crate::workspace::Workspace;
 
@@ -34,7 +35,8 @@ pub(super) fn run(setup: &Setup, command: ConfigCommand) -> Outcome {
 fn check(setup: &Setup, workspace: &Workspace) -> Outcome {
     let config = checked(setup, workspace)?;
     let nobody: Arc<dyn Approver> = Arc::new(Nobody);
-    for warning in config.warnings.iter().chain(&app::contradictions(&config, workspace, &nobody)) {
+    let own = config.own_commands(repl::is_built_in).warnings;
+    for warning in config.warnings.iter().chain(&own).chain(&app::contradictions(&config, workspace, &nobody)) {
         super::warn(warning);
     }
     print(format!("no mistakes: {} agents, {} models\n", config.agents.len(), config.models.len()))
@@ -53,6 +55,7 @@ pub(super) fn checked(setup: &Setup, workspace: &Workspace) -> Result<Arc<Config
     let config = Arc::new(config);
     let nobody: Arc<dyn Approver> = Arc::new(Nobody);
     mistakes.extend(app::check(&config, workspace, &nobody, &mistakes));
+    mistakes.extend(config.own_commands(repl::is_built_in).mistakes);
     if mistakes.is_empty() { Ok(config) } else { Err(Failure::new(exit::CONFIGURATION, config.error(mistakes))) }
 }
 

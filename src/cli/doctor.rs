@@ -1,5 +1,6 @@
 //! `agent doctor`: checks what a run needs, and says what to do about what is missing.
 
+mod account;
 mod configuration;
 mod disks;
 mod model;
@@ -15,29 +16,7 @@ use crate::workspace::Workspace;
 
 use super::setup::Setup;
 use super::{Outcome, exit, print, tables};
-
-/// The account of one check. What it says may have several lines.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Check {
-    of: &'static str,
-    health: Health,
-    says: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Health {
-    Good,
-    /// Weaker than it could be; a run works.
-    Weak,
-    /// Something is to be done before a run works.
-    Bad,
-}
-
-impl Check {
-    fn new(of: &'static str, health: Health, says: impl Into<String>) -> Self {
-        Self { of, health, says: says.into() }
-    }
-}
+use account::{Check, Health};
 
 pub(super) fn run(setup: &Setup) -> Outcome {
     let workspace = setup.workspace()?;

@@ -121,7 +121,7 @@ impl args::Usage {
             let text = strip(&self.text, io::stdout().is_terminal());
             (io::stdout().write_all(text.as_bytes()), exit::DONE)
         };
-        // Nothing can be said to a reader that left.
+        // The reader is gone, and nobody is left to tell.
         let _ = result;
         code
     }

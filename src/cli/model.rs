@@ -74,7 +74,7 @@ fn table(models: &[Listed], edge: Option<usize>) -> String {
         cells.iter().map(|row| text::columns(&row[column])).max().unwrap_or_default()
     });
     let room = edge.map_or(usize::MAX, |edge| edge.saturating_sub(1));
-    // The few rows that end with a day do without it rather than break the lines of all.
+    // The few rows that end with a day lose it, so that the other lines need not break.
     let whole: usize = widths[..6].iter().map(|width| width + 2).sum::<usize>() - 2;
     let is_wide = whole <= room;
     let mut out = String::new();
@@ -88,7 +88,7 @@ fn table(models: &[Listed], edge: Option<usize>) -> String {
         let room = room.saturating_sub(if is_wide { widths[0] + 2 } else { INDENT });
         let mut line = String::new();
         for (cell, width) in facts.iter().zip(&widths[1..]) {
-            // What finds no room is left out whole: half a price would be another one.
+            // A cell without room is left out whole: half a price would be another price.
             if text::columns(&line) + text::columns(cell) > room {
                 break;
             }
@@ -103,12 +103,11 @@ fn table(models: &[Listed], edge: Option<usize>) -> String {
 
 /// Name, window, price, what it sees and how it thinks, wire, source, end.
 fn cells(model: &Listed) -> [String; 7] {
-    let unknown = || "?".to_owned();
     let senses = [(model.sees == Some(true)).then(|| "sees".to_owned()), thinks(model.levels.as_deref())];
     [
         text::visible(&model.name).into_owned(),
-        model.window.map_or_else(unknown, tokens),
-        model.prices.as_ref().map_or_else(unknown, price),
+        model.window_in_short(),
+        model.price_in_short(),
         senses.into_iter().flatten().collect::<Vec<_>>().join(" "),
         model.wire.map_or_else(String::new, |wire| wire.name().to_owned()),
         if model.is_configured { "config" } else { "catalogue" }.to_owned(),
@@ -124,21 +123,6 @@ fn thinks(levels: Option<&[Effort]>) -> Option<String> {
         Some(last) => format!("{}-{}", first.word(), last.word()),
         None => first.word().to_owned(),
     })
-}
-
-/// `~$2/$10`: input and output; `+` where larger requests cost more.
-fn price(prices: &Prices) -> String {
-    let about = if prices.about { "~" } else { "" };
-    let more = if prices.tiers.is_empty() { "" } else { "+" };
-    format!("{about}${}/${}{more}", prices.input, prices.output)
-}
-
-fn tokens(count: u64) -> String {
-    match count {
-        1_000_000.. => format!("{}.{:02}M", count / 1_000_000, count % 1_000_000 / 10_000),
-        1000.. => format!("{}k", count / 1000),
-        _ => count.to_string(),
-    }
 }
 
 fn as_json(listing: &Listing) -> Value {

@@ -63,7 +63,7 @@ pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
                 super::warn(&warning);
             }
             let transcript = transcript(&session)?;
-            // A terminal is not moved by what a model or a file said; a pipe gets the bytes as they are.
+            // On a terminal, escapes of a model or a file are made visible; a pipe gets the bytes as they are.
             let shown =
                 if io::stdout().is_terminal() { text::visible(&transcript).into_owned() } else { transcript };
             print(shown)

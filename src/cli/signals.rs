@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::agent::Cancel;
 use crate::agent::exit::Signal;
-use crate::process;
+use crate::{process, terminal};
 
 /// Listens until the process ends.
 pub(super) struct Signals {
@@ -67,6 +67,7 @@ pub(super) fn each(mut handle: impl FnMut(Signal) + Send + 'static) -> io::Resul
 /// Kills every command and exits at once.
 pub(super) fn die(signal: Signal) -> ! {
     process::kill_all();
+    terminal::put_back();
     std::process::exit(signal.code().into());
 }
 

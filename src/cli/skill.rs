@@ -123,7 +123,7 @@ fn check(setup: &Setup, dirs: Vec<PathBuf>, output: ReportFormat) -> Outcome {
         let workspace = setup.workspace()?;
         let config = setup.config(&workspace)?;
         config.warnings.iter().for_each(|warning| warn(warning));
-        // A place without skills is none to complain of.
+        // A directory without skills is no mistake here.
         let found = config.skill_dirs.iter().filter_map(|dir| skills::check(&dir.dir, tell).ok());
         checked.extend(found.flatten());
     }
@@ -160,7 +160,7 @@ fn report(checked: &[Checked], problems: usize) -> String {
 }
 
 impl Failure {
-    /// A name that does not exist is a mistake of whoever wrote it.
+    /// An unknown name is wrong usage.
     pub(super) fn skill(error: SkillError) -> Self {
         let code = match error.kind {
             SkillErrorKind::Unknown | SkillErrorKind::Outside => exit::USAGE,

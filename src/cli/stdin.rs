@@ -11,14 +11,14 @@ use super::args::StdinMode;
 use crate::terminal;
 use holders::Writer;
 
-/// More than this is an error, never a silent cut.
+/// The most bytes; more is an error, never a silent cut.
 const MOST_BYTES: usize = 16 << 20;
-/// How long a first byte is waited for when only our ancestors could send it.
+/// How long to wait for a first byte that only our ancestors could send.
 const FORGOTTEN: Duration = Duration::from_millis(500);
-/// How long when it cannot be told who could.
+/// How long to wait where the possible senders are unknown.
 const UNKNOWN: Duration = Duration::from_secs(10);
 
-/// Said where our parent holds the same input.
+/// The note where our parent holds the same input.
 const SHARED: &str = "stdin was not attached, because the program that started this one may be reading it; \
                       --stdin require attaches it";
 
@@ -72,7 +72,7 @@ pub fn whole(say: impl FnMut(&str)) -> Result<Vec<u8>, StdinError> {
 /// Reads to the end. When nothing comes at once and nothing has to come, the wait depends on who could still send it.
 fn read(must_come: bool, mut say: impl FnMut(&str)) -> Result<Input, StdinError> {
     if !terminal::stdin_ready(Some(FORGOTTEN)) {
-        // To look at every process takes longer than most inputs take to come, so this is not done earlier.
+        // Looking at every process takes longer than most inputs need to arrive, so it comes last.
         let writer = if must_come { Writer::Peer } else { holders::writer() };
         let patience = match writer {
             Writer::Ancestor => return Ok(Input::Nothing(Some(silent(FORGOTTEN)))),

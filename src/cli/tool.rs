@@ -67,7 +67,7 @@ fn call(setup: &Setup, config: &Arc<Config>, workspace: &Workspace, args: CallAr
     let arguments = json::object(&arguments)
         .map(Value::Object)
         .map_err(|why| Failure::usage(format!("the arguments are no JSON object: {why}")))?;
-    // The answer is written here, once and whole; the screen shows what goes on.
+    // The answer is written here, once and whole; the screen shows the progress.
     let look = setup.look(Facts { json: true, ..Facts::default() });
     let outlets = Outlets::open(&look);
     let approver: Arc<dyn Approver> = if io::stdin().is_terminal() && io::stderr().is_terminal() {
@@ -96,7 +96,7 @@ fn call(setup: &Setup, config: &Arc<Config>, workspace: &Workspace, args: CallAr
         outlets.flush(cancel.triggered()).await;
         io::Result::Ok((outcome, signals.seen()))
     })?;
-    // A thread that still waits for a line nobody types must not hold the process.
+    // A thread may still wait for a line; it must not keep the process alive.
     runtime.shutdown_background();
     match outcome {
         Ok(called) => finish(&name, &called, run.totals.unasked > 0),

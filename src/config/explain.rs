@@ -130,7 +130,7 @@ impl Config {
         self.documents.iter().filter(|d| d.kind == kind).map(|d| d.name.as_str()).collect()
     }
 
-    fn masked(&self) -> Value {
+    pub(super) fn masked(&self) -> Value {
         let mut value = json!(self.settings);
         value["agents"] = json!(self.agents);
         value["models"] = json!(self.models);

@@ -243,14 +243,19 @@ fn prefix(key: &str) -> String {
     if key.is_empty() { String::new() } else { format!("`{key}`: ") }
 }
 
-/// The words of an enumeration, however the schema writes them.
+/// The words of an enumeration, however the schema writes them: those with a description stand in branches of their own.
 fn words(schema: &Value) -> Option<Vec<&str>> {
     if let Some(words) = schema["enum"].as_array() {
         return words.iter().map(Value::as_str).collect();
     }
-    let branches = schema["oneOf"].as_array()?;
-    let constants = branches.iter().map(|branch| branch["const"].as_str().or_else(|| branch["enum"][0].as_str()));
-    constants.collect()
+    let mut all = Vec::new();
+    for branch in schema["oneOf"].as_array()? {
+        match branch["const"].as_str() {
+            Some(word) => all.push(word),
+            None => all.extend(words(branch)?),
+        }
+    }
+    Some(all)
 }
 
 fn types(schema: &Value) -> Vec<&str> {

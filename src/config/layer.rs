@@ -9,9 +9,10 @@ use std::sync::Arc;
 use super::manifest::{Manifest, shown};
 use super::mistake::{Mistake, did_you_mean};
 use super::options::LoadOptions;
+use super::own_commands;
 use super::skill_dirs::{self, SkillDir};
 use super::source::{Kind, Layer};
-use super::through::{PromptDir, Through};
+use super::through::{CommandDir, PromptDir, Through};
 use crate::builtin;
 use crate::regular::read_regular;
 
@@ -51,12 +52,13 @@ pub(super) struct Scan {
     pub unknown: Vec<(String, Mistake)>,
 }
 
-/// The directories, with those that prompts and skills are read from.
+/// The directories, with those that prompts, skills and commands are read from.
 #[derive(Default)]
 pub(super) struct Layers {
     pub dirs: Vec<LayerDir>,
     pub prompt_dirs: Vec<PromptDir>,
     pub skill_dirs: Vec<SkillDir>,
+    pub command_dirs: Vec<CommandDir>,
     pub mistakes: Vec<Mistake>,
     pub warnings: Vec<String>,
 }
@@ -121,6 +123,11 @@ impl Layers {
 
     fn add(&mut self, layer: Layer, dir: PathBuf, through: Through) {
         self.prompts_of(Some(&dir), &through);
+        let commands = dir.join(own_commands::FOLDER);
+        if commands.is_dir() {
+            let (through, is_of_project) = (through.clone(), layer == Layer::Project);
+            self.command_dirs.push(CommandDir { dir: commands, through, is_of_project });
+        }
         self.dirs.push(LayerDir { layer, dir: Some(dir), through });
     }
 
@@ -289,7 +296,7 @@ enum Entry {
 }
 
 fn classify_dir(path: &str) -> Entry {
-    const OTHERS: [&str; 2] = ["prompts", "skills"];
+    const OTHERS: [&str; 3] = ["prompts", "skills", own_commands::FOLDER];
     let folders = || Kind::NAMED.into_iter().map(Kind::folder);
     if folders().any(|folder| folder == path || folder.starts_with(&format!("{path}/"))) {
         return Entry::Open;

@@ -11,7 +11,7 @@ use super::env::Env;
 use super::flow::{self, FlowConfig};
 use super::gather::{Gathered, gather};
 use super::inspect::{self, PromptCheck};
-use super::loaded::Config;
+use super::loaded::{Config, Given};
 use super::merge::{Merged, inherit};
 use super::mistake::{ConfigError, Mistake, did_you_mean, in_order};
 use super::model::ModelConfig;
@@ -196,10 +196,17 @@ fn finish(options: &LoadOptions<'_>, gathered: Gathered, typed: Typed) -> Option
         flows: typed.flows,
         prompt_dirs: layers.prompt_dirs,
         skill_dirs: layers.skill_dirs,
+        command_dirs: layers.command_dirs,
         config_dirs: layers.dirs.into_iter().filter_map(|layer| layer.dir).collect(),
         warnings: gathered.warnings,
         env: options.env.clone(),
         dirs: options.env.dirs(),
+        given: Given {
+            config_dir: options.config_dir.clone(),
+            sets: options.sets.to_vec(),
+            brought: options.brought.clone(),
+            trust: options.trust,
+        },
         sources: gathered.sources,
         documents: gathered.documents,
     })

@@ -1,17 +1,21 @@
 //! The one read-only [`Config`] of a run, and the questions that it answers.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::env::{Dirs, Env};
 use super::flow::FlowConfig;
+use super::manifest::Manifest;
 use super::mistake::did_you_mean;
 use super::model::ModelConfig;
+use super::options::LoadOptions;
 use super::settings::{AgentConfig, Named, SessionStoreConfig, Settings};
 use super::skill_dirs::SkillDir;
 use super::source::{Document, Sources};
-use super::through::PromptDir;
+use super::through::{CommandDir, PromptDir};
 use super::tool::ToolConfig;
 use crate::secrets::{Redactor, Secret, secrets_in};
+use crate::workspace::Workspace;
 
 /// The configuration of a run: read-only.
 #[derive(Debug)]
@@ -33,8 +37,20 @@ pub struct Config {
     pub warnings: Vec<String>,
     pub env: Env,
     pub dirs: Dirs,
+    pub(super) command_dirs: Vec<CommandDir>,
+    /// How it was asked for.
+    pub(super) given: Given,
     pub(super) sources: Sources,
     pub(super) documents: Vec<Document>,
+}
+
+/// How a configuration was asked for, besides the environment and the workspace.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Given {
+    pub config_dir: Option<PathBuf>,
+    pub sets: Vec<String>,
+    pub brought: Option<Arc<Manifest>>,
+    pub trust: bool,
 }
 
 /// A name that is not configured.
@@ -52,6 +68,25 @@ pub struct UnknownName {
 }
 
 impl Config {
+    /// The flags `--set KEY=VALUE` that it was read with, in order.
+    #[must_use]
+    pub fn sets(&self) -> &[String] {
+        &self.given.sets
+    }
+
+    /// How to read it again with other flags: from the same places, with the same trust in what the workspace brought
+    /// along when the program started.
+    #[must_use]
+    pub fn again<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        sets: &'a [String],
+        tools: &'a [&'a str],
+    ) -> LoadOptions<'a> {
+        let Given { config_dir, brought, trust, .. } = self.given.clone();
+        LoadOptions { env: &self.env, workspace, config_dir, sets, brought, trust, tools }
+    }
+
     /// An agent by name; the default one without.
     ///
     /// # Errors

@@ -26,6 +26,7 @@ mod folders;
 mod manifest;
 mod through;
 mod skill_dirs;
+mod own_commands;
 mod trust;
 mod question;
 mod options;
@@ -44,8 +45,10 @@ mod flow;
 mod load;
 // Commands about the configuration.
 mod explain;
+mod changed;
 mod init;
 
+pub use changed::Changed;
 pub use duration::{format as format_duration, parse as parse_duration};
 pub use env::{Dirs, Env};
 pub use flow::{FlowConfig, FlowInput, FlowRole, FlowStep, Work};
@@ -61,16 +64,17 @@ pub use model::{
 };
 pub use narrowed::Narrowed;
 pub use options::{LoadOptions, brought};
-pub use permissions::{Permission, PermissionRule, PermissionSettings, RuleEffect};
+pub use own_commands::{OwnCommand, OwnCommands};
+pub use permissions::{ApprovalMode, Permission, PermissionRule, PermissionSettings, RuleEffect};
 pub use profile::{Profile, ProfileChoice};
 pub use prompt_source::{PromptRef, PromptSource};
 pub use roles::{Mode, Reasoning, RoleConfig, RoleSettings};
 pub use schema::schema;
 pub use selection::{SelectBy, ToolsSettings};
 pub use settings::{
-    AgentConfig, ApprovalMode, ContextSettings, Isolation, LayerShares, Limits, Named, PROMPT_KEYS,
-    PromptSettings, SandboxMode, SandboxSettings, SessionStoreConfig, Settings, Share, SkillDisclosure,
-    SkillSettings, Strategy, TelemetrySettings, ToolOutputSettings,
+    AgentConfig, ContextSettings, Isolation, LayerShares, Limits, Named, PROMPT_KEYS, PromptSettings, SandboxMode,
+    SandboxSettings, SessionStoreConfig, Settings, Share, SkillDisclosure, SkillSettings, Strategy,
+    TelemetrySettings, ToolOutputSettings,
 };
 pub use skill_dirs::{SkillDir, SkillScope};
 pub use source::{Kind, Layer};

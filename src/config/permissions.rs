@@ -5,6 +5,54 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Which calls run without asking.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalMode {
+    /// Reading runs; writing and executing ask.
+    #[default]
+    Ask,
+    /// Edits inside the workspace run as well.
+    Edits,
+    /// Everything runs.
+    All,
+    /// Calls that would ask are refused.
+    Never,
+}
+
+impl ApprovalMode {
+    /// Every mode, in the order in which people read of them.
+    pub const ALL: [Self; 4] = [Self::Ask, Self::Edits, Self::All, Self::Never];
+
+    /// How flags and files spell it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ask => "ask",
+            Self::Edits => "edits",
+            Self::All => "all",
+            Self::Never => "never",
+        }
+    }
+
+    /// What runs without a question, in a few words.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Ask => "reading runs; writing and executing ask",
+            Self::Edits => "edits inside the workspace run as well",
+            Self::All => "everything runs",
+            Self::Never => "what would ask is refused",
+        }
+    }
+
+    /// The mode of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+}
+
 /// `permissions` in `agent.yaml`, and in an agent of its own, whose rules come on top.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

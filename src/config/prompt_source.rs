@@ -25,7 +25,8 @@ impl PromptSource {
         Self::Registered(PromptRef { reference: reference.to_owned() })
     }
 
-    pub(super) fn system() -> Self {
+    #[must_use]
+    pub fn system() -> Self {
         Self::registered("system@production")
     }
 

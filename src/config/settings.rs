@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::duration;
 use super::narrowed::Narrowed;
-use super::permissions::PermissionSettings;
+use super::permissions::{ApprovalMode, PermissionSettings};
 use super::profile::ProfileChoice;
 use super::prompt_source::PromptSource;
 use super::roles::{Mode, RoleSettings};
@@ -128,21 +128,6 @@ pub enum Isolation {
     None,
     /// In a git worktree of its own; what it changes comes back as a branch.
     Worktree,
-}
-
-/// Which calls run without asking.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ApprovalMode {
-    /// Reading runs; writing and executing ask.
-    #[default]
-    Ask,
-    /// Edits inside the workspace run as well.
-    Edits,
-    /// Everything runs.
-    All,
-    /// Calls that would ask are refused.
-    Never,
 }
 
 /// Where the instructions of a loaded skill stand.

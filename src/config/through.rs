@@ -18,6 +18,14 @@ pub struct PromptDir {
     pub through: Through,
 }
 
+/// A directory of slash commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CommandDir {
+    pub dir: PathBuf,
+    pub through: Through,
+    pub is_of_project: bool,
+}
+
 impl Through {
     pub(super) fn manifest(manifest: &Arc<Manifest>) -> Self {
         Self(Some(Arc::clone(manifest)))

@@ -86,12 +86,15 @@ impl Line {
     /// As a terminal shows it, without a line feed.
     #[must_use]
     pub fn painted(&self, style: Style) -> String {
-        let mut out = String::new();
+        let mut out = String::with_capacity(self.spans.iter().map(|span| span.text.len() + 12).sum());
         for span in &self.spans {
-            let painted = style.paint(span.inks, &span.text);
-            match span.link.as_deref().filter(|link| style.links && is_link(link)) {
-                Some(link) => out += &format!("\x1b]8;;{link}\x1b\\{painted}\x1b]8;;\x1b\\"),
-                None => out += &painted,
+            let link = span.link.as_deref().filter(|link| style.links && is_link(link));
+            if let Some(link) = link {
+                out.extend(["\x1b]8;;", link, "\x1b\\"]);
+            }
+            style.paint_to(&mut out, span.inks, &span.text);
+            if link.is_some() {
+                out += "\x1b]8;;\x1b\\";
             }
         }
         out
@@ -105,7 +108,8 @@ impl<I: Into<Inks>> From<(I, &str)> for Line {
 }
 
 /// Whether a terminal may be given an address: printable ASCII, of a scheme that only shows something.
-fn is_link(link: &str) -> bool {
+#[must_use]
+pub fn is_link(link: &str) -> bool {
     let is_known = ["https://", "http://", "mailto:"].iter().any(|scheme| link.starts_with(scheme));
     is_known && link.bytes().all(|byte| byte.is_ascii_graphic()) && link.len() <= 2000
 }

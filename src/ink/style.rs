@@ -141,25 +141,31 @@ impl Style {
     /// Returns `text` in these inks, or unchanged if colours are off.
     #[must_use]
     pub fn paint(self, inks: impl Into<Inks>, text: &str) -> Cow<'_, str> {
-        let codes = self.codes(inks.into());
-        if codes.is_empty() || text.is_empty() {
+        let inks = inks.into();
+        if !self.colours || inks == Inks::PLAIN || text.is_empty() {
             return Cow::Borrowed(text);
         }
-        Cow::Owned(format!("\x1b[{codes}m{text}\x1b[0m"))
+        let mut painted = String::new();
+        self.paint_to(&mut painted, inks, text);
+        Cow::Owned(painted)
     }
 
-    /// The SGR codes of these inks, joined by semicolons; empty where nothing changes.
-    pub(super) fn codes(self, inks: Inks) -> String {
-        if !self.colours {
-            return String::new();
+    /// Adds `text` in these inks. Every piece of an answer comes by here.
+    pub(super) fn paint_to(self, out: &mut String, inks: Inks, text: &str) {
+        if !self.colours || inks == Inks::PLAIN || text.is_empty() {
+            return out.push_str(text);
         }
         let column = match self.theme {
             Theme::Dark => 0,
             Theme::Light => 1,
             Theme::Either => 2,
         };
-        let codes = CODES.iter().filter(|(ink, _)| inks.has(*ink)).map(|(_, codes)| codes[column]);
-        codes.collect::<Vec<_>>().join(";")
+        let mut before = "\x1b[";
+        for (_, codes) in CODES.iter().filter(|(ink, _)| inks.has(*ink)) {
+            out.extend([before, codes[column]]);
+            before = ";";
+        }
+        out.extend(["m", text, "\x1b[0m"]);
     }
 }
 

@@ -1,11 +1,11 @@
 //! A chat: a conversation, the agent that answers in it, and the turns that are taken in it. Each turn is a run of its
 //! own in one session.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::at_hand::AtHand;
 use super::mentions;
 use crate::agent::exit::{self, Signal};
 use crate::agent::{
@@ -14,11 +14,11 @@ use crate::agent::{
 };
 use crate::app::{self, Options, Services, SessionChoice, SetupError};
 use crate::attachment::{Attachment, attach};
-use crate::config::{Config, Mode};
+use crate::config::{Config, OwnCommand, OwnCommands};
 use crate::contract::{Approver, EventSink};
-use crate::llm::effort::Effort;
+use crate::image::Image;
 use crate::message::{Item, Said};
-use crate::sink::{Editor, Outlets, Rendering};
+use crate::sink::{Outlets, Rendering};
 use crate::skills::Catalogue;
 use crate::workspace::Workspace;
 
@@ -35,33 +35,35 @@ pub struct Opening {
     pub skills: Vec<String>,
     /// Shared with the screen.
     pub rendering: Rendering,
-    pub hands: Hands,
+    /// The commands of the person and of the project.
+    pub own: OwnCommands,
+    pub at_hand: AtHand,
 }
 
-/// The programs that a person uses beside the chat.
-#[derive(Debug, Clone)]
-pub struct Hands {
-    /// The shell for `!`; `None`: that of the system.
-    pub shell: Option<String>,
-    pub editor: Editor,
-}
-
-/// A conversation with an agent. `/model` replaces the agent, `/clear` the conversation.
+/// A conversation with an agent. `/clear` replaces the conversation, `switch` the agent.
 pub struct Chat {
     pub(super) config: Arc<Config>,
-    workspace: Workspace,
-    options: Options,
-    approver: Arc<dyn Approver>,
+    pub(super) workspace: Workspace,
+    pub(super) options: Options,
+    pub(super) approver: Arc<dyn Approver>,
     pub(super) services: Services,
+    /// The agent of the chat, while a turn has another model.
+    pub(super) own_services: Option<Services>,
     pub(super) conversation: Conversation,
     pub(super) run: Run,
     /// Files that go along with the next message.
     attached: Vec<Attachment>,
+    /// Pictures that go along with the next message.
+    pub(super) images: Vec<Image>,
     /// Skills that go along with the next message.
     pub(super) skills: Vec<String>,
+    /// The commands of the person and of the project.
+    pub(super) own: Vec<OwnCommand>,
+    /// The keys that were set in this chat.
+    pub(super) sets: Vec<String>,
+    pub(super) at_hand: AtHand,
     pub(super) is_ephemeral: bool,
     pub(super) rendering: Rendering,
-    pub(super) hands: Hands,
     /// A turn has begun and its end has not been emitted.
     in_turn: bool,
 }
@@ -81,13 +83,14 @@ impl Chat {
     /// # Errors
     /// When the agent cannot be assembled, or the session cannot be opened.
     pub fn open(opening: Opening, sink: Box<dyn EventSink>, outlets: &Outlets) -> Result<Self, SetupError> {
-        let Opening { config, workspace, options, approver, session, attached, skills, rendering, hands } =
+        let Opening { config, workspace, options, approver, session, attached, skills, rendering, own, at_hand } =
             opening;
         let mut services = app::assemble(&config, &workspace, &options, Arc::clone(&approver))?;
         let (conversation, notes) = app::open_conversation(&config, &workspace, &session, &services.agent)?;
         let emitter = Emitter::new(conversation.session.id().to_owned(), app::new_run_id(), sink);
         let run = Run::new(emitter.through(outlets.clone()));
         run.emitter.warn(services.warnings.drain(..).chain(notes));
+        run.emitter.warn(own.mistakes.iter().map(ToString::to_string).chain(own.warnings));
         let is_ephemeral = matches!(session, SessionChoice::Ephemeral);
         Ok(Self {
             config,
@@ -95,32 +98,25 @@ impl Chat {
             options,
             approver,
             services,
+            own_services: None,
             conversation,
             run,
             attached,
+            images: Vec::new(),
             skills,
+            own: own.found,
+            sets: Vec::new(),
+            at_hand,
             is_ephemeral,
             rendering,
-            hands,
             in_turn: false,
         })
-    }
-
-    /// The names of the configured models.
-    pub fn models(&self) -> impl Iterator<Item = &String> {
-        self.config.models.keys()
     }
 
     /// The agent's skills.
     #[must_use]
     pub fn catalogue(&self) -> &Catalogue {
         &self.services.catalogue
-    }
-
-    /// The directory that paths are told from.
-    #[must_use]
-    pub fn directory(&self) -> &Path {
-        self.workspace.root()
     }
 
     /// Attaches the files that `message` mentions to it. Returns why others are not attached.
@@ -165,6 +161,7 @@ impl Chat {
                 Ok((brief(agent, &mut self.conversation, &self.run)?, opening))
             });
         said.text = attach(&said.text, &attached);
+        said.images.append(&mut self.images);
         let end = match prepared {
             Ok((notes, opening)) => {
                 self.run.emitter.warn(notes);
@@ -226,7 +223,9 @@ impl Chat {
             let message = format!("the session is not kept on disk: {:#}", anyhow::Error::from(error));
             self.run.emitter.warn([message]);
         }
-        match self.run.emitter.emit(completed(agent, &self.run, &ending, end)) {
+        let seen = self.run.emitter.emit(completed(agent, &self.run, &ending, end));
+        self.take_back();
+        match seen {
             Ok(()) => Ended::With(ending.code),
             Err(_) => Ended::Unseen,
         }
@@ -246,35 +245,6 @@ impl Chat {
         let notes = brief(agent, &mut self.conversation, &self.run).map_err(|error| format!("{error:#}"))?;
         self.run.emitter.warn(notes);
         Ok(table(agent, &mut self.conversation, &mut self.run))
-    }
-
-    /// Replaces the agent by one with another model, or by one whose model reasons more or less. The conversation goes
-    /// on.
-    pub(super) fn switch_model(&mut self, name: Option<&str>, effort: Option<Effort>) -> Result<(), SetupError> {
-        let mut options = self.options.clone();
-        if let Some(name) = name {
-            (options.model, options.effort) = (Some(name.to_owned()), None);
-        }
-        options.effort = effort.map(|level| level.word().to_owned()).or(options.effort);
-        self.assemble_again(options)
-    }
-
-    /// Replaces the agent by one with another system prompt, `NAME[@VERSION]`. The conversation goes on.
-    pub(super) fn switch_prompt(&mut self, reference: &str) -> Result<(), SetupError> {
-        self.assemble_again(Options { prompt: Some(reference.to_owned()), ..self.options.clone() })
-    }
-
-    /// Carries out what follows in another mode. The conversation goes on.
-    pub(super) fn switch_mode(&mut self, mode: Mode) -> Result<(), SetupError> {
-        self.assemble_again(Options { mode: Some(mode), ..self.options.clone() })
-    }
-
-    fn assemble_again(&mut self, options: Options) -> Result<(), SetupError> {
-        let services = app::assemble(&self.config, &self.workspace, &options, Arc::clone(&self.approver))?;
-        self.end_background();
-        self.options = options;
-        self.services = services;
-        Ok(())
     }
 
     /// Replaces the conversation by a new one. Returns the old one.

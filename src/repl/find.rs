@@ -119,7 +119,8 @@ impl Finder {
     }
 
     /// Lists files and directories that continue a path. Lists hidden ones only after a dot.
-    fn listed(&self, path: &str, quoted: bool, most: usize) -> Vec<Offer> {
+    #[must_use]
+    pub fn listed(&self, path: &str, quoted: bool, most: usize) -> Vec<Offer> {
         let (dir, prefix) = path.rsplit_once('/').map_or(("", path), |(dir, prefix)| (dir, prefix));
         let base = if path.starts_with('/') { Path::new("/").join(dir) } else { self.root.join(dir) };
         let Ok(entries) = fs::read_dir(base) else { return Vec::new() };

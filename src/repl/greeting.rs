@@ -62,8 +62,8 @@ fn in_words(outlook: &Outlook) -> String {
     let sandbox = if outlook.is_sandboxed { "sandbox on" } else { "sandbox off" };
     let network = match outlook.network {
         NetworkOf::Nothing => "no network".to_owned(),
-        NetworkOf::Hosts(1) => "network: 1 host".to_owned(),
-        NetworkOf::Hosts(count) => format!("network: {count} hosts"),
+        NetworkOf::Hosts(1) => "1 host".to_owned(),
+        NetworkOf::Hosts(count) => format!("{count} hosts"),
         NetworkOf::All => "with network".to_owned(),
     };
     format!("{may} · {sandbox}, {network} · /help helps")
@@ -81,7 +81,7 @@ fn in_short(outlook: &Outlook) -> String {
     let network = match outlook.network {
         NetworkOf::Nothing => "offline".to_owned(),
         NetworkOf::Hosts(count) => format!("{count} hosts"),
-        NetworkOf::All => "network".to_owned(),
+        NetworkOf::All => "online".to_owned(),
     };
     format!("{may} · {sandbox} · {network} · /help")
 }
@@ -110,10 +110,10 @@ mod tests {
     #[test]
     fn three_lines_tell_the_model_the_directory_and_what_it_may_do() {
         assert_eq!(
-            told(&outlook(), "/home/ada/work/engine", 79),
+            told(&outlook(), "/home/ada/src/engine", 79),
             [
                 "gpt-5-mini at api.openai.com",
-                "in ~/work/engine",
+                "in ~/src/engine",
                 "Reads on its own, asks for the rest · sandbox on, no network · /help helps",
             ]
         );

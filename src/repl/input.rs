@@ -192,7 +192,7 @@ fn leave(prompt: &str, Entered { line, pos }: &Entered) {
 
 /// True for a line that is no message: a slash command, or one for the shell.
 fn is_command(line: &str) -> bool {
-    shell::parse(line).is_some() || matches!(commands::parse(line), commands::Input::Command(..))
+    shell::parse(line).is_some() || matches!(commands::parse(line, &[]), commands::Input::Command(..))
 }
 
 fn open(setup: &Setup, keys: &Arc<Keys>) -> rustyline::Result<Terminal> {

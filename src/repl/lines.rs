@@ -18,10 +18,10 @@ use super::complete::Vocabulary;
 use super::input::Editor;
 use super::interrupts::Interrupter;
 use super::multiline::Joined;
-use super::typing::{Listening, Next, OpenLast, Steer, Typing};
+use super::typing::{Listening, Next, Steer, Typing};
 use crate::config::EditMode;
 use crate::ink::{Ink, Inks, Line as InkLine, Style};
-use crate::sink::{AskLine, Outlets, PROMPT};
+use crate::sink::{AskLine, Display, Outlets, PROMPT, Suspended};
 use crate::terminal::{self, Console};
 use crate::text;
 
@@ -83,6 +83,20 @@ struct Keys {
     replies: mpsc::Sender<Line>,
     outlets: Outlets,
     asks_theme: AtomicBool,
+}
+
+/// The terminal is another program's, as long as this lives.
+pub(super) struct Loan {
+    display: Display,
+    /// The reading thread waits for its end.
+    _returned: requests::Sender<()>,
+    _away: Suspended,
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        self.display.control(MARK_PASTE);
+    }
 }
 
 pub(super) enum Request {
@@ -176,10 +190,10 @@ impl Lines {
         }
     }
 
-    /// Says how a turn is steered, and how its last output is shown.
-    pub fn connect(&self, steer: Steer, open_last: OpenLast) {
+    /// Says how a turn is steered.
+    pub(super) fn connect(&self, steer: Steer) {
         if let Source::Keys(keys) = &self.source {
-            keys.typing.connect(steer, open_last);
+            keys.typing.connect(steer);
         }
     }
 
@@ -190,6 +204,20 @@ impl Lines {
         }
     }
 
+    /// Shows the prompt already: the first message may be typed while the chat is assembled.
+    pub fn begin(&self) {
+        if let Source::Keys(keys) = &self.source {
+            self.waiting.store(true, Ordering::Relaxed);
+            // Nothing was queued yet.
+            let _ = keys.request();
+        }
+    }
+
+    /// Reads the next message. Dropping the future loses nothing: the line comes with the next call.
+    pub(super) async fn read(&self) -> Line {
+        self.next(Request::Message).await
+    }
+
     /// Puts `text` into the next line, for the person to go on with.
     pub(super) fn begin_with(&self, text: &str) {
         if let Source::Keys(keys) = &self.source {
@@ -197,30 +225,23 @@ impl Lines {
         }
     }
 
-    /// Lends the terminal to a program, as it was found, until what is returned is dropped.
-    pub(super) async fn lend(&self) -> Option<Lent> {
-        let Source::Keys(keys) = &self.source else { return None };
-        let outlets = keys.outlets.clone();
-        let away = outlets.display.suspend(true);
-        let (lent, is_lent) = oneshot::channel();
-        let (holder, held) = requests::channel::<()>();
-        keys.console.lend(move || {
-            outlets.wait();
-            terminal::put_back();
-            let _ = lent.send(());
-            // Nothing is ever sent: this waits for the end of the sender.
-            let _ = held.recv();
-            outlets.display.control(MARK_PASTE);
-            drop(away);
-        });
-        // An error means that the thread is gone; then nobody reads keys either.
-        let _ = is_lent.await;
-        Some(Lent(holder))
-    }
-
-    /// Reads the next message. Dropping the future loses nothing: the line comes with the next call.
-    pub(super) async fn read(&self) -> Line {
-        self.next(Request::Message).await
+    /// Lends the terminal to another program, in the modes that it was found in, until the loan is dropped. What is
+    /// written meanwhile waits.
+    pub(super) async fn lend(&self, outlets: &Outlets) -> Loan {
+        let away = outlets.display.suspend(false);
+        outlets.wait();
+        let (returned, until_returned) = requests::channel();
+        if let Source::Keys(keys) = &self.source {
+            let (lent, is_lent) = oneshot::channel();
+            keys.console.lend(move || {
+                terminal::put_back();
+                // Nobody waits for a loan that was dropped.
+                let _ = lent.send(());
+                let _ = until_returned.recv();
+            });
+            let _ = is_lent.await;
+        }
+        Loan { display: outlets.display.clone(), _returned: returned, _away: away }
     }
 
     /// Ctrl-C came as a signal while a line was read. The terminal of a plain editor threw the line away.
@@ -271,7 +292,7 @@ impl Keys {
             Next::Begun(begun) => begun,
         };
         let (editor, replies, outlets) = (Arc::clone(&self.editor), self.replies.clone(), self.outlets.clone());
-        let away = outlets.display.suspend(true);
+        let away = outlets.display.suspend(false);
         self.console.lend(move || {
             outlets.wait();
             let mut editor = editor.lock().expect("the editor does not panic");
@@ -297,11 +318,6 @@ impl Keys {
         }
     }
 }
-
-/// The terminal while another program has it. It comes back when this is dropped.
-pub(super) struct Lent(
-    #[expect(dead_code, reason = "its end says that the terminal is free")] requests::Sender<()>,
-);
 
 impl AskLine for Lines {
     fn ask<'a>(&'a self, prompt: &'a str) -> BoxFuture<'a, Option<String>> {

@@ -9,7 +9,12 @@ pub mod progress;
 pub mod history;
 pub mod fuzzy;
 mod mentions;
+mod at_hand;
+mod osc52;
+mod own;
+mod foreground;
 mod chat;
+mod switch;
 pub mod greeting;
 mod commands;
 mod shell;
@@ -25,10 +30,12 @@ mod typing;
 mod lines;
 
 use std::io::Write;
+use std::sync::Arc;
 
-pub use chat::{Chat, Hands, Opening};
+pub use at_hand::AtHand;
+pub use chat::{Chat, Opening};
+pub use commands::is_built_in;
 pub use complete::Vocabulary;
-pub use find::Finder;
 pub use interrupts::{Interrupter, Interrupts, interrupts};
 pub use lines::{Lines, Setup};
 
@@ -39,12 +46,25 @@ use chat::Ended;
 use commands::{Command, Input, Outcome, Run};
 use lines::Line;
 
+/// The words that complete in a chat.
+#[must_use]
+pub fn vocabulary(chat: &Chat) -> Vocabulary {
+    Vocabulary {
+        skills: chat.services.catalogue.iter().map(|skill| skill.name.clone()).collect(),
+        own: chat.own.clone(),
+        files: find::Finder::new(chat.workspace.root()),
+        config: Some(Arc::clone(&chat.config)),
+    }
+}
+
 /// Reads lines and takes turns until the lines end. Hints, tables and warnings go to stderr. Returns the exit code: 0
 /// for a person, unless a second Ctrl-C ended the chat; for a pipe the code of the last turn that failed.
 pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, outlets: &mut Outlets) -> u8 {
     let interactive = lines.interactive();
     let interrupted = Signal::Interrupt.code();
     let mut code = exit::DONE;
+    let steering = chat.run.steering.clone();
+    lines.connect(Box::new(move |said| steering.push(said)));
     if chat.is_asked()
         && let Some(code) = taken(chat, None, interrupts, interactive, &mut code).await
     {
@@ -67,10 +87,12 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
             Line::Text(text) => (text, false),
             Line::Pasted(text) => (text, true),
             Line::Elsewhere(text) => {
-                if let Some(told) = edited(chat, lines, text).await {
-                    tell(outlets, &told);
-                }
+                let lent = lines.lend(outlets).await;
+                let (text, told) = foreground::go_on(&chat.at_hand, text).await;
+                drop(lent);
                 interrupts.forget();
+                lines.begin_with(&text);
+                tell(outlets, &told);
                 continue;
             }
             Line::Cleared => continue,
@@ -91,7 +113,7 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
             // What comes through a pipe is not typed by a person.
             None => match shell::parse(&text).filter(|_| interactive) {
                 Some(escape) => {
-                    let lent = lines.lend().await;
+                    let lent = lines.lend(outlets).await;
                     let told = shell::run(chat, escape).await;
                     drop(lent);
                     // Ctrl-C was for the command.
@@ -99,26 +121,49 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
                     tell(outlets, &told);
                     continue;
                 }
-                None => commands::parse(&text),
+                None => commands::parse(&text, &chat.own),
             },
         };
         let outcome = match input {
             Input::Empty => continue,
             Input::Mistake(why) => Outcome::Tell(why),
             Input::Message(message) => Outcome::Turn(message),
+            Input::Own(command, arguments) => {
+                commands::run_own(chat, &command, &arguments).unwrap_or_else(|why| Outcome::Tell(error(why)))
+            }
             Input::Command(command, argument) => {
                 let outcome = answer(chat, command, &argument, interrupts).await;
                 outlets.display.settle();
                 outcome
             }
         };
-        let message = match outcome {
+        let told = match outcome {
             Outcome::Leave => return code,
-            Outcome::Tell(text) => {
+            Outcome::Turn(message) => Ok(message),
+            Outcome::Tell(text) => Err(text),
+            Outcome::Page(text) => {
+                let _lent = lines.lend(outlets).await;
+                Err(foreground::page(&chat.at_hand, &text).await.unwrap_or_default())
+            }
+            Outcome::Copy(text) => {
+                Err(foreground::copy(&chat.at_hand, outlets, &text).await.unwrap_or_else(error))
+            }
+            Outcome::Compose => {
+                let _lent = lines.lend(outlets).await;
+                match foreground::compose(&chat.at_hand).await {
+                    Ok(message) => message.ok_or_else(|| "Nothing was written.".to_owned()),
+                    Err(why) => Err(error(why)),
+                }
+            }
+        };
+        // A Ctrl-C for the pager or the editor was no interrupt.
+        interrupts.forget();
+        let message = match told {
+            Ok(message) => message,
+            Err(text) => {
                 tell(outlets, &text);
                 continue;
             }
-            Outcome::Turn(message) => message,
         };
         lines.turn_begins();
         for why in chat.attach_mentioned(&message) {
@@ -127,21 +172,8 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
         if let Some(code) = taken(chat, Some(message), interrupts, interactive, &mut code).await {
             return code;
         }
+        lines.put_first(chat.run.steering.take_rest());
     }
-}
-
-/// Lets the person go on with a text in their own editor, and puts it back into the line. Returns why that failed.
-async fn edited(chat: &Chat, lines: &Lines, text: String) -> Option<String> {
-    let lent = lines.lend().await;
-    let saved = chat.hands.editor.edit(&text, "md").await;
-    drop(lent);
-    let (text, told) = match saved {
-        Ok(saved) => (saved.unwrap_or(text), None),
-        Err(why) => (text, Some(format!("error: {why}"))),
-    };
-    // Editors end the last line, which would be a line more at the prompt.
-    lines.begin_with(text.trim_end_matches(['\n', '\r']));
-    told
 }
 
 /// Takes one turn, and keeps the code of one that failed. Returns the code of a chat that ends with it.
@@ -181,7 +213,12 @@ async fn answer(chat: &mut Chat, command: &Command, argument: &str, interrupts: 
             })
         }
     };
-    answer.unwrap_or_else(|why| Outcome::Tell(format!("error: {why}")))
+    answer.unwrap_or_else(|why| Outcome::Tell(error(why)))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it maps errors")]
+fn error(why: String) -> String {
+    format!("error: {why}")
 }
 
 /// Takes one turn. Ctrl-C stops it. Returns `None` when a second Ctrl-C came meanwhile.

@@ -35,8 +35,9 @@ pub(super) async fn run(chat: &mut Chat, escape: Escape<'_>) -> String {
     if line.is_empty() {
         return "Name a command: !ls runs it, and !!ls gives its output to the model too.".to_owned();
     }
-    let shell = chat.hands.shell.clone();
-    let line = PersonsLine { shell: shell.as_deref(), line, dir: chat.directory() };
+    let shell = chat.at_hand.shell.clone();
+    let dir = chat.workspace.root().to_path_buf();
+    let line = PersonsLine { shell: shell.as_deref(), line, dir: &dir };
     if !is_told {
         let exit = line.run().await;
         begin_line();

@@ -2,7 +2,8 @@
 
 use std::io::{self, IsTerminal};
 
-use crate::config::{Config, Mode};
+use crate::app::Listed;
+use crate::config::{AgentConfig, Config, Mode};
 use crate::contract::{ModelInfo, ToolDefinition};
 use crate::knowledge::Loaded;
 use crate::session::Session;
@@ -51,22 +52,49 @@ pub fn edge() -> Option<usize> {
     io::stdout().is_terminal().then(terminal::width).flatten()
 }
 
-/// Lists the configured models, with a mark on the one in use.
+/// Lists models with their windows and prices (USD for a million tokens in and out), and a mark on the one in use.
 #[must_use]
-pub fn models(config: &Config, current: &ModelInfo) -> String {
-    let rows: Vec<[String; 3]> = config
-        .models
-        .values()
-        .map(|model| {
-            let mark = if model.name == current.name { "*" } else { " " };
-            let id = if model.name == current.name { Some(current.id.as_str()) } else { model.model.as_deref() };
-            [mark.to_owned(), model.name.clone(), id.unwrap_or("a script").to_owned()]
-        })
-        .collect();
-    let table = columns(&rows, terminal::width());
+pub fn models(models: &[Listed], current: &ModelInfo) -> String {
+    let row = |model: &Listed| {
+        let mark = if model.name == current.name { "*" } else { " " };
+        let [name, id, window, price] = cells(model);
+        [mark.to_owned(), name, id, window, price]
+    };
+    let table = columns(&models.iter().map(row).collect::<Vec<_>>(), terminal::width());
     format!(
         "{table}/model NAME [LEVEL] uses another: one of these, PROVIDER/ID\n(agent model list), or any other model of the same provider.\nLEVEL says how much it reasons: none to max.\n"
     )
+}
+
+/// The same as one line for each, to choose from.
+#[must_use]
+pub fn labels(models: &[Listed], current: &str) -> Vec<String> {
+    let rows: Vec<[String; 5]> = models
+        .iter()
+        .map(|model| {
+            let [name, id, window, price] = cells(model);
+            let used = if model.name == current { "(in use)" } else { "" };
+            [name, id, window, price, used.to_owned()]
+        })
+        .collect();
+    columns(&rows, None).lines().map(str::to_owned).collect()
+}
+
+/// Name, the provider's name, window, price.
+fn cells(model: &Listed) -> [String; 4] {
+    let id = model.id.as_deref().map_or("a script".into(), text::visible).into_owned();
+    [text::visible(&model.name).into_owned(), id, model.window_in_short(), model.price_in_short()]
+}
+
+/// Lists the agents with their models, and a mark on the one in use.
+#[must_use]
+pub fn agents(config: &Config, current: &str) -> String {
+    let row = |agent: &AgentConfig| {
+        let mark = if agent.name == current { "*" } else { " " };
+        let about = text::one_line(&agent.description, WIDTH);
+        [mark.to_owned(), agent.name.clone(), agent.model_name().to_owned(), about]
+    };
+    columns(&config.agents.values().map(row).collect::<Vec<_>>(), terminal::width())
 }
 
 /// How a mode carries requests out, in a few words.

@@ -59,13 +59,10 @@ struct State {
     ended: bool,
     vocabulary: Arc<OnceLock<Vocabulary>>,
     steer: Option<Steer>,
-    open_last: Option<OpenLast>,
 }
 
 /// Gives a text to the running turn.
 pub type Steer = Box<dyn Fn(String) + Send>;
-/// Shows the last output in full.
-pub type OpenLast = Box<dyn Fn() + Send>;
 
 impl Typing {
     pub fn new(display: Display, vocabulary: Arc<OnceLock<Vocabulary>>) -> Self {
@@ -76,7 +73,6 @@ impl Typing {
             ended: false,
             vocabulary,
             steer: None,
-            open_last: None,
         };
         Self { state: Arc::new(Mutex::new(state)), display }
     }
@@ -85,11 +81,9 @@ impl Typing {
         self.state.lock().expect("nobody panics while holding the line")
     }
 
-    /// Says how a turn is steered, and how its last output is shown.
-    pub fn connect(&self, steer: Steer, open_last: OpenLast) {
-        let mut state = self.lock();
-        state.steer = Some(steer);
-        state.open_last = Some(open_last);
+    /// Says how a turn is steered.
+    pub fn connect(&self, steer: Steer) {
+        self.lock().steer = Some(steer);
     }
 
     /// Puts a message at the front of the queue.
@@ -124,15 +118,15 @@ impl Typing {
         let mut state = self.lock();
         match key {
             Key::Enter => state.enter(),
-            Key::AltEnter => state.steer(),
+            Key::AltEnter => {
+                if let Some(said) = state.steer() {
+                    let said = format!("for the next step: {}", text::one_line(&said, 200));
+                    self.display.lines(vec![InkLine::from((Ink::Dim, said.as_str()))]);
+                }
+            }
             Key::Up => state.take_back(),
             Key::Tab => state.complete(),
             Key::Ctrl('d') if state.field.is_empty() => state.ended = true,
-            Key::Ctrl('o') => {
-                if let Some(open) = &state.open_last {
-                    open();
-                }
-            }
             key => {
                 if let Key::Paste(text) = key
                     && state.field.is_empty()
@@ -163,25 +157,21 @@ impl State {
         if self.field.text().trim().is_empty() {
             return;
         }
-        let whole = Joined::default().add(self.field.text());
-        match whole {
-            Some(message) => {
-                let pasted = self.take().pasted;
-                self.queue.push_back(Typed { text: message, pasted });
-            }
+        let mut joined = Joined::default();
+        match joined.add(&self.field.take()) {
+            Some(text) => self.queue.push_back(Typed { text, pasted: self.pasted.take() }),
             // It goes on in the next line.
-            None => self.field.insert("\n"),
+            None => self.field = Field::with(&joined.rest().unwrap_or_default()),
         }
     }
 
-    fn steer(&mut self) {
-        if self.field.text().trim().is_empty() || self.steer.is_none() {
-            return;
-        }
-        let text = self.take().text;
-        if let Some(steer) = &self.steer {
-            steer(text);
-        }
+    /// Gives the line to the running turn. Returns it.
+    fn steer(&mut self) -> Option<String> {
+        let steer = self.steer.as_ref().filter(|_| !self.field.text().trim().is_empty())?;
+        let said = self.field.take();
+        self.pasted = None;
+        steer(said.clone());
+        Some(said)
     }
 
     fn take_back(&mut self) {
@@ -251,7 +241,8 @@ mod tests {
 
     fn typing() -> Typing {
         let vocabulary = Arc::new(OnceLock::new());
-        vocabulary.get_or_init(Vocabulary::default);
+        let words = Vocabulary::default;
+        vocabulary.get_or_init(words);
         Typing::new(Display::default(), vocabulary)
     }
 

@@ -18,8 +18,38 @@ pub struct Editor {
     pub dir: PathBuf,
 }
 
-/// A file that goes when it is no longer needed.
-struct Draft(PathBuf);
+/// A file that only its owner reads, and that goes when it is no longer needed.
+#[derive(Debug)]
+pub struct Draft(PathBuf);
+
+impl Draft {
+    /// Writes the text into a new file of this directory, which is made where there is none.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(dir: &Path, text: &str, extension: &str) -> io::Result<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(1);
+        fs::create_dir_all(dir)?;
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = dir.join(format!("draft-{}-{number}.{extension}", std::process::id()));
+        // One of a process that was killed, and had the same id.
+        let _ = fs::remove_file(&path);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&path)?;
+        let draft = Self(path);
+        file.write_all(text.as_bytes())?;
+        Ok(draft)
+    }
+
+    /// Its path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
 
 impl Drop for Draft {
     fn drop(&mut self) {
@@ -35,7 +65,7 @@ impl Editor {
     pub async fn edit(&self, text: &str, extension: &str) -> Result<Option<String>, String> {
         let line = &self.line;
         let at = |error: io::Error| format!("cannot edit in {}: {error}", self.dir.display());
-        let draft = self.draft(text, extension).map_err(at)?;
+        let draft = Draft::write(&self.dir, text, extension).map_err(at)?;
         match in_foreground(line, &draft.0).await {
             Ok(true) => {}
             Ok(false) => {
@@ -47,24 +77,6 @@ impl Editor {
         }
         let saved = read(&draft.0).map_err(at)?;
         Ok((saved.trim() != text.trim()).then_some(saved))
-    }
-
-    /// Writes the text where only its owner reads it.
-    fn draft(&self, text: &str, extension: &str) -> io::Result<Draft> {
-        static NUMBER: AtomicU32 = AtomicU32::new(1);
-        fs::create_dir_all(&self.dir)?;
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = self.dir.join(format!("plan-{}-{number}.{extension}", std::process::id()));
-        // One of a process that was killed, and had the same id.
-        let _ = fs::remove_file(&path);
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&path)?;
-        let draft = Draft(path);
-        file.write_all(text.as_bytes())?;
-        Ok(draft)
     }
 }
 

@@ -31,7 +31,7 @@ mod person;
 pub use ask::{AskLine, Keyed};
 pub use bar::Bar;
 pub use display::{Display, Moment, PROMPT, Part, Picture, Sketch, Suspended, typed};
-pub use editor::Editor;
+pub use editor::{Draft, Editor};
 pub use fanout::Fanout;
 pub use jsonl::Jsonl;
 pub use look::{AnswerTo, Facts, Look, Verbosity, look};

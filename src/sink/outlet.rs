@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use super::display::{Display, Setup, Surface};
 use super::file::{File, Target};
 use super::look::Look;
+use crate::ink::{Line, Style};
 use crate::terminal;
 
 /// The number of queued bytes above which a turn waits.
@@ -33,6 +34,7 @@ pub struct Outlets {
     /// stderr
     pub progress: Outlet,
     pub display: Display,
+    style: Style,
 }
 
 /// One stream. A write puts bytes into the queue, and fails once the stream has failed.
@@ -106,14 +108,24 @@ impl Outlets {
         };
         let setup = Setup { size: terminal::size, style: look.style, reflows: look.reflows };
         let display = if look.live { Display::on(&progress, setup) } else { Display::default() };
-        Self { answer, progress, display }
+        Self { answer, progress, display, style: look.style }
     }
 
     /// Streams that nobody reads.
     #[cfg(test)]
     pub(super) fn nowhere() -> Self {
         let sink = || Outlet::to(Box::new(io::sink()));
-        Self { answer: sink(), progress: sink(), display: Display::default() }
+        Self { answer: sink(), progress: sink(), display: Display::default(), style: Style::default() }
+    }
+
+    /// Shows lines about the run.
+    pub fn show(&self, lines: Vec<Line>) {
+        if self.display.is_live() {
+            return self.display.lines(lines);
+        }
+        let text: String = lines.iter().map(|line| line.painted(self.style) + "\n").collect();
+        // Errors are ignored: a closed stderr is no reason to stop.
+        let _ = self.progress.clone().write_all(text.as_bytes());
     }
 
     /// True if no queue is full.
@@ -543,7 +555,7 @@ mod tests {
         let ((permit, permits), (got, seen)) = (mpsc::channel(), mpsc::channel());
         let answer = Outlet::to(Box::new(Reader { permits, got }));
         let progress = Outlet::to(Box::new(io::sink()));
-        (Outlets { answer, progress, display: Display::default() }, permit, seen)
+        (Outlets { answer, progress, display: Display::default(), style: Style::default() }, permit, seen)
     }
 
     #[test]

@@ -61,7 +61,7 @@ const NO: Choice = Choice { key: 'n', word: "no" };
 const ALWAYS: Choice = Choice { key: 'a', word: "always" };
 const VIEW: Choice = Choice { key: 'v', word: "view all" };
 const EDIT: Choice = Choice { key: 'e', word: "edit" };
-const TELL: Choice = Choice { key: 'e', word: "else: tell it what to do" };
+const TELL: Choice = Choice { key: 't', word: "tell it what to do instead" };
 const EXPLAIN: Choice = Choice { key: '?', word: "explain" };
 
 impl Person {
@@ -147,12 +147,15 @@ impl Approver for Person {
             let sheet = question::sheet(&question);
             let is_abridged = self.present_sheet(&sheet);
             let always = question.always.is_some();
+            let tell = if question.editable.is_some() { TELL } else { Choice { key: 'e', ..TELL } };
+            let edits = question.editable.is_some();
             let choices = offered(&[
                 (is_abridged, VIEW),
                 (true, YES),
                 (true, NO),
                 (always, ALWAYS),
-                (true, TELL),
+                (edits, EDIT),
+                (true, tell),
                 (true, EXPLAIN),
             ]);
             loop {
@@ -164,7 +167,16 @@ impl Approver for Person {
                     'a' => return Approval::Always,
                     'n' => return Approval::Deny(chosen.words),
                     'v' => self.ask.show(sheet.lines()),
-                    'e' => {
+                    'e' if edits => {
+                        let command = question.editable.unwrap_or_default();
+                        match self.ask.text("Run this instead:", command).await {
+                            Some(edited) if edited.trim().is_empty() => {}
+                            Some(edited) if edited == command => return Approval::Allow,
+                            Some(edited) => return Approval::Edited(edited),
+                            None => {}
+                        }
+                    }
+                    'e' | 't' => {
                         if let Some(words) = self.ask.text("What should it do instead?", "").await {
                             return Approval::Deny(words);
                         }
@@ -226,8 +238,14 @@ fn explained(question: &Question<'_>) -> Vec<Line> {
     let mut lines = vec![
         ("y", "runs exactly what is shown above, this once.".to_owned()),
         ("n", "refuses it; the model is told so, and goes on.".to_owned()),
-        ("e", "refuses it as well, and tells the model in your words what to do instead.".to_owned()),
     ];
+    let tell = "refuses it as well, and tells the model in your words what to do instead.".to_owned();
+    if question.editable.is_some() {
+        lines.push(("e", "lets you change the command, and runs what you wrote.".to_owned()));
+        lines.push(("t", tell));
+    } else {
+        lines.push(("e", tell));
+    }
     if let Some(always) = question.always {
         let always = text::revealed(always).replace('\n', "␊");
         lines.push(("a", format!("runs it, and asks no more in this session about: {always}")));
@@ -411,7 +429,7 @@ mod tests {
             (vec!["n"], "", refuse(""), ""),
             (vec!["n not that file"], "", refuse("not that file"), ""),
             (vec![], "", refuse(""), ""),
-            (vec!["a", "v", "ok", "y"], "", PlanReview::Run, "Please answer with one of these keys"),
+            (vec!["a", "v", "ok", "y"], "", PlanReview::Run, "Please answer y, n, e, t"),
             (vec!["e"], "echo new > \"$1\"", PlanReview::Edited("new\n".to_owned()), ""),
             (vec!["e", "n"], ":", refuse(""), "Nothing was changed."),
             (vec!["e", "y"], "exit 3", PlanReview::Run, "failed; nothing was changed"),

@@ -11,5 +11,5 @@ mod versions;
 
 pub use children::{Spent, Watch, count_child};
 pub use report::{Figures, Report, Steps, Tally, milliseconds};
-pub use table::table;
+pub use table::{line, table};
 pub use versions::{SessionFigures, VERSION_HEADINGS, VersionFigures, by_prompt, row, version_json};

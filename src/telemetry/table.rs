@@ -28,23 +28,43 @@ pub fn table(report: &Report, model: &str, width: Option<usize>) -> String {
     out
 }
 
+/// The figures in one line: cost, tokens, steps and calls.
+#[must_use]
+pub fn line(report: &Report) -> String {
+    let steps = &report.steps;
+    let counts = [counted(steps.count, "step"), counted(report.total.calls, "call")];
+    let parts = cost(steps).into_iter().chain([tokens_in(steps), tokens_out(steps)]).chain(counts);
+    parts.collect::<Vec<_>>().join(" · ")
+}
+
 /// The cost of the model.
 fn steps(model: &str, steps: &Steps) -> Vec<String> {
-    let Steps { count, usage, cost_usd } = steps;
+    let lines = [format!("{model}: {}", counted(steps.count, "step")), tokens_in(steps), tokens_out(steps)];
+    lines.into_iter().chain(cost(steps)).collect()
+}
+
+fn tokens_in(Steps { usage, .. }: &Steps) -> String {
     let cached = percent(usage.cached_input_tokens, usage.input_tokens);
+    format!("{} tokens in, {cached} cached", grouped(usage.input_tokens))
+}
+
+fn tokens_out(Steps { usage, .. }: &Steps) -> String {
     let estimated = if usage.estimated { " (estimated)" } else { "" };
-    let mut lines = vec![
-        format!("{model}: {count} {}", if *count == 1 { "step" } else { "steps" }),
-        format!("{} tokens in, {cached} cached", grouped(usage.input_tokens)),
-        format!("{} tokens out{estimated}", grouped(usage.output_tokens)),
-    ];
+    format!("{} tokens out{estimated}", grouped(usage.output_tokens))
+}
+
+/// USD; nothing where nothing was spent.
+fn cost(Steps { usage, cost_usd, .. }: &Steps) -> Option<String> {
     let about = if usage.cost_about { "~" } else { "" };
     match cost_usd {
-        Some(cost) => lines.push(format!("{about}${cost:.4}")),
-        None if usage.total() > 0 => lines.push("cost unknown".to_owned()),
-        None => {}
+        Some(cost) => Some(format!("{about}${cost:.4}")),
+        None if usage.total() > 0 => Some("cost unknown".to_owned()),
+        None => None,
     }
-    lines
+}
+
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// One line a tool; numbers to the right.
@@ -178,6 +198,14 @@ mod tests {
         in all                    4     25%       1        0  834 ms   2.5 s    2,400
         commands: 2.5 s of processor time
         ");
+    }
+
+    #[test]
+    fn one_line_has_the_sums() {
+        let sums = "$0.0123 · 12,345 tokens in, 48% cached · 99 tokens out · 3 steps · 4 calls";
+        assert_eq!(line(&report()), sums);
+        let nothing = "0 tokens in, 0% cached · 0 tokens out · 0 steps · 0 calls";
+        assert_eq!(line(&Report::new(Steps::default(), &Tally::default())), nothing);
     }
 
     #[test]

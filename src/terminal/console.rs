@@ -80,14 +80,16 @@ impl Shared {
 }
 
 impl Console {
-    /// Starts the thread. With `listens` it reads from now on; else only while a question has the focus. `None` where
-    /// stdin is no terminal, or the system gives no thread.
+    /// Starts the thread. With `listens` it reads from now on; else only while a question has the focus, and what is typed
+    /// otherwise stays, unseen, for whoever reads the terminal next. `None` where stdin is no terminal, or the system
+    /// gives no thread.
     #[must_use]
     pub fn open(listener: Box<dyn Listener>, listens: bool) -> Option<Self> {
         let modes = Modes::save()?;
         let (waker, woken) = UnixStream::pair().ok()?;
         waker.set_nonblocking(true).ok()?;
         woken.set_nonblocking(true).ok()?;
+        put_back_after_panic();
         let shared = Arc::new(Shared::default());
         let reader = Reader {
             shared: Arc::clone(&shared),
@@ -158,9 +160,7 @@ struct Reader {
 
 impl Reader {
     fn serve(mut self) {
-        if self.listens {
-            self.modes.hold_keys(Stop::IsKey);
-        }
+        self.rest();
         loop {
             while let Some(request) = self.next_request() {
                 match request {
@@ -242,8 +242,15 @@ impl Reader {
 
     fn blur(&mut self) {
         self.focus = None;
-        if !self.listens {
-            self.modes.restore();
+        self.rest();
+    }
+
+    /// The modes while nobody has the focus.
+    fn rest(&self) {
+        if self.listens {
+            self.modes.hold_keys(Stop::IsKey);
+        } else {
+            self.modes.hush();
         }
     }
 
@@ -257,11 +264,7 @@ impl Reader {
         self.asked = None;
         self.modes.hold_keys(Stop::IsSignal);
         read();
-        if self.listens {
-            self.modes.hold_keys(Stop::IsKey);
-        } else {
-            self.modes.restore();
-        }
+        self.rest();
     }
 
     /// Stops the program as Ctrl-Z does in a shell, and goes on when the shell says so.
@@ -272,6 +275,18 @@ impl Reader {
         self.modes.hold_keys(Stop::IsKey);
         self.listener.stop(false);
     }
+}
+
+/// A panic leaves the terminal as it was found, and its message readable.
+fn put_back_after_panic() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let report = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            super::put_back();
+            report(panic);
+        }));
+    });
 }
 
 /// Text that came in one piece with line feeds between it is a paste: nobody types that fast. It is one text, whatever

@@ -121,7 +121,10 @@ fn escape(bytes: &[u8]) -> Found {
         Some(b'[') if bytes.starts_with(PASTE_BEGINS) => paste(bytes),
         Some(b'[') => sequence(bytes),
         // SS3: arrows and Home in application mode, F1 to F4.
-        Some(b'O') => bytes.get(2).map_or(Found::Unfinished, |last| known(named(*last, &[]), 3)),
+        Some(b'O') => bytes.get(2).map_or(Found::Unfinished, |last| match last {
+            b'M' => Found::Key(Key::Enter, 3),
+            last => known(named(*last, &[]), 3),
+        }),
         // OSC, DCS, APC, PM: answers that end with ST or BEL.
         Some(b']' | b'P' | b'_' | b'^') => text_sequence(bytes),
         Some(b'\r' | b'\n') => Found::Key(Key::AltEnter, 2),
@@ -178,7 +181,6 @@ fn named(last: u8, numbers: &[u16]) -> Option<Key> {
         (b'H', _) | (b'~', 1 | 7) => Key::Home,
         (b'F', _) | (b'~', 4 | 8) => Key::End,
         (b'~', 3) => Key::Delete,
-        (b'M', _) => Key::Enter,
         // Enter with modifiers, of terminals that tell them apart.
         (b'u', 13) | (b'~', 27) => Key::AltEnter,
         (b'u', 27) => Key::Escape,

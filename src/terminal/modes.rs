@@ -65,6 +65,16 @@ impl Modes {
         set(&held);
     }
 
+    /// From here on what is typed is not echoed. It stays for whoever reads the terminal next.
+    pub fn hush(&self) {
+        use nix::sys::termios::LocalFlags;
+
+        let mut quiet = nix::sys::termios::Termios::from(self.before);
+        quiet.local_flags.remove(LocalFlags::ECHO);
+        IS_CHANGED.store(true, Ordering::SeqCst);
+        set(&quiet);
+    }
+
     /// As it was before.
     pub fn restore(&self) {
         IS_CHANGED.store(false, Ordering::SeqCst);

@@ -64,6 +64,7 @@ pub use finding::Judge;
 pub use finding::{Choice, select};
 pub use load_skill::LoadSkill;
 pub use load_skill_reference::LoadSkillReference;
+pub use recall::{LeftOut, recalled};
 pub use run_command::RUN_COMMAND;
 
 /// The parts of the run that the built-in tools need.

@@ -14,10 +14,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{arguments, bytes_for, definition};
-use crate::contract::{CallContext, Permission, Tool, ToolDefinition};
+use crate::contract::{Archive, CallContext, Permission, Tool, ToolDefinition};
 use crate::long_text::{self, Extent, Found, Next, Page, Row};
 use crate::message::Handle;
 use crate::output::{ToolError, ToolOutput};
+use crate::spill::Spill;
 use crate::text;
 
 /// Lines of a page where no limit is given.
@@ -35,6 +36,37 @@ struct Arguments {
     query: Option<String>,
     offset: Option<usize>,
     limit: Option<usize>,
+}
+
+/// The texts that a conversation left out.
+#[derive(Clone, Copy)]
+pub struct LeftOut<'a> {
+    /// What was cut out of results.
+    pub spill: &'a Spill,
+    /// What is no longer sent.
+    pub archive: &'a dyn Archive,
+}
+
+/// What the tool finds, for a person: the text of an id, else the lines that hold the words.
+///
+/// # Errors
+/// A sentence about an id that names nothing, or a disk that cannot be read.
+pub fn recalled(id_or_words: &str, left_out: LeftOut<'_>) -> Result<String, String> {
+    const MOST_BYTES: usize = 16 << 20;
+    const MOST_HITS: usize = 200;
+    let is_id = position(id_or_words).is_some_and(|(handle, _)| is_handle(handle));
+    let output = if is_id {
+        read(id_or_words, Extent { first: 1, lines: usize::MAX, bytes: MOST_BYTES }, left_out)
+    } else {
+        search(id_or_words, MOST_HITS, MOST_BYTES, left_out)
+    };
+    output.map(|output| output.observation).map_err(|error| error.message)
+}
+
+/// `r1`, `m12`, `c12.1`
+fn is_handle(word: &str) -> bool {
+    let of_spill = word.strip_prefix('r').is_some_and(|number| number.parse::<u32>().is_ok());
+    of_spill || Handle::parse(word).is_some()
 }
 
 impl Recall {
@@ -74,14 +106,15 @@ impl Tool for Recall {
         Box::pin(async move {
             let Arguments { id, query, offset, limit } = arguments(given)?;
             let bytes = bytes_for(context.max_tokens);
+            let left_out = LeftOut { spill: context.spill, archive: context.archive };
             match (&id, query.as_deref()) {
                 (Some(id), _) => {
                     let extent =
                         Extent { first: offset.unwrap_or(1).max(1), lines: limit.unwrap_or(PAGE).max(1), bytes };
-                    read(id, extent, context)
+                    read(id, extent, left_out)
                 }
                 (None, Some(query)) if !query.is_empty() => {
-                    search(query, limit.unwrap_or(HITS).max(1), bytes, context)
+                    search(query, limit.unwrap_or(HITS).max(1), bytes, left_out)
                 }
                 _ => Err(ToolError::parameter("Give the id of a notice, or a query.")),
             }
@@ -90,11 +123,11 @@ impl Tool for Recall {
 }
 
 /// Reads a page of the text that `id` names.
-fn read(id: &str, extent: Extent, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
-    let (handle, from) = position(id).ok_or_else(|| unknown(id, context))?;
-    let page = match page(handle, from, extent, context) {
+fn read(id: &str, extent: Extent, left_out: LeftOut<'_>) -> Result<ToolOutput, ToolError> {
+    let (handle, from) = position(id).ok_or_else(|| unknown(id, left_out))?;
+    let page = match page(handle, from, extent, left_out) {
         Ok(Some(page)) => page,
-        Ok(None) => return Err(unknown(id, context)),
+        Ok(None) => return Err(unknown(id, left_out)),
         Err(error) => return Err(ToolError::permanent(format!("{handle} cannot be read: {error}"))),
     };
     // Bytes that are no UTF-8 are shown; `page` has them as they are.
@@ -139,13 +172,13 @@ fn position(id: &str) -> Option<(&str, u64)> {
 }
 
 /// A page of a text from a byte on; `None` where there is no such text.
-fn page(handle: &str, from: u64, extent: Extent, context: CallContext<'_>) -> io::Result<Option<Page>> {
+fn page(handle: &str, from: u64, extent: Extent, left_out: LeftOut<'_>) -> io::Result<Option<Page>> {
     let page = if let Some(handle) = Handle::parse(handle) {
-        let Some(text) = context.archive.read(handle)? else { return Ok(None) };
+        let Some(text) = left_out.archive.read(handle)? else { return Ok(None) };
         let from = usize::try_from(from).unwrap_or(usize::MAX);
         long_text::page(text.as_bytes().get(from..).unwrap_or_default(), extent)?
     } else {
-        let mut file = match context.spill.path(handle).and_then(File::open) {
+        let mut file = match left_out.spill.path(handle).and_then(File::open) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
@@ -157,15 +190,15 @@ fn page(handle: &str, from: u64, extent: Extent, context: CallContext<'_>) -> io
 }
 
 /// There is no such text: what there is instead.
-fn unknown(id: &str, context: CallContext<'_>) -> ToolError {
-    let numbers = context.archive.numbers().into_iter().map(|number| Handle::item(number).to_string());
-    let known = [listed(context.spill.ids()), listed(numbers.collect())].into_iter().flatten();
+fn unknown(id: &str, left_out: LeftOut<'_>) -> ToolError {
+    let numbers = left_out.archive.numbers().into_iter().map(|number| Handle::item(number).to_string());
+    let known = [listed(left_out.spill.ids()), listed(numbers.collect())].into_iter().flatten();
     let known = match known.collect::<Vec<_>>().join("; ") {
         known if known.is_empty() => "nothing was left out yet".to_owned(),
         known => format!("the ids are {known}"),
     };
     // `c12.1` is found by who knows of `m12`.
-    let calls = if context.archive.numbers().is_empty() { "" } else { "; c3.1 is the first result of m3" };
+    let calls = if left_out.archive.numbers().is_empty() { "" } else { "; c3.1 is the first result of m3" };
     ToolError::parameter(format!("There is no `{}`: {known}{calls}.", text::one_line(id, 40)))
 }
 
@@ -179,10 +212,10 @@ fn listed(ids: Vec<String>) -> Option<String> {
     }
 }
 
-fn search(query: &str, limit: usize, bytes: usize, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
+fn search(query: &str, limit: usize, bytes: usize, left_out: LeftOut<'_>) -> Result<ToolOutput, ToolError> {
     let failed = |error: io::Error| ToolError::permanent(format!("the search failed: {error}"));
-    let cut = context.spill.search(query, limit).map_err(failed)?;
-    let said = context.archive.search(query, limit).map_err(failed)?;
+    let cut = left_out.spill.search(query, limit).map_err(failed)?;
+    let said = left_out.archive.search(query, limit).map_err(failed)?;
     let hits = |found: &[Found]| found.iter().map(Found::hits).sum::<usize>();
     // Neither crowds out the other.
     let (of_cut, of_said) = (hits(&cut), hits(&said));

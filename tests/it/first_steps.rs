@@ -55,7 +55,7 @@ fn on_a_terminal_the_doctor_keeps_to_its_width_and_knows_what_the_terminal_can()
     let script = "provider: scripted\nscript: [ { text: hello } ]\n";
     let run = Run::new().arg("doctor").config("models/default.yaml", script);
     for (columns, variables, says) in [
-        (40, [("TERM", "xterm-256color"), ("LANG", "C.UTF-8")], "40×30, colours"),
+        (40, [("TERM", "xterm-256color"), ("LANG", "C.UTF-8")], "40×30,"),
         (100, [("TERM", "dumb"), ("LANG", "C.UTF-8")], "TERM is dumb"),
         (100, [("TERM", "xterm-256color"), ("LANG", "C")], "the locale is C: set LANG=C.UTF-8"),
     ] {

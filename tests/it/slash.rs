@@ -44,7 +44,7 @@ fn messages_become_turns_and_commands_do_not() {
         .stderr_has("*  default  another")
         .stderr_has("A new conversation. The one before is kept: agent chat --session ")
         .stderr_has("/tools takes no argument")
-        .stderr_has("there is no /hlep. Did you mean /help?")
+        .stderr_has("/hlep: did you mean /help?")
         .stderr_has("/exit  leave (Ctrl-D does too); also /quit");
 }
 

@@ -15,7 +15,7 @@ pub enum ConfigCommand {
     Show,
     /// Report every mistake at once
     Check,
-    /// Tell which file and line, variable or flag set a key
+    /// Show which file and line, variable or flag set a key
     Explain { key: String },
     /// Print the JSON Schema of a kind of file, for editors
     Schema {
@@ -40,14 +40,14 @@ pub enum PromptCommand {
         #[arg(long)]
         messages: bool,
     },
-    /// Run the cases of prompts and tell how many pass
+    /// Run the test cases of prompts, and report how many pass
     #[command(
         after_help = "Examples:\n  agent prompt test router@1.1 --runs 10\n  agent prompt test --replay -o junit\n  \
                       agent prompt test --compare router@1.0 router@1.1\n\nExit codes: 0 when every case passes, 100 \
                       when one fails."
     )]
     Test(PromptTestArgs),
-    /// Show how two versions differ, in their text and in the tokens that they take
+    /// Compare two versions: their text, and the tokens of their parts
     #[command(after_help = "Example:\n  agent prompt diff system@1.0 system@2.0")]
     Diff {
         #[arg(value_name = "A")]
@@ -55,7 +55,7 @@ pub enum PromptCommand {
         #[arg(value_name = "B")]
         new: String,
     },
-    /// Report what is wrong or doubtful about prompts, and the tokens of their parts
+    /// Report mistakes and doubts about prompts, and the tokens of their parts
     Check {
         /// NAME[@VERSION] [default: every version of every prompt]
         #[arg(value_name = "NAME")]
@@ -69,22 +69,22 @@ pub enum PromptCommand {
     Promote {
         name: String,
         version: Version,
-        /// Give it to this share of the sessions, and leave production as it is
+        /// Release it to this share of the sessions, and keep production as it is
         #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=99), conflicts_with = "label")]
         canary: Option<u8>,
-        /// The label that it gets
+        /// The label to set
         #[arg(long, default_value = PRODUCTION, value_name = "LABEL")]
         label: String,
-        /// What people should know of it, for the changelog
+        /// The entry for the changelog
         #[arg(short, long, default_value = "", hide_default_value = true, value_name = "TEXT")]
         message: String,
-        /// Release it although its tests fail, or are fewer than ten
+        /// Release it even if its tests fail, or are fewer than ten
         #[arg(long)]
         force: bool,
     },
-    /// Take the last release back: the canary, else the version in production
+    /// Undo the last release: the canary, else the version in production
     Rollback { name: String },
-    /// Begin a prompt, or the next version of one
+    /// Create a prompt, or the next version of one
     #[command(after_help = "Prints the files that it wrote. Overwrites nothing.")]
     New { name: String },
 }

@@ -13,28 +13,28 @@ pub enum ModelCommand {
         after_help = "Examples:\n  agent model list claude\n  agent model list -o json groq/ | jq -r '.models[].name'"
     )]
     List {
-        /// Only those with this in their name
+        /// Only models whose name contains this
         #[arg(default_value = "", hide_default_value = true)]
         filter: String,
-        /// What to print: text (a table), json
+        /// The output format: text (a table), json
         #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text, value_name = "FORMAT")]
         output: ReportFormat,
     },
-    /// Ask a model's server what it can do: tools, schemas, pictures, its cache. Sends seven small requests
+    /// Find out what a model's server supports: tools, schemas, pictures, caching; send seven small requests
     #[command(
         after_help = "Examples:\n  agent model check anthropic/claude-sonnet-5-5\n  agent model check local -o json | jq .file\n\nExit codes: 0 when it answers at all, else that of the failure (4: key, 5: server, 6: rate limit)."
     )]
     Check {
-        /// As after -m; without it, the model of the default agent
+        /// The model, as after -m [default: that of the default agent]
         name: Option<String>,
-        /// Append requests and answers to this file as they went over the wire, without keys
+        /// Append each request and answer to this file as it went over the wire, without keys
         #[arg(long, value_name = "FILE")]
         log_wire: Option<PathBuf>,
-        /// What to print: text (a table), json
+        /// The output format: text (a table), json
         #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text, value_name = "FORMAT")]
         output: ReportFormat,
     },
-    /// Take prices and windows from another catalogue: a newer one of this program, or the api.json of models.dev
+    /// Update prices and windows from another catalogue: a newer one of this program, or the api.json of models.dev
     #[command(
         after_help = "Example:\n  agent model update https://models.dev/api.json\n\nIt is kept in the data directory as models.txt; remove that file to go back."
     )]

@@ -18,7 +18,7 @@ pub struct PromptTestArgs {
     /// The model to ask (repeatable)
     #[arg(short, long = "model", value_name = "MODEL")]
     pub models: Vec<String>,
-    /// The agent whose settings and tools
+    /// The agent whose settings and tools are used
     #[arg(short, long, value_name = "NAME")]
     pub agent: Option<String>,
     /// Run each case N times, whatever it says
@@ -30,25 +30,25 @@ pub struct PromptTestArgs {
     /// Compare two versions on the same cases
     #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["references", "file"])]
     pub compare: Vec<String>,
-    /// What to print: text (tables), json, junit, html
+    /// The output format: text (tables), json, junit, html
     #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = TestFormat::Text, value_name = "FORMAT")]
     pub output: TestFormat,
-    /// Ask the model only for what is not recorded, and record it
+    /// Ask the model only where no reply is recorded, and record its replies
     #[arg(long, conflicts_with_all = ["replay", "update_recordings"])]
     pub record: bool,
-    /// Ask no model: use what was recorded
+    /// Ask no model: use the recorded replies
     #[arg(long, conflicts_with = "update_recordings")]
     pub replay: bool,
-    /// Ask the model for everything and record it
+    /// Ask the model anew, and record its replies
     #[arg(long)]
     pub update_recordings: bool,
-    /// Where recordings are [default: beside the prompt]
+    /// The directory of recordings [default: beside the prompt]
     #[arg(long, value_name = "DIR")]
     pub recordings: Option<PathBuf>,
-    /// Runs at a time [default: limits.max_parallel of the agent]
+    /// The number of runs at a time [default: limits.max_parallel of the agent]
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<usize>,
-    /// What runs unasked in a case: edits (the default), all, never
+    /// Which calls of a case run without asking: edits (the default), all, never
     #[arg(long, value_name = "MODE", value_parser = approval)]
     pub approve: Option<ApprovalMode>,
 }

@@ -6,26 +6,26 @@ use clap::Subcommand;
 pub enum SessionCommand {
     /// List the sessions of this workspace, newest first
     List {
-        /// Of all workspaces, with those of helpers
+        /// List those of all workspaces, and those of helpers
         #[arg(long)]
         all: bool,
     },
     /// Print a session
     Show {
-        /// Its id, or the beginning of it
+        /// The session's id, or the start of it
         id: String,
-        /// What fills the window, instead of what was said
+        /// Show what fills the context window, instead of the messages
         #[arg(long)]
         context: bool,
     },
-    /// Make room in a session's context, as /compact does
+    /// Compact a session, as /compact does
     Compact {
-        /// Its id, or the beginning of it
+        /// The session's id, or the start of it
         id: String,
-        /// What a summary is to keep above all
+        /// The topic that the summary must keep
         #[arg(long, value_name = "TEXT", default_value = "")]
         focus: String,
-        /// Print what would go, and change nothing
+        /// Print what would be removed; change nothing
         #[arg(long)]
         dry_run: bool,
     },

@@ -10,13 +10,13 @@ use super::ReportFormat;
 pub enum SkillCommand {
     /// List the skills: where each comes from, what it is for
     List {
-        /// Only the names, one a line, but for those that a shell could misread
+        /// Print only the names, one a line, without those that a shell could misread
         #[arg(long, conflicts_with = "output")]
         names: bool,
         /// The agent whose skills
         #[arg(short, long, value_name = "NAME")]
         agent: Option<String>,
-        /// What to print: text, json
+        /// The output format: text, json
         #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text, value_name = "FORMAT")]
         output: ReportFormat,
     },
@@ -27,18 +27,18 @@ pub enum SkillCommand {
         /// The agent whose skill
         #[arg(short, long, value_name = "NAME")]
         agent: Option<String>,
-        /// What to print: text, json
+        /// The output format: text, json
         #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text, value_name = "FORMAT")]
         output: ReportFormat,
     },
-    /// Check skills against the standard; exits with 100 where one is not valid
+    /// Check skills against the standard; exit with 100 if one is not valid
     #[command(after_help = "Examples:\n  agent skill check                 those that are found here\n  \
         agent skill check skills/brew     one, or all in a directory")]
     Check {
         /// A skill, or a directory of skills [default: those that are found here]
         #[arg(value_name = "DIR")]
         dirs: Vec<PathBuf>,
-        /// What to print: text, json
+        /// The output format: text, json
         #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text, value_name = "FORMAT")]
         output: ReportFormat,
     },

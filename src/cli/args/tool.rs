@@ -9,11 +9,11 @@ use crate::output::{Encoding, ResponseFormat};
 
 #[derive(Debug, Subcommand)]
 pub enum ToolCommand {
-    /// List the tools of the agent: how far each reaches, what it touches, where it comes from
+    /// List the tools of the agent: permission, effects and origin of each
     List {
-        /// Only these: names and globs, ! takes out
+        /// Only these tools: names and globs; ! excludes
         names: Vec<String>,
-        /// Only those that reach no further: read, write, admin
+        /// Only tools up to this permission: read, write, admin
         #[arg(long, value_name = "LEVEL", value_parser = permission)]
         permission: Option<Permission>,
         /// The agent whose tools
@@ -40,13 +40,13 @@ pub struct CallArgs {
     /// The arguments: one JSON object
     #[arg(value_name = "JSON", default_value = "{}")]
     pub arguments: String,
-    /// How much of the result: concise, standard, detailed, raw
+    /// The parts of the result: concise, standard, detailed, raw
     #[arg(long, value_name = "FORMAT", value_parser = response_format)]
     pub format: Option<ResponseFormat>,
-    /// How it is written: text, json, yaml, xml, compact
+    /// The notation: text, json, yaml, xml, compact
     #[arg(long, value_name = "ENCODING", value_parser = encoding)]
     pub encoding: Option<Encoding>,
-    /// What runs unasked: ask, edits, all, never
+    /// Which calls run without asking: ask, edits, all, never
     #[arg(long, value_name = "MODE", value_parser = approval)]
     pub approve: Option<ApprovalMode>,
     /// The agent whose tool

@@ -12,13 +12,8 @@ pub(super) fn assignment(text: &str) -> Result<String, String> {
 }
 
 pub(super) fn approval(text: &str) -> Result<ApprovalMode, String> {
-    match text {
-        "ask" => Ok(ApprovalMode::Ask),
-        "edits" => Ok(ApprovalMode::Edits),
-        "all" => Ok(ApprovalMode::All),
-        "never" => Ok(ApprovalMode::Never),
-        _ => Err("one of ask, edits, all, never".to_owned()),
-    }
+    ApprovalMode::named(text)
+        .ok_or_else(|| format!("one of {}", ApprovalMode::ALL.map(ApprovalMode::name).join(", ")))
 }
 
 /// A mode by its name; completion offers the names.

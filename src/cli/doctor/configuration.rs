@@ -8,7 +8,7 @@ use crate::workspace::Workspace;
 use super::super::Failure;
 use super::super::config::checked;
 use super::super::setup::Setup;
-use super::{Check, Health};
+use super::account::{Check, Health};
 
 /// The configuration, where a run could use it, and its account.
 pub(super) fn check(setup: &Setup, workspace: &Workspace) -> Result<(Option<Arc<Config>>, Check), Failure> {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::disk;
 
-use super::{Check, Health};
+use super::account::{Check, Health};
 
 /// Free bytes below which a long session may not find room.
 const LITTLE: u64 = 200 << 20;

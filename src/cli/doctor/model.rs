@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::llm::Face;
 
 use super::super::Failure;
-use super::{Check, Health};
+use super::account::{Check, Health};
 
 /// The longest that the doctor waits for the answer.
 const PATIENCE: Duration = Duration::from_secs(20);

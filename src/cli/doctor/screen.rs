@@ -6,7 +6,7 @@ use crate::ink::Wishes;
 use crate::terminal::{self, Abilities};
 
 use super::super::setup::Setup;
-use super::{Check, Health};
+use super::account::{Check, Health};
 
 /// The facts that decide.
 #[derive(Debug, Clone, Copy, Default)]
@@ -116,7 +116,7 @@ mod tests {
             (Facts { in_tmux: true, ..plain() }, Health::Good, "as tmux passes them on"),
             (Facts { is_terminal: false, ..plain() }, Health::Good, "none: plain lines"),
             (
-                Facts { term: Some("dumb"), ..plain() },
+                Facts { term: Some("dumb"), abilities: Abilities::NONE, ..plain() },
                 Health::Weak,
                 "TERM is dumb: plain lines are shown; set TERM=",
             ),

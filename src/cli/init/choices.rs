@@ -37,7 +37,8 @@ pub(super) fn choices(local: &[LocalServer], keys_set: &[&str]) -> Vec<Choice> {
             [model, others @ ..] => format!("{} on this machine ({model} and {} more)", server.name, others.len()),
         },
         base_url: Some(server.base_url.clone()),
-        model: server.models.first().cloned(),
+        // A server may call its models what it likes.
+        model: server.models.iter().find(|id| is_plain(id)).cloned(),
         ..Choice::default()
     });
     let remote = PROVIDERS.iter().filter(|provider| provider.kind != Kind::Local).map(|provider| {
@@ -131,14 +132,14 @@ mod tests {
         let ollama = LocalServer {
             name: "Ollama",
             base_url: "http://127.0.0.1:11434/v1".to_owned(),
-            models: vec!["qwen3:8b".to_owned(), "llama3.1".to_owned()],
+            models: vec!["{{ env.HOME }}".to_owned(), "qwen3:8b".to_owned()],
         };
         let all = choices(&[ollama], &["MISTRAL_API_KEY", "GOOGLE_API_KEY"]);
         let labels: Vec<&str> = all.iter().map(|choice| choice.label.as_str()).collect();
         assert_eq!(
             labels[..4],
             [
-                "Ollama on this machine (qwen3:8b and 1 more)",
+                "Ollama on this machine ({{ env.HOME }} and 1 more)",
                 "Google Gemini (GOOGLE_API_KEY is set)",
                 "Mistral (MISTRAL_API_KEY is set)",
                 "OpenAI",

@@ -15,7 +15,7 @@ use super::super::{Failure, Outcome, exit, print, warn};
 /// Cases that a version must pass before it is released.
 const FEWEST_CASES: usize = 10;
 
-/// A release that is asked for.
+/// The release that the person wants.
 pub(super) struct Wanted<'a> {
     pub name: &'a str,
     pub version: Version,

@@ -1,4 +1,4 @@
-//! `/context`, `/compact`, `/uncompact`, `/pin`: the context in the person's hands.
+//! `/context`, `/compact`, `/uncompact`, `/pin`, `/recall`: the context in the person's hands.
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -44,6 +44,14 @@ pub(super) fn uncompact(chat: &mut Chat, _: &str) -> Answer {
         count => format!("{count} messages are sent again as they were said."),
     };
     Ok(Outcome::Tell(format!("{done} Compressions stay off until /compact, unless a request would not fit.")))
+}
+
+/// What the `recall` tool finds, for the person.
+pub(super) fn recall(chat: &mut Chat, id_or_words: &str) -> Answer {
+    if id_or_words.is_empty() {
+        return Err("name an id, like r1 or m12, or words to look for in what is no longer sent".to_owned());
+    }
+    chat.conversation.recall(id_or_words).map(Outcome::Page)
 }
 
 pub(super) fn pin(chat: &mut Chat, text: &str) -> Answer {

@@ -1,4 +1,4 @@
-//! `/stats`, `/clear`, `/exit`: the conversation as a whole.
+//! `/cost`, `/stats`, `/clear`, `/exit`: the conversation as a whole.
 
 use super::{Answer, Outcome};
 use crate::repl::chat::Chat;
@@ -8,6 +8,11 @@ use crate::{telemetry, terminal};
 pub(super) fn stats(chat: &mut Chat, _: &str) -> Answer {
     let session = &chat.conversation.session;
     Ok(Outcome::Tell(telemetry::table(&tables::costs(session), session.about().model, terminal::width())))
+}
+
+/// `/cost`: the figures of `/stats` in one line.
+pub(super) fn cost(chat: &mut Chat, _: &str) -> Answer {
+    Ok(Outcome::Tell(telemetry::line(&tables::costs(&chat.conversation.session))))
 }
 
 pub(super) fn clear(chat: &mut Chat, _: &str) -> Answer {

@@ -36,6 +36,8 @@ pub(in crate::sink) struct Surface {
     /// A line that was begun by bytes and has not ended.
     begun: String,
     controls: String,
+    /// Lines that came before the screen was given away.
+    owed: String,
     drawn: Area,
     /// Open suspensions, and whether text passes meanwhile.
     suspended: Vec<bool>,
@@ -62,6 +64,7 @@ impl Surface {
             committed: String::new(),
             begun: String::new(),
             controls: String::new(),
+            owed: String::new(),
             drawn: Area::default(),
             suspended: Vec::new(),
             dirty: false,
@@ -142,6 +145,10 @@ impl Surface {
     }
 
     pub fn suspend(&mut self, passes: bool) {
+        if !passes && !self.is_held() {
+            self.owed += &std::mem::take(&mut self.committed);
+            self.owed += &std::mem::take(&mut self.begun);
+        }
         self.suspended.push(passes);
         self.dirty = true;
     }
@@ -157,8 +164,13 @@ impl Surface {
     }
 
     /// True if somebody else has the screen to themselves.
+    fn is_held(&self) -> bool {
+        self.suspended.contains(&false)
+    }
+
+    /// True if what is left to write waits for the screen.
     fn is_waiting(&self) -> bool {
-        self.suspended.contains(&false) && self.drawn.rows.is_empty()
+        self.is_held() && self.drawn.rows.is_empty() && self.owed.is_empty() && self.controls.is_empty()
     }
 
     /// When the next frame is due; `None` until something changes.
@@ -191,15 +203,13 @@ impl Surface {
             let sketches = self.sketches(now, width - 1, height - 1);
             Area::of(sketches, width - 1, width, self.setup.style)
         };
-        let committed = if self.suspended.contains(&false) {
-            String::new()
-        } else {
-            let mut committed = std::mem::take(&mut self.committed);
+        let mut committed = std::mem::take(&mut self.owed);
+        if !self.is_held() {
+            committed += &std::mem::take(&mut self.committed);
             if is_suspended {
                 committed += &std::mem::take(&mut self.begun);
             }
-            committed
-        };
+        }
         let bytes = self.drawn.turned_into(&area, &committed, self.setup.reflows);
         self.drawn = area;
         std::mem::take(&mut self.controls) + &bytes

@@ -18,6 +18,9 @@ const DOORS: &[(&str, &[&str])] = &[
     ("jsonschema", &["src/validator.rs"]),
     ("schemars", &["src/config/", "src/secrets/secret.rs", "src/output.rs"]),
     ("include_dir", &["src/builtin.rs"]),
+    ("pulldown_cmark", &["src/markdown/"]),
+    ("syntect", &["src/highlight/"]),
+    ("two_face", &["src/highlight/"]),
     // templates
     ("gotmpl", &["src/template/"]),
     ("minijinja", &["src/template/"]),

@@ -6,8 +6,8 @@ use super::source::{Source, none, package, rust};
 const FLOORS: &[&[&str]] = &[
     &["text", "long_text", "builtin", "json", "image", "protected"],
     &["file_name", "yaml", "template", "validator", "message", "attachment", "output", "ink"],
-    &["regular", "diff"],
-    &["frontmatter", "tokens", "present", "event", "disk"],
+    &["regular", "diff", "highlight"],
+    &["frontmatter", "markdown", "tokens", "present", "event", "disk"],
     &["workspace", "ignored", "secrets"],
     &["config", "net", "sandbox", "spill", "knowledge", "telemetry", "terminal"],
     &["process"],

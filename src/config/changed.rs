@@ -1,0 +1,96 @@
+//! What differs between two configurations, key by key, without a secret in it.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::loaded::Config;
+use super::merge::INHERITED;
+use crate::text;
+
+/// A key whose value differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// Dotted, `limits.max_turns`.
+    pub key: String,
+    /// In one line, secrets as `***`.
+    pub before: String,
+    pub after: String,
+    /// Who sets it now: `file:line`, a variable or a flag.
+    pub place: String,
+}
+
+impl Config {
+    /// The keys whose values are other ones here than `before`. What agents inherit from a changed setting is not told
+    /// again for each of them.
+    #[must_use]
+    pub fn changed_since(&self, before: &Self) -> Vec<Changed> {
+        let (old, new) = (before.values(), self.values());
+        let keys = new.keys().chain(old.keys().filter(|key| !new.contains_key(*key)));
+        let mut changed: Vec<Changed> = keys
+            .filter(|key| old.get(*key) != new.get(*key))
+            .map(|key| {
+                let [before, after] = [&old, &new].map(|values| values.get(key).map(shown).unwrap_or_default());
+                Changed { key: key.clone(), before, after, place: self.place(key) }
+            })
+            .collect();
+        let of_settings: Vec<Changed> =
+            changed.iter().filter(|change| !change.key.starts_with("agents.")).cloned().collect();
+        changed.retain(|change| {
+            let inherited = change.key.strip_prefix("agents.").and_then(|rest| {
+                INHERITED.iter().find_map(|section| {
+                    let at = rest.find(&format!(".{section}"))?;
+                    Some(&rest[at + 1..])
+                })
+            });
+            !of_settings.iter().any(|other| Some(other.key.as_str()) == inherited && other.after == change.after)
+        });
+        changed
+    }
+
+    /// The value of a dotted key in one line, secrets as `***`; `None` where there is no such key.
+    #[must_use]
+    pub fn value_of(&self, key: &str) -> Option<String> {
+        self.values().get(key).map(shown)
+    }
+
+    /// All dotted keys that have a value.
+    #[must_use]
+    pub fn keys(&self) -> Vec<String> {
+        self.values().into_keys().collect()
+    }
+
+    /// All values by their dotted keys. A list is one value.
+    fn values(&self) -> BTreeMap<String, Value> {
+        let mut values = BTreeMap::new();
+        flatten(self.masked(), &mut String::new(), &mut values);
+        values
+    }
+}
+
+fn shown(value: &Value) -> String {
+    const WIDEST: usize = 60;
+    match value {
+        Value::String(text) => text::one_line(text, WIDEST),
+        other => text::one_line(&other.to_string(), WIDEST),
+    }
+}
+
+fn flatten(value: Value, key: &mut String, into: &mut BTreeMap<String, Value>) {
+    let entries = match value {
+        Value::Object(entries) => entries,
+        leaf => {
+            into.insert(key.clone(), leaf);
+            return;
+        }
+    };
+    for (step, value) in entries {
+        let length = key.len();
+        if !key.is_empty() {
+            key.push('.');
+        }
+        key.push_str(&step);
+        flatten(value, key, into);
+        key.truncate(length);
+    }
+}

@@ -1,0 +1,87 @@
+//! A typed line, read: a message, a command, a command of one's own, or a mistake.
+
+use super::Command;
+use super::help::unknown;
+use super::table::{COMMANDS, find};
+use crate::config::OwnCommand;
+
+/// A line, read.
+pub enum Input {
+    Empty,
+    /// For the model.
+    Message(String),
+    /// A command with its argument.
+    Command(&'static Command, String),
+    /// A command of the person's or the project's, with its arguments.
+    Own(OwnCommand, String),
+    /// Looks like a command and is none. The text says why.
+    Mistake(String),
+}
+
+/// Reads a line. `//` at its start stands for one slash; a path (`/etc/hosts …`) is no command.
+#[must_use]
+pub fn parse(line: &str, own: &[OwnCommand]) -> Input {
+    let line = line.trim();
+    if line.is_empty() {
+        return Input::Empty;
+    }
+    let Some(rest) = line.strip_prefix('/') else {
+        return Input::Message(line.to_owned());
+    };
+    let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    if let Some(literal) = rest.strip_prefix('/') {
+        return Input::Message(format!("/{literal}"));
+    }
+    if name.contains('/') {
+        return Input::Message(line.to_owned());
+    }
+    let argument = argument.trim();
+    match (find(name), own.iter().find(|own| own.name == name)) {
+        (Some(command), _) if command.argument.is_empty() && !argument.is_empty() => {
+            Input::Mistake(format!("/{name} takes no argument"))
+        }
+        (Some(command), _) => Input::Command(command, argument.to_owned()),
+        (None, Some(own)) => Input::Own(own.clone(), argument.to_owned()),
+        (None, None) => Input::Mistake(unknown(name, COMMANDS, own)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_a_message_a_command_or_a_mistake() {
+        let own = |name: &str| OwnCommand { name: name.to_owned(), ..OwnCommand::default() };
+        let own = [own("ship"), own("review-all")];
+        for (line, expected) in [
+            ("", "empty"),
+            (" \n", "empty"),
+            (" hello\nworld ", "message: hello\nworld"),
+            ("/model", "command: model "),
+            (" /model  fast ", "command: model fast"),
+            ("/quit", "command: exit "),
+            ("/ship", "own: ship "),
+            ("/ship  it  now ", "own: ship it  now"),
+            ("//model", "message: /model"),
+            ("/etc/hosts is odd", "message: /etc/hosts is odd"),
+            ("/tools x", "mistake: /tools takes no argument"),
+            ("/hlep", "mistake: /hlep: did you mean /help?"),
+            ("/modle", "mistake: /modle: did you mean /model?"),
+            ("/Model fast", "mistake: /Model: did you mean /model?"),
+            ("/review", "mistake: /review: did you mean /review-all?"),
+            ("/shpi it", "mistake: /shpi: did you mean /ship?"),
+            ("/日本", "mistake: /日本: there is no such command. /help lists them; // sends a slash."),
+            ("/", "mistake: /: there is no such command. /help lists them; // sends a slash."),
+        ] {
+            let read = match parse(line, &own) {
+                Input::Empty => "empty".to_owned(),
+                Input::Message(text) => format!("message: {text}"),
+                Input::Command(command, argument) => format!("command: {} {argument}", command.names[0]),
+                Input::Own(command, arguments) => format!("own: {} {arguments}", command.name),
+                Input::Mistake(why) => format!("mistake: {why}"),
+            };
+            assert_eq!(read, expected, "{line:?}");
+        }
+    }
+}

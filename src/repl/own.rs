@@ -1,0 +1,135 @@
+//! Commands of one's own: a text with places for arguments becomes a message. The text is data, and so are the
+//! arguments: what an argument brings along is not looked at for further places.
+
+use std::borrow::Cow;
+
+use crate::config::OwnCommand;
+
+const ALL: &str = "ARGUMENTS";
+
+/// The message of a command with its arguments.
+///
+/// # Errors
+/// A sentence where arguments are given and the text has no place for them.
+pub fn message(command: &OwnCommand, arguments: &str) -> Result<String, String> {
+    let words = words(arguments);
+    let mut message = String::with_capacity(command.text.len() + arguments.len());
+    let mut has_place = false;
+    let mut rest = command.text.as_str();
+    while let Some(at) = rest.find('$') {
+        let (before, after) = (&rest[..at], &rest[at + 1..]);
+        let Some((place, length)) = place(after) else {
+            message += &rest[..=at];
+            rest = after;
+            continue;
+        };
+        rest = &after[length..];
+        if let Some(before) = before.strip_suffix('\\') {
+            message += before;
+            message.push('$');
+            message += &after[..length];
+            continue;
+        }
+        has_place = true;
+        message += before;
+        message += match place {
+            Place::All => arguments,
+            Place::Word(index) => words.get(index).map_or("", |word| word.as_ref()),
+        };
+    }
+    message += rest;
+    if !has_place && !arguments.is_empty() {
+        let OwnCommand { name, origin, .. } = command;
+        return Err(format!("/{name} takes no argument: {origin} has neither $ARGUMENTS nor $1"));
+    }
+    Ok(message)
+}
+
+/// Whether the text has a place for arguments.
+#[must_use]
+pub fn takes_arguments(command: &OwnCommand) -> bool {
+    message(command, "x").is_ok()
+}
+
+enum Place {
+    All,
+    /// By its index.
+    Word(usize),
+}
+
+/// The place that is named behind a `$`, and the length of its name. `$100` and `$ARGUMENTS_OF` name none.
+fn place(after: &str) -> Option<(Place, usize)> {
+    let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    if let Some(rest) = after.strip_prefix(ALL) {
+        return ends(rest).then_some((Place::All, ALL.len()));
+    }
+    let digit = after.chars().next()?.to_digit(10)?;
+    let index = usize::try_from(digit).ok()?.checked_sub(1)?;
+    ends(&after[1..]).then_some((Place::Word(index), 1))
+}
+
+/// The words of the arguments. Quotes hold a word together, as in a shell.
+fn words(arguments: &str) -> Vec<Cow<'_, str>> {
+    let mut words = Vec::new();
+    let mut rest = arguments.trim_start();
+    while !rest.is_empty() {
+        let mut word = Cow::Borrowed("");
+        while let Some(first) = rest.chars().next().filter(|c| !c.is_whitespace()) {
+            let quoted = rest[first.len_utf8()..].split_once(first).filter(|_| matches!(first, '"' | '\''));
+            let (piece, after) = quoted.unwrap_or_else(|| {
+                let is_plain = |c: char| !c.is_whitespace() && !matches!(c, '"' | '\'');
+                // A quote that nothing closes is a character like others.
+                let length =
+                    rest.char_indices().skip(1).find(|(_, c)| !is_plain(*c)).map_or(rest.len(), |(at, _)| at);
+                rest.split_at(length)
+            });
+            if word.is_empty() {
+                word = Cow::Borrowed(piece)
+            } else {
+                word.to_mut().push_str(piece)
+            }
+            rest = after;
+        }
+        words.push(word);
+        rest = rest.trim_start();
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_stand_where_the_text_names_them() {
+        for (text, arguments, expected) in [
+            ("Review $ARGUMENTS.", "a b", "Review a b."),
+            ("$1 then $2", "one two three", "one then two"),
+            ("[$1] [$3]", "one", "[one] []"),
+            ("$1", "\"a b\" c", "a b"),
+            ("$1|$2", "x'y z'w \"v", "xy zw|\"v"),
+            ("$1", "it's", "it's"),
+            ("$ARGUMENTS", "$1 $ARGUMENTS {{ x }}", "$1 $ARGUMENTS {{ x }}"),
+            ("It costs $100 or $ARGUMENTS_OF $0 $x $", "", "It costs $100 or $ARGUMENTS_OF $0 $x $"),
+            ("\\$1 is $1", "a", "$1 is a"),
+            ("{{ env.HOME }} !`id` $1", "日本", "{{ env.HOME }} !`id` 日本"),
+            ("No place.", "", "No place."),
+        ] {
+            let command = OwnCommand { text: text.to_owned(), ..OwnCommand::default() };
+            assert_eq!(message(&command, arguments).as_deref(), Ok(expected), "{text} with {arguments}");
+        }
+        let (name, origin) = ("x".to_owned(), "commands/x.md".to_owned());
+        let command = OwnCommand { name, origin, text: "costs \\$1, $100".to_owned(), ..OwnCommand::default() };
+        let why = "/x takes no argument: commands/x.md has neither $ARGUMENTS nor $1";
+        assert_eq!(message(&command, "y"), Err(why.to_owned()));
+        assert!(!takes_arguments(&command));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_and_any_arguments_are_taken(text in ".{0,80}", arguments in ".{0,40}") {
+            let command = OwnCommand { text: format!("$1 {text}"), ..OwnCommand::default() };
+            proptest::prop_assert!(message(&command, &arguments).is_ok());
+        }
+    }
+}
