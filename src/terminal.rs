@@ -22,11 +22,11 @@ pub use abilities::{Abilities, theme_of};
 pub use console::{Console, Focus, Listener};
 pub use field::{Edited, Field};
 #[cfg(unix)]
-pub use input::typed_ahead;
+pub use input::{typed_ahead, wait_for_keys};
 pub use keys::{Decoder, Key};
 pub use modes::put_back;
 #[cfg(not(unix))]
-pub use no_console::{Console, Focus, Listener, typed_ahead};
+pub use no_console::{Console, Focus, Listener, typed_ahead, wait_for_keys};
 
 /// Columns of the terminal behind stderr (else stdout, else stdin); `None` where there is none.
 #[must_use]

@@ -1,5 +1,5 @@
 //! The parts of a run, one by one: decoding and assembling a stream, the session's log, configuration, prompts,
-//! requests, estimates, loop detection, calls, plans, searches compared with `rg`. `benches/compare.sh` times whole
+//! requests, estimates, loop detection, calls, plans, searches compared with `rg`, files found for `@`. `benches/compare.sh` times whole
 //! processes.
 //!
 //! ```text
@@ -10,6 +10,7 @@
 //! Where a bench takes sizes, ten times the size should cost ten times the time.
 
 mod calls;
+mod files;
 mod lines;
 mod llm;
 mod plans;

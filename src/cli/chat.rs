@@ -78,9 +78,10 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
     // The names are known once the agent is assembled.
     let vocabulary = Arc::new(OnceLock::new());
     let setup_of_lines = || repl::Setup {
-        history: Some(config.dirs.state.join("history")),
+        history: Some(repl::history::file(&config.dirs.state, workspace.root())),
         vocabulary: Arc::clone(&vocabulary),
         style: look.style,
+        edit_mode: config.settings.ui.edit_mode,
         stdout_terminal: io::stdout().is_terminal(),
         asks_theme: look.asks_theme,
         outlets: outlets.clone(),

@@ -1,17 +1,25 @@
-//! Programs of the person's own: an editor or a pager, which takes the terminal over for a while, and one that is given
-//! a text.
+//! Programs of the person's own: an editor or a pager, which takes the terminal over for a while, one that is
+//! given a text, and the command lines that a person runs.
+//!
+//! They stay in the group of this program, which is the one in the foreground: the terminal sends Ctrl-C and Ctrl-Z to
+//! both. Whoever starts them ignores the interrupts of that time.
 
 use std::fs::File;
+use std::future::poll_fn;
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
+use std::task::Poll;
 use std::time::Duration;
 
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncWriteExt, ReadBuf};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use super::SHELL;
+use super::subject::{Pipes, exit, spawn};
+use super::{Exit, LINGER, SHELL};
+
+const READ_BYTES: usize = 8 * 1024;
 
 /// Runs a command line of the person's own (`code --wait`) with the terminal as its own, and `file` as its last word.
 /// Waits for its end; true if it ended well. Dropping the future kills it.
@@ -63,4 +71,80 @@ pub async fn fed(program: &[&str], input: &[u8]) -> io::Result<bool> {
 #[must_use]
 pub fn found(program: &str, path: &str) -> bool {
     std::env::split_paths(path).any(|dir| dir.is_absolute() && dir.join(program).is_file())
+}
+
+/// A command line of a person, for the shell that they use.
+#[derive(Debug, Clone, Copy)]
+pub struct PersonsLine<'a> {
+    /// The shell; `None`: that of the system.
+    pub shell: Option<&'a str>,
+    pub line: &'a str,
+    pub dir: &'a Path,
+}
+
+impl PersonsLine<'_> {
+    /// Runs it as the shell would: with the terminal as its own, the whole environment and no sandbox. Waits for its
+    /// end. Dropping the future kills the shell.
+    ///
+    /// # Errors
+    /// When the shell cannot be started.
+    pub async fn run(self) -> io::Result<Exit> {
+        self.command().status().await.map(exit)
+    }
+
+    /// The same, with its output in `heard` in place of the terminal.
+    ///
+    /// # Errors
+    /// When the shell cannot be started.
+    pub async fn overhear(self, mut heard: impl FnMut(&[u8])) -> io::Result<Exit> {
+        let (mut child, mut pipes) = spawn(self.command(), None)?;
+        let ended = tokio::select! {
+            () = pass(&mut pipes, &mut heard) => None,
+            status = child.wait() => Some(status),
+        };
+        let status = match ended {
+            Some(status) => {
+                // Output from before the end is in the pipes already.
+                let _ = timeout(LINGER, pass(&mut pipes, &mut heard)).await;
+                status
+            }
+            None => child.wait().await,
+        };
+        status.map(exit)
+    }
+
+    fn command(self) -> Command {
+        let (shell, flag) = self.shell.map_or((SHELL[0], SHELL[1]), |shell| (shell, "-c"));
+        let mut command = Command::new(shell);
+        command.args([flag, self.line]).current_dir(self.dir).kill_on_drop(true);
+        command
+    }
+}
+
+/// Passes on what the pipes bring, until all have ended. Nothing is lost when it is dropped.
+async fn pass(pipes: &mut Pipes, heard: &mut impl FnMut(&[u8])) {
+    let mut buffer = [0; READ_BYTES];
+    poll_fn(|cx| {
+        loop {
+            let mut any = false;
+            pipes.retain_mut(|pipe| {
+                let mut into = ReadBuf::new(&mut buffer);
+                match pipe.as_mut().poll_read(cx, &mut into) {
+                    Poll::Pending => true,
+                    Poll::Ready(Ok(())) if !into.filled().is_empty() => {
+                        heard(into.filled());
+                        any = true;
+                        true
+                    }
+                    Poll::Ready(_) => false,
+                }
+            });
+            match (pipes.is_empty(), any) {
+                (true, _) => return Poll::Ready(()),
+                (false, true) => {}
+                (false, false) => return Poll::Pending,
+            }
+        }
+    })
+    .await;
 }

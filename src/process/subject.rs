@@ -71,6 +71,8 @@ impl Subject {
             .envs(launch.env.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .kill_on_drop(true);
+        #[cfg(unix)]
+        command.process_group(0);
         let (child, pipes) = spawn(command, launch.walls)?;
         let group = Group::of(&child);
         let watch = launch.walls.zip(group.id()).map(|(walls, group)| walls.watch(group));
@@ -187,7 +189,7 @@ impl Exit {
     }
 }
 
-fn exit(status: ExitStatus) -> Exit {
+pub(super) fn exit(status: ExitStatus) -> Exit {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return Exit::of_signal(signal);
@@ -211,9 +213,9 @@ fn start(command: &mut Command, walls: Option<&Walls>) -> io::Result<Child> {
 
 /// Uses one pipe for both streams, so that the kernel keeps their order.
 #[cfg(unix)]
-fn spawn(mut command: Command, walls: Option<&Walls>) -> io::Result<(Child, Pipes)> {
+pub(super) fn spawn(mut command: Command, walls: Option<&Walls>) -> io::Result<(Child, Pipes)> {
     let (reader, writer) = io::pipe()?;
-    command.stdout(writer.try_clone()?).stderr(writer).process_group(0);
+    command.stdout(writer.try_clone()?).stderr(writer);
     let child = start(&mut command, walls)?;
     // The command holds the writing end: the pipe would not close while it lives.
     drop(command);
@@ -222,7 +224,7 @@ fn spawn(mut command: Command, walls: Option<&Walls>) -> io::Result<(Child, Pipe
 }
 
 #[cfg(not(unix))]
-fn spawn(mut command: Command, walls: Option<&Walls>) -> io::Result<(Child, Pipes)> {
+pub(super) fn spawn(mut command: Command, walls: Option<&Walls>) -> io::Result<(Child, Pipes)> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = start(&mut command, walls)?;
     let mut pipes: Pipes = Vec::new();

@@ -8,6 +8,8 @@ use crate::sink::Editor;
 pub struct AtHand {
     /// Opens a message.
     pub editor: Option<Editor>,
+    /// The shell for `!`; `None`: that of the system.
+    pub shell: Option<String>,
     /// A line for a shell that shows what it reads; `None`: long text is printed.
     pub pager: Option<String>,
     /// The terminal may be given a text for its clipboard.
@@ -49,6 +51,7 @@ impl AtHand {
         let pager = value("PAGER").filter(|line| !line.trim().is_empty()).or_else(less);
         Self {
             editor,
+            shell: value("SHELL").filter(|shell| !shell.is_empty()).map(str::to_owned),
             pager: pager.filter(|_| is_terminal).map(str::to_owned),
             osc52,
             clipboard: CLIPBOARDS.iter().find(has),

@@ -126,6 +126,12 @@ impl Chat {
         refused
     }
 
+    /// Attaches a text to the next message, with known secrets masked.
+    pub(super) fn attach(&mut self, name: String, content: &str) {
+        let content = self.services.agent.redactor.redact(content).into_owned();
+        self.attached.push(Attachment { name, content });
+    }
+
     /// Whether the prompt brings along messages that end with the user's, so that an answer comes first. Where that
     /// cannot be told, the turn says why.
     pub(super) fn is_asked(&self) -> bool {

@@ -1,41 +1,34 @@
-//! Completion: slash commands and their arguments at the start of a line, paths of the workspace after `@`.
+//! Completion: slash commands and their arguments at the start of a line, files of the workspace after `@`.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::commands::{COMMANDS, Completes, find};
+use super::find::Finder;
+use super::offered::Offer;
 use super::own::takes_arguments;
 use crate::config::{ApprovalMode, Config, Mode, OwnCommand};
 use crate::llm::effort::Effort;
 use crate::prompt::{MODULES, Registry};
-use crate::text;
 
 /// Names that complete as arguments.
 #[derive(Debug, Clone, Default)]
 pub struct Vocabulary {
     pub skills: Vec<String>,
     pub own: Vec<OwnCommand>,
-    /// The directory in which `@` paths start.
-    pub workspace: PathBuf,
+    pub files: Finder,
     /// Names models, agents, prompts and keys.
     pub config: Option<Arc<Config>>,
 }
 
-/// One completion.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offer {
-    /// Its text in the list.
-    pub shown: String,
-    /// Its text in the line.
-    pub inserted: String,
-}
+/// The most files that complete a word.
+const MOST_FILES: usize = 16;
 
 /// Completes the word under the cursor. Returns where it begins (a byte of `line`), and what may replace it.
 #[must_use]
 pub fn offers(line: &str, cursor: usize, vocabulary: &Vocabulary) -> (usize, Vec<Offer>) {
     let typed = &line[..cursor];
     if let Some(at) = mention(typed) {
-        return (at, paths(&typed[at..], &vocabulary.workspace));
+        return (at, vocabulary.files.offers(&typed[at..], MOST_FILES));
     }
     let Some(command) = typed.strip_prefix('/') else {
         return (cursor, Vec::new());
@@ -57,7 +50,8 @@ pub fn offers(line: &str, cursor: usize, vocabulary: &Vocabulary) -> (usize, Vec
             let at = cursor - argument.len();
             match find(name).map_or(Completes::Nothing, |command| command.completes) {
                 Completes::Paths => {
-                    let offers = paths(&format!("@{argument}"), &vocabulary.workspace).into_iter();
+                    let path = argument.trim_start_matches('"');
+                    let offers = vocabulary.files.listed(path, path != argument, MOST_FILES).into_iter();
                     let offers = offers.map(|Offer { shown, inserted }| Offer {
                         shown,
                         inserted: inserted.trim_start_matches('@').to_owned(),
@@ -105,7 +99,8 @@ fn words(completes: Completes, argument: &str, vocabulary: &Vocabulary) -> Vec<S
 }
 
 /// Returns where the `@` word at the end of `typed` begins, if there is one.
-fn mention(typed: &str) -> Option<usize> {
+#[must_use]
+pub fn mention(typed: &str) -> Option<usize> {
     let quoted = typed.rfind("@\"").filter(|at| !typed[at + 2..].contains('"'));
     let start =
         quoted.unwrap_or_else(|| typed.rfind(char::is_whitespace).map_or(0, |at| at + width_at(typed, at)));
@@ -114,42 +109,6 @@ fn mention(typed: &str) -> Option<usize> {
 
 fn width_at(text: &str, at: usize) -> usize {
     text[at..].chars().next().map_or(0, char::len_utf8)
-}
-
-/// Lists files and directories that continue `word` (`@src/ma`). Lists hidden ones only after a dot.
-fn paths(word: &str, workspace: &Path) -> Vec<Offer> {
-    const MOST: usize = 500;
-    let path = word.trim_start_matches('@').trim_start_matches('"');
-    let (dir, prefix) = path.rsplit_once('/').map_or(("", path), |(dir, prefix)| (dir, prefix));
-    let base = if path.starts_with('/') { Path::new("/").join(dir) } else { workspace.join(dir) };
-    let Ok(entries) = std::fs::read_dir(base) else {
-        return Vec::new();
-    };
-    let mut offers: Vec<Offer> = entries
-        .flatten()
-        .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let hidden = name.starts_with('.') && !prefix.starts_with('.');
-            // A name that would garble the line cannot be typed either.
-            if hidden || !name.starts_with(prefix) || text::visible(&name) != name || name.contains(['"', '\n']) {
-                return None;
-            }
-            let is_dir = std::fs::metadata(entry.path()).is_ok_and(|metadata| metadata.is_dir());
-            let slash = if is_dir { "/" } else { "" };
-            let parent = &path[..path.len() - prefix.len()];
-            let whole = format!("{parent}{name}{slash}");
-            // A directory stays open, so that completion goes on inside it.
-            let inserted = match (whole.contains(char::is_whitespace) || word.starts_with("@\""), is_dir) {
-                (false, _) => format!("@{whole}"),
-                (true, true) => format!("@\"{whole}"),
-                (true, false) => format!("@\"{whole}\""),
-            };
-            Some(Offer { shown: format!("{name}{slash}"), inserted })
-        })
-        .collect();
-    offers.sort_by(|a, b| a.shown.cmp(&b.shown));
-    offers.truncate(MOST);
-    offers
 }
 
 #[cfg(test)]
@@ -219,7 +178,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().expect("it has one")).expect("created");
             std::fs::write(path, "").expect("written");
         }
-        let vocabulary = Vocabulary { workspace: dir.path().to_path_buf(), ..Vocabulary::default() };
+        let vocabulary = Vocabulary { files: Finder::new(dir.path()), ..Vocabulary::default() };
         for (line, at, expected) in [
             ("@", 0, vec!["@\"my docs/", "@src/"]),
             ("see @src/", 4, vec!["@src/main.rs", "@src/日本語.rs"]),

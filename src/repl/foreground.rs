@@ -39,6 +39,16 @@ pub(super) async fn compose(at_hand: &AtHand) -> Result<Option<String>, String> 
     Ok(written.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
 }
 
+/// Goes on with a text in the editor. Returns it as it is then, and what to tell the person.
+pub(super) async fn go_on(at_hand: &AtHand, text: String) -> (String, String) {
+    let Some(editor) = &at_hand.editor else { return (text, "There is no terminal to edit at.".to_owned()) };
+    match editor.edit(&text, "md").await {
+        // Editors end the last line, which would be a line more at the prompt.
+        Ok(saved) => (saved.unwrap_or(text).trim_end_matches(['\n', '\r']).to_owned(), String::new()),
+        Err(why) => (text, format!("error: {why}")),
+    }
+}
+
 /// Puts a text into the clipboard: of the terminal, and by the program of the system. Returns what was done.
 ///
 /// # Errors

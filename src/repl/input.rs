@@ -1,226 +1,388 @@
-//! The line editor on a terminal: keys, completion, history. The only user of the editing crate.
+//! The line editor on a terminal: keys, completion, history, hints. The only user of the editing crate.
 //!
-//! Enter ends a line, and with it the message unless it continues (see `multiline`). A paste is one line, whatever it
-//! holds.
+//! Enter ends a line, and with it the message unless it continues (see `multiline`). `strokes` decides what keys do.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustyline::completion::{Completer, Pair};
 use rustyline::config::{Behavior, BellStyle};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
-use rustyline::hint::Hinter;
-use rustyline::history::{FileHistory, History, SearchDirection};
+use rustyline::hint::{Hint, Hinter};
+use rustyline::history::{History, MemHistory, SearchDirection};
+use rustyline::line_buffer::LineBuffer;
 use rustyline::validate::Validator;
 use rustyline::{
-    Cmd, ConditionalEventHandler, Config, Context, Event, EventContext, EventHandler, Helper, KeyCode, KeyEvent,
-    Modifiers, RepeatCount,
+    Changeset, CharSearch, Cmd, ConditionalEventHandler, Config, Context, Event, EventContext, EventHandler,
+    Helper, InputMode, KeyCode, KeyEvent, Modifiers, Movement, RepeatCount,
 };
 
-use super::complete::{Vocabulary, offers};
+use super::complete::{Vocabulary, mention, offers};
+use super::history::{MOST_ENTRIES, Shared};
 use super::lines::{Line, Setup};
 use super::multiline::Joined;
+use super::offered::{Offer, Offered, fitting};
+use super::strokes::{Effect, End, Entered, Key, Seen, Strokes};
+use super::typing::Typed;
+use super::{commands, shell};
+use crate::config::EditMode;
 use crate::ink::{Ink, Style};
+use crate::{terminal, text};
 
 const PROMPT: &str = "> ";
 /// Before the further lines of a message.
 const MORE: &str = ". ";
-const MOST_ENTRIES: usize = 1000;
+/// The columns of a screen of unknown width, and its rows.
+const USUAL_SIZE: (usize, usize) = (80, 24);
 
 /// Reads lines from a person.
 pub struct Editor {
     /// `Err` says why there is no editor.
     terminal: Result<Terminal, String>,
-    history: Option<PathBuf>,
-    keys: Arc<Shared>,
+    history: Shared,
+    keys: Arc<Keys>,
 }
 
-type Terminal = rustyline::Editor<Keys, FileHistory>;
+type Terminal = rustyline::Editor<Screen, MemHistory>;
 
 /// State that key handlers share with the editor.
 #[derive(Default)]
-struct Shared {
-    /// How the line was ended, if not by Enter.
-    ended: Mutex<Option<Line>>,
+struct Keys {
+    strokes: Mutex<Strokes>,
+    /// The line as it was last drawn, and its cursor.
+    drawn: Mutex<(String, usize)>,
 }
 
-impl Shared {
-    fn take_end(&self) -> Option<Line> {
-        self.ended.lock().expect("no key handler panics").take()
+impl Keys {
+    fn strokes(&self) -> MutexGuard<'_, Strokes> {
+        self.strokes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn drawn(&self) -> MutexGuard<'_, (String, usize)> {
+        self.drawn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Editor {
     pub fn new(setup: Setup) -> Self {
-        let keys = Arc::new(Shared::default());
-        let history = setup.history.filter(|path| prepare(path).is_ok());
-        let helper = Keys { vocabulary: setup.vocabulary, style: setup.style };
-        let terminal = open(helper, setup.stdout_terminal, &keys).map(|mut editor| {
-            if let Some(path) = &history {
-                // A history that cannot be read begins anew.
-                let _ = load(editor.history_mut(), path);
-            }
-            editor
-        });
-        Self { terminal: terminal.map_err(|error| error.to_string()), history, keys }
+        let keys = Arc::new(Keys::default());
+        let terminal = open(&setup, &keys).map_err(|error| error.to_string());
+        let mut editor = Self { terminal, history: Shared::open(setup.history), keys };
+        editor.learn();
+        editor
     }
 
     /// Reads lines until a message is whole. `joined` holds its lines so far, `begun` is the start of the next one.
-    pub fn read_message(&mut self, mut joined: Joined, mut begun: &str) -> Line {
-        let editor = match &mut self.terminal {
-            Ok(editor) => editor,
-            Err(error) => return Line::Failed(error.clone()),
-        };
+    pub fn read_message(&mut self, mut joined: Joined, begun: &Typed) -> Line {
+        if self.history.refresh() {
+            self.learn();
+        }
+        let mut pasted = begun.is_pasted();
+        let mut begun = self.keys.strokes().pastes.shown(begun.text.clone());
         loop {
-            let prompt = if joined.is_empty() { PROMPT } else { MORE };
-            match read(editor, &self.keys, prompt, begun) {
+            let editor = match &mut self.terminal {
+                Ok(editor) => editor,
+                Err(error) => return Line::Failed(error.clone()),
+            };
+            let is_first = joined.is_empty();
+            let line = read(editor, &self.keys, if is_first { PROMPT } else { MORE }, &begun, pasted);
+            match line {
                 Line::Text(text) => {
+                    let is_pasted = is_first && self.keys.strokes().is_pasted(&text);
                     if let Some(message) = joined.add(&text) {
-                        self.remember(&message);
-                        return Line::Text(message);
+                        return self.whole(&message, is_pasted);
                     }
+                }
+                Line::Elsewhere(text) => {
+                    joined.add(&text);
+                    let text = joined.rest().unwrap_or(text);
+                    return Line::Elsewhere(self.keys.strokes().pastes.expand(&text));
                 }
                 // Ctrl-C threw away the lines before as well; Ctrl-D sends them.
                 Line::Interrupted if !joined.is_empty() => return Line::Cleared,
-                Line::Eof => return joined.rest().map_or(Line::Eof, Line::Text),
+                Line::Eof => return joined.rest().map_or(Line::Eof, |rest| self.whole(&rest, false)),
                 line => return line,
             }
-            begun = "";
+            begun.clear();
+            pasted = false;
         }
+    }
+
+    /// A message as it stood in the line, with its pastes in full.
+    fn whole(&mut self, message: &str, is_pasted: bool) -> Line {
+        let mut strokes = self.keys.strokes();
+        let whole = strokes.pastes.expand(message);
+        if is_pasted || !is_command(message) {
+            strokes.keep_last(message);
+        }
+        drop(strokes);
+        self.remember(&whole);
+        if is_pasted { Line::Pasted(whole) } else { Line::Text(whole) }
     }
 
     /// Adds a message to the history.
     pub fn remember(&mut self, message: &str) {
-        let Ok(editor) = &mut self.terminal else {
-            return;
-        };
-        let added = !message.trim().is_empty() && editor.add_history_entry(message).unwrap_or(false);
-        if let Some(path) = self.history.as_ref().filter(|_| added) {
-            // A history that cannot be written is no reason to stop talking.
-            let _ = editor.append_history(path);
+        self.history.add(message);
+        self.learn();
+    }
+
+    /// Gives the editor the entries of the history, the long ones by their size.
+    fn learn(&mut self) {
+        let Ok(editor) = &mut self.terminal else { return };
+        let mut strokes = self.keys.strokes();
+        let history = editor.history_mut();
+        // Neither fails in memory.
+        let _ = history.clear();
+        for entry in self.history.entries() {
+            let _ = history.add_owned(strokes.pastes.shown(entry.clone()));
         }
     }
 }
 
 /// Reads one line. Whatever ends it, the keys after it are kept.
-fn read(editor: &mut Terminal, keys: &Shared, prompt: &str, begun: &str) -> Line {
-    match editor.readline_with_initial(prompt, (begun, "")) {
-        Ok(text) => keys.take_end().unwrap_or(Line::Text(text)),
-        // Ctrl-C that the editor handled itself.
-        Err(ReadlineError::Interrupted) => Line::Cleared,
-        Err(ReadlineError::Eof) => Line::Eof,
-        Err(error) => Line::Failed(error.to_string()),
+fn read(editor: &mut Terminal, keys: &Keys, prompt: &str, begun: &str, is_pasted: bool) -> Line {
+    if let Some(end) = keys.strokes().begin(is_pasted.then(|| begun.to_owned())) {
+        return ended(end, String::new());
+    }
+    *keys.drawn() = (begun.to_owned(), begun.len());
+    loop {
+        let (line, at) = keys.drawn().clone();
+        let result = editor.readline_with_initial(prompt, line.split_at_checked(at).unwrap_or((&line, "")));
+        let end = keys.strokes().take_end();
+        match result {
+            Ok(text) => return end.map_or_else(|| Line::Text(text.clone()), |end| ended(end, text.clone())),
+            // Ctrl-C that the editor handled itself.
+            Err(ReadlineError::Interrupted) => return Line::Cleared,
+            // Nothing was readable behind Enter, or the terminal has gone.
+            Err(ReadlineError::Eof) => {
+                let Some(entered) = keys.strokes().take_entered() else { return Line::Eof };
+                leave(prompt, &entered);
+                return Line::Text(entered.line);
+            }
+            // A key that is no UTF-8 is lost, the line is not.
+            Err(ReadlineError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {}
+            Err(error) => return Line::Failed(error.to_string()),
+        }
     }
 }
 
-fn open(helper: Keys, stdout_terminal: bool, keys: &Arc<Shared>) -> rustyline::Result<Terminal> {
-    let behavior = if stdout_terminal { Behavior::Stdio } else { Behavior::PreferTerm };
+fn ended(end: End, text: String) -> Line {
+    match end {
+        End::Interrupted => Line::Interrupted,
+        End::Cleared => Line::Cleared,
+        End::Eof => Line::Eof,
+        End::Elsewhere => Line::Elsewhere(text),
+    }
+}
+
+/// Leaves the rows of a line whose cursor was not on its last one.
+fn leave(prompt: &str, Entered { line, pos }: &Entered) {
+    let width = terminal::width().unwrap_or(USUAL_SIZE.0).max(1);
+    let row = |text: &str| -> usize {
+        let lines = format!("{prompt}{text}");
+        lines.split('\n').map(|line| text::columns(line) / width + 1).sum()
+    };
+    let below = row(line).saturating_sub(row(&line[..*pos]));
+    let mut stderr = io::stderr();
+    let _ = write!(stderr, "{}", "\n".repeat(below)).and_then(|()| stderr.flush());
+}
+
+/// True for a line that is no message: a slash command, or one for the shell.
+fn is_command(line: &str) -> bool {
+    shell::parse(line).is_some() || matches!(commands::parse(line, &[]), commands::Input::Command(..))
+}
+
+fn open(setup: &Setup, keys: &Arc<Keys>) -> rustyline::Result<Terminal> {
+    let edit_mode = match setup.edit_mode {
+        EditMode::Emacs => rustyline::EditMode::Emacs,
+        EditMode::Vi => rustyline::EditMode::Vi,
+    };
     let config = Config::builder()
         .max_history_size(MOST_ENTRIES)?
         .history_ignore_dups(true)?
         .completion_type(rustyline::CompletionType::List)
+        .completion_show_all_if_ambiguous(true)
+        .completion_prompt_limit(usize::MAX)
         .bell_style(BellStyle::None)
-        .behavior(behavior)
+        // Sets the time that Esc waits for more, too.
+        .edit_mode(edit_mode)
+        .behavior(if setup.stdout_terminal { Behavior::Stdio } else { Behavior::PreferTerm })
         .build();
-    let mut editor = rustyline::Editor::with_config(config)?;
-    editor.set_helper(Some(helper));
-    for key in ['C', 'D'] {
-        let end = Box::new(EndLine { interrupts: key == 'C', shared: Arc::clone(keys) });
-        editor.bind_sequence(KeyEvent::ctrl(key), EventHandler::Conditional(end));
-    }
+    let history = MemHistory::with_config(&config);
+    let mut editor = rustyline::Editor::with_history(config, history)?;
+    let keys = Arc::clone(keys);
+    editor.set_helper(Some(Screen {
+        vocabulary: Arc::clone(&setup.vocabulary),
+        style: setup.style,
+        keys: Arc::clone(&keys),
+        offered: RefCell::default(),
+    }));
+    let elsewhere = Event::KeySeq(vec![KeyEvent::ctrl('X'), KeyEvent::ctrl('E')]);
+    editor.bind_sequence(elsewhere, EventHandler::Conditional(Box::new(Handler(Arc::clone(&keys)))));
     editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
+    editor.bind_sequence(Event::Any, EventHandler::Conditional(Box::new(Handler(keys))));
     Ok(editor)
 }
 
-/// Makes the directory of the history, for its owner alone. The file itself gets its mode from the editor.
-fn prepare(path: &Path) -> io::Result<()> {
-    let Some(dir) = path.parent() else {
-        return Ok(());
-    };
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir)
-}
-
-/// Reads the history, and drops all but the last of equal entries.
-fn load(history: &mut FileHistory, path: &Path) -> rustyline::Result<()> {
-    history.load(path)?;
-    let mut entries = Vec::with_capacity(history.len());
-    for index in 0..history.len() {
-        entries.extend(history.get(index, SearchDirection::Forward)?.map(|found| found.entry.into_owned()));
-    }
-    let mut seen = HashSet::new();
-    let mut kept: Vec<&String> = entries.iter().rev().filter(|entry| seen.insert(entry.as_str())).collect();
-    if kept.len() == entries.len() {
-        return Ok(());
-    }
-    kept.reverse();
-    history.clear()?;
-    for entry in kept {
-        history.add(entry)?;
-    }
-    history.save(path)
-}
-
-/// Completion and colours.
-struct Keys {
-    /// The words that complete. Empty for the answer to a question.
+/// Completion, hints and colours.
+struct Screen {
+    /// The words that complete.
     vocabulary: Arc<OnceLock<Vocabulary>>,
     style: Style,
+    keys: Arc<Keys>,
+    offered: RefCell<Offered>,
 }
 
-impl Helper for Keys {}
-
-impl Hinter for Keys {
-    type Hint = String;
+impl Screen {
+    fn offers(&self, line: &str, pos: usize) -> Option<(usize, Vec<Offer>)> {
+        let (start, found) = offers(line, pos, self.vocabulary.get()?);
+        Some((start, fitting(found, terminal::size().unwrap_or(USUAL_SIZE))))
+    }
 }
+
+impl Helper for Screen {}
 
 /// Whether a message is whole is decided after Enter.
-impl Validator for Keys {}
+impl Validator for Screen {}
 
-impl Completer for Keys {
+impl Completer for Screen {
     type Candidate = Pair;
 
     fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
-        let Some(vocabulary) = self.vocabulary.get() else {
-            return Ok((pos, Vec::new()));
+        let again = self.offered.borrow_mut().again(line, pos);
+        let (start, offers) = match again {
+            Some((start, offer)) => (start, vec![offer]),
+            None => {
+                let (start, offers) = self.offers(line, pos).unwrap_or_default();
+                self.offered.borrow_mut().keep(line, pos, start, &offers);
+                (start, offers)
+            }
         };
-        let (start, offers) = offers(line, pos, vocabulary);
         let pairs = offers.into_iter().map(|offer| Pair { display: offer.shown, replacement: offer.inserted });
         Ok((start, pairs.collect()))
     }
-}
 
-impl Highlighter for Keys {
-    fn highlight_prompt<'b, 's: 'b, 'p: 'b>(&'s self, prompt: &'p str, _default: bool) -> Cow<'b, str> {
-        self.style.paint(Ink::Cyan, prompt)
+    fn update(&self, line: &mut LineBuffer, start: usize, elected: &str, changes: &mut Changeset) {
+        let end = line.pos();
+        // What several offers have in common may lack letters that were typed.
+        let mut offered = self.offered.borrow_mut();
+        if elected.starts_with(&line.as_str()[start..end]) || offered.has(elected) {
+            line.replace(start..end, elected, changes);
+            offered.moved(line.as_str(), line.pos());
+        }
     }
 }
 
-/// Ends the line at Ctrl-C, and at Ctrl-D on an empty line, as Enter does: the editor's own way out of a line loses
-/// the keys that came after it.
-struct EndLine {
-    /// Ctrl-C.
-    interrupts: bool,
-    shared: Arc<Shared>,
+/// The rest of an entry of the history.
+struct Rest {
+    whole: String,
+    shown: String,
 }
 
-impl ConditionalEventHandler for EndLine {
-    fn handle(&self, _: &Event, _: RepeatCount, _: bool, context: &EventContext<'_>) -> Option<Cmd> {
-        let end = match (self.interrupts, context.line().is_empty()) {
-            (true, true) => Line::Interrupted,
-            (true, false) => Line::Cleared,
-            (false, true) => Line::Eof,
-            // Ctrl-D in a line deletes a character.
-            (false, false) => return None,
+impl Hint for Rest {
+    fn display(&self) -> &str {
+        &self.shown
+    }
+
+    fn completion(&self) -> Option<&str> {
+        Some(&self.whole)
+    }
+}
+
+impl Hinter for Screen {
+    type Hint = Rest;
+
+    fn hint(&self, line: &str, pos: usize, context: &Context<'_>) -> Option<Rest> {
+        *self.keys.drawn() = (line.to_owned(), pos);
+        if line[..pos].ends_with('@')
+            && mention(&line[..pos]).is_some()
+            && let Some(vocabulary) = self.vocabulary.get()
+        {
+            vocabulary.files.prepare();
+        }
+        // Without colours a hint looks like text.
+        let is_wanted = self.style.colours && pos == line.len() && !line.trim().is_empty();
+        if !is_wanted || self.keys.strokes().is_entered() {
+            return None;
+        }
+        let newest = context.history().len().checked_sub(1)?;
+        let found = context.history().starts_with(line, newest, SearchDirection::Reverse).ok()??;
+        let rest = found.entry.get(line.len()..).filter(|rest| !rest.is_empty())?;
+        // It ends on the row of the cursor, so that nothing scrolls.
+        let width = terminal::width().unwrap_or(USUAL_SIZE.0);
+        let last = line.rsplit('\n').next().unwrap_or_default();
+        let used = (text::columns(last) + PROMPT.len()) % width.max(1);
+        let first = rest.lines().next().unwrap_or_default();
+        let more = if first.len() < rest.len() { " …" } else { "" };
+        let shown =
+            text::cut(&text::visible(&format!("{first}{more}")), (width - used).saturating_sub(1)).into_owned();
+        (!shown.trim().is_empty()).then(|| Rest { whole: rest.to_owned(), shown })
+    }
+}
+
+impl Highlighter for Screen {
+    fn highlight_prompt<'b, 's: 'b, 'p: 'b>(&'s self, prompt: &'p str, _default: bool) -> Cow<'b, str> {
+        self.style.paint(Ink::Cyan, prompt)
+    }
+
+    fn highlight_hint<'h>(&self, hint: &'h str) -> Cow<'h, str> {
+        self.style.paint(Ink::Dim, hint)
+    }
+}
+
+/// Takes every key first. What it does not change has its usual effect.
+struct Handler(Arc<Keys>);
+
+impl ConditionalEventHandler for Handler {
+    fn handle(&self, event: &Event, _: RepeatCount, _: bool, context: &EventContext<'_>) -> Option<Cmd> {
+        let key = key(event, context.mode());
+        let is_enter = matches!(key, Key::Return | Key::Feed);
+        let seen = Seen {
+            line: context.line(),
+            pos: context.pos(),
+            is_hinted: context.has_hint() && context.pos() == context.line().len(),
+            inserts: context.mode() == rustyline::EditMode::Emacs || context.input_mode() != InputMode::Command,
+            is_command: is_enter && is_command(context.line()),
         };
-        *self.shared.ended.lock().expect("no key handler panics") = Some(end);
-        Some(Cmd::AcceptLine)
+        let mut strokes = self.0.strokes();
+        let was_entered = strokes.is_entered();
+        let effect = strokes.press(key, seen);
+        if was_entered != strokes.is_entered() {
+            terminal::wait_for_keys(was_entered);
+        }
+        drop(strokes);
+        match effect {
+            Effect::Usual => None,
+            Effect::Nothing => Some(Cmd::Noop),
+            Effect::Redraw => Some(Cmd::Repaint),
+            Effect::Insert(text) => Some(Cmd::Insert(1, text)),
+            Effect::Accept => Some(Cmd::AcceptLine),
+            Effect::TakeHint => Some(Cmd::CompleteHint),
+            Effect::KillBracket => Some(Cmd::Kill(Movement::ViCharSearch(1, CharSearch::Backward('[')))),
+        }
+    }
+}
+
+fn key(event: &Event, mode: rustyline::EditMode) -> Key {
+    let Event::KeySeq(keys) = event else { return Key::Other };
+    let [KeyEvent(code, modifiers)] = keys[..] else { return Key::Elsewhere };
+    match (code, modifiers) {
+        (KeyCode::Char(c), Modifiers::NONE) => Key::Text(c),
+        (KeyCode::Tab, Modifiers::NONE) => Key::Tab,
+        (KeyCode::Enter, Modifiers::NONE) | (KeyCode::Char('M'), Modifiers::CTRL) => Key::Return,
+        (KeyCode::Char('J'), Modifiers::CTRL) => Key::Feed,
+        (KeyCode::BracketedPasteStart, _) => Key::PasteBegins,
+        (KeyCode::BracketedPasteEnd, _) => Key::PasteEnds,
+        (KeyCode::Char('C'), Modifiers::CTRL) => Key::Interrupt,
+        (KeyCode::Char('D'), Modifiers::CTRL) => Key::Eof,
+        (KeyCode::Char('e' | 'E'), Modifiers::ALT) => Key::Elsewhere,
+        // In the keys of vi, Esc has another meaning, once or twice.
+        (KeyCode::Esc, Modifiers::NONE) if mode == rustyline::EditMode::Emacs => Key::Cancel,
+        (KeyCode::Backspace, Modifiers::NONE) => Key::Backspace,
+        (KeyCode::End, Modifiers::NONE) | (KeyCode::Char('E'), Modifiers::CTRL) => Key::LineEnd,
+        _ => Key::Other,
     }
 }

@@ -20,8 +20,9 @@ use super::interrupts::Interrupter;
 use super::loan::{Loan, MARK_PASTE};
 use super::multiline::Joined;
 use super::typing::{Listening, Next, Steer, Typing};
+use crate::config::EditMode;
 use crate::ink::{Ink, Inks, Line as InkLine, Style};
-use crate::sink::{AskLine, Display, Outlets, PROMPT};
+use crate::sink::{AskLine, Outlets, PROMPT};
 use crate::terminal::{self, Console};
 use crate::text;
 
@@ -30,6 +31,10 @@ use crate::text;
 pub(super) enum Line {
     /// May hold line feeds.
     Text(String),
+    /// The same, pasted at its start: it is no command, whatever it looks like.
+    Pasted(String),
+    /// The person wants to go on with this text in their own editor.
+    Elsewhere(String),
     /// Ctrl-C on an empty line.
     Interrupted,
     /// Ctrl-C threw away what was typed.
@@ -45,6 +50,7 @@ pub struct Setup {
     /// The words that complete. They may be set while the editor runs.
     pub vocabulary: Arc<OnceLock<Vocabulary>>,
     pub style: Style,
+    pub edit_mode: EditMode,
     /// stdout is a terminal too; otherwise the editor draws on the controlling terminal.
     pub stdout_terminal: bool,
     /// The terminal is asked for its background with the first message.
@@ -71,13 +77,14 @@ enum Source {
 }
 
 /// The terminal and its editor.
+#[derive(Clone)]
 struct Keys {
     console: Arc<Console>,
     typing: Typing,
     editor: Arc<std::sync::Mutex<Editor>>,
     replies: mpsc::Sender<Line>,
     outlets: Outlets,
-    asks_theme: AtomicBool,
+    asks_theme: Arc<AtomicBool>,
 }
 
 pub(super) enum Request {
@@ -99,7 +106,7 @@ impl Lines {
         let listening = Listening { typing: typing.clone(), outlets: outlets.clone(), stopped: None };
         let console = Arc::new(Console::open(Box::new(listening), true)?);
         let (replies, receiver) = mpsc::channel(1);
-        let asks_theme = AtomicBool::new(setup.asks_theme);
+        let asks_theme = Arc::new(AtomicBool::new(setup.asks_theme));
         let editor = Arc::new(std::sync::Mutex::new(Editor::new(setup)));
         let keys = Keys { console, typing, editor, replies, outlets, asks_theme };
         Some(Self::over(Source::Keys(keys), receiver, interrupter, true))
@@ -197,6 +204,13 @@ impl Lines {
         self.next(Request::Message).await
     }
 
+    /// Puts `text` into the next line, for the person to go on with.
+    pub(super) fn begin_with(&self, text: &str) {
+        if let Source::Keys(keys) = &self.source {
+            keys.typing.begin_with(text);
+        }
+    }
+
     /// Lends the terminal to another program, in the modes that it was found in, until the loan is dropped. What is
     /// written meanwhile waits.
     pub(super) async fn lend(&self, outlets: &Outlets) -> Loan {
@@ -252,52 +266,46 @@ impl Lines {
 }
 
 impl Keys {
-    /// Returns a message that waits already. Else lets the editor read one.
+    /// Returns what waits already. Else lets the editor read a message.
     fn request(&self) -> Option<Line> {
-        let begun = match self.typing.next() {
-            Next::Message(message) => {
-                echo(&self.outlets.display, &self.editor, &message);
-                return Some(Line::Text(message));
-            }
-            Next::End => return Some(Line::Eof),
-            Next::Begun(begun) => begun,
-        };
-        let (editor, replies, outlets) = (Arc::clone(&self.editor), self.replies.clone(), self.outlets.clone());
-        let (typing, away) = (self.typing.clone(), outlets.display.suspend(false));
+        if let Some(next) = self.typing.ready() {
+            return Some(self.queued(next));
+        }
+        let away = self.outlets.display.suspend(false);
+        let keys = self.clone();
         self.console.lend(move || {
-            outlets.wait();
+            keys.outlets.wait();
             // Keys that came until now went to the line of a turn.
-            let line = match typing.next() {
-                Next::Message(message) => {
-                    let message = begun + &message;
-                    echo(&outlets.display, &editor, &message);
-                    Line::Text(message)
+            let line = match keys.typing.next() {
+                Next::Begun(begun) => {
+                    let mut editor = keys.editor.lock().expect("the editor does not panic");
+                    editor.read_message(Joined::default(), &begun)
                 }
-                Next::End => Line::Eof,
-                Next::Begun(more) => {
-                    let mut editor = editor.lock().expect("the editor does not panic");
-                    editor.read_message(Joined::default(), &(begun + &more))
-                }
+                next => keys.queued(next),
             };
-            outlets.display.control(MARK_PASTE);
+            keys.outlets.display.control(MARK_PASTE);
             drop(away);
             // Without a receiver the chat is over.
-            let _ = replies.blocking_send(line);
+            let _ = keys.replies.blocking_send(line);
         });
         None
     }
-}
 
-/// Shows a queued message as if it had been typed now.
-fn echo(display: &Display, editor: &std::sync::Mutex<Editor>, message: &str) {
-    let message = text::visible(message);
-    let mut lead = PROMPT;
-    let lines = message
-        .lines()
-        .map(|line| InkLine::from((Ink::Cyan, std::mem::replace(&mut lead, "  "))).with(Inks::PLAIN, line));
-    display.lines(lines.collect());
-    if let Ok(mut editor) = editor.lock() {
-        editor.remember(&message);
+    /// The line of a message that waited, shown as if it had been typed now.
+    fn queued(&self, next: Next) -> Line {
+        let (Next::Message(message) | Next::Begun(message)) = next else {
+            return Line::Eof;
+        };
+        let shown = text::visible(&message.text);
+        let mut lead = PROMPT;
+        let lines = shown
+            .lines()
+            .map(|line| InkLine::from((Ink::Cyan, std::mem::replace(&mut lead, "  "))).with(Inks::PLAIN, line));
+        self.outlets.display.lines(lines.collect());
+        if let Ok(mut editor) = self.editor.lock() {
+            editor.remember(&message.text);
+        }
+        if message.is_pasted() { Line::Pasted(message.text) } else { Line::Text(message.text) }
     }
 }
 
@@ -305,7 +313,7 @@ impl AskLine for Lines {
     fn ask<'a>(&'a self, prompt: &'a str) -> BoxFuture<'a, Option<String>> {
         async move {
             match self.next(Request::Question(prompt.to_owned())).await {
-                Line::Text(text) => Some(text),
+                Line::Text(text) | Line::Pasted(text) | Line::Elsewhere(text) => Some(text),
                 Line::Interrupted | Line::Cleared => {
                     // The turn that asks is dropped for it; an answer would let it go on for a moment.
                     self.interrupter.interrupt();

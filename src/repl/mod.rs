@@ -6,6 +6,8 @@
 pub mod tables;
 pub mod context;
 pub mod progress;
+pub mod history;
+pub mod fuzzy;
 mod mentions;
 mod at_hand;
 mod osc52;
@@ -15,8 +17,13 @@ mod chat;
 mod switch;
 pub mod greeting;
 mod commands;
+mod shell;
+mod offered;
+mod find;
 mod complete;
 mod multiline;
+mod pastes;
+mod strokes;
 mod interrupts;
 mod input;
 mod typing;
@@ -46,7 +53,7 @@ pub fn vocabulary(chat: &Chat) -> Vocabulary {
     Vocabulary {
         skills: chat.services.catalogue.iter().map(|skill| skill.name.clone()).collect(),
         own: chat.own.clone(),
-        workspace: chat.workspace.root().to_path_buf(),
+        files: find::Finder::new(chat.workspace.root()),
         config: Some(Arc::clone(&chat.config)),
     }
 }
@@ -77,8 +84,18 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
                 return interrupted;
             }
         };
-        let text = match line {
-            Line::Text(text) => text,
+        let (text, is_pasted) = match line {
+            Line::Text(text) => (text, false),
+            Line::Pasted(text) => (text, true),
+            Line::Elsewhere(text) => {
+                let lent = lines.lend(outlets).await;
+                let (text, told) = foreground::go_on(&chat.at_hand, text).await;
+                drop(lent);
+                interrupts.forget();
+                lines.begin_with(&text);
+                tell(outlets, &told);
+                continue;
+            }
             Line::Cleared => continue,
             Line::Interrupted => {
                 tell(outlets, "Ctrl-D or /exit leaves.");
@@ -93,7 +110,20 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
         let input = match multiline::block(&text) {
             Some(block) if block.trim().is_empty() => Input::Empty,
             Some(block) => Input::Message(block.to_owned()),
-            None => commands::parse(&text, &chat.own),
+            None if is_pasted => Input::Message(text),
+            // What comes through a pipe is not typed by a person.
+            None => match shell::parse(&text).filter(|_| interactive) {
+                Some(escape) => {
+                    let lent = lines.lend(outlets).await;
+                    let told = shell::run(chat, escape).await;
+                    drop(lent);
+                    // Ctrl-C was for the command.
+                    interrupts.forget();
+                    tell(outlets, &told);
+                    continue;
+                }
+                None => commands::parse(&text, &chat.own),
+            },
         };
         let outcome = match input {
             Input::Empty => continue,

@@ -17,11 +17,31 @@ use crate::text;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Next {
     /// It was queued.
-    Message(String),
+    Message(Typed),
     /// Ctrl-D was pressed.
     End,
     /// Nothing is queued; the line begins with this.
-    Begun(String),
+    Begun(Typed),
+}
+
+/// A text, and its start if that was pasted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Typed {
+    pub text: String,
+    pub pasted: Option<String>,
+}
+
+impl Typed {
+    /// True if it begins with what was pasted: then it is no command, whatever it looks like.
+    pub fn is_pasted(&self) -> bool {
+        self.pasted.as_ref().is_some_and(|start| self.text.starts_with(start.as_str()))
+    }
+}
+
+impl From<String> for Typed {
+    fn from(text: String) -> Self {
+        Self { text, pasted: None }
+    }
 }
 
 /// What was typed. Clones share it.
@@ -33,7 +53,9 @@ pub(super) struct Typing {
 
 struct State {
     field: Field,
-    queue: VecDeque<String>,
+    /// The start of the line, if it was pasted.
+    pasted: Option<String>,
+    queue: VecDeque<Typed>,
     ended: bool,
     vocabulary: Arc<OnceLock<Vocabulary>>,
     steer: Option<Steer>,
@@ -44,8 +66,14 @@ pub type Steer = Box<dyn Fn(String) + Send>;
 
 impl Typing {
     pub fn new(display: Display, vocabulary: Arc<OnceLock<Vocabulary>>) -> Self {
-        let state =
-            State { field: Field::default(), queue: VecDeque::new(), ended: false, vocabulary, steer: None };
+        let state = State {
+            field: Field::default(),
+            pasted: None,
+            queue: VecDeque::new(),
+            ended: false,
+            vocabulary,
+            steer: None,
+        };
         Self { state: Arc::new(Mutex::new(state)), display }
     }
 
@@ -62,21 +90,37 @@ impl Typing {
     pub fn put_first(&self, messages: Vec<String>) {
         let mut state = self.lock();
         for message in messages.into_iter().rev() {
-            state.queue.push_front(message);
+            state.queue.push_front(message.into());
         }
         self.draw(&state);
     }
 
-    /// Takes what comes next.
-    pub fn next(&self) -> Next {
+    /// Puts a text at the start of the line.
+    pub fn begin_with(&self, text: &str) {
         let mut state = self.lock();
-        let next = match state.queue.pop_front() {
-            Some(message) => Next::Message(message),
-            None if std::mem::take(&mut state.ended) => Next::End,
-            None => Next::Begun(state.field.take()),
+        let typed = state.field.take();
+        state.field = Field::with(&format!("{text}{typed}"));
+    }
+
+    /// Takes a message that waits, or the end. `None`: the line is still typed.
+    pub fn ready(&self) -> Option<Next> {
+        let mut state = self.lock();
+        let ready = match state.queue.pop_front() {
+            Some(message) => Some(Next::Message(message)),
+            None => std::mem::take(&mut state.ended).then_some(Next::End),
         };
         self.draw(&state);
-        next
+        ready
+    }
+
+    /// Takes what comes next.
+    pub fn next(&self) -> Next {
+        self.ready().unwrap_or_else(|| {
+            let mut state = self.lock();
+            let begun = Next::Begun(state.take());
+            self.draw(&state);
+            begun
+        })
     }
 
     fn press(&self, key: &Key) {
@@ -93,6 +137,11 @@ impl Typing {
             Key::Tab => state.complete(),
             Key::Ctrl('d') if state.field.is_empty() => state.ended = true,
             key => {
+                if let Key::Paste(text) = key
+                    && state.field.is_empty()
+                {
+                    state.pasted = Some(text.clone());
+                }
                 if state.field.press(key) == Edited::Ignored {
                     return;
                 }
@@ -108,13 +157,18 @@ impl Typing {
 }
 
 impl State {
+    /// Takes the line.
+    fn take(&mut self) -> Typed {
+        Typed { text: self.field.take(), pasted: self.pasted.take() }
+    }
+
     fn enter(&mut self) {
         if self.field.text().trim().is_empty() {
             return;
         }
         let mut joined = Joined::default();
         match joined.add(&self.field.take()) {
-            Some(message) => self.queue.push_back(message),
+            Some(text) => self.queue.push_back(Typed { text, pasted: self.pasted.take() }),
             // It goes on in the next line.
             None => self.field = Field::with(&joined.rest().unwrap_or_default()),
         }
@@ -124,6 +178,7 @@ impl State {
     fn steer(&mut self) -> Option<String> {
         let steer = self.steer.as_ref().filter(|_| !self.field.text().trim().is_empty())?;
         let said = self.field.take();
+        self.pasted = None;
         steer(said.clone());
         Some(said)
     }
@@ -132,7 +187,8 @@ impl State {
         if self.field.is_empty()
             && let Some(message) = self.queue.pop_back()
         {
-            self.field = Field::with(&message);
+            self.field = Field::with(&message.text);
+            self.pasted = message.pasted;
         }
     }
 
@@ -147,9 +203,9 @@ impl State {
 }
 
 /// The queue and the line, with the cursor.
-fn picture(field: &Field, queue: &VecDeque<String>) -> Picture {
+fn picture(field: &Field, queue: &VecDeque<Typed>) -> Picture {
     let field = field.clone();
-    let queue: Vec<String> = queue.iter().cloned().collect();
+    let queue: Vec<String> = queue.iter().map(|message| message.text.clone()).collect();
     Box::new(move |moment: &Moment| {
         let mut sketch = typed(&field, moment.room);
         let mut lines: Vec<InkLine> = queue.iter().map(|message| queued(message, moment.room)).collect();
@@ -215,18 +271,18 @@ mod tests {
         let typing = typing();
         press(&typing, "one\r\rtwo\rthree\r↑!\rhalf");
         for message in ["one", "two", "three!"] {
-            assert_eq!(typing.next(), Next::Message(message.to_owned()));
+            assert_eq!(typing.next(), Next::Message(message.to_owned().into()));
         }
-        assert_eq!(typing.next(), Next::Begun("half".to_owned()));
-        assert_eq!(typing.next(), Next::Begun(String::new()));
+        assert_eq!(typing.next(), Next::Begun("half".to_owned().into()));
+        assert_eq!(typing.next(), Next::Begun(Typed::default()));
     }
 
     #[test]
     fn a_message_of_several_lines_is_one() {
         let typing = typing();
         press(&typing, "one \\\rtwo\r\"\"\"\rthree\r\"\"\"\r");
-        assert_eq!(typing.next(), Next::Message("one \ntwo".to_owned()));
-        assert_eq!(typing.next(), Next::Message("\"\"\"\nthree\n\"\"\"".to_owned()));
+        assert_eq!(typing.next(), Next::Message("one \ntwo".to_owned().into()));
+        assert_eq!(typing.next(), Next::Message("\"\"\"\nthree\n\"\"\"".to_owned().into()));
     }
 
     #[test]
@@ -234,7 +290,23 @@ mod tests {
         let typing = typing();
         press(&typing, "/too\t\r");
         typing.press(&Key::Ctrl('d'));
-        assert_eq!(typing.next(), Next::Message("/tools".to_owned()));
+        assert_eq!(typing.next(), Next::Message("/tools".to_owned().into()));
         assert_eq!(typing.next(), Next::End);
+    }
+
+    #[test]
+    fn what_is_pasted_at_the_start_is_known_to_be_until_it_is_changed() {
+        let typing = typing();
+        for (keys, is_pasted) in [("\r", true), (" and more\r", true), ("\r\u{2191}\r", true)] {
+            typing.press(&Key::Paste("!touch ran".to_owned()));
+            press(&typing, keys);
+            let Next::Message(message) = typing.next() else { panic!("it was queued") };
+            assert_eq!(message.is_pasted(), is_pasted, "{keys:?}");
+        }
+        press(&typing, "!ls\r");
+        let Next::Message(message) = typing.next() else { panic!("it was queued") };
+        assert!(!message.is_pasted());
+        typing.press(&Key::Paste("!touch".to_owned()));
+        assert!(matches!(typing.next(), Next::Begun(begun) if begun.is_pasted()));
     }
 }

@@ -59,6 +59,20 @@ pub fn typed_ahead() -> Vec<u8> {
     typed
 }
 
+/// Lets reading from the terminal at stdin end at once where no key is waiting, or wait for one as usual. Whoever puts
+/// back the modes of the terminal lets it wait again.
+pub fn wait_for_keys(waits: bool) {
+    use nix::sys::termios::{SetArg, SpecialCharacterIndices, tcgetattr, tcsetattr};
+
+    let stdin = io::stdin();
+    if let Ok(mut modes) = tcgetattr(&stdin) {
+        modes.control_chars[SpecialCharacterIndices::VMIN as usize] = waits.into();
+        modes.control_chars[SpecialCharacterIndices::VTIME as usize] = 0;
+        // Nothing can be done about a terminal that has gone away.
+        let _ = tcsetattr(&stdin, SetArg::TCSANOW, &modes);
+    }
+}
+
 /// Stops this process and its group, as Ctrl-Z does. Returns when it goes on.
 pub(super) fn stop_process() {
     use nix::sys::signal::{Signal, kill};

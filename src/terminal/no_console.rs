@@ -66,3 +66,6 @@ impl Drop for Focus {
 pub fn typed_ahead() -> Vec<u8> {
     Vec::new()
 }
+
+/// Here reading always waits: Enter ends a line, whatever follows.
+pub fn wait_for_keys(_: bool) {}

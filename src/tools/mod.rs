@@ -58,7 +58,7 @@ use write_file::WriteFile;
 
 pub use background::BACKGROUND;
 pub use command::Command;
-pub use commands::{Environment, Jobs};
+pub use commands::{Bounded, Environment, Jobs, Plain};
 pub use find_tools::{CALL_TOOL, FIND_TOOLS, FindTools, call_tool};
 pub use finding::Judge;
 pub use finding::{Choice, select};

@@ -155,6 +155,7 @@ fn many_lines_are_one_message_however_they_are_entered() {
     turn(
         &mut |terminal| {
             terminal.line("begun \\");
+            terminal.wait_for(". ");
             terminal.line("ended");
         },
         "begun \nended",

@@ -9,6 +9,8 @@ pub(super) mod jobs;
 pub(super) mod plain;
 pub(super) mod tests_run;
 
+pub use bounded::Bounded;
 pub use confined::Confined;
 pub use environment::Environment;
 pub use jobs::Jobs;
+pub use plain::Plain;

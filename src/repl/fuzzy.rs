@@ -1,0 +1,159 @@
+//! Finds the paths that somebody means by a few letters: those that have the letters in this order, the likeliest first.
+//!
+//! Letters count more at the start of a name or of a word in it, next to one another, and in the file name itself. ASCII
+//! is compared without case.
+
+use std::cmp::Reverse;
+
+const MATCH: i32 = 16;
+const CONSECUTIVE: i32 = 12;
+/// At the start of a directory or file name.
+const NAME_START: i32 = 12;
+/// At the start of a word within one.
+const WORD_START: i32 = 8;
+/// For each letter between two that match, up to a bound.
+const GAP: i32 = 2;
+const WIDEST_GAP: i32 = 8;
+/// All letters are in the file name.
+const IN_FILE_NAME: i32 = 40;
+/// The path begins so, or the file is named so but for its extension.
+const EXACT: i32 = 60;
+/// Bytes of a path for one point less: of equal matches the shorter path is likelier.
+const BYTES_PER_POINT: usize = 4;
+
+/// Returns the likeliest of `paths` for `query`, at most `most` of them, the best first.
+#[must_use]
+pub fn best<'a, P: AsRef<str>>(query: &str, paths: &'a [P], most: usize) -> Vec<&'a str> {
+    let query = query.to_ascii_lowercase();
+    let scored = paths.iter().filter_map(|path| {
+        let path = path.as_ref();
+        score(query.as_bytes(), path).map(|score| (Reverse(score), path.len(), path))
+    });
+    let mut found: Vec<(Reverse<i32>, usize, &str)> = scored.collect();
+    if found.len() > most && most > 0 {
+        found.select_nth_unstable(most - 1);
+        found.truncate(most);
+    }
+    found.sort_unstable();
+    found.into_iter().take(most).map(|(_, _, path)| path).collect()
+}
+
+/// How well a path matches the letters of `query`, which are in lower case; `None` if it has not all of them.
+fn score(query: &[u8], path: &str) -> Option<i32> {
+    let bytes = path.as_bytes();
+    let name = bytes.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
+    let length = i32::try_from(bytes.len() / BYTES_PER_POINT).unwrap_or(i32::MAX);
+    let in_name = window(query, bytes, name).map(|(from, to)| points(query, bytes, from, to) + IN_FILE_NAME);
+    let matched = match in_name {
+        Some(points) => points,
+        None => window(query, bytes, 0).map(|(from, to)| points(query, bytes, from, to))?,
+    };
+    let stem = bytes[name..].split(|byte| *byte == b'.').next().unwrap_or_default();
+    let is_exact = starts_with(bytes, query) || stem.eq_ignore_ascii_case(query) || {
+        bytes[name..].eq_ignore_ascii_case(query)
+    };
+    Some(matched + if is_exact { EXACT } else { 0 } - length)
+}
+
+fn starts_with(bytes: &[u8], query: &[u8]) -> bool {
+    bytes.get(..query.len()).is_some_and(|start| start.eq_ignore_ascii_case(query))
+}
+
+/// A short part of `bytes` from `from` on that has all letters: where it begins and ends.
+fn window(query: &[u8], bytes: &[u8], from: usize) -> Option<(usize, usize)> {
+    let mut wanted = query.iter();
+    let mut next = *wanted.next()?;
+    let mut end = None;
+    for (at, byte) in bytes.iter().enumerate().skip(from) {
+        if byte.to_ascii_lowercase() == next {
+            match wanted.next() {
+                Some(letter) => next = *letter,
+                None => {
+                    end = Some(at + 1);
+                    break;
+                }
+            }
+        }
+    }
+    let end = end?;
+    // Back from the end: the first match of a letter may lie far before the others.
+    let mut wanted = query.iter().rev();
+    let mut next = *wanted.next()?;
+    for at in (from..end).rev() {
+        if bytes[at].to_ascii_lowercase() == next {
+            match wanted.next() {
+                Some(letter) => next = *letter,
+                None => return Some((at, end)),
+            }
+        }
+    }
+    None
+}
+
+/// The points of the letters within a window.
+fn points(query: &[u8], bytes: &[u8], from: usize, to: usize) -> i32 {
+    let mut points = 0;
+    let mut wanted = query.iter().peekable();
+    let mut last = None;
+    for at in from..to {
+        if wanted.next_if(|letter| **letter == bytes[at].to_ascii_lowercase()).is_none() {
+            continue;
+        }
+        points += MATCH;
+        points += match at.checked_sub(1).map(|before| bytes[before]) {
+            None | Some(b'/') => NAME_START,
+            Some(b'_' | b'-' | b'.' | b' ') => WORD_START,
+            Some(before) if before.is_ascii_lowercase() && bytes[at].is_ascii_uppercase() => WORD_START,
+            Some(_) => 0,
+        };
+        match last {
+            Some(before) if before + 1 == at => points += CONSECUTIVE,
+            Some(before) => {
+                points -= GAP * i32::try_from(at - before - 1).map_or(WIDEST_GAP, |gap| gap.min(WIDEST_GAP));
+            }
+            None => {}
+        }
+        last = Some(at);
+    }
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::best;
+
+    #[test]
+    fn the_likeliest_path_comes_first() {
+        let paths = [
+            "Cargo.toml",
+            "README.md",
+            "docs/main_features.md",
+            "src/agent/mod.rs",
+            "src/main.rs",
+            "src/repl/commands/mod.rs",
+            "src/repl/multiline.rs",
+            "tests/it/main.rs",
+            "src/日本語.rs",
+        ];
+        for (query, first, count) in [
+            ("main", "src/main.rs", 3),
+            ("srcmain", "src/main.rs", 1),
+            ("rcm", "src/repl/commands/mod.rs", 1),
+            ("repl/mod", "src/repl/commands/mod.rs", 1),
+            ("multi", "src/repl/multiline.rs", 1),
+            ("ct", "Cargo.toml", 1),
+            ("README", "README.md", 1),
+            ("readme", "README.md", 1),
+            ("日本", "src/日本語.rs", 1),
+            ("tests/", "tests/it/main.rs", 1),
+        ] {
+            let found = best(query, &paths, 10);
+            assert_eq!(found.first(), Some(&first), "{query}: {found:?}");
+            assert!(found.len() >= count, "{query}: {found:?}");
+        }
+        assert!(best("xyz", &paths, 10).is_empty());
+        assert!(best("", &paths, 10).is_empty(), "nothing is meant");
+        assert_eq!(best("s", &paths, 2).len(), 2);
+        assert!(best("s", &paths, 0).is_empty());
+    }
+}

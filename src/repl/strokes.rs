@@ -1,0 +1,341 @@
+//! The strokes of keys at the prompt, decided without a terminal: where a message ends, what is a paste, and what the keys
+//! do that the line editor does not know.
+//!
+//! Enter ends a line only if no text is readable right behind it. A paste of a terminal that does not mark pastes comes
+//! in one burst, so its line feeds stay line feeds; nobody types that fast. A line that is a command ends at its Enter in
+//! any case. What came behind Enter and is no text ends the line too: Ctrl-C and Ctrl-D are obeyed afterwards.
+
+use super::pastes::Pastes;
+
+/// A key, as far as it matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Key {
+    Text(char),
+    Tab,
+    /// Enter: a carriage return.
+    Return,
+    /// Ctrl-J: a line feed.
+    Feed,
+    /// The mark before a paste, and the one after it.
+    PasteBegins,
+    PasteEnds,
+    /// Ctrl-C.
+    Interrupt,
+    /// Ctrl-D.
+    Eof,
+    /// Esc Esc.
+    Cancel,
+    Backspace,
+    /// End, Ctrl-E.
+    LineEnd,
+    /// The key that opens the person's editor.
+    Elsewhere,
+    Other,
+}
+
+/// The line when a key comes.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    pub line: &'a str,
+    /// The cursor, a byte of `line`.
+    pub pos: usize,
+    /// A hint stands behind the line.
+    pub is_hinted: bool,
+    /// Characters are inserted; false in the command mode of vi.
+    pub inserts: bool,
+    /// The line is a command.
+    pub is_command: bool,
+}
+
+/// The effect of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// The usual one of the line editor.
+    Usual,
+    Nothing,
+    /// The line is drawn again.
+    Redraw,
+    Insert(String),
+    /// The line ends.
+    Accept,
+    /// The hint becomes text.
+    TakeHint,
+    /// Everything from the last `[` to the cursor goes.
+    KillBracket,
+}
+
+/// How a line ended, if not by Enter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Ctrl-C on an empty line.
+    Interrupted,
+    /// Ctrl-C on a line with text.
+    Cleared,
+    Eof,
+    /// It goes on in the person's editor.
+    Elsewhere,
+}
+
+/// A line that Enter ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entered {
+    pub line: String,
+    pub pos: usize,
+}
+
+/// The state between two strokes.
+#[derive(Debug, Default)]
+pub struct Strokes {
+    state: State,
+    pub pastes: Pastes,
+    ended: Option<End>,
+    /// How the next line ends, before any other key.
+    after: Option<End>,
+    /// The start of the line came in one piece.
+    pasted: Option<String>,
+    /// The last message, as it stood in the line. Esc Esc takes it back.
+    last: Option<String>,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Idle,
+    /// Between the marks of a paste.
+    Pasting(String),
+    /// After Enter, until it is known whether more is readable.
+    Entered(Entered),
+}
+
+impl Strokes {
+    /// Begins a line, of which this much is there and was pasted. Returns how it ends if that is known already.
+    pub fn begin(&mut self, pasted: Option<String>) -> Option<End> {
+        (self.state, self.ended, self.pasted) = (State::Idle, None, pasted);
+        self.after.take()
+    }
+
+    /// Decides what a key does.
+    pub fn press(&mut self, key: Key, seen: Seen<'_>) -> Effect {
+        match std::mem::take(&mut self.state) {
+            State::Idle => self.idle(key, seen),
+            State::Pasting(text) => self.pasting(text, key, seen),
+            State::Entered(entered) => self.entered(entered, key, seen),
+        }
+    }
+
+    /// True if the next key shows whether Enter ended the line. None shows it as well.
+    pub fn is_entered(&self) -> bool {
+        matches!(self.state, State::Entered(_))
+    }
+
+    /// Takes the line that Enter has ended, as nothing was readable behind it.
+    pub fn take_entered(&mut self) -> Option<Entered> {
+        match std::mem::take(&mut self.state) {
+            State::Entered(entered) => Some(entered),
+            state => {
+                self.state = state;
+                None
+            }
+        }
+    }
+
+    /// Takes how the line ended, if not by Enter.
+    pub fn take_end(&mut self) -> Option<End> {
+        self.ended.take()
+    }
+
+    /// True if the start of `line` was pasted: then it is no command, whatever it looks like.
+    pub fn is_pasted(&self, line: &str) -> bool {
+        self.pasted.as_ref().is_some_and(|start| line.starts_with(start.as_str()))
+    }
+
+    /// Keeps a message for Esc Esc, as it stood in the line.
+    pub fn keep_last(&mut self, message: &str) {
+        self.last = Some(message.to_owned());
+    }
+
+    fn idle(&mut self, key: Key, seen: Seen<'_>) -> Effect {
+        match key {
+            Key::Return | Key::Feed if seen.is_command && self.pasted.is_none() => Effect::Accept,
+            Key::Return | Key::Feed => {
+                self.state = State::Entered(Entered { line: seen.line.to_owned(), pos: seen.pos });
+                // Without the hint.
+                if seen.pos == seen.line.len() { Effect::Redraw } else { Effect::Nothing }
+            }
+            Key::PasteBegins if seen.inserts => {
+                self.state = State::Pasting(String::new());
+                Effect::Nothing
+            }
+            Key::Interrupt => self.end(if seen.line.is_empty() { End::Interrupted } else { End::Cleared }),
+            Key::Eof if seen.line.is_empty() => self.end(End::Eof),
+            Key::Elsewhere => self.end(End::Elsewhere),
+            Key::Cancel if seen.line.is_empty() => {
+                self.last.clone().filter(|last| !last.is_empty()).map_or(Effect::Usual, Effect::Insert)
+            }
+            Key::Backspace if seen.inserts && self.pastes.ends(&seen.line[..seen.pos]) => Effect::KillBracket,
+            Key::LineEnd if seen.is_hinted => Effect::TakeHint,
+            _ => Effect::Usual,
+        }
+    }
+
+    fn pasting(&mut self, mut text: String, key: Key, seen: Seen<'_>) -> Effect {
+        match key {
+            // Without the mark at its end, Ctrl-C ends a paste.
+            Key::PasteEnds | Key::Interrupt => return self.pasted(text, seen),
+            Key::Text(c) => text.push(c),
+            Key::Tab => text.push('\t'),
+            Key::Return => text.push('\r'),
+            Key::Feed => text.push('\n'),
+            _ => {}
+        }
+        self.state = State::Pasting(text);
+        Effect::Nothing
+    }
+
+    fn pasted(&mut self, text: String, seen: Seen<'_>) -> Effect {
+        let text = self.pastes.shown(text.replace("\r\n", "\n").replace('\r', "\n"));
+        if text.is_empty() {
+            return Effect::Nothing;
+        }
+        if seen.pos == 0 {
+            self.pasted = Some(text.clone());
+        }
+        Effect::Insert(text)
+    }
+
+    fn entered(&mut self, Entered { mut line, pos }: Entered, key: Key, seen: Seen<'_>) -> Effect {
+        let mut more = "\n".to_owned();
+        match key {
+            _ if !seen.inserts => return Effect::Accept,
+            Key::Text(c) => more.push(c),
+            Key::Tab => more.push('\t'),
+            Key::Return | Key::Feed => {
+                line.insert(pos, '\n');
+                self.state = State::Entered(Entered { line, pos: pos + 1 });
+            }
+            Key::PasteBegins => self.state = State::Pasting(String::new()),
+            Key::Interrupt => self.after = Some(End::Interrupted),
+            Key::Eof => self.after = Some(End::Eof),
+            _ => return Effect::Accept,
+        }
+        if self.after.is_some() {
+            return Effect::Accept;
+        }
+        if self.pasted.is_none() {
+            self.pasted = Some(seen.line[..seen.pos].to_owned());
+        }
+        Effect::Insert(more)
+    }
+
+    fn end(&mut self, end: End) -> Effect {
+        self.ended = Some(end);
+        Effect::Accept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line editor as far as these keys need one: its cursor stays at the end.
+    fn typed(strokes: &mut Strokes, keys: &[Key]) -> (String, Option<Effect>) {
+        let mut line = String::new();
+        for key in keys {
+            let is_command = line == "/clear";
+            let seen = Seen { line: &line, pos: line.len(), is_hinted: false, inserts: true, is_command };
+            match (strokes.press(*key, seen), key) {
+                (Effect::Insert(text), _) => line += &text,
+                (Effect::Usual, Key::Text(c)) => line.push(*c),
+                (Effect::Usual | Effect::Nothing | Effect::Redraw, _) => {}
+                (Effect::KillBracket, _) => line.truncate(line.rfind('[').unwrap_or(0)),
+                (effect, _) => return (line, Some(effect)),
+            }
+        }
+        (line, None)
+    }
+
+    fn keys(text: &str) -> Vec<Key> {
+        text.chars()
+            .map(|c| match c {
+                '\r' => Key::Return,
+                '\n' => Key::Feed,
+                '«' => Key::PasteBegins,
+                '»' => Key::PasteEnds,
+                '\x03' => Key::Interrupt,
+                '\x04' => Key::Eof,
+                '\x1b' => Key::Cancel,
+                '\x7f' => Key::Backspace,
+                '→' => Key::Other,
+                c => Key::Text(c),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn enter_ends_a_line_unless_text_follows_at_once() {
+        // What came in one piece → the line, and whether it is over.
+        for (burst, line, over) in [
+            ("one\r", "one", true),
+            ("one", "one", false),
+            ("one\rtwo", "one\ntwo", false),
+            ("one\n\ntwo\r", "one\n\ntwo", true),
+            ("one\r\r", "one\n", true),
+            ("«a\r\nb\rc»", "a\nb\nc", false),
+            ("«a»\r", "a", true),
+            ("«a\x03", "a", false),
+            ("/clear\r", "/clear", true),
+            ("/clear\rmore", "/clear", true),
+            ("one\r→", "one", true),
+            ("\x04", "", true),
+        ] {
+            let mut strokes = Strokes::default();
+            let (got, effect) = typed(&mut strokes, &keys(burst));
+            let entered = strokes.take_entered().map(|entered| entered.line);
+            let is_over = effect == Some(Effect::Accept) || entered.is_some();
+            assert_eq!((entered.unwrap_or(got).as_str(), is_over), (line, over), "{burst:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_pasted_at_the_start_is_no_command() {
+        for (burst, is_pasted) in [
+            ("«/help»", true),
+            ("«/usr/bin\rx»", true),
+            ("/usr\rtwo", true),
+            ("/help", false),
+            ("x«/help»", false),
+        ] {
+            let mut strokes = Strokes::default();
+            let (line, _) = typed(&mut strokes, &keys(burst));
+            assert_eq!(strokes.is_pasted(&line), is_pasted, "{burst:?}");
+            assert_eq!(strokes.begin(None), None);
+            assert!(!strokes.is_pasted(&line), "the next line is another one");
+        }
+    }
+
+    #[test]
+    fn control_keys_behind_enter_are_obeyed_on_the_next_line() {
+        for (burst, end) in [("one\r\x03", End::Interrupted), ("one\r\x04", End::Eof)] {
+            let mut strokes = Strokes::default();
+            assert_eq!(typed(&mut strokes, &keys(burst)), ("one".to_owned(), Some(Effect::Accept)));
+            assert_eq!((strokes.take_end(), strokes.begin(None), strokes.begin(None)), (None, Some(end), None));
+        }
+    }
+
+    #[test]
+    fn a_long_paste_is_one_thing_to_delete() {
+        let mut strokes = Strokes::default();
+        let paste = format!("see «{}»", "x\r".repeat(84));
+        assert_eq!(typed(&mut strokes, &keys(&paste)).0, "see [pasted 84 lines]");
+        assert_eq!(typed(&mut strokes, &keys(&(paste + "\x7f"))).0, "see ");
+    }
+
+    #[test]
+    fn esc_esc_takes_the_last_message_back_into_an_empty_line() {
+        let mut strokes = Strokes::default();
+        assert_eq!(typed(&mut strokes, &keys("\x1b")).0, "");
+        strokes.keep_last("said before");
+        assert_eq!(typed(&mut strokes, &keys("\x1b")).0, "said before");
+        assert_eq!(typed(&mut strokes, &keys("x\x1b")).0, "x");
+    }
+}
