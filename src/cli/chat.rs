@@ -131,7 +131,7 @@ fn greet(setup: &Setup, config: &Config, options: &Options, workspace: &Workspac
     if !outlook.is_configured {
         return;
     }
-    let home = setup.env.get("HOME").map(Path::new).unwrap_or(Path::new("/nonexistent"));
+    let home = setup.env.get("HOME").map_or(Path::new("/nonexistent"), Path::new);
     let width = terminal::width().map_or(80, |width| width.saturating_sub(1));
     outlets.show(repl::greeting::greeting(&outlook, workspace.root(), home, width));
 }

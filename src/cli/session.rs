@@ -118,7 +118,7 @@ fn compact_by_id(
     let mut conversation = Conversation::new(session, Timestamp::now());
     let look = setup.look(Facts { chat: true, ..Facts::default() });
     let outlets = Outlets::open(&look);
-    let screen = Box::new(Screen::on(&outlets, look, Setup::manner(&config)));
+    let screen = Box::new(Screen::on(&outlets, look, Setup::manner(config)));
     let mut run = Run::new(Emitter::new(conversation.session.id().to_owned(), app::new_run_id(), screen));
     run.emitter.warn(warnings);
     run.emitter.warn(brief(&agent, &mut conversation, &run)?);

@@ -85,7 +85,7 @@ fn call(setup: &Setup, config: &Arc<Config>, workspace: &Workspace, args: CallAr
     let agent = services.agent;
     let (mut conversation, _) = app::open_conversation(config, workspace, &SessionChoice::Ephemeral, &agent)
         .map_err(Failure::from_setup)?;
-    let screen = Box::new(Screen::on(&outlets, look, Setup::manner(&config)));
+    let screen = Box::new(Screen::on(&outlets, look, Setup::manner(config)));
     let mut run = Run::new(Emitter::new(conversation.session.id().to_owned(), app::new_run_id(), screen));
     run.emitter.warn(services.warnings);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -28,6 +28,7 @@ mod interrupts;
 mod input;
 mod typing;
 mod loan;
+mod by_line;
 mod lines;
 
 use std::io::Write;
@@ -62,7 +63,6 @@ pub fn vocabulary(chat: &Chat) -> Vocabulary {
 /// for a person, unless a second Ctrl-C ended the chat; for a pipe the code of the last turn that failed.
 pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, outlets: &mut Outlets) -> u8 {
     let interactive = lines.interactive();
-    let interrupted = Signal::Interrupt.code();
     let mut code = exit::DONE;
     let steering = chat.run.steering.clone();
     lines.connect(Box::new(move |said| steering.push(said)));
@@ -72,58 +72,11 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
         return code;
     }
     loop {
-        let line = tokio::select! {
-            biased;
-            line = lines.read() => line,
-            // A signal from outside: the editor reads a typed Ctrl-C as a key.
-            () = interrupts.next() => {
-                if interactive {
-                    lines.interrupted();
-                    continue;
-                }
-                return interrupted;
-            }
-        };
-        let (text, is_pasted) = match line {
-            Line::Text(text) => (text, false),
-            Line::Pasted(text) => (text, true),
-            Line::Elsewhere(text) => {
-                let lent = lines.lend(outlets).await;
-                let (text, told) = foreground::go_on(&chat.at_hand, text).await;
-                drop(lent);
-                interrupts.forget();
-                lines.begin_with(&text);
-                tell(outlets, &told);
-                continue;
-            }
-            Line::Cleared => continue,
-            Line::Interrupted => {
-                tell(outlets, "Ctrl-D or /exit leaves.");
-                continue;
-            }
-            Line::Eof => return code,
-            Line::Failed(why) => {
-                tell(outlets, &format!("error: no more input: {why}"));
-                return exit::FAILED;
-            }
-        };
-        let input = match multiline::block(&text) {
-            Some(block) if block.trim().is_empty() => Input::Empty,
-            Some(block) => Input::Message(block.to_owned()),
-            None if is_pasted => Input::Message(text),
-            // What comes through a pipe is not typed by a person.
-            None => match shell::parse(&text).filter(|_| interactive) {
-                Some(escape) => {
-                    let lent = lines.lend(outlets).await;
-                    let told = shell::run(chat, escape).await;
-                    drop(lent);
-                    // Ctrl-C was for the command.
-                    interrupts.forget();
-                    tell(outlets, &told);
-                    continue;
-                }
-                None => commands::parse(&text, &chat.own),
-            },
+        let input = match heard(chat, lines, interrupts, outlets).await {
+            Heard::Input(input) => input,
+            Heard::Nothing => continue,
+            Heard::End => return code,
+            Heard::Failed(code) => return code,
         };
         let outcome = match input {
             Input::Empty => continue,
@@ -138,30 +91,14 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
                 outcome
             }
         };
-        let told = match outcome {
-            Outcome::Leave => return code,
-            Outcome::Turn(message) => Ok(message),
-            Outcome::Tell(text) => Err(text),
-            Outcome::Page(text) => {
-                let _lent = lines.lend(outlets).await;
-                Err(foreground::page(&chat.at_hand, &text).await.unwrap_or_default())
-            }
-            Outcome::Copy(text) => {
-                Err(foreground::copy(&chat.at_hand, outlets, &text).await.unwrap_or_else(error))
-            }
-            Outcome::Compose => {
-                let _lent = lines.lend(outlets).await;
-                match foreground::compose(&chat.at_hand).await {
-                    Ok(message) => message.ok_or_else(|| "Nothing was written.".to_owned()),
-                    Err(why) => Err(error(why)),
-                }
-            }
+        let Some(done) = carried_out(chat, outcome, lines, outlets).await else {
+            return code;
         };
         // A Ctrl-C for the pager or the editor was no interrupt.
         interrupts.forget();
-        let message = match told {
-            Ok(message) => message,
-            Err(text) => {
+        let message = match done {
+            Done::Message(message) => message,
+            Done::Told(text) => {
                 tell(outlets, &text);
                 continue;
             }
@@ -175,6 +112,106 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
         }
         lines.put_first(chat.run.steering.take_rest());
     }
+}
+
+/// What came of a line.
+enum Heard {
+    Input(Input),
+    /// It was dealt with.
+    Nothing,
+    End,
+    /// The chat ends with this code.
+    Failed(u8),
+}
+
+/// Reads a line, and deals with what is neither a message nor a command of the chat.
+async fn heard(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, outlets: &mut Outlets) -> Heard {
+    let interactive = lines.interactive();
+    let line = tokio::select! {
+        biased;
+        line = lines.read() => line,
+        // A signal from outside: the editor reads a typed Ctrl-C as a key.
+        () = interrupts.next() => {
+            if interactive {
+                lines.interrupted();
+                return Heard::Nothing;
+            }
+            return Heard::Failed(Signal::Interrupt.code());
+        }
+    };
+    let (text, is_pasted) = match line {
+        Line::Text(text) => (text, false),
+        Line::Pasted(text) => (text, true),
+        Line::Elsewhere(text) => {
+            let lent = lines.lend(outlets).await;
+            let (text, told) = foreground::go_on(&chat.at_hand, text).await;
+            drop(lent);
+            interrupts.forget();
+            lines.begin_with(&text);
+            tell(outlets, &told);
+            return Heard::Nothing;
+        }
+        Line::Cleared => return Heard::Nothing,
+        Line::Interrupted => {
+            tell(outlets, "Ctrl-D or /exit leaves.");
+            return Heard::Nothing;
+        }
+        Line::Eof => return Heard::End,
+        Line::Failed(why) => {
+            tell(outlets, &format!("error: no more input: {why}"));
+            return Heard::Failed(exit::FAILED);
+        }
+    };
+    Heard::Input(match multiline::block(&text) {
+        Some(block) if block.trim().is_empty() => Input::Empty,
+        Some(block) => Input::Message(block.to_owned()),
+        None if is_pasted => Input::Message(text),
+        // What comes through a pipe is not typed by a person.
+        None => match shell::parse(&text).filter(|_| interactive) {
+            Some(escape) => {
+                let lent = lines.lend(outlets).await;
+                let told = shell::run(chat, escape).await;
+                drop(lent);
+                // Ctrl-C was for the command.
+                interrupts.forget();
+                tell(outlets, &told);
+                return Heard::Nothing;
+            }
+            None => commands::parse(&text, &chat.own),
+        },
+    })
+}
+
+/// What an outcome leads to.
+enum Done {
+    /// A message for the model.
+    Message(String),
+    /// Words for the person; none if empty.
+    Told(String),
+}
+
+/// Does what a command wants of the terminal. `None`: the chat ends.
+async fn carried_out(chat: &Chat, outcome: Outcome, lines: &Lines, outlets: &mut Outlets) -> Option<Done> {
+    Some(match outcome {
+        Outcome::Leave => return None,
+        Outcome::Turn(message) => Done::Message(message),
+        Outcome::Tell(text) => Done::Told(text),
+        Outcome::Page(text) => {
+            let _lent = lines.lend(outlets).await;
+            Done::Told(foreground::page(&chat.at_hand, &text).await.unwrap_or_default())
+        }
+        Outcome::Copy(text) => {
+            Done::Told(foreground::copy(&chat.at_hand, outlets, &text).await.unwrap_or_else(error))
+        }
+        Outcome::Compose => {
+            let _lent = lines.lend(outlets).await;
+            match foreground::compose(&chat.at_hand).await {
+                Ok(Some(message)) => Done::Message(message),
+                Ok(None) => Done::Told("Nothing was written.".to_owned()),
+                Err(why) => Done::Told(error(why)),
+            }
+        }
+    })
 }
 
 /// Takes one turn, and keeps the code of one that failed. Returns the code of a chat that ends with it.

@@ -92,14 +92,14 @@ impl Activity {
     /// Takes a piece of a call's output. Returns the lines that are whole now.
     pub fn hear(&mut self, whose: &str, call_id: &str, chunk: &str) -> Option<String> {
         let call = self.calls.iter_mut().find(|call| call.is(whose, call_id))?;
-        let whole = call.running.hear(chunk);
-        for line in whole.lines().filter(|line| !line.trim().is_empty()) {
+        let lines = call.running.hear(chunk);
+        for line in lines.lines().filter(|line| !line.trim().is_empty()) {
             if call.lines.len() == LINES {
                 call.lines.pop_front();
             }
             call.lines.push_back(line.to_owned());
         }
-        Some(whole)
+        Some(lines)
     }
 
     /// Ends a call.

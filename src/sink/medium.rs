@@ -4,11 +4,13 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::activity::Activity;
-use super::display::{Display, Moment, Part, Picture, Sketch};
+use super::display::Display;
 use super::look::{AnswerTo, Look};
 use super::notice::{self, LONG};
-use super::outlet::{Outlet, Outlets};
+use super::outlet::Outlet;
+use super::outlets::Outlets;
 use super::rendering::Rendering;
+use super::surface::{Moment, Part, Picture, Sketch};
 use super::views::{Checklist, TodoList};
 use crate::config::Notify;
 use crate::ink::{Ink, Line};

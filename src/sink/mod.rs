@@ -4,17 +4,21 @@
 //! error on stderr never does.
 
 mod file;
+mod surface;
+mod lane;
 mod outlet;
+mod display;
+mod outlets;
 mod look;
 mod rendering;
 pub mod views;
 
 mod activity;
 mod medium;
+mod footer;
 mod screen;
 mod running;
 mod errands;
-mod display;
 mod bar;
 mod jsonl;
 mod fanout;
@@ -30,14 +34,17 @@ mod person;
 
 pub use ask::{AskLine, Keyed};
 pub use bar::Bar;
-pub use display::{Display, Moment, PROMPT, Part, Picture, Sketch, Suspended, typed};
+pub use display::{Display, Suspended};
 pub use editor::{Draft, Editor};
 pub use fanout::Fanout;
+pub use footer::Manner;
 pub use jsonl::Jsonl;
 pub use look::{AnswerTo, Facts, Look, Verbosity, look};
 #[cfg(feature = "otlp")]
 pub use otlp::{Closing, Collector, Otlp};
-pub use outlet::{Outlet, Outlets};
+pub use outlet::Outlet;
+pub use outlets::Outlets;
 pub use person::{Nobody, Person};
 pub use rendering::Rendering;
-pub use screen::{Manner, Screen};
+pub use screen::Screen;
+pub use surface::{Moment, PROMPT, Part, Picture, Sketch, typed};

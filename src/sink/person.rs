@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use super::ask::{Ask, AskLine, ByLines, Bystander, Choice, Keyed, StdinLines};
 use super::editor::Editor;
 use super::look::{AnswerTo, Look};
-use super::outlet::Outlets;
+use super::outlets::Outlets;
 use super::question;
 use super::review;
 use super::sheet::{Sheet, Size};

@@ -53,8 +53,8 @@ fn of_step(step: &PlanStep, plan: &PlanCreated, preview: Option<&String>) -> Vec
     let kept = if plan.kept.contains(&step.step_id) { " (done)" } else { "" };
     let line = |words: &str| text::revealed(words).replace('\n', "␊");
     let (id, tool) = (step.step_id, line(&step.tool_name));
-    let plain = |text: String| Line::from((Inks::PLAIN, text.as_str()));
-    let mut lines = vec![plain(format!("  {id}. {} · {tool}{after}{kept}", line(&step.description)))];
+    let unpainted = |text: String| Line::from((Inks::PLAIN, text.as_str()));
+    let mut lines = vec![unpainted(format!("  {id}. {} · {tool}{after}{kept}", line(&step.description)))];
     let arguments = || match &step.tool_input {
         Value::Null => String::new(),
         input => json::listed(input),
@@ -62,14 +62,14 @@ fn of_step(step: &PlanStep, plan: &PlanCreated, preview: Option<&String>) -> Vec
     let shown = preview.cloned().unwrap_or_else(arguments);
     lines.extend(text::revealed(shown.trim_end()).lines().map(|line| {
         let ink = ink_of(line);
-        plain("     ".to_owned()).with(if ink == Inks::PLAIN { Ink::Dim.into() } else { ink }, line)
+        unpainted("     ".to_owned()).with(if ink == Inks::PLAIN { Ink::Dim.into() } else { ink }, line)
     }));
     let check = step.check.as_ref().map(|check| match check {
         StepCheck::Command(command) => format!("     checked by running: {}", line(command)),
         StepCheck::File(path) => format!("     checked: {} exists", line(path)),
         StepCheck::Schema(schema) => format!("     checked against the schema {}", line(&schema.to_string())),
     });
-    lines.into_iter().chain(check.map(plain)).collect()
+    lines.into_iter().chain(check.map(unpainted)).collect()
 }
 
 #[cfg(test)]

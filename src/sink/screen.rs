@@ -11,12 +11,11 @@ use serde_json::Value;
 
 use super::activity::Doing;
 use super::errands::Errands;
+use super::footer::{Footer, Manner};
 use super::look::{AnswerTo, Look, Verbosity};
 use super::medium::{Live, Medium, Plain, Shared};
-use super::outlet::Outlets;
-use super::rendering::Rendering;
-use super::views::{self, Context, Ended, Status};
-use crate::config::{StatusPart, UiSettings};
+use super::outlets::Outlets;
+use super::views::{self, Ended};
 use crate::contract::EventSink;
 use crate::event::{
     DecidedBy, Event, EventKind, Message, PermissionVerdict, Reply, RunCompleted, RunStarted, RunStatus,
@@ -27,33 +26,17 @@ use crate::text;
 /// The most rows of a diff.
 const DIFF: usize = 40;
 
-/// The person's choices, as far as the screen follows them.
-#[derive(Debug, Clone)]
-pub struct Manner {
-    pub ui: UiSettings,
-    pub rendering: Rendering,
-    /// The part of the budget from which on the conversation is compressed, 0 to 1.
-    pub compress_at: f64,
-}
-
 /// Shows events.
 pub struct Screen {
     medium: Box<dyn Medium>,
     look: Look,
     now: Shared,
-    status: Vec<StatusPart>,
     shows_reasoning: bool,
-    compress_at: f64,
+    footer: Footer,
     /// The step that was requested and has no reply.
     asking: Option<u64>,
     /// The text of the current step that was shown.
     shown: String,
-    /// A script writes the replies, which cost nothing.
-    is_scripted: bool,
-    model: String,
-    /// The tokens that a request may hold, and those of the last one with its reply.
-    budget: u64,
-    used: Option<u64>,
     /// The lines shown last below the line of a call.
     below: String,
     errands: Errands,
@@ -81,15 +64,10 @@ impl Screen {
             medium,
             look,
             now,
-            status: manner.ui.status,
             shows_reasoning: manner.ui.reasoning || look.verbosity == Verbosity::Verbose,
-            compress_at: manner.compress_at,
+            footer: Footer::new(manner.ui.status, manner.compress_at),
             asking: None,
             shown: String::new(),
-            is_scripted: false,
-            model: String::new(),
-            budget: 0,
-            used: None,
             below: String::new(),
             errands: Errands::default(),
             seen: HashSet::new(),
@@ -116,9 +94,7 @@ impl Screen {
     }
 
     fn on_run_started(&mut self, run: &RunStarted) -> io::Result<()> {
-        self.model.clone_from(&run.model);
-        self.budget = run.context.budget;
-        if !std::mem::replace(&mut self.is_scripted, run.scripted) && run.scripted {
+        if self.footer.begin(run) {
             let model = text::one_line(&run.model, 60);
             self.say(&Line::from((Ink::Dim, format!("replies are scripted (model {model})").as_str())))?;
         }
@@ -168,7 +144,7 @@ impl Screen {
 
     fn on_reply(&mut self, reply: &Reply) -> io::Result<()> {
         self.asking = None;
-        self.used = Some(reply.usage.total()).filter(|used| *used > 0);
+        self.footer.hear(reply);
         self.rest();
         match self.look.answer {
             AnswerTo::Live => {
@@ -224,7 +200,9 @@ impl Screen {
             return Ok(());
         }
         let subject = call.as_ref().map_or("", |call| &call.subject);
-        let below = summary.split_once('\n').map_or("", |(_, below)| below);
+        // The list itself is drawn.
+        let is_drawn = self.medium.is_live() && name == views::TODO;
+        let below = summary.split_once('\n').filter(|_| !is_drawn).map_or("", |(_, below)| below);
         self.say(&views::finished(&Ended { name, subject, status: *status, summary, telemetry }, self.room()))?;
         let was_seen = self.seen.remove(call_id);
         self.show_below(below, was_seen)
@@ -263,10 +241,8 @@ impl Screen {
         self.end_todo()?;
         self.medium.over(run.duration_ms);
         if self.look.footer && run.steps > 0 {
-            let status = views::status(&self.status(run), &self.status, self.room());
-            if status != Line::new() {
-                self.say(&status)?;
-            }
+            let line = self.footer.line(run, self.room());
+            line.map_or(Ok(()), |line| self.say(&line))?;
         }
         if run.exit_code != 0 {
             let room = (self.look.width)().map(|_| self.room());
@@ -282,12 +258,6 @@ impl Screen {
         }
         let lines = self.now.lock().todo.lines(self.room(), usize::MAX);
         lines.iter().try_for_each(|line| self.say(line))
-    }
-
-    fn status(&self, run: &RunCompleted) -> Status<'_> {
-        let (budget, compress_at) = (self.budget, self.compress_at);
-        let context = self.used.map(|used| Context { used, budget, compress_at });
-        Status { model: &self.model, context, ..Status::of(run, self.is_scripted) }
     }
 
     /// Writes the final answer, unless it has been shown already.
@@ -435,10 +405,11 @@ impl EventSink for Screen {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{StatusPart, UiSettings};
     use crate::event::{CallTelemetry, ContextSize};
     use crate::ink::{Colour, Wishes};
     use crate::message::{CallStatus, FinishReason, ToolCall, Usage};
-    use crate::sink::{Facts, look};
+    use crate::sink::{Facts, Rendering, look};
 
     const TERMINAL: Facts<'_> = Facts {
         stdout_terminal: true,

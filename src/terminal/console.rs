@@ -148,7 +148,6 @@ impl Drop for Console {
 
 impl Focus {
     /// Opens the gate: the question is on the screen.
-    #[must_use]
     pub fn gate(&self) -> impl FnOnce() + Send + 'static {
         let is_open = Arc::clone(&self.is_open);
         move || is_open.store(true, Ordering::SeqCst)

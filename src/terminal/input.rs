@@ -24,7 +24,7 @@ pub(super) fn wait(reads: bool, waker: Option<&UnixStream>, patience: Option<Dur
     let timeout = patience.map_or(PollTimeout::NONE, |time| time.try_into().unwrap_or(PollTimeout::MAX));
     let sources: [(Ready, Option<BorrowedFd<'_>>); 2] =
         [(Ready::Woken, waker.map(AsFd::as_fd)), (Ready::Input, reads.then(|| stdin.as_fd()))];
-    let (ready, mut fds): (Vec<Ready>, Vec<PollFd<'_>>) = sources
+    let (names, mut fds): (Vec<Ready>, Vec<PollFd<'_>>) = sources
         .into_iter()
         .filter_map(|(ready, fd)| fd.map(|fd| (ready, PollFd::new(fd, PollFlags::POLLIN))))
         .unzip();
@@ -33,7 +33,7 @@ pub(super) fn wait(reads: bool, waker: Option<&UnixStream>, patience: Option<Dur
         return Ready::Woken;
     }
     let first = fds.iter().position(|fd| fd.any() == Some(true));
-    first.map_or(Ready::Nothing, |at| ready[at])
+    first.map_or(Ready::Nothing, |at| names[at])
 }
 
 /// Reads what stdin holds into `bytes`; the count is 0 at its end. `None`: try again.

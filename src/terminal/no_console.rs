@@ -49,7 +49,6 @@ impl Console {
 
 impl Focus {
     /// Cannot be called.
-    #[must_use]
     pub fn gate(&self) -> impl FnOnce() + Send + 'static {
         || ()
     }

@@ -230,8 +230,8 @@ fn long_output_opens_in_the_pager_and_short_output_does_not() {
     // The pager has the keys, and the chat has them again afterwards.
     terminal.line("q");
     terminal.wait_for("got q");
-    let paged = terminal.place.home().join("paged");
-    let text = std::fs::read_to_string(paged).expect("it was paged");
+    let seen = terminal.place.home().join("paged");
+    let text = std::fs::read_to_string(seen).expect("it was paged");
     assert!(text.contains("#1 ✓ run_command") && text.contains("\n200\n"), "{text}");
     terminal.line("say");
     terminal.wait_for("Said.");

@@ -11,9 +11,10 @@ use futures_util::future::BoxFuture;
 use super::{Ask, Choice, Chosen};
 use crate::config::Notify;
 use crate::ink::{Ink, Inks, Line, Theme};
-use crate::sink::display::{Moment, Part, Picture, Sketch, Suspended, typed};
+use crate::sink::display::Suspended;
 use crate::sink::notice::{self, LONG};
-use crate::sink::outlet::Outlets;
+use crate::sink::outlets::Outlets;
+use crate::sink::surface::{Moment, Part, Picture, Sketch, typed};
 use crate::terminal::{Console, Edited, Field, Focus, Key, Listener};
 use crate::text;
 

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::{Ask, Choice, Chosen};
 use crate::ink::{Inks, Line, Style};
-use crate::sink::outlet::Outlets;
+use crate::sink::outlets::Outlets;
 use crate::{terminal, text};
 
 /// A source of typed lines.

@@ -20,5 +20,6 @@ pub use fit::room;
 pub use note::{compressed, failure, resolved, skill, warning};
 pub use status::{Context, Cost, Status, status};
 pub use tail::Tail;
+pub(in crate::sink) use todo::TOOL as TODO;
 pub use todo::TodoList;
 pub use work::{Work, retry, working};

@@ -11,7 +11,7 @@ use crate::message::CallStatus;
 use crate::text;
 
 /// The tool that replaces the list.
-const TOOL: &str = "todo";
+pub(in crate::sink) const TOOL: &str = "todo";
 
 /// The list as it stands. Empty where there is none.
 #[derive(Debug, Default)]

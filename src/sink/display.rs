@@ -1,20 +1,9 @@
-//! The screen of a capable terminal: lines that stay above, a small live area that is drawn again and again below.
-//!
-//! The thread that writes the terminal owns a [`Surface`]; a [`Display`] sends it changes, in order with the text. Frames
-//! are joined: at most one write every 16 ms, unless a key is to be echoed. The scrollback belongs to the person: what
-//! stands above is written once and never touched again.
-
-mod answer;
-mod frame;
-mod surface;
-mod typed;
+//! The handle to the screen of a capable terminal: it sends changes to the thread that draws it, in order with the text.
 
 use crate::ink::{Line, Theme};
 
 use super::outlet::Outlet;
-pub use frame::{Moment, Part, Picture, Sketch};
-pub(super) use surface::{Setup, Surface};
-pub use typed::{PROMPT, typed};
+use super::surface::{Part, Picture, Setup, Surface};
 
 /// A handle to the screen. Clones share it. The default draws nothing.
 #[derive(Clone, Default)]

@@ -1,0 +1,101 @@
+//! Lines as they come: from a plain terminal after a prompt, or from a pipe.
+
+use std::io::{self, BufRead, Read, Write};
+
+use super::multiline::Joined;
+use crate::sink::PROMPT;
+
+/// One line, or why there is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Line {
+    /// May hold line feeds.
+    Text(String),
+    /// The same, pasted at its start: it is no command, whatever it looks like.
+    Pasted(String),
+    /// The person wants to go on with this text in their own editor.
+    Elsewhere(String),
+    /// Ctrl-C on an empty line.
+    Interrupted,
+    /// Ctrl-C threw away what was typed.
+    Cleared,
+    Eof,
+    Failed(String),
+}
+
+/// Reads lines of a plain terminal until a message is whole. `ahead` was typed before a question.
+pub(super) fn read_plain(ahead: &mut Vec<u8>, joined: &mut Joined) -> Line {
+    loop {
+        prompted(if joined.is_empty() { PROMPT } else { ". " });
+        let line = if ahead.contains(&b'\n') {
+            let line = read_line(&mut ahead.as_slice());
+            let end = ahead.iter().position(|byte| *byte == b'\n').map_or(ahead.len(), |at| at + 1);
+            ahead.drain(..end);
+            line
+        } else {
+            read_line(&mut io::stdin().lock())
+        };
+        match line {
+            Ok(line) => {
+                if let Some(message) = joined.add(&line) {
+                    return Line::Text(message);
+                }
+            }
+            Err(Line::Eof) => return joined.rest().map_or(Line::Eof, Line::Text),
+            Err(end) => return end,
+        }
+    }
+}
+
+pub(super) fn prompted(prompt: &str) {
+    let mut stderr = io::stderr();
+    // Reads the line even if the prompt cannot be shown.
+    let _ = stderr.write_all(prompt.as_bytes()).and_then(|()| stderr.flush());
+}
+
+/// Reads a line without its end, or says why there is none.
+pub(super) fn read_line(source: &mut impl BufRead) -> Result<String, Line> {
+    const LONGEST: u64 = 16 * 1024 * 1024;
+    let mut line = Vec::new();
+    match source.by_ref().take(LONGEST + 1).read_until(b'\n', &mut line) {
+        Err(error) => Err(Line::Failed(error.to_string())),
+        Ok(0) => Err(Line::Eof),
+        Ok(count) if count as u64 > LONGEST => {
+            Err(Line::Failed("a line of stdin is longer than 16 MiB".to_owned()))
+        }
+        Ok(_) => {
+            let line = String::from_utf8_lossy(&line);
+            let line = line.strip_suffix('\n').unwrap_or(&line);
+            Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
+        }
+    }
+}
+
+pub(super) fn read_piped(stdin: &mut impl BufRead, joined: &mut Joined) -> Line {
+    loop {
+        match read_line(stdin) {
+            Ok(line) => {
+                if let Some(message) = joined.add(&line) {
+                    return Line::Text(message);
+                }
+            }
+            Err(Line::Eof) => return joined.rest().map_or(Line::Eof, Line::Text),
+            Err(end) => return end,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_of_a_pipe_is_a_message() {
+        let mut stdin = "one\r\n\"\"\"\ntwo\n\nthree\"\"\"\nfour".as_bytes();
+        let mut joined = Joined::default();
+        let mut next = || read_piped(&mut stdin, &mut joined);
+        for expected in ["one", "\"\"\"\ntwo\n\nthree\"\"\"", "four"] {
+            assert_eq!(next(), Line::Text(expected.to_owned()));
+        }
+        assert_eq!(next(), Line::Eof);
+    }
+}

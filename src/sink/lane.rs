@@ -1,0 +1,333 @@
+//! A queue of what is to be written, and the thread that writes it: as it comes, or in frames where it is drawn.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+use super::file::Target;
+use super::surface::Surface;
+
+/// The number of queued bytes above which a turn waits.
+pub(super) const ROOM: usize = 256 * 1024;
+/// The most bytes in one write. A pipe takes this many at once or none, so progress is visible, and lines of two
+/// processes in one log do not mix.
+pub(super) const CHUNK: usize = 4096;
+/// How long a stream may stay blocked once the run is being ended; then the rest is dropped.
+const STALLED: Duration = Duration::from_millis(500);
+
+/// A queue and its thread.
+pub(super) struct Lane {
+    pub queue: Mutex<Queue>,
+    pub filled: Condvar,
+    /// Notified after each write that another one follows, and when the queue is empty.
+    pub moved: Notify,
+    /// Nothing is queued: each write goes to its file at once.
+    pub at_once: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Queue {
+    pub items: VecDeque<Item>,
+    /// The number of bytes not written yet.
+    pub waiting: usize,
+    /// The time of the last write.
+    pub moved: Option<Instant>,
+    /// The thread is processing an item.
+    pub busy: bool,
+    pub streams: Vec<Stream>,
+    /// `None` once the thread has taken it, and where nothing is drawn.
+    pub surface: Option<Box<Surface>>,
+}
+
+#[derive(Default)]
+pub(super) struct Stream {
+    /// `None` once the thread has taken it.
+    pub target: Option<Target>,
+    pub failure: Option<io::Error>,
+}
+
+pub(super) enum Item {
+    Bytes {
+        stream: usize,
+        bytes: Vec<u8>,
+    },
+    /// Run once everything before it was written.
+    Then(Box<dyn FnOnce() + Send>),
+    /// A piece of the answer, for the screen.
+    Say {
+        text: String,
+        markdown: bool,
+    },
+    /// A change of the screen; an urgent one is drawn at once.
+    Change {
+        urgent: bool,
+        change: Box<dyn FnOnce(&mut Surface) + Send>,
+    },
+}
+
+impl Lane {
+    /// A lane of these streams.
+    pub fn over(targets: Vec<Target>, at_once: bool) -> Self {
+        let streams = targets.into_iter().map(|target| Stream { target: Some(target), failure: None }).collect();
+        let queue = Mutex::new(Queue { streams, ..Queue::default() });
+        Self { queue, filled: Condvar::new(), moved: Notify::new(), at_once }
+    }
+
+    /// Changes the queue, and wakes the thread where that is due. The thread starts with the first change.
+    pub fn put(
+        self: &Arc<Self>,
+        stream: usize,
+        wakes: bool,
+        into: impl FnOnce(&mut Queue, usize),
+    ) -> io::Result<()> {
+        let mut queue = self.lock();
+        let targets: Option<Vec<Target>> = queue.streams.iter_mut().map(|stream| stream.target.take()).collect();
+        if let Some(targets) = targets {
+            let lane = Arc::clone(self);
+            let surface = queue.surface.take();
+            let thread = std::thread::Builder::new().name("output".to_owned());
+            if let Err(error) = thread.spawn(move || lane.serve(targets, surface)) {
+                queue.streams.iter_mut().for_each(|stream| stream.failure = Some(error.kind().into()));
+            }
+        }
+        if let Some(error) = queue.failure(stream) {
+            return Err(error);
+        }
+        into(&mut queue, stream);
+        // A thread that waits for the time of the next frame is left to it.
+        let wakes = wakes || !queue.busy;
+        drop(queue);
+        if wakes {
+            self.filled.notify_one();
+        }
+        Ok(())
+    }
+
+    /// The body of the thread, which lives as long as the process.
+    fn serve(&self, mut targets: Vec<Target>, surface: Option<Box<Surface>>) {
+        match surface {
+            Some(surface) => self.draw(&mut targets, *surface),
+            None => self.write(&mut targets),
+        }
+    }
+
+    fn write(&self, targets: &mut [Target]) {
+        loop {
+            match self.take() {
+                Item::Then(act) => act(),
+                Item::Bytes { stream, bytes } => self.write_bytes(&mut targets[stream], stream, &bytes),
+                // Only a screen gets these.
+                Item::Say { .. } | Item::Change { .. } => {}
+            }
+        }
+    }
+
+    /// Draws frames. What comes while a frame is not due goes into the next one.
+    fn draw(&self, targets: &mut [Target], mut surface: Surface) {
+        loop {
+            let items = self.take_all(surface.next_frame(), surface.is_dirty());
+            let mut is_due = items.is_empty();
+            for item in items {
+                match item {
+                    Item::Bytes { bytes, .. } => surface.write(&bytes),
+                    Item::Say { text, markdown } => surface.say(&text, markdown),
+                    Item::Change { urgent, change } => {
+                        change(&mut surface);
+                        is_due |= urgent;
+                    }
+                    Item::Then(act) => {
+                        self.paint(targets, &mut surface);
+                        act();
+                    }
+                }
+            }
+            is_due |= surface.next_frame().is_none_or(|due| due <= Instant::now());
+            if is_due {
+                self.paint(targets, &mut surface);
+            }
+        }
+    }
+
+    /// Writes a frame. All streams of this queue are the same terminal, so one of them is written.
+    fn paint(&self, targets: &mut [Target], surface: &mut Surface) {
+        let frame = surface.frame();
+        let mut outcome = Ok(());
+        if self.lock().streams[0].failure.is_none() {
+            for chunk in frame.as_bytes().chunks(CHUNK) {
+                outcome = write_whole(&mut targets[0], chunk);
+                self.lock().moved = Some(Instant::now());
+                if outcome.is_err() {
+                    break;
+                }
+            }
+        }
+        let mut queue = self.lock();
+        if let Err(error) = outcome {
+            for stream in &mut queue.streams {
+                stream.failure = Some(error.kind().into());
+            }
+        }
+        if !surface.is_dirty() {
+            // What came since is still in the queue.
+            queue.waiting = queue.items.iter().map(Item::weight).sum();
+        }
+        drop(queue);
+        self.moved.notify_waiters();
+    }
+
+    pub fn write_at_once(&self, stream: usize, bytes: &[u8]) -> io::Result<()> {
+        let mut queue = self.lock();
+        queue.failure(stream).map_or(Ok(()), Err)?;
+        let Some(target) = &mut queue.streams[stream].target else { return Ok(()) };
+        if let Err(error) = write_whole(target, bytes) {
+            queue.streams[stream].failure = Some(error);
+            self.moved.notify_waiters();
+            return queue.failure(stream).map_or(Ok(()), Err);
+        }
+        Ok(())
+    }
+
+    fn take(&self) -> Item {
+        let mut queue = self.lock();
+        loop {
+            if let Some(item) = queue.items.pop_front() {
+                queue.busy = true;
+                return item;
+            }
+            queue.busy = false;
+            self.moved.notify_waiters();
+            queue = self.filled.wait(queue).expect("nobody panics while holding the queue");
+        }
+    }
+
+    /// Takes everything, or nothing once `due` has come. `busy` says that a frame has yet to be written.
+    fn take_all(&self, due: Option<Instant>, busy: bool) -> VecDeque<Item> {
+        let mut queue = self.lock();
+        loop {
+            if !queue.items.is_empty() {
+                queue.busy = true;
+                return std::mem::take(&mut queue.items);
+            }
+            if queue.busy != busy {
+                queue.busy = busy;
+                self.moved.notify_waiters();
+            }
+            let wait = due.map(|due| due.saturating_duration_since(Instant::now()));
+            queue = match wait {
+                Some(Duration::ZERO) => return VecDeque::new(),
+                Some(wait) => {
+                    self.filled.wait_timeout(queue, wait).expect("nobody panics while holding the queue").0
+                }
+                None => self.filled.wait(queue).expect("nobody panics while holding the queue"),
+            };
+        }
+    }
+
+    fn write_bytes(&self, target: &mut Target, stream: usize, bytes: &[u8]) {
+        let mut rest = bytes;
+        while !rest.is_empty() && self.lock().streams[stream].failure.is_none() {
+            let (chunk, after) = rest.split_at(chunk_of(rest));
+            let outcome = write_whole(target, chunk);
+            rest = after;
+            let mut queue = self.lock();
+            queue.waiting -= chunk.len();
+            queue.moved = Some(Instant::now());
+            queue.streams[stream].failure = outcome.err();
+            let is_last = rest.is_empty() && queue.items.is_empty();
+            drop(queue);
+            // After the last one, `take` tells: each telling wakes the turn, if it waits.
+            if !is_last {
+                self.moved.notify_waiters();
+            }
+        }
+        // The rest of a failed stream is dropped.
+        self.lock().waiting -= rest.len();
+    }
+
+    /// Waits until everything is written, or until the stream took nothing for 500 ms: then false.
+    pub async fn flush_in_time(&self) -> bool {
+        let began = Instant::now();
+        let stalled = async {
+            loop {
+                let moved = self.lock().moved.map_or(began, |moved| moved.max(began));
+                let left = STALLED.saturating_sub(moved.elapsed());
+                if left.is_zero() {
+                    return;
+                }
+                tokio::time::sleep(left).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.until(Queue::is_empty) => true,
+            () = stalled => false,
+        }
+    }
+
+    pub async fn until(&self, holds: impl Fn(&Queue) -> bool) {
+        loop {
+            let mut moved = std::pin::pin!(self.moved.notified());
+            moved.as_mut().enable();
+            if holds(&self.lock()) {
+                return;
+            }
+            moved.await;
+        }
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().expect("nobody panics while holding the queue")
+    }
+}
+
+impl Item {
+    /// The bytes that it adds to the queue.
+    fn weight(&self) -> usize {
+        match self {
+            Self::Bytes { bytes, .. } => bytes.len(),
+            Self::Say { text, .. } => text.len(),
+            Self::Then(_) | Self::Change { .. } => 0,
+        }
+    }
+}
+
+impl Queue {
+    pub fn has_room(&self) -> bool {
+        self.waiting < ROOM
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty() && !self.busy
+    }
+
+    pub fn failure(&self, stream: usize) -> Option<io::Error> {
+        let error = self.streams[stream].failure.as_ref()?;
+        Some(error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error))
+    }
+}
+
+/// The length of the next write: whole lines if they are short enough.
+fn chunk_of(bytes: &[u8]) -> usize {
+    if bytes.len() <= CHUNK {
+        return bytes.len();
+    }
+    bytes[..CHUNK].iter().rposition(|byte| *byte == b'\n').map_or(CHUNK, |at| at + 1)
+}
+
+/// Writes all bytes. Another process that shares the file may have made it non-blocking.
+fn write_whole(target: &mut Target, mut bytes: &[u8]) -> io::Result<()> {
+    const AGAIN: Duration = Duration::from_millis(5);
+    while !bytes.is_empty() {
+        match target.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => bytes = &bytes[count..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(AGAIN),
+            Err(error) => return Err(error),
+        }
+    }
+    target.flush()
+}
