@@ -287,7 +287,10 @@ pub fn meant<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> O
     let candidates: Vec<&str> = candidates.into_iter().collect();
     let slips = candidates.iter().map(|candidate| (strsim::osa_distance(name, candidate), *candidate));
     let slips = slips.filter(|(slips, _)| *slips <= most);
-    let nearest_slip = slips.min_by_key(|(slips, candidate)| (*slips, length(candidate).abs_diff(length(name))));
+    // Of two slips that are as likely, an end that is missing or too much is likelier than another letter.
+    let is_part = |candidate: &str| candidate.starts_with(name) || name.starts_with(candidate);
+    let nearest_slip = slips
+        .min_by_key(|(slips, candidate)| (*slips, !is_part(candidate), length(candidate).abs_diff(length(name))));
     nearest_slip.map(|(_, candidate)| candidate).or_else(|| nearest(name, candidates).first().copied())
 }
 

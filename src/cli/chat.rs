@@ -22,9 +22,8 @@ use super::{Failure, Outcome, attachments, exit, run, signals};
 
 pub(super) fn run(setup: &Setup, args: ChatArgs) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let Prepared { mut chat, lines, mut interrupts, interrupter, export, mut outlets } = prepare(setup, &args)?;
+    let Prepared { mut chat, lines, mut interrupts, mut ended, export, mut outlets } = prepare(setup, &args)?;
     let code = runtime.block_on(async {
-        let mut ended = listen(interrupter)?;
         let chat = async move {
             let signal = tokio::select! {
                 biased;
@@ -59,7 +58,7 @@ struct Prepared {
     chat: Chat,
     lines: Arc<Lines>,
     interrupts: Interrupts,
-    interrupter: Interrupter,
+    ended: mpsc::UnboundedReceiver<Signal>,
     export: Export,
     outlets: Outlets,
 }
@@ -72,6 +71,8 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
     let outlets = Outlets::open(&look);
     let interactive = io::stdin().is_terminal() && io::stderr().is_terminal();
     let (interrupter, interrupts) = repl::interrupts();
+    // Before the line editor: it puts back the handlers that it found.
+    let ended = listen(interrupter.clone())?;
     let mut options = Options { chat: true, output: run::plain_output(), ..run::options(&args.turn, None)? };
     // Every message is the task of the flow.
     options.flow = run::flow(&config, &args.turn, true, &options.vars)?;
@@ -121,7 +122,7 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
         chat.catalogue().get(name).map_err(Failure::skill)?;
     }
     vocabulary.get_or_init(|| repl::vocabulary(&chat));
-    Ok(Prepared { chat, lines, interrupts, interrupter, export, outlets })
+    Ok(Prepared { chat, lines, interrupts, ended, export, outlets })
 }
 
 /// Says which model answers, where, and what it may do. What is wrong with the configuration is told when the chat is

@@ -138,7 +138,7 @@ mod tests {
         for (query, first, count) in [
             ("main", "src/main.rs", 3),
             ("srcmain", "src/main.rs", 1),
-            ("rcm", "src/repl/commands/mod.rs", 1),
+            ("repcom", "src/repl/commands/mod.rs", 1),
             ("repl/mod", "src/repl/commands/mod.rs", 1),
             ("multi", "src/repl/multiline.rs", 1),
             ("ct", "Cargo.toml", 1),

@@ -179,8 +179,10 @@ impl Lines {
     pub fn begin(&self) {
         if let Source::Keys(keys) = &self.source {
             self.waiting.store(true, Ordering::Relaxed);
-            // Nothing was queued yet.
-            let _ = keys.request();
+            // What was typed before the program was ready.
+            if let Some(line) = keys.request() {
+                let _ = keys.replies.try_send(line);
+            }
         }
     }
 

@@ -143,7 +143,7 @@ mod tests {
             output.kept.push(&text);
         }
         let text = output.finish();
-        assert!(text.starts_with("000\n001\n002\n[… 90 lines, 360 bytes left out …]\n"), "{text}");
+        assert!(text.starts_with("000\n001\n002\n[… 91 lines, 364 bytes left out …]\n"), "{text}");
         assert!(text.ends_with("098\n099\n"), "{text}");
     }
 }

@@ -57,6 +57,16 @@ impl Display {
         }
     }
 
+    /// Shows a question, and opens its gate as it is drawn.
+    pub fn ask(&self, picture: Picture, gate: impl FnOnce() + Send + 'static) {
+        if let Some(outlet) = &self.outlet {
+            outlet.change(true, move |surface| {
+                surface.set(Part::Question, Some(picture));
+                gate();
+            });
+        }
+    }
+
     /// Takes the live area away, but for what is typed and asked: a turn is over.
     pub fn settle(&self) {
         self.change(Surface::settle);

@@ -246,8 +246,11 @@ impl Reader {
                 let _ = claim.keys.send(key);
             }
             _ => {
-                if matches!(key, Key::Char(_) | Key::Backspace) {
-                    self.last_key = Some(Instant::now());
+                // A line that was sent is no longer typed.
+                match key {
+                    Key::Char(_) | Key::Backspace => self.last_key = Some(Instant::now()),
+                    Key::Enter => self.last_key = None,
+                    _ => {}
                 }
                 self.listener.press(key);
             }
@@ -318,11 +321,13 @@ fn put_back_after_panic() {
 }
 
 /// Text that came in one piece with line feeds between it is a paste: nobody types that fast. It is one text, whatever
-/// marks the terminal puts around pastes.
+/// marks the terminal puts around pastes. A command of the chat (`/clear`) ends at its Enter.
 fn joined(keys: Vec<Key>) -> Vec<Key> {
     let is_text = |key: &Key| matches!(key, Key::Char(_) | Key::Tab | Key::Enter);
     let breaks = keys.iter().position(|key| *key == Key::Enter).is_some_and(|at| at + 1 < keys.len());
-    if !breaks || !keys.iter().all(is_text) {
+    let word = keys.iter().take_while(|key| !matches!(key, Key::Char(' ') | Key::Enter));
+    let is_command = keys.first() == Some(&Key::Char('/')) && !word.skip(1).any(|key| *key == Key::Char('/'));
+    if !breaks || is_command || !keys.iter().all(is_text) {
         return keys;
     }
     let text = keys.iter().map(|key| match key {
@@ -348,6 +353,8 @@ mod tests {
             ("one\rtwo", vec![paste("one\ntwo")]),
             ("one\n\ttwo\r", vec![paste("one\n\ttwo"), Key::Enter]),
             ("y\r", vec![Key::Char('y'), Key::Enter]),
+            ("/a\rb", vec![Key::Char('/'), Key::Char('a'), Key::Enter, Key::Char('b')]),
+            ("/a/b\rc", vec![paste("/a/b\nc")]),
             ("\r", vec![Key::Enter]),
             ("a\r\x04", vec![Key::Char('a'), Key::Enter, Key::Ctrl('d')]),
         ] {

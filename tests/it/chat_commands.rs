@@ -361,7 +361,12 @@ fn help_is_readable_on_a_narrow_and_on_a_wide_screen() {
         terminal.wait_for("Ctrl-C");
         insta::assert_snapshot!(
             format!("help_{columns}"),
-            terminal.screen().lines().skip(1).map(|line| line.to_owned() + "\n").collect::<String>()
+            terminal
+                .screen()
+                .lines()
+                .skip_while(|line| *line != "> /help")
+                .map(|line| line.to_owned() + "\n")
+                .collect::<String>()
         );
     }
 }

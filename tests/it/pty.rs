@@ -64,7 +64,8 @@ impl Terminal {
 
     /// Answers a question in words.
     pub fn tell(&mut self, words: &str) {
-        self.keys("t");
+        let key = if self.screen().contains("[e] tell") { "e" } else { "t" };
+        self.keys(key);
         self.wait_for("(Enter sends");
         self.line(words);
     }

@@ -379,9 +379,11 @@ fn a_person_may_let_a_refused_command_run_outside() {
     ]);
     let mut terminal = Terminal::start(&Run::new().arg("chat").args(["--approve", "all"]).server(&server));
     terminal.line("go");
-    terminal.wait_for("WHY:");
-    terminal.line("n not there");
-    terminal.wait_until("the second question", |screen| screen.matches("WHY:").count() >= 2);
+    terminal.wait_for("Allow?");
+    terminal.tell("not there");
+    terminal.wait_until("the second question", |screen| {
+        screen.contains("do instead? not there") && screen.contains("[y]es")
+    });
     terminal.line("y");
     terminal.wait_for("Both are done.");
     assert_eq!(terminal.place.read("../outside.txt"), "x\n");

@@ -19,12 +19,13 @@ fn a_command_runs_as_in_a_shell_and_the_model_hears_nothing_of_it() {
     assert!(terminal.screen().contains("\nunfinished "), "{}", terminal.screen());
     assert!(terminal.place.home().join("outside").exists());
     // It reads from the terminal, which echoes.
-    terminal.line("!read answer; echo \"got $answer\"");
+    terminal.line("!printf 'your name'; echo \":\"; read answer; echo \"got $answer\"");
+    terminal.wait_for("your name:");
     terminal.keys("yes\n");
     terminal.wait_for("got yes");
     // The history keeps it.
     terminal.keys("\x1b[A");
-    terminal.wait_until("the command again", |screen| screen.matches("> !read answer").count() == 2);
+    terminal.wait_until("the command again", |screen| screen.matches("> !printf 'your").count() == 2);
     terminal.keys("\x03");
     terminal.line("hello");
     terminal.wait_for("Noted.");

@@ -57,6 +57,7 @@ fn control_z_stops_the_chat_and_fg_brings_it_back() {
     terminal.line("echo $((40 + 2)) at the shell");
     terminal.wait_for("42 at the shell");
     terminal.line("fg");
+    terminal.wait_until("the prompt", |screen| screen.trim_end().ends_with('>'));
     terminal.line("one");
     terminal.wait_for("The answer.");
     assert_eq!(said(&server), ["one"]);

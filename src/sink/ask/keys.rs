@@ -44,8 +44,7 @@ impl Keyed {
     /// Shows the question. It takes keys once it is on the screen.
     async fn open(&self, picture: Picture) -> Open<'_> {
         let focus = self.console.focus().await;
-        self.draw(picture);
-        self.outlets.progress.then(focus.gate());
+        self.outlets.display.ask(picture, focus.gate());
         Open { keyed: self, focus, is_waiting: true }
     }
 

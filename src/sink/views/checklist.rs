@@ -143,7 +143,9 @@ impl Checklist {
             format!("{held}: {}", check.detail)
         });
         // What a check found outranks the words of the step.
-        let summary = check.as_deref().unwrap_or(&step.summary);
+        // What stands below the first line is for the line of the call.
+        let first = step.summary.lines().next().unwrap_or_default();
+        let summary = check.as_deref().unwrap_or(first);
         let tail = match (word, summary) {
             ("", summary) => summary.to_owned(),
             (word, "") => word.to_owned(),

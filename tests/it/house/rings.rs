@@ -7,7 +7,6 @@ use super::source::{Source, none, rust};
 /// Files that may form a ring all the same, by room, and why.
 const KNOWN_RINGS: &[(&str, &[&str], &str)] = &[
     ("repl", &["input", "lines"], "the editor is set up from what asks it for lines"),
-    ("sink", &["outlet", "spinner"], "the thread that writes a stream draws the spinner on it"),
     (
         "skills",
         &["catalogue", "check", "discover", "standard"],
