@@ -22,7 +22,7 @@ pub use abilities::{Abilities, theme_of};
 pub use console::{Console, Focus, Listener};
 pub use field::{Edited, Field};
 #[cfg(unix)]
-pub use input::{typed_ahead, wait_for_keys};
+pub use input::{leave_stops_to_the_reader, typed_ahead, wait_for_keys};
 pub use keys::{Decoder, Key};
 pub use modes::put_back;
 #[cfg(not(unix))]

@@ -72,6 +72,7 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
     let interactive = io::stdin().is_terminal() && io::stderr().is_terminal();
     let (interrupter, interrupts) = repl::interrupts();
     // Before the line editor: it puts back the handlers that it found.
+    terminal::leave_stops_to_the_reader();
     let ended = listen(interrupter.clone())?;
     let mut options = Options { chat: true, output: run::plain_output(), ..run::options(&args.turn, None)? };
     // Every message is the task of the flow.

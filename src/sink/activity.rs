@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::running::Running;
 use super::views::{self, RunningCall, Work};
+use crate::event::{Event, EventKind};
 use crate::ink::Line;
 
 /// A rate of tokens is told once the answer has streamed for so long.
@@ -106,6 +107,21 @@ impl Activity {
     pub fn finish(&mut self, whose: &str, call_id: &str) -> Option<Call> {
         let at = self.calls.iter().position(|call| call.is(whose, call_id))?;
         Some(self.calls.remove(at))
+    }
+
+    /// Keeps the calls of a helper among those that run.
+    pub fn follow_helper(&mut self, event: &Event) {
+        let whose = event.path.join(" › ");
+        match &event.kind {
+            EventKind::ToolStarted { call_id, name, subject, .. } => self.begin(&whose, call_id, name, subject),
+            EventKind::ToolOutput { call_id, chunk } => {
+                self.hear(&whose, call_id, chunk);
+            }
+            EventKind::ToolFinished { call_id, .. } => {
+                self.finish(&whose, call_id);
+            }
+            _ => {}
+        }
     }
 
     /// True if there is something to show.

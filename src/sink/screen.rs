@@ -303,24 +303,6 @@ impl Screen {
         lines.iter().try_for_each(|line| self.say(line))
     }
 
-    /// Keeps the calls of a helper among those that run.
-    fn follow_helper(&mut self, event: &Event) {
-        let whose = event.path.join(" › ");
-        let mut now = self.now.lock();
-        match &event.kind {
-            EventKind::ToolStarted { call_id, name, subject, .. } => {
-                now.activity.begin(&whose, call_id, name, subject);
-            }
-            EventKind::ToolOutput { call_id, chunk } => {
-                now.activity.hear(&whose, call_id, chunk);
-            }
-            EventKind::ToolFinished { call_id, .. } => {
-                now.activity.finish(&whose, call_id);
-            }
-            _ => {}
-        }
-    }
-
     /// Shows words of the model that are not the answer.
     fn words(&mut self, words: &str) -> io::Result<()> {
         let words = text::visible(words.trim());
@@ -338,7 +320,7 @@ impl Screen {
 impl EventSink for Screen {
     fn emit(&mut self, event: &Event) -> io::Result<()> {
         if !event.path.is_empty() {
-            self.follow_helper(event);
+            self.now.lock().activity.follow_helper(event);
             let line = self.errands.line(event, self.look.verbosity, self.room());
             return line.map_or(Ok(()), |line| self.say(&line));
         }

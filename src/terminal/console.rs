@@ -98,6 +98,7 @@ impl Console {
         waker.set_nonblocking(true).ok()?;
         woken.set_nonblocking(true).ok()?;
         put_back_after_panic();
+        input::leave_stops_to_the_reader();
         let shared = Arc::new(Shared::default());
         let reader = Reader {
             shared: Arc::clone(&shared),
@@ -179,6 +180,7 @@ struct Reader {
 
 impl Reader {
     fn serve(mut self) {
+        input::take_stops();
         self.rest();
         loop {
             while let Some(request) = self.next_request() {

@@ -73,6 +73,25 @@ pub fn wait_for_keys(waits: bool) {
     }
 }
 
+/// Keeps SIGTSTP away from this thread, and from those that it starts. The thread that reads keys takes it: a signal that
+/// only one thread takes has stopped the process when `kill` returns, so that modes are set again after the stop and not
+/// before it. To be called before other threads are started.
+pub fn leave_stops_to_the_reader() {
+    // Where that fails, a terminal may have the wrong modes after `fg`.
+    let _ = stop_signal().thread_block();
+}
+
+/// Takes SIGTSTP on this thread.
+pub(super) fn take_stops() {
+    let _ = stop_signal().thread_unblock();
+}
+
+fn stop_signal() -> nix::sys::signal::SigSet {
+    let mut signals = nix::sys::signal::SigSet::empty();
+    signals.add(nix::sys::signal::Signal::SIGTSTP);
+    signals
+}
+
 /// Stops this process and its group, as Ctrl-Z does. Returns when it goes on.
 pub(super) fn stop_process() {
     use nix::sys::signal::{Signal, kill};

@@ -23,6 +23,7 @@ fn a_command_runs_as_in_a_shell_and_the_model_hears_nothing_of_it() {
     terminal.wait_for("your name:");
     terminal.keys("yes\n");
     terminal.wait_for("got yes");
+    terminal.wait_until("the prompt", |screen| screen.trim_end().ends_with('>'));
     // The history keeps it.
     terminal.keys("\x1b[A");
     terminal.wait_until("the command again", |screen| screen.matches("> !printf 'your").count() == 2);

@@ -194,7 +194,9 @@ fn what_was_allowed_for_the_session_before_does_not_hold_and_what_is_after_does(
     let mut asked = 0;
     let mut answer = |terminal: &mut Terminal, key: &str| {
         asked += 1;
-        terminal.wait_until("a question", |screen| screen.matches("[a]lways:").count() == asked);
+        terminal.wait_until("a question", |screen| {
+            screen.matches("Allow? ").count() == asked && screen.contains("[a]lways")
+        });
         terminal.line(key);
     };
     terminal.line("go");
