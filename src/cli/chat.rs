@@ -10,6 +10,7 @@ use crate::agent::exit::Signal;
 use crate::app::{self, Options};
 use crate::config::{Config, PromptSource};
 use crate::contract::Approver;
+use crate::ink::Line;
 use crate::repl::{self, AtHand, Chat, Interrupter, Interrupts, Lines, Opening};
 use crate::sink::{Facts, Keyed, Look, Nobody, Outlets, Person, Screen};
 use crate::terminal;
@@ -135,7 +136,9 @@ fn greet(setup: &Setup, config: &Config, options: &Options, workspace: &Workspac
     }
     let home = setup.env.get("HOME").map_or(Path::new("/nonexistent"), Path::new);
     let width = terminal::width().map_or(80, |width| width.saturating_sub(1));
-    outlets.show(repl::greeting::greeting(&outlook, workspace.root(), home, width));
+    let mut lines = repl::greeting::greeting(&outlook, workspace.root(), home, width);
+    lines.push(Line::new());
+    outlets.show(lines);
 }
 
 /// Whether the chat begins with the person: its prompt brings no messages along that an answer follows.

@@ -237,9 +237,10 @@ struct Screen {
 }
 
 impl Screen {
-    fn offers(&self, line: &str, pos: usize) -> Option<(usize, Vec<Offer>)> {
-        let (start, found) = offers(line, pos, self.vocabulary.get()?);
-        Some((start, fitting(found, terminal::size().unwrap_or(USUAL_SIZE))))
+    /// Waits for the words, which are known once the agent is assembled.
+    fn offers(&self, line: &str, pos: usize) -> (usize, Vec<Offer>) {
+        let (start, found) = offers(line, pos, self.vocabulary.wait());
+        (start, fitting(found, terminal::size().unwrap_or(USUAL_SIZE)))
     }
 }
 
@@ -256,7 +257,7 @@ impl Completer for Screen {
         let (start, offers) = match again {
             Some((start, offer)) => (start, vec![offer]),
             None => {
-                let (start, offers) = self.offers(line, pos).unwrap_or_default();
+                let (start, offers) = self.offers(line, pos);
                 self.offered.borrow_mut().keep(line, pos, start, &offers);
                 (start, offers)
             }

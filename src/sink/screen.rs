@@ -248,6 +248,10 @@ impl Screen {
             let room = (self.look.width)().map(|_| self.room());
             views::failure(run, room).iter().try_for_each(|line| self.say(line))?;
         }
+        // Turns stand apart.
+        if self.look.footer && self.medium.is_live() {
+            self.say(&Line::new())?;
+        }
         Ok(())
     }
 
