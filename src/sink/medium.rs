@@ -150,6 +150,8 @@ pub(super) struct Live {
     /// Where an answer goes that is not drawn: stdout is another file.
     pub answer: Outlet,
     pub is_drawn: bool,
+    /// stdout is a terminal: control characters are made visible.
+    is_read_on_terminal: bool,
     pub rendering: Rendering,
     pub notify: Notify,
     pub now: Shared,
@@ -165,6 +167,7 @@ impl Live {
             display: outlets.display.clone(),
             answer: outlets.answer.clone(),
             is_drawn: look.answer == AnswerTo::Live && look.answer_on_terminal && outlets.are_one(),
+            is_read_on_terminal: look.answer_on_terminal,
             rendering,
             notify,
             now,
@@ -189,6 +192,7 @@ impl Medium for Live {
         if self.is_drawn {
             return self.display.answer(text, self.rendering.is_markdown());
         }
+        let text = if self.is_read_on_terminal { text::visible(text) } else { text.into() };
         self.answer.write_all(text.as_bytes())
     }
 
