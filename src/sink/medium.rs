@@ -144,14 +144,23 @@ impl<A: Write + Send, P: Write + Send> Medium for Plain<A, P> {
     fn over(&mut self, _: u64) {}
 }
 
+/// How an answer gets to stdout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Goes {
+    /// It streams on the screen that is drawn on.
+    Drawn,
+    /// To a terminal, with control characters made visible.
+    Visible,
+    /// As it is, into a pipe or a file.
+    Plain,
+}
+
 /// A screen that is drawn on.
 pub(super) struct Live {
     pub display: Display,
     /// Where an answer goes that is not drawn: stdout is another file.
     pub answer: Outlet,
-    pub is_drawn: bool,
-    /// stdout is a terminal: control characters are made visible.
-    is_read_on_terminal: bool,
+    goes: Goes,
     pub rendering: Rendering,
     pub notify: Notify,
     pub now: Shared,
@@ -166,8 +175,11 @@ impl Live {
         Self {
             display: outlets.display.clone(),
             answer: outlets.answer.clone(),
-            is_drawn: look.answer == AnswerTo::Live && look.answer_on_terminal && outlets.are_one(),
-            is_read_on_terminal: look.answer_on_terminal,
+            goes: match look.answer {
+                AnswerTo::Live if look.answer_on_terminal && outlets.are_one() => Goes::Drawn,
+                _ if look.answer_on_terminal => Goes::Visible,
+                _ => Goes::Plain,
+            },
             rendering,
             notify,
             now,
@@ -189,15 +201,15 @@ impl Medium for Live {
     fn answer(&mut self, text: &str) -> io::Result<()> {
         self.end_aside();
         self.answer_open = !text.ends_with('\n');
-        if self.is_drawn {
-            return self.display.answer(text, self.rendering.is_markdown());
+        match self.goes {
+            Goes::Drawn => self.display.answer(text, self.rendering.is_markdown()),
+            Goes::Visible => self.answer.write_all(text::visible(text).as_bytes()),
+            Goes::Plain => self.answer.write_all(text.as_bytes()),
         }
-        let text = if self.is_read_on_terminal { text::visible(text) } else { text.into() };
-        self.answer.write_all(text.as_bytes())
     }
 
     fn end_answer(&mut self) -> io::Result<()> {
-        if self.is_drawn {
+        if self.goes == Goes::Drawn {
             self.display.end_answer();
             return Ok(());
         }
