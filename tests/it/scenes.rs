@@ -84,7 +84,10 @@ impl Scene {
     fn at(&self, columns: u16, colours: &str) -> Picture {
         let server = Server::start((self.replies)());
         let approve = if self.name == "approval" { "ask" } else { "all" };
-        let run = Run::new().args(["chat", "--approve", approve]).server(&server).env("COLORFGBG", colours);
+        // The time is never the same.
+        let status = "ui.status=[model, tokens, cost, context]";
+        let run = Run::new().args(["chat", "--approve", approve, "--set", status]);
+        let run = run.server(&server).env("COLORFGBG", colours);
         let run = run.file(
             "net.rs",
             "use std::time::Duration;\n\nfn timeout() -> Duration {\n    Duration::from_secs(30)\n}\n",
