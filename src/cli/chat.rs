@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use crate::agent::exit::Signal;
@@ -11,6 +12,7 @@ use crate::app::{self, Options};
 use crate::config::{Config, PromptSource};
 use crate::contract::Approver;
 use crate::ink::Line;
+use crate::llm::Face;
 use crate::repl::{self, AtHand, Chat, Interrupter, Interrupts, Lines, Opening};
 use crate::sink::{Facts, Keyed, Look, Nobody, Outlets, Person, Screen};
 use crate::terminal;
@@ -23,7 +25,8 @@ use super::{Failure, Outcome, attachments, exit, run, signals};
 
 pub(super) fn run(setup: &Setup, args: ChatArgs) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let Prepared { mut chat, lines, mut interrupts, mut ended, export, mut outlets } = prepare(setup, &args)?;
+    let Prepared { mut chat, lines, mut interrupts, mut ended, export, mut outlets } =
+        prepare(setup, &args, &runtime)?;
     let code = runtime.block_on(async {
         let chat = async move {
             let signal = tokio::select! {
@@ -65,7 +68,7 @@ struct Prepared {
 }
 
 /// Shows who will answer and the prompt, then assembles the chat behind it.
-fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
+fn prepare(setup: &Setup, args: &ChatArgs, runtime: &Runtime) -> Result<Prepared, Failure> {
     let workspace = setup.workspace()?;
     let config = setup.config(&workspace)?;
     let look = setup.look(Facts { chat: true, theme: config.settings.ui.theme, ..Facts::default() });
@@ -90,7 +93,7 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
         outlets: outlets.clone(),
     };
     if interactive && !setup.global.quiet {
-        greet(setup, &config, &options, &workspace, &outlets);
+        greet(setup, &config, &options, &workspace, &outlets, runtime);
     }
     let editor = (interactive && look.live).then(|| Lines::editor(setup_of_lines(), interrupter.clone()));
     let lines = Arc::new(match editor.flatten() {
@@ -127,16 +130,25 @@ fn prepare(setup: &Setup, args: &ChatArgs) -> Result<Prepared, Failure> {
     Ok(Prepared { chat, lines, interrupts, ended, export, outlets })
 }
 
-/// Says which model answers, where, and what it may do. What is wrong with the configuration is told when the chat is
+/// Says which model answers, where, and what it may do; without a model, how to get one. What is wrong with the configuration is told when the chat is
 /// assembled.
-fn greet(setup: &Setup, config: &Config, options: &Options, workspace: &Workspace, outlets: &Outlets) {
+fn greet(
+    setup: &Setup,
+    config: &Config,
+    options: &Options,
+    workspace: &Workspace,
+    outlets: &Outlets,
+    runtime: &Runtime,
+) {
     let Ok(outlook) = app::outlook(config, options) else { return };
-    if !outlook.is_configured {
-        return;
-    }
     let home = setup.env.get("HOME").map_or(Path::new("/nonexistent"), Path::new);
     let width = terminal::width().map_or(80, |width| width.saturating_sub(1));
-    let mut lines = repl::greeting::greeting(&outlook, workspace.root(), home, width);
+    let mut lines = if outlook.is_configured {
+        repl::greeting::greeting(&outlook, workspace.root(), home, width)
+    } else {
+        let advice = runtime.block_on(app::without_model(config, Face::Chat));
+        repl::greeting::without_model(&advice, width)
+    };
     lines.push(Line::new());
     outlets.show(lines);
 }

@@ -24,7 +24,7 @@ use super::multiline::Joined;
 use super::typing::{Listening, Next, Steer, Typing};
 use crate::config::EditMode;
 use crate::ink::{Ink, Inks, Line as InkLine, Style};
-use crate::sink::{AskLine, Outlets, PROMPT};
+use crate::sink::{AskLine, Bystander, Outlets, PROMPT};
 use crate::terminal::{self, Console};
 use crate::text;
 
@@ -88,7 +88,8 @@ impl Lines {
     pub fn editor(setup: Setup, interrupter: Interrupter) -> Option<Self> {
         let outlets = setup.outlets.clone();
         let typing = Typing::new(outlets.display.clone(), Arc::clone(&setup.vocabulary));
-        let listening = Listening { typing: typing.clone(), outlets: outlets.clone(), stopped: None };
+        let screen = Bystander { outlets: outlets.clone(), stopped: None };
+        let listening = Listening { typing: typing.clone(), screen };
         let console = Arc::new(Console::open(Box::new(listening), true)?);
         let (replies, receiver) = mpsc::channel(1);
         let asks_theme = Arc::new(AtomicBool::new(setup.asks_theme));

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use super::complete::{Vocabulary, offers};
 use super::multiline::Joined;
 use crate::ink::{Ink, Line as InkLine, Theme};
-use crate::sink::{Display, Moment, Outlets, Part, Picture, Sketch, Suspended, typed};
+use crate::sink::{Bystander, Display, Moment, Part, Picture, Sketch, typed};
 use crate::terminal::{Edited, Field, Key, Listener};
 use crate::text;
 
@@ -225,8 +225,7 @@ fn queued(message: &str, room: usize) -> InkLine {
 /// Hands keys to the line.
 pub(super) struct Listening {
     pub typing: Typing,
-    pub outlets: Outlets,
-    pub stopped: Option<Suspended>,
+    pub screen: Bystander,
 }
 
 impl Listener for Listening {
@@ -235,12 +234,11 @@ impl Listener for Listening {
     }
 
     fn learn(&mut self, theme: Theme) {
-        self.outlets.display.set_theme(theme);
+        self.screen.learn(theme);
     }
 
     fn stop(&mut self, stops: bool) {
-        self.stopped = stops.then(|| self.outlets.display.suspend(false));
-        self.outlets.wait();
+        self.screen.stop(stops);
     }
 }
 

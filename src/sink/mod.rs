@@ -32,7 +32,7 @@ mod ask;
 mod editor;
 mod person;
 
-pub use ask::{AskLine, Keyed};
+pub use ask::{AskLine, Bystander, Keyed};
 pub use bar::Bar;
 pub use display::{Display, Suspended};
 pub use editor::{Draft, Editor};

@@ -141,3 +141,12 @@ fn init_refuses_a_key_in_place_of_a_name_and_writes_nothing_without_an_answer() 
     assert!(terminal.raw_to_the_end().contains("nothing was written"));
     assert!(!run.place().config().join("models/default.yaml").exists());
 }
+
+#[test]
+fn a_chat_without_a_model_begins_with_how_to_get_one() {
+    let terminal = Terminal::start(&Run::new().arg("chat"));
+    terminal.wait_for("No model is configured yet.");
+    terminal.wait_for("OPENAI_API_KEY");
+    terminal.wait_for("-m demo");
+    terminal.wait_until("the prompt", |screen| screen.trim_end().ends_with('>'));
+}
