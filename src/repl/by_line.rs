@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, Read, Write};
 
 use super::multiline::Joined;
+use super::typing::Typed;
 use crate::sink::PROMPT;
 
 /// One line, or why there is none.
@@ -13,7 +14,9 @@ pub(super) enum Line {
     /// The same, pasted at its start: it is no command, whatever it looks like.
     Pasted(String),
     /// The person wants to go on with this text in their own editor.
-    Elsewhere(String),
+    Elsewhere(Typed),
+    /// The person wants to look at the last output, and go on with this line then.
+    Looking(Typed),
     /// Ctrl-C on an empty line.
     Interrupted,
     /// Ctrl-C threw away what was typed.

@@ -2,6 +2,7 @@
 
 use std::sync::mpsc::Sender;
 
+use super::interrupts::Deaf;
 use crate::sink::{Display, Suspended};
 
 /// The terminal puts marks around what is pasted, so that a paste of many lines is one message (private mode 2004).
@@ -13,12 +14,14 @@ pub(super) struct Loan {
     /// The reading thread waits for its end.
     _returned: Sender<()>,
     _away: Suspended,
+    _deaf: Deaf,
 }
 
 impl Loan {
-    /// A loan that ends when `returned` is dropped. The live area stays away until then.
-    pub(super) fn new(display: Display, returned: Sender<()>, away: Suspended) -> Self {
-        Self { display, _returned: returned, _away: away }
+    /// A loan that ends when `returned` is dropped. The live area stays away until then, and Ctrl-C is for the other
+    /// program.
+    pub(super) fn new(display: Display, returned: Sender<()>, away: Suspended, deaf: Deaf) -> Self {
+        Self { display, _returned: returned, _away: away, _deaf: deaf }
     }
 }
 
