@@ -56,7 +56,7 @@ pub fn stdin_ready(patience: Option<Duration>) -> bool {
     poll(&mut [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)], timeout).map_or(true, |ready| ready > 0)
 }
 
-/// Whether standard input is a pipe that holds nothing and that nobody can write to any more.
+/// True if standard input is a pipe that holds nothing and that nobody can write to any more.
 #[cfg(unix)]
 #[must_use]
 pub fn stdin_is_spent() -> bool {
@@ -68,7 +68,7 @@ pub fn stdin_is_spent() -> bool {
     poll(&mut asked, PollTimeout::ZERO).is_ok() && asked[0].revents() == Some(PollFlags::POLLHUP)
 }
 
-/// Whether standard input is `/dev/null`, as of programs that were started with no input.
+/// True if standard input is `/dev/null`, as of programs that were started with no input.
 #[cfg(unix)]
 #[must_use]
 pub fn stdin_is_null() -> bool {

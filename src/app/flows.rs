@@ -20,9 +20,9 @@ use super::{Options, SetupError};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowChoice {
     pub name: String,
-    /// Whether what the person says is one of its inputs.
+    /// True if what the person says is one of its inputs.
     pub has_task: bool,
-    /// Whether a session goes on: what it lacks may be known from there.
+    /// True if a session goes on: what it lacks may be known from there.
     pub goes_on: bool,
 }
 

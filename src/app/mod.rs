@@ -78,7 +78,7 @@ pub struct Options {
     pub effort: Option<String>,
     /// The file that takes what goes over the wire.
     pub log_wire: Option<PathBuf>,
-    /// Whether an answer can be answered by a further message.
+    /// True if an answer can be answered by a further message.
     pub chat: bool,
     /// The reader of the answer.
     pub output: Reader,

@@ -18,7 +18,7 @@ pub struct Outlook {
     pub is_configured: bool,
     pub approval: ApprovalMode,
     pub mode: Mode,
-    /// Whether commands run in the sandbox.
+    /// True if commands run in the sandbox.
     pub is_sandboxed: bool,
     pub network: NetworkOf,
 }

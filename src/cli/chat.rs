@@ -153,7 +153,7 @@ fn greet(
     outlets.show(lines);
 }
 
-/// Whether the chat begins with the person: its prompt brings no messages along that an answer follows.
+/// True if the chat begins with the person: its prompt brings no messages along that an answer follows.
 fn is_asked_first(config: &Config, options: &Options) -> bool {
     let agent = config.agent(options.agent.as_deref());
     options.prompt.is_none() && agent.is_ok_and(|agent| agent.system_prompt == PromptSource::system())

@@ -107,7 +107,7 @@ impl<I: Into<Inks>> From<(I, &str)> for Line {
     }
 }
 
-/// Whether a terminal may be given an address: printable ASCII, of a scheme that only shows something.
+/// True if a terminal may be given an address: printable ASCII, of a scheme that only shows something.
 #[must_use]
 pub fn is_link(link: &str) -> bool {
     let is_known = ["https://", "http://", "mailto:"].iter().any(|scheme| link.starts_with(scheme));

@@ -136,7 +136,7 @@ impl Blocks {
         self.keep(0, out);
     }
 
-    /// Whether the next line may be one of code.
+    /// True if the next line may be one of code.
     #[must_use]
     pub fn in_code(&self) -> bool {
         matches!(self.leaf, Leaf::Fenced(..) | Leaf::Indented(_))
@@ -184,7 +184,7 @@ impl Blocks {
         (self.containers.len(), rest)
     }
 
-    /// Whether a line is one more of the code or the HTML that is open, or ends it.
+    /// True if a line is one more of the code or the HTML that is open, or ends it.
     fn leaf_goes_on(&mut self, rest: &str, out: &mut impl FnMut(Piece<'_>)) -> bool {
         let (text, indent) = indented(rest);
         match &mut self.leaf {
@@ -311,7 +311,7 @@ impl Blocks {
         }
     }
 
-    /// Whether a line makes a heading of the paragraph above it.
+    /// True if a line makes a heading of the paragraph above it.
     fn is_underlined(&mut self, text: &str, out: &mut impl FnMut(Piece<'_>)) -> bool {
         let (Leaf::Paragraph(paragraph), Some(level)) = (&self.leaf, starts::underline(text)) else {
             return false;
@@ -326,7 +326,7 @@ impl Blocks {
         true
     }
 
-    /// Whether a line makes the last line of the paragraph above it the head of a table.
+    /// True if a line makes the last line of the paragraph above it the head of a table.
     fn is_head_of(&mut self, text: &str, out: &mut impl FnMut(Piece<'_>)) -> bool {
         let (Leaf::Paragraph(paragraph), Some(columns)) = (&self.leaf, starts::delimiters(text)) else {
             return false;

@@ -47,7 +47,7 @@ pub fn add_line(paragraph: &mut String, line: &str) {
     *paragraph += line;
 }
 
-/// Whether a line that begins with this could be something else than text.
+/// True if a line that begins with this could be something else than text.
 fn opens_block(c: char) -> bool {
     matches!(c, '0'..='9' | '#' | '>' | '-' | '+' | '*' | '_' | '=' | '`' | '~' | '<' | '|' | ':')
 }
@@ -70,7 +70,7 @@ pub fn add_row(rows: &mut String, row: &str) {
     *rows += row.trim_start_matches(' ');
 }
 
-/// Whether a paragraph defines addresses and says nothing else.
+/// True if a paragraph defines addresses and says nothing else.
 #[must_use]
 pub fn is_only_definitions(paragraph: &str) -> bool {
     paragraph.starts_with('[') && Parser::new_ext(paragraph, TEXT).next().is_none()

@@ -129,7 +129,7 @@ impl Printer {
     }
 }
 
-/// Whether the start of a line could still become a mark that changes what stands above it.
+/// True if the start of a line could still become a mark that changes what stands above it.
 fn is_undecided(line: &str, in_code: bool) -> bool {
     let line = line.trim();
     if in_code {

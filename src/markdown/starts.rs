@@ -68,7 +68,7 @@ pub fn fence(line: &str) -> Option<(Fence, &str)> {
     (length >= 3 && !is_inline).then(|| (Fence { mark, length }, rest.trim_matches([' ', '\t'])))
 }
 
-/// Whether a line closes the code block that this fence opened.
+/// True if a line closes the code block that this fence opened.
 #[must_use]
 pub fn closes(line: &str, fence: Fence) -> bool {
     let rest = line.trim_start_matches(fence.mark);
@@ -161,7 +161,7 @@ pub fn html(line: &str, interrupts: bool) -> Option<HtmlEnd> {
     (is_block || !interrupts && is_tag(after)).then_some(HtmlEnd::Blank)
 }
 
-/// Whether an HTML block ends with this line.
+/// True if an HTML block ends with this line.
 #[must_use]
 pub fn ends_html(line: &str, end: HtmlEnd) -> bool {
     match end {
@@ -185,7 +185,7 @@ const BLOCKS: &[&str] = &[
     "summary", "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "track", "ul",
 ];
 
-/// Whether a line, behind its `<`, holds one whole tag and nothing else.
+/// True if a line, behind its `<`, holds one whole tag and nothing else.
 fn is_tag(line: &str) -> bool {
     let blank = |text: &str| text.trim_start_matches([' ', '\t']).len() < text.len();
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-';

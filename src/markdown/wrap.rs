@@ -164,7 +164,7 @@ impl Place {
         }
     }
 
-    /// Whether a line may end between two of them.
+    /// True if a line may end between two of them.
     fn may_part(before: Self, here: Self) -> bool {
         let sticks = before == Self::Opening || here == Self::Closing;
         let in_word = before == Self::Narrow && matches!(here, Self::Narrow | Self::Opening);

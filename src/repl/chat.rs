@@ -132,7 +132,7 @@ impl Chat {
         self.attached.push(Attachment { name, content });
     }
 
-    /// Whether the prompt brings along messages that end with the user's, so that an answer comes first. Where that
+    /// True if the prompt brings along messages that end with the user's, so that an answer comes first. Where that
     /// cannot be told, the turn says why.
     pub(super) fn is_asked(&self) -> bool {
         let opening = self.services.agent.opening(&self.conversation, &self.run.emitter.run_id());

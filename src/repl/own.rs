@@ -45,7 +45,7 @@ pub fn message(command: &OwnCommand, arguments: &str) -> Result<String, String> 
     Ok(message)
 }
 
-/// Whether the text has a place for arguments.
+/// True if the text has a place for arguments.
 #[must_use]
 pub fn takes_arguments(command: &OwnCommand) -> bool {
     message(command, "x").is_ok()

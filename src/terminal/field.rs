@@ -132,7 +132,7 @@ impl Field {
     }
 }
 
-/// Whether a character is one by itself: marks and joiners take no column.
+/// True if a character is one by itself: marks and joiners take no column.
 fn takes_room(c: char) -> bool {
     c == '\n' || text::columns(c.encode_utf8(&mut [0; 4])) > 0
 }

@@ -52,7 +52,7 @@ pub struct Checked {
     pub cost_usd: Option<f64>,
     /// The model file that fits.
     pub file: Map<String, Value>,
-    /// Whether the file declares nothing that would not be chosen anyway.
+    /// True if the file declares nothing that would not be chosen anyway.
     pub is_auto: bool,
 }
 
@@ -69,7 +69,7 @@ pub struct Window {
 pub struct Reached {
     pub streams: bool,
     pub window: Window,
-    /// Whether calls are sent along, and pictures: as declared or known, not tried.
+    /// True if calls are sent along, and pictures: as declared or known, not tried.
     pub calls_tools: bool,
     pub sees: bool,
     pub usage: Usage,
@@ -323,7 +323,7 @@ impl<'t> Asker<'t> {
         heard
     }
 
-    /// Whether a refusal has switched a capability off.
+    /// True if a refusal has switched a capability off.
     fn has_learnt(&self, capability: &str) -> bool {
         self.model.learnt().keys.get("capabilities").is_some_and(|known| known.get(capability).is_some())
     }
@@ -353,7 +353,7 @@ fn call_of(heard: Option<Heard>) -> Option<Vec<Part>> {
     has_calls.then_some(end.parts)
 }
 
-/// Whether a request with a schema differs from one without.
+/// True if a request with a schema differs from one without.
 fn sends_schema(model: &dyn ChatModel) -> bool {
     let (items, schema) = (questions::structured(), questions::schema());
     let without = Request::of(&items, SESSION);

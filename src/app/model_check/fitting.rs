@@ -12,10 +12,10 @@ use crate::contract::Learnt;
 #[derive(Debug, Clone, Copy)]
 pub struct Auto {
     pub window: u64,
-    /// Whether the window is known at all.
+    /// True if the window is known at all.
     pub knows_window: bool,
     pub sees: bool,
-    /// Whether a schema is sent to the server.
+    /// True if a schema is sent to the server.
     pub sends_schema: bool,
 }
 
@@ -96,7 +96,7 @@ pub fn yaml(keys: &Map<String, Value>) -> String {
     text
 }
 
-/// Whether a word reads as itself without quotes.
+/// True if a word reads as itself without quotes.
 fn is_plain(word: &str) -> bool {
     let begins = word.starts_with(|c: char| c.is_ascii_alphabetic());
     let holds = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:".contains(c)) && !word.ends_with(':');

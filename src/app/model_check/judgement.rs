@@ -187,7 +187,7 @@ pub fn of_schema(heard: &Heard) -> Finding {
     }
 }
 
-/// Whether the model sees. `taken_back`: the server refused pictures, and was sent notes in their place.
+/// True if the model sees. `taken_back`: the server refused pictures, and was sent notes in their place.
 #[must_use]
 pub fn of_picture(heard: &Heard, taken_back: bool) -> Finding {
     let feature = Feature::Vision;

@@ -35,7 +35,7 @@ pub(super) fn narrowed(helper: &AgentConfig, caller: &Caller<'_>, approve: Optio
     own
 }
 
-/// Whether the helper could change nothing, wherever it is called from.
+/// True if the helper could change nothing, wherever it is called from.
 pub(super) fn only_reads(helper: &AgentConfig, caller: &AgentConfig) -> bool {
     helper.permissions.max.min(caller.permissions.max) == Permission::Read
 }

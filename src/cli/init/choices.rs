@@ -103,7 +103,7 @@ pub(super) fn model(line: &str, usual: Option<&str>) -> Result<String, String> {
     }
 }
 
-/// Whether a text stands in double quotes of YAML as it is, and is no template.
+/// True if a text stands in double quotes of YAML as it is, and is no template.
 fn is_plain(text: &str) -> bool {
     text.chars().all(|c| !c.is_control() && !c.is_whitespace() && !"\"'\\{}".contains(c))
 }

@@ -57,7 +57,7 @@ pub(super) fn promote(setup: &Setup, registry: &Registry, dirs: &[PromptDir], wa
     print(format!("{name}: {said}\n"))
 }
 
-/// Whether a nearer directory gives the label another meaning.
+/// True if a nearer directory gives the label another meaning.
 fn is_hidden(dirs: &[PromptDir], home: PathBuf, name: &str, label: &str, version: Version) -> bool {
     let mut dirs = dirs.to_vec();
     match dirs.iter().find(|dir| dir.dir == home) {

@@ -73,7 +73,7 @@ mod linux {
     /// Programs that start one command, wait for it and read nothing themselves.
     const WAITING: [&str; 6] = ["timeout", "time", "sudo", "doas", "setsid", "strace"];
 
-    /// Whether our parent can read from what is standard input here, and something is left for it to lose.
+    /// True if our parent can read from what is standard input here, and something is left for it to lose.
     ///
     /// A shell that sets up a pipeline still holds the pipe for a moment after it has started us. It lets go of it
     /// before it sleeps, so only what a sleeping parent holds at two looks counts, or what it holds for long.
@@ -111,7 +111,7 @@ mod linux {
         process
     }
 
-    /// Whether a process is one of [`WAITING`], or a shell that was started for one command (`sh -c 'agent run …'`)
+    /// True if a process is one of [`WAITING`], or a shell that was started for one command (`sh -c 'agent run …'`)
     /// and did not replace itself by it.
     fn only_waits(process: u32) -> bool {
         let Ok(line) = fs::read_to_string(format!("/proc/{process}/cmdline")) else { return false };
@@ -128,7 +128,7 @@ mod linux {
         }
     }
 
-    /// Whether a shell reads `text` as one command, which starts us.
+    /// True if a shell reads `text` as one command, which starts us.
     fn is_ours(text: &str) -> bool {
         let own = fs::read_to_string("/proc/self/comm").unwrap_or_default();
         let program = text.split_whitespace().find(|word| !word.contains('=')).map(file_name);
@@ -147,7 +147,7 @@ mod linux {
         !is_for_us && held_by(process, &stdin).any(|held| held.takes_from(&stdin))
     }
 
-    /// Whether a process has put its own stdin aside, as dash does for `command < file`, where other shells leave
+    /// True if a process has put its own stdin aside, as dash does for `command < file`, where other shells leave
     /// the redirection to the new process. Shells keep what they put aside, and their script, above descriptor 9.
     fn redirects_for_its_commands(process: u32) -> bool {
         let descriptors = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
@@ -187,13 +187,13 @@ mod linux {
             self.flags & 0b11 != 0
         }
 
-        /// Whether reading here takes something away there. A file that was opened twice has two offsets.
+        /// True if reading here takes something away there. A file that was opened twice has two offsets.
         fn takes_from(&self, stdin: &Self) -> bool {
             let place = |open: &Self| (open.flags & !CLOSE_ON_EXEC, open.offset);
             (!stdin.metadata.is_file() || place(self) == place(stdin)) && self.flags & 0b11 != 1
         }
 
-        /// Whether this, as our stdin, holds anything that somebody else could want: it is not at its end.
+        /// True if this, as our stdin, holds anything that somebody else could want: it is not at its end.
         fn can_be_lost(&self) -> bool {
             if self.metadata.is_file() { self.offset < self.metadata.len() } else { !terminal::stdin_is_spent() }
         }

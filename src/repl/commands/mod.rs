@@ -109,7 +109,7 @@ pub enum Completes {
     Words(&'static [&'static str]),
 }
 
-/// Whether a built-in command has this name.
+/// True if a built-in command has this name.
 #[must_use]
 pub fn is_built_in(name: &str) -> bool {
     find(name).is_some()

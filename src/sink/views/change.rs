@@ -67,7 +67,7 @@ pub fn change(diff: &str, room: usize, most: Option<usize>) -> Vec<Line> {
     lines
 }
 
-/// Whether what a tool shows below the line of a call is a diff.
+/// True if what a tool shows below the line of a call is a diff.
 #[must_use]
 pub fn is_diff(lines: &str) -> bool {
     /// A word about the file, and its two headers, may stand before the first hunk.
