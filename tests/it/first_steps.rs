@@ -138,7 +138,7 @@ fn init_refuses_a_key_in_place_of_a_name_and_writes_nothing_without_an_answer() 
     let answers = [("holds the key [OPENAI_API_KEY]:", key), ("not the name of a variable", "\u{4}")];
     let mut terminal = init(&run, |line| line.ends_with(". OpenAI"), &answers);
     assert_ne!(terminal.exit_code(), 0);
-    assert!(terminal.raw_to_the_end().contains("nothing was written"));
+    assert!(terminal.raw_to_the_end().contains("no file was written"));
     assert!(!run.place().config().join("models/default.yaml").exists());
 }
 
