@@ -118,7 +118,7 @@ mod tests {
                 "colours, links",
             ),
             (Facts { in_tmux: true, ..plain() }, Health::Good, "as tmux passes them on"),
-            (Facts { is_terminal: false, ..plain() }, Health::Good, "none: plain lines"),
+            (Facts { is_terminal: false, ..plain() }, Health::Good, "none: output is plain lines"),
             (
                 Facts { term: Some("dumb"), abilities: Abilities::NONE, ..plain() },
                 Health::Weak,
