@@ -34,7 +34,7 @@ pub trait EventSink: Send {
 
 /// Answers questions, on behalf of a person or of nobody.
 pub trait Approver: Send + Sync {
-    /// Whether a person is present.
+    /// True if a person is present.
     fn present(&self) -> bool;
 
     /// Asks whether this call may run.
@@ -63,9 +63,9 @@ pub struct Question<'a> {
     pub workspace: &'a Path,
     /// The walls around the command that would run; `None` where no command would.
     pub enclosure: Option<Enclosure>,
-    /// Whether those walls let the network through.
+    /// True if those walls let the network through.
     pub network: bool,
-    /// Whether a known secret is masked in the preview, which is then not exactly what would run.
+    /// True if a known secret is masked in the preview, which is then not exactly what would run.
     pub hidden: bool,
     /// The command line that [`Approval::Edited`] may replace, exactly as it would run; `None` where that answer is not
     /// offered.

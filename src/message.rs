@@ -72,7 +72,7 @@ pub enum Author {
 }
 
 impl Author {
-    /// Whether a person wrote it.
+    /// True if a person wrote it.
     #[must_use]
     pub fn is_person(&self) -> bool {
         *self == Self::Person
@@ -296,13 +296,13 @@ impl Step {
         })
     }
 
-    /// Whether the model called a tool.
+    /// True if the model called a tool.
     #[must_use]
     pub fn has_calls(&self) -> bool {
         self.calls().next().is_some()
     }
 
-    /// Whether every call has its answer.
+    /// True if every call has its answer.
     #[must_use]
     pub fn is_answered(&self) -> bool {
         self.calls().all(|call| call.answer.is_some())

@@ -228,7 +228,7 @@ impl Writer {
         &self.id
     }
 
-    /// Whether nothing more is kept.
+    /// True if nothing more is kept.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.lost.is_some()
@@ -441,7 +441,7 @@ mod tests {
         assert_eq!(read(&texts, "r1"), "x");
     }
 
-    /// Whether `path` is among these files.
+    /// True if `path` is among these files.
     #[cfg(unix)]
     fn holds(files: &[File], path: &Path) -> bool {
         use std::os::unix::fs::MetadataExt;

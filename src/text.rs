@@ -44,7 +44,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether [`visible`] leaves a character as it is.
+/// True if [`visible`] leaves a character as it is.
 #[must_use]
 pub fn is_safe(c: char) -> bool {
     !is_unsafe(c)
@@ -93,12 +93,12 @@ pub fn revealed(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a picture may go on behind this: a picture, its colour, its selector.
+/// True if a picture may go on behind this: a picture, its colour, its selector.
 fn is_of_picture(pictures: CodePointSetDataBorrowed<'_>, c: char) -> bool {
     !c.is_ascii() && (pictures.contains(c) || matches!(c, '\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}'))
 }
 
-/// Whether a character is not seen, or taken for a blank.
+/// True if a character is not seen, or taken for a blank.
 fn looks_empty(c: char) -> bool {
     let category = || CodePointMapData::<GeneralCategory>::new().get(c);
     let is_empty = |c: char| {
@@ -241,7 +241,7 @@ pub fn nfkc(text: &str) -> Cow<'_, str> {
     ComposingNormalizerBorrowed::new_nfkc().normalize(text)
 }
 
-/// Whether this is a letter or a number of any script. Combining marks are neither.
+/// True if this is a letter or a number of any script. Combining marks are neither.
 #[must_use]
 pub fn is_letter_or_number(c: char) -> bool {
     c.is_ascii_alphanumeric()

@@ -173,7 +173,7 @@ impl Turn<'_> {
 }
 
 impl Step {
-    /// Whether the output limit cut the reply, including its last call.
+    /// True if the output limit cut the reply, including its last call.
     pub(super) fn was_cut(&self) -> bool {
         self.finish_reason == FinishReason::Length
     }

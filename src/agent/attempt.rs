@@ -150,7 +150,7 @@ impl Turn<'_> {
         self.run.emitter.notify(EventKind::Warning { message });
     }
 
-    /// Whether the reply has neither text nor calls. A server that sends an empty reply often does better when
+    /// True if the reply has neither text nor calls. A server that sends an empty reply often does better when
     /// asked again.
     fn is_empty(&self, end: &ReplyEnd) -> bool {
         let (text, _) = self.conversation.session.partial();

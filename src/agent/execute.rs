@@ -57,7 +57,7 @@ pub(super) struct Flying<'a> {
 pub(super) struct Finished<'a> {
     pub call: Cow<'a, ToolCall>,
     pub slot: Slot,
-    /// Whether the result may direct the model.
+    /// True if the result may direct the model.
     pub trusted: bool,
     pub arguments: Value,
     pub status: CallStatus,

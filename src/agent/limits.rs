@@ -73,7 +73,7 @@ impl Meter {
 }
 
 impl Limit {
-    /// Whether the model's reply was cut: there is an answer, but it is incomplete.
+    /// True if the model's reply was cut: there is an answer, but it is incomplete.
     pub(super) fn is_of_output(&self) -> bool {
         matches!(self, Self::Output | Self::Window { .. })
     }

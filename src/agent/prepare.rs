@@ -59,9 +59,9 @@ pub(super) struct Ready<'a> {
     pub verdict: Verdict,
     /// The files that it may open: those that were judged.
     pub reach: Arc<Reach>,
-    /// Whether it only reads, so that others like it may run at the same time.
+    /// True if it only reads, so that others like it may run at the same time.
     pub reads: bool,
-    /// Whether its command names something that lies beyond the sandbox.
+    /// True if its command names something that lies beyond the sandbox.
     pub leaves: bool,
     /// The outside source whose content its result would introduce, if any.
     pub brings: Option<String>,
@@ -99,7 +99,7 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// Whether it only reads and nobody has to be asked, so that similar calls may run at the same time.
+    /// True if it only reads and nobody has to be asked, so that similar calls may run at the same time.
     pub(super) fn may_run_beside(&self) -> bool {
         let is_free = |ready: &Ready<'_>| {
             matches!(ready.verdict, Verdict::Allow(_)) && !ready.tool.waits_for_person() && ready.reads
@@ -107,7 +107,7 @@ impl<'a> Prepared<'a> {
         matches!(&self.plan, CallPlan::Run(ready) if is_free(ready))
     }
 
-    /// Whether both may run side by side, as far as each may beside others of its kind: a helper may ask a person, so
+    /// True if both may run side by side, as far as each may beside others of its kind: a helper may ask a person, so
     /// that nothing else that could ask runs meanwhile.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let is_run = |of: &Self| matches!(&of.plan, CallPlan::Run(ready) if ready.tool.is_run());

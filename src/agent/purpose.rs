@@ -29,7 +29,7 @@ pub(super) struct Aside {
     pub items: Vec<Item>,
     /// The question, after the items.
     pub prompt: String,
-    /// Whether the tool definitions are sent too, so that the prefix stays the same.
+    /// True if the tool definitions are sent too, so that the prefix stays the same.
     pub with_tools: bool,
     /// The size of the request, in tokens.
     pub tokens: u64,

@@ -32,7 +32,7 @@ pub struct Observed<'a> {
     pub arguments: &'a Value,
     pub result: &'a str,
     pub succeeded: bool,
-    /// Whether the call may write or run something: its permission is above `read`.
+    /// True if the call may write or run something: its permission is above `read`.
     pub changes: bool,
 }
 

@@ -125,7 +125,7 @@ impl Turn<'_> {
         Cow::Owned(limits)
     }
 
-    /// Whether it is a limit of the superior's, which leaves nothing for a closing answer.
+    /// True if it is a limit of the superior's, which leaves nothing for a closing answer.
     pub(super) fn is_superiors(&self, limit: Limit) -> bool {
         self.run.superior.is_some()
             && matches!(limit, Limit::Tokens { .. } | Limit::Cost { .. })

@@ -168,19 +168,19 @@ impl Toolbox {
         self.all().map(|definition| definition.name.as_str())
     }
 
-    /// Whether the model sees only one line about this tool, and calls it through `call_tool`.
+    /// True if the model sees only one line about this tool, and calls it through `call_tool`.
     #[must_use]
     pub fn is_left_out(&self, name: &str) -> bool {
         self.in_two_stages() && self.get(name).is_some_and(|found| found.terms.file.is_some())
     }
 
-    /// Whether a call of this name calls another tool.
+    /// True if a call of this name calls another tool.
     #[must_use]
     pub fn is_call_tool(&self, name: &str) -> bool {
         name == CALL_TOOL && self.in_two_stages()
     }
 
-    /// Whether only some definitions are sent.
+    /// True if only some definitions are sent.
     #[must_use]
     pub fn in_two_stages(&self) -> bool {
         self.tools.len() > MOST_SENT && self.tools.iter().any(Entry::is_further)
@@ -224,7 +224,7 @@ impl Toolbox {
 }
 
 impl Entry {
-    /// Whether it is no built-in tool.
+    /// True if it is no built-in tool.
     fn is_further(&self) -> bool {
         self.terms.file.is_some()
     }

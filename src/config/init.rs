@@ -35,7 +35,7 @@ pub fn init(dir: &Path, examples: bool, own: Option<(&str, &str)>) -> io::Result
     Ok(files)
 }
 
-/// Whether the head of a skill says `metadata: { example: true }`.
+/// True if the head of a skill says `metadata: { example: true }`.
 fn is_example(skill: &Dir<'static>) -> bool {
     let path = format!("{}/SKILL.md", skill.path().display());
     let head = builtin::tree("skills", &path).map(|packed| yaml::packed(packed, 0));

@@ -171,7 +171,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether the value stays in the tree, or why it is left out.
+    /// True if the value stays in the tree, or why it is left out.
     fn judge(
         &mut self,
         rule: Rule,
@@ -266,7 +266,7 @@ fn given(base: Option<&Node>) -> Option<&Node> {
     base.filter(|node| !node.fits("null"))
 }
 
-/// Whether the value is at most that of the person, who may have none.
+/// True if the value is at most that of the person, who may have none.
 fn at_most(value: &Node, base: Option<&Node>, read: impl Fn(&Node) -> Option<f64>) -> bool {
     let Some(value) = read(value).filter(|_| !value.fits("null")) else { return false };
     match given(base).map(&read) {

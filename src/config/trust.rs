@@ -29,7 +29,7 @@ impl TrustStore {
         Self { path: data_dir.join("trust.jsonl") }
     }
 
-    /// Whether somebody said yes to exactly this. An unreadable store knows nothing.
+    /// True if somebody said yes to exactly this. An unreadable store knows nothing.
     #[must_use]
     pub fn trusts(&self, brought: &Manifest) -> bool {
         let text = read_regular(&self.path).ok().flatten().unwrap_or_default();

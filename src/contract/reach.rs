@@ -65,7 +65,7 @@ impl Reach {
         )))
     }
 
-    /// Whether a search or a listing that began at `start` leaves `path` out: a rule denies it, or it is a place of
+    /// True if a search or a listing that began at `start` leaves `path` out: a rule denies it, or it is a place of
     /// credentials that the call did not name.
     #[must_use]
     pub fn omits(&self, path: &Path, start: &Path) -> bool {

@@ -76,33 +76,33 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// Whether the result may come from the network. The default is that of the definition.
+    /// True if the result may come from the network. The default is that of the definition.
     fn has_network(&self) -> bool {
         self.definition().effects.contains(&Effect::Network)
     }
 
-    /// Whether the result may direct the model: instructions that the person installed, or their own words. All
+    /// True if the result may direct the model: instructions that the person installed, or their own words. All
     /// other results are marked as data.
     fn trusted(&self) -> bool {
         false
     }
 
-    /// Whether the call waits for a person: time spent waiting counts against no limit.
+    /// True if the call waits for a person: time spent waiting counts against no limit.
     fn waits_for_person(&self) -> bool {
         false
     }
 
-    /// Whether a repeated call has no further effect: only such calls are retried automatically.
+    /// True if a repeated call has no further effect: only such calls are retried automatically.
     fn idempotent(&self) -> bool {
         self.definition().permission == Permission::Read
     }
 
-    /// Whether the call changes nothing that another call of its kind could meet: such calls run side by side.
+    /// True if the call changes nothing that another call of its kind could meet: such calls run side by side.
     fn runs_beside(&self, _arguments: &Value) -> bool {
         self.definition().permission == Permission::Read
     }
 
-    /// Whether the call is a run of its own: it is bounded by the limits of the run alone, and waits only beside its
+    /// True if the call is a run of its own: it is bounded by the limits of the run alone, and waits only beside its
     /// like.
     fn is_run(&self) -> bool {
         false

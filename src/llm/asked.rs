@@ -35,9 +35,9 @@ pub struct Settings {
     pub temperature: Option<f64>,
     /// A level that the model has; `None`: nothing about it is sent.
     pub effort: Option<Effort>,
-    /// Whether calls may come several at once.
+    /// True if calls may come several at once.
     pub parallel_calls: bool,
-    /// Whether tools are declared strict where their schemas allow it.
+    /// True if tools are declared strict where their schemas allow it.
     pub strict_tools: bool,
     /// The fields that the model file adds or replaces (RFC 7396).
     pub extra: Map<String, Value>,

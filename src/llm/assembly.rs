@@ -257,17 +257,17 @@ impl Assembly {
         self.cost_usd = Some(usd).filter(|usd| usd.is_finite() && *usd >= 0.0);
     }
 
-    /// Whether a call was opened.
+    /// True if a call was opened.
     pub fn has_calls(&self) -> bool {
         self.parts.iter().any(|part| !part.left_out && matches!(part.kind, Kind::Call { .. }))
     }
 
-    /// Whether the model has finished. Only usage may still come.
+    /// True if the model has finished. Only usage may still come.
     pub fn is_finished(&self) -> bool {
         self.done || self.finish.is_some()
     }
 
-    /// Whether the server has said that nothing more comes.
+    /// True if the server has said that nothing more comes.
     pub fn is_done(&self) -> bool {
         self.done
     }

@@ -22,7 +22,7 @@ pub trait Decode: Send {
     /// Takes note that nothing more comes: what was held back is passed on.
     fn conclude(&mut self, _reply: &mut Assembly) {}
 
-    /// Whether `[DONE]` completes a reply. Where it does not, it means nothing.
+    /// True if `[DONE]` completes a reply. Where it does not, it means nothing.
     fn ends_with_done(&self) -> bool {
         true
     }

@@ -138,7 +138,7 @@ fn without(mut row: Map<String, Value>, key: &str) -> Map<String, Value> {
     row
 }
 
-/// Whether an address (`host[:port]/path`) lies at a pattern: a host, `*.` before it for all below it, perhaps with a
+/// True if an address (`host[:port]/path`) lies at a pattern: a host, `*.` before it for all below it, perhaps with a
 /// port and the beginning of a path.
 fn is_at(address: &str, pattern: &str) -> bool {
     let rest = match pattern.strip_prefix("*.") {
@@ -159,7 +159,7 @@ fn is_at(address: &str, pattern: &str) -> bool {
     rest.is_empty() || rest.starts_with(['/', ':'])
 }
 
-/// Whether a model's id matches a pattern, in which `*` stands for anything. What a router puts before the last `/`
+/// True if a model's id matches a pattern, in which `*` stands for anything. What a router puts before the last `/`
 /// does not count, unless the pattern has a `/` too.
 fn is_model(id: &str, pattern: &str) -> bool {
     let id = id.to_ascii_lowercase();

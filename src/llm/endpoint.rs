@@ -40,7 +40,7 @@ pub(super) struct Endpoint {
     base: Url,
 }
 
-/// Whether requests can be made at all: `OpenAI` itself needs a key.
+/// True if requests can be made at all: `OpenAI` itself needs a key.
 #[must_use]
 pub fn is_configured(config: &ModelConfig) -> bool {
     let has_key = config.api_key.as_ref().is_some_and(|key| !key.reveal().trim().is_empty());

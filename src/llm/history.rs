@@ -29,7 +29,7 @@ pub struct Rules<'a> {
     pub origin: &'a Origin,
     pub ids: Ids,
     pub pictures: Pictures,
-    /// Whether the user may speak right after results.
+    /// True if the user may speak right after results.
     pub user_after_results: bool,
 }
 

@@ -43,7 +43,7 @@ pub fn from(plan: &Plan, error: &ModelError) -> Option<Lesson> {
 struct Rule {
     /// All must occur; of alternatives (`|`) one.
     words: &'static [&'static str],
-    /// Whether words that refuse a parameter must occur too.
+    /// True if words that refuse a parameter must occur too.
     names_parameter: bool,
     /// The trouble, after the name of the model.
     about: &'static str,

@@ -135,7 +135,7 @@ fn a_session_goes_on_with_every_other_model() {
     }
 }
 
-/// Whether the model is to speak: after a user's words, or after results.
+/// True if the model is to speak: after a user's words, or after results.
 fn ends_open(items: &[Item]) -> bool {
     items.last().is_some_and(|item| item.as_step().is_none_or(Step::has_calls))
 }

@@ -24,11 +24,11 @@ pub struct Plan {
     pub wire_is_declared: bool,
     pub dialect: Dialect,
     pub settings: Settings,
-    /// Whether the model sees pictures.
+    /// True if the model sees pictures.
     pub sees: bool,
-    /// Whether reasoning goes back to the server that sent it.
+    /// True if reasoning goes back to the server that sent it.
     pub echoes_reasoning: bool,
-    /// Whether tools are sent.
+    /// True if tools are sent.
     pub tools: bool,
     /// The levels of reasoning that the model has; `None` where nobody knows.
     pub levels: Option<Vec<Effort>>,

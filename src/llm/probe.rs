@@ -21,7 +21,7 @@ pub struct Probed {
     pub server: &'static str,
     /// The tokens that the model takes as it runs there; `None` where it is not loaded or nothing says so.
     pub window: Option<u64>,
-    /// Whether the model sees pictures, where that is said.
+    /// True if the model sees pictures, where that is said.
     pub vision: Option<bool>,
 }
 
@@ -51,7 +51,7 @@ enum Place {
 /// An answer with a status of success.
 struct Answer {
     body: Value,
-    /// Whether LiteLLM names itself in a header.
+    /// True if LiteLLM names itself in a header.
     is_litellm: bool,
 }
 

@@ -58,7 +58,7 @@ pub(super) struct HttpReply {
     request: Bytes,
     exchange: Exchange,
     patience: Patience,
-    /// Whether the task was woken once more to see if more is ready.
+    /// True if the task was woken once more to see if more is ready.
     looked_again: bool,
     let_go: bool,
 }

@@ -29,7 +29,7 @@ impl Known {
         Self { text: text.to_owned(), json }
     }
 
-    /// Whether it is this text that was written.
+    /// True if it is this text that was written.
     #[must_use]
     pub fn is(&self, text: &str) -> bool {
         self.text == text

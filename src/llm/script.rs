@@ -233,7 +233,7 @@ impl Scene<'_> {
             && result_contains.as_ref().is_none_or(|text| self.result_contains(text))
     }
 
-    /// Whether a text is in what the model read or in the data behind it, as compact JSON.
+    /// True if a text is in what the model read or in the data behind it, as compact JSON.
     fn result_contains(&self, text: &str) -> bool {
         self.observation.contains(text)
             || self.record.is_some_and(|record| record.result.to_string().contains(text))

@@ -97,7 +97,7 @@ impl Stated {
         Some(Self { limit: Some(limit), input, output })
     }
 
-    /// Whether what is kept for the reply leaves so little of the limit that no shorter request would help.
+    /// True if what is kept for the reply leaves so little of the limit that no shorter request would help.
     #[must_use]
     pub fn reply_is_too_long(&self) -> bool {
         matches!((self.limit, self.output), (Some(limit), Some(output)) if output >= limit - limit / 8)

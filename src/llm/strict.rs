@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Whether every object of a schema is closed and requires all of its properties.
+/// True if every object of a schema is closed and requires all of its properties.
 #[must_use]
 pub fn allows_strict(schema: &Value) -> bool {
     match schema {

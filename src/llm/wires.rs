@@ -46,7 +46,7 @@ pub fn pictures(wire: Wire, dialect: &Dialect) -> Pictures {
     }
 }
 
-/// Whether the user may speak right after results.
+/// True if the user may speak right after results.
 #[must_use]
 pub fn user_after_results(wire: Wire, dialect: &Dialect) -> bool {
     match wire {

@@ -62,7 +62,7 @@ pub enum FetchError {
 }
 
 impl FetchError {
-    /// Whether the same request may succeed later.
+    /// True if the same request may succeed later.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Failed { .. } | Self::Unknown { .. })

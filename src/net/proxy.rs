@@ -55,7 +55,7 @@ impl Hosts {
         self.named.iter().find(covers).map(String::as_str)
     }
 
-    /// Whether a host may be reached at an address. One that is not public must be named as it is.
+    /// True if a host may be reached at an address. One that is not public must be named as it is.
     fn allow(&self, host: &str, address: SocketAddr) -> bool {
         self.entry(host, address.port()).is_some_and(|entry| {
             let name = split(entry).0;

@@ -149,7 +149,7 @@ pub fn judge_exploring(mode: ApprovalMode, rules: &Rules, call: &Call<'_>, taint
 const EXPLORING: &str =
     "this message is answered in mode `explore`, which changes nothing: propose it in your answer";
 
-/// Whether it is a line of programs that usually only read, and there are walls to hold it to that.
+/// True if it is a line of programs that usually only read, and there are walls to hold it to that.
 fn reads_in_walls(call: &Call<'_>) -> bool {
     let is_own = |line: &Line| line.configured.is_none() && line.only_reads();
     call.hold >= Hold::Reading && call.line.as_ref().is_some_and(is_own)

@@ -67,7 +67,7 @@ pub async fn fed(program: &[&str], input: &[u8]) -> io::Result<bool> {
     }
 }
 
-/// Whether a program of this name lies in one of the directories of `path`, the value of `PATH`.
+/// True if a program of this name lies in one of the directories of `path`, the value of `PATH`.
 #[must_use]
 pub fn found(program: &str, path: &str) -> bool {
     std::env::split_paths(path).any(|dir| dir.is_absolute() && dir.join(program).is_file())

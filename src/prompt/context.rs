@@ -48,7 +48,7 @@ pub struct SummaryFacts {
     pub parts: Vec<SummaryPart>,
     /// The topic that the user asked to keep above all; empty if none.
     pub focus: String,
-    /// Whether the conversation begins with a summary already.
+    /// True if the conversation begins with a summary already.
     pub updates: bool,
     /// How many tokens it may have.
     pub tokens: u64,

@@ -233,7 +233,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Whether a file that a workspace brings along is as it was agreed to.
+    /// True if a file that a workspace brings along is as it was agreed to.
     fn is_read(&self, layer: &Layer, path: &str) -> bool {
         match layer.read(path) {
             Ok(text) => text.is_some(),

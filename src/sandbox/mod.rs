@@ -58,7 +58,7 @@ pub use system::TEMP;
 #[cfg(target_os = "linux")]
 pub use system::{End, Inside, Killer, News, Status};
 
-/// Whether this program has a boundary for this system.
+/// True if this program has a boundary for this system.
 pub const SUPPORTED: bool = cfg!(any(target_os = "linux", target_os = "macos"));
 /// A command that has started more processes than this is ended.
 pub const MOST_PROCESSES: usize = 512;
@@ -96,7 +96,7 @@ struct Ground {
     plan: Boundary,
     /// With its path, links resolved.
     temp: OnceLock<(TempDir, PathBuf)>,
-    /// Whether the system's rules are whole.
+    /// True if the system's rules are whole.
     has_rules: OnceLock<bool>,
     places: OnceLock<Vec<Arc<Places>>>,
     /// For the profiles `Read` and `Write`.
@@ -189,7 +189,7 @@ impl Sandbox {
         })
     }
 
-    /// Whether walls can hide paths from a command.
+    /// True if walls can hide paths from a command.
     #[must_use]
     pub fn hides(&self) -> bool {
         self.form().is_ok_and(|form| !matches!(form, Form::WithoutNamespaces(_)))
@@ -304,7 +304,7 @@ impl Walls {
         }
     }
 
-    /// Whether no command behind them can write in the workspace or in another directory of the settings.
+    /// True if no command behind them can write in the workspace or in another directory of the settings.
     fn only_read(&self) -> bool {
         self.space.is_some() && self.profile == Profile::Read
     }
@@ -370,7 +370,7 @@ impl Walls {
 pub struct Watch(system::Watch);
 
 impl Watch {
-    /// Whether the group exceeded the limit.
+    /// True if the group exceeded the limit.
     #[must_use]
     pub fn flooded(&self) -> bool {
         self.0.flooded()

@@ -225,12 +225,12 @@ fn look(text: &str, query: &str, limit: usize) -> Vec<Row> {
     long_text::search(text.as_bytes(), query, limit).expect("memory can be read")
 }
 
-/// Whether a line of a step is a call of `recall`, as [`text_of`] writes it.
+/// True if a line of a step is a call of `recall`, as [`text_of`] writes it.
 fn is_call_of_recall(line: &str) -> bool {
     line.split_once(' ').is_some_and(|(name, rest)| rest.starts_with('{') && is_recall(name, rest))
 }
 
-/// Whether a call is one of `recall`, by itself or through `call_tool`.
+/// True if a call is one of `recall`, by itself or through `call_tool`.
 fn is_recall(name: &str, arguments: &str) -> bool {
     match name {
         "recall" => true,

@@ -277,7 +277,7 @@ impl Head {
         Some(Self { number, call })
     }
 
-    /// Whether a line changes what is sent, judged by its beginning alone.
+    /// True if a line changes what is sent, judged by its beginning alone.
     pub fn is_edit(line: &[u8]) -> bool {
         const EDITS: [&[u8]; 3] = [br#"{"type":"compressed""#, br#"{"type":"unloaded""#, br#"{"type":"restored""#];
         EDITS.iter().any(|start| line.starts_with(start))

@@ -220,7 +220,7 @@ impl Session {
         Ok(restored)
     }
 
-    /// Whether a person undid the compressions and wants none until they ask for one.
+    /// True if a person undid the compressions and wants none until they ask for one.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.transcript.held

@@ -37,7 +37,7 @@ pub(super) struct Replayed {
     pub partial: (String, String),
     /// Bytes up to the end of the last valid line.
     pub whole: u64,
-    /// Whether those bytes end with a line break.
+    /// True if those bytes end with a line break.
     pub ends_with_newline: bool,
     pub warnings: Vec<String>,
     /// Answers without a call.

@@ -51,13 +51,13 @@ impl Unseen {
         Ok(unseen)
     }
 
-    /// Whether the texts of a line no longer count.
+    /// True if the texts of a line no longer count.
     pub fn covers(&self, line: &[u8]) -> bool {
         let Some(Head { number, call }) = Head::of(line) else { return false };
         self.items.contains(&number) || call.is_some_and(|call| self.answers.contains(&(number, call)))
     }
 
-    /// Whether an edit in this line was undone later.
+    /// True if an edit in this line was undone later.
     pub fn is_undone(&self, line_number: usize) -> bool {
         line_number < self.restored
     }

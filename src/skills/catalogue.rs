@@ -64,7 +64,7 @@ pub(super) enum Place {
 }
 
 impl Skill {
-    /// Whether the name consists of the standard's letters, so that it is one plain word in every shell.
+    /// True if the name consists of the standard's letters, so that it is one plain word in every shell.
     #[must_use]
     pub fn has_plain_name(&self) -> bool {
         !self.name.starts_with('-') && self.name.chars().all(standard::is_letter_of_names)
@@ -152,7 +152,7 @@ impl Catalogue {
         std::iter::once(self.cache.clone()).chain(folders).collect()
     }
 
-    /// Whether there are no skills.
+    /// True if there are no skills.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.skills.is_empty()

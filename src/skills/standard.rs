@@ -77,7 +77,7 @@ fn field<'n>(node: &'n Node, key: &str) -> Result<(usize, &'n str), Problem> {
     }
 }
 
-/// Whether the standard allows this character in a skill's name, ignoring case.
+/// True if the standard allows this character in a skill's name, ignoring case.
 pub(super) fn is_letter_of_names(c: char) -> bool {
     c == '-' || text::is_letter_or_number(c)
 }

@@ -85,7 +85,7 @@ impl Expression {
         }
     }
 
-    /// Whether the value counts as true: not false, none, zero or empty.
+    /// True if the value counts as true: not false, none, zero or empty.
     ///
     /// # Errors
     /// When it cannot be evaluated, or is undefined.

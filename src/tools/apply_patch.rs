@@ -102,7 +102,7 @@ struct Planned {
     new: Option<String>,
     /// The former path of this file, whose mode it keeps.
     from: Option<PathBuf>,
-    /// Whether the session knew the whole file.
+    /// True if the session knew the whole file.
     known: bool,
 }
 

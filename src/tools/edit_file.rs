@@ -203,7 +203,7 @@ fn missing(path: &str, content: &str, old: &str) -> ToolError {
     ToolError::parameter(message.trim_end())
 }
 
-/// Whether every line begins like the output of `read_file`.
+/// True if every line begins like the output of `read_file`.
 fn has_line_numbers(old: &str) -> bool {
     let numbered = |line: &str| {
         line.split_once('\t')

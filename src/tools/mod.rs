@@ -78,7 +78,7 @@ pub struct Kit {
     /// The network access of `fetch_url`, and the private hosts that it may reach.
     pub net: Arc<Net>,
     pub fetch_allow: Vec<String>,
-    /// Whether the model has vision; `view_image` exists only then.
+    /// True if the model has vision; `view_image` exists only then.
     pub vision: bool,
     /// The person that `ask_user` asks; without one the tool does not exist.
     pub person: Option<Arc<dyn Approver>>,

@@ -260,7 +260,7 @@ impl Lines {
 struct Line {
     /// Bytes without the line feed.
     length: u64,
-    /// Whether a line feed ends it. Only the last line may lack one.
+    /// True if a line feed ends it. Only the last line may lack one.
     ended: bool,
 }
 

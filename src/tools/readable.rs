@@ -352,7 +352,7 @@ fn attribute(tag: &StartTag<()>, name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&value.value.0).into_owned())
 }
 
-/// Whether the element is invisible to readers: text for programs is left out.
+/// True if the element is invisible to readers: text for programs is left out.
 fn hidden(tag: &StartTag<()>) -> bool {
     let style = attribute(tag, "style").unwrap_or_default().replace(' ', "").to_lowercase();
     attribute(tag, "hidden").is_some()

@@ -143,7 +143,7 @@ fn kept_lines(lines: &[Cow<'_, str>], room: usize, failed: bool) -> String {
     out
 }
 
-/// Whether a reader would look for this line.
+/// True if a reader would look for this line.
 fn tells(line: &str) -> bool {
     const WORDS: &[&str] =
         &["error", "fail", "panic", "exception", "fatal", "traceback", "warning", "assert", "not found", "denied"];

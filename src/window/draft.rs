@@ -104,7 +104,7 @@ impl<'a> Draft<'a> {
         (all * MANY / (steps.len() as u64).max(1)).clamp(least, most)
     }
 
-    /// Whether the request is within the limit for every request.
+    /// True if the request is within the limit for every request.
     pub fn fits(&self) -> bool {
         self.tokens() <= self.goal.most
     }
@@ -113,12 +113,12 @@ impl<'a> Draft<'a> {
         self.material.pinned.contains(&self.material.ids[index].number)
     }
 
-    /// Whether the item is never removed.
+    /// True if the item is never removed.
     fn stays(&self, index: usize) -> bool {
         self.is_pinned(index) || self.asked == Some(index)
     }
 
-    /// Whether the item may be removed while there are alternatives: reminders of this turn and skills in use
+    /// True if the item may be removed while there are alternatives: reminders of this turn and skills in use
     /// stay.
     pub fn may_go(&self, index: usize) -> bool {
         let is_of_this_turn = self.asked.is_some_and(|asked| asked < index);
@@ -328,7 +328,7 @@ impl<'a> Draft<'a> {
         self.standing = ruler.scaled(ruler::FRAME + self.room.summary) + ruler.weigh(&compose(&facts, "").text);
     }
 
-    /// Whether the item is removed, or this part of it has changed.
+    /// True if the item is removed, or this part of it has changed.
     fn is_changed(&self, index: usize, by: impl Fn(&Change) -> bool) -> bool {
         match &self.fates[index] {
             Fate::Remove => true,

@@ -56,7 +56,7 @@ impl SummaryFacts {
         Self::new(material, &plan.removed, &plan.unloaded, todo, plan.room)
     }
 
-    /// Whether there is an earlier summary to update.
+    /// True if there is an earlier summary to update.
     #[must_use]
     pub fn updates(&self) -> bool {
         !self.previous.is_empty()

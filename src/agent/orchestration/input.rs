@@ -69,7 +69,7 @@ impl Turn<'_> {
         self.ask_executor(orchestration, (step, id), &results, (modification, &mistake)).await
     }
 
-    /// Whether a call only reads and needs nobody's permission.
+    /// True if a call only reads and needs nobody's permission.
     pub(super) fn only_reads(&self, job: &Job) -> bool {
         prepare(self.agent, ((0, 0), Cow::Owned(job.call())), false, self.footing()).may_run_beside()
     }

@@ -78,14 +78,14 @@ impl Orchestration {
         }
     }
 
-    /// Whether a mode needs it.
+    /// True if a mode needs it.
     #[must_use]
     pub fn is_for(mode: Mode) -> bool {
         matches!(mode, Mode::Route | Mode::Plan)
     }
 }
 
-/// Whether a step of a plan may call a tool: agents have names of their own, and the rest serves a model that thinks
+/// True if a step of a plan may call a tool: agents have names of their own, and the rest serves a model that thinks
 /// between its calls.
 fn is_for_plans(tool: &str) -> bool {
     ![TASK, "todo", BACKGROUND, FIND_TOOLS, CALL_TOOL].contains(&tool)

@@ -60,7 +60,7 @@ pub struct Facts {
     pub steps: BTreeSet<u32>,
     /// Steps that failed, or whose check did. Skipped ones are not among them.
     pub failed: Vec<u32>,
-    /// Whether each step that no other needs has a check that passed.
+    /// True if each step that no other needs has a check that passed.
     pub proven: bool,
     /// Retries and new plans so far.
     pub retries: u32,
@@ -182,19 +182,19 @@ impl Progress {
         self.steps().iter().filter(waits).filter(|step| holds(step)).map(|step| step.step_id).collect()
     }
 
-    /// Whether every step has ended.
+    /// True if every step has ended.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.plan.is_some() && self.states.values().all(|state| matches!(state, State::Ended(_)))
     }
 
-    /// Whether there is a plan to go on with: nobody answered from its results, gave it back or dropped it.
+    /// True if there is a plan to go on with: nobody answered from its results, gave it back or dropped it.
     #[must_use]
     pub fn is_unfinished(&self) -> bool {
         self.plan.is_some() && self.closed.is_none()
     }
 
-    /// Whether a step ended well, its check included.
+    /// True if a step ended well, its check included.
     #[must_use]
     pub fn succeeded(&self, step: u32) -> bool {
         matches!(self.states.get(&step), Some(State::Ended(finished)) if is_good(finished))

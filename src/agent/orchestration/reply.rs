@@ -141,7 +141,7 @@ fn absent(key: &str) -> Option<Value> {
     })
 }
 
-/// Whether a part only tells how the model sees it, so that one of another form counts as missing.
+/// True if a part only tells how the model sees it, so that one of another form counts as missing.
 fn is_advice(key: &str) -> bool {
     matches!(key, "can_parallelize" | "estimated_steps")
 }
@@ -198,7 +198,7 @@ fn fit_fields(fields: &mut Map<String, Value>, schema: &Value) {
     }
 }
 
-/// Whether a piece of advice has the type that the schema names, down to the items of lists.
+/// True if a piece of advice has the type that the schema names, down to the items of lists.
 fn fits_advice(value: &Value, schema: &Value) -> bool {
     takes(schema, kind_of(value))
         && value.as_array().is_none_or(|items| items.iter().all(|item| fits_advice(item, &schema["items"])))
@@ -229,7 +229,7 @@ fn coerce(value: &mut Value, schema: &Value) {
     }
 }
 
-/// Whether a schema names a type. An integer is a number; a schema that names no type takes all.
+/// True if a schema names a type. An integer is a number; a schema that names no type takes all.
 fn takes(schema: &Value, kind: &str) -> bool {
     let one = |name: &Value| name == kind || (name == "number" && kind == "integer");
     match &schema["type"] {

@@ -30,7 +30,7 @@ pub struct Role {
     pub model: Arc<dyn ChatModel>,
     pub prompt: Released,
     pub reasoning: Reasoning,
-    /// Whether it hears what was said before the request: a request like "now do it" means nothing else.
+    /// True if it hears what was said before the request: a request like "now do it" means nothing else.
     hears_before: bool,
     form: OnceLock<Form>,
 }

@@ -38,7 +38,7 @@ type Landed<'c> = (Begun, Finished<'c>, Option<(&'c dyn Tool, &'c Terms, Arc<Rea
 struct Field<'c> {
     deck: &'c Deck,
     running: FuturesUnordered<BoxFuture<'c, Landed<'c>>>,
-    /// Whether what runs are helpers: they wait only beside their like.
+    /// True if what runs are helpers: they wait only beside their like.
     are_helpers: bool,
     /// Calls that ended while a model was asked.
     landed: Vec<Landed<'c>>,

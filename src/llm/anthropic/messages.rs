@@ -162,7 +162,7 @@ fn written(text: &str) -> Option<Block<'_>> {
     (!text.trim_start().is_empty()).then(|| Block::text(text, None))
 }
 
-/// Whether it is a thought that nobody signed: a stream was cut, or the server signs none.
+/// True if it is a thought that nobody signed: a stream was cut, or the server signs none.
 fn is_unsigned(block: &Value) -> bool {
     let has_signature = block.get("signature").and_then(Value::as_str).is_some_and(|text| !text.is_empty());
     kind(block) == Some("thinking") && !has_signature
@@ -213,7 +213,7 @@ impl<'a> Block<'a> {
         Self::Image { source, cache_control: None }
     }
 
-    /// Whether it is a thought of the model.
+    /// True if it is a thought of the model.
     pub fn is_thought(&self) -> bool {
         matches!(self, Self::Kept(block) if matches!(kind(block), Some("thinking" | "redacted_thinking")))
     }

@@ -44,7 +44,7 @@ impl Stop {
         Self { finish, notice }
     }
 
-    /// Whether nothing of the reply may be used: neither its text nor its calls.
+    /// True if nothing of the reply may be used: neither its text nor its calls.
     pub fn voids(&self) -> bool {
         self.finish == FinishReason::ContentFilter
     }

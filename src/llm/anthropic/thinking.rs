@@ -61,7 +61,7 @@ impl Asks {
         }
     }
 
-    /// Whether the model thinks for sure.
+    /// True if the model thinks for sure.
     pub fn is_on(self) -> bool {
         matches!(self, Self::Budget(_) | Self::Adaptive)
     }
@@ -98,7 +98,7 @@ pub(super) fn level(effort: Effort) -> Option<&'static str> {
     }
 }
 
-/// Whether the conversation ends in results of calls that began without a thought: another model made them, or a
+/// True if the conversation ends in results of calls that began without a thought: another model made them, or a
 /// compression took it. The API refuses to think by budget in the midst of those.
 fn is_inside_unthought_calls(turns: &[Turn<'_>], flags: &Flags) -> bool {
     let mut first = None;

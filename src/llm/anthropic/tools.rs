@@ -112,7 +112,7 @@ const NOT_DECODED: [&str; 23] = [
 const FORMATS: [&str; 10] =
     ["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"];
 
-/// Whether decoding can be held to a schema: every object is closed and requires all of its properties, and no keyword
+/// True if decoding can be held to a schema: every object is closed and requires all of its properties, and no keyword
 /// is beyond it.
 pub(super) fn allows_strict(schema: &Value) -> bool {
     strict::allows_strict(schema) && matches!(input_schema(schema), Cow::Borrowed(_)) && is_decodable(schema)

@@ -36,7 +36,7 @@ pub struct Facts {
     pub output: Option<u64>,
     /// `None`: unknown, which is not free.
     pub prices: Option<Prices>,
-    /// Whether it sees pictures.
+    /// True if it sees pictures.
     pub sees: bool,
     /// The levels of effort, lowest first; empty where the model has none. `None`: unknown.
     pub levels: Option<Vec<Effort>>,
@@ -157,7 +157,7 @@ impl Facts {
     }
 }
 
-/// Whether a text can be an id: it is shown as it is, and stands between spaces.
+/// True if a text can be an id: it is shown as it is, and stands between spaces.
 pub(super) fn is_id(text: &str) -> bool {
     !text.is_empty() && text.len() <= 200 && text.bytes().all(|byte| byte.is_ascii_graphic())
 }

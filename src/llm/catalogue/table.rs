@@ -88,7 +88,7 @@ impl<'t> Table<'t> {
         self.lines(provider).find(|line| is_row_of(line, id)).and_then(|line| Facts::read(line).ok())
     }
 
-    /// Whether any provider may have a row of this id: a look at each line, without its section.
+    /// True if any provider may have a row of this id: a look at each line, without its section.
     pub fn mentions(&self, id: &str) -> bool {
         let mut line_starts = std::iter::once(0).chain(memchr_iter(b'\n', self.body.as_bytes()).map(|at| at + 1));
         line_starts.any(|start| is_row_of(&self.body[start..], id))

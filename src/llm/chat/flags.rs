@@ -138,7 +138,7 @@ pub enum Echo {
 }
 
 impl EffortField {
-    /// Whether the field tells levels apart, or only thinking from not thinking.
+    /// True if the field tells levels apart, or only thinking from not thinking.
     pub fn has_levels(self) -> bool {
         matches!(self, Self::ReasoningEffort | Self::Reasoning | Self::Thinking)
     }

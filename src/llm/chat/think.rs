@@ -50,7 +50,7 @@ impl Think {
         &self.raw
     }
 
-    /// Whether the rest of the content is text.
+    /// True if the rest of the content is text.
     pub fn is_past(&self) -> bool {
         self.state == State::Past
     }

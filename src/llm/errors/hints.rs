@@ -11,7 +11,7 @@ use serde_json::Value;
 pub(in crate::llm) struct Hints {
     /// The time to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date.
     pub wait: Option<Duration>,
-    /// Whether another attempt is said to be of no use: `x-should-retry: false`.
+    /// True if another attempt is said to be of no use: `x-should-retry: false`.
     pub is_final: bool,
 }
 

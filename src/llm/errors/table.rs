@@ -50,7 +50,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Whether a failure is of this class; code and words are in small letters.
+    /// True if a failure is of this class; code and words are in small letters.
     pub fn holds(&self, status: Option<u16>, code: &str, words: &str) -> bool {
         let any = |marks: &[&str]| marks.iter().any(|mark| words.contains(mark));
         let suits = self.statuses.is_empty() || status.is_none_or(|status| self.statuses.contains(&status));

@@ -130,7 +130,7 @@ fn cache_key(session_id: &str) -> String {
 
 struct Tools<'a> {
     tools: &'a [ToolDefinition],
-    /// Whether tools may be strict; nothing is said about it where there is nothing.
+    /// True if tools may be strict; nothing is said about it where there is nothing.
     strict: Option<bool>,
 }
 

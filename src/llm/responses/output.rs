@@ -78,32 +78,32 @@ impl Item {
         }
     }
 
-    /// Whether the ids say that this is the item.
+    /// True if the ids say that this is the item.
     pub fn is(&self, ids: Ids<'_>) -> bool {
         let same = |own: &str, other: &str| !own.is_empty() && own == other;
         same(&self.call_id, ids.call_id) || (self.may_become(ids) && same(&self.id, ids.id))
     }
 
-    /// Whether the ids leave it open.
+    /// True if the ids leave it open.
     pub fn may_be(&self, ids: Ids<'_>) -> bool {
         let is_call = !self.call_id.is_empty() && !ids.call_id.is_empty();
         self.may_become(ids) && (is_call || self.id.is_empty() || ids.id.is_empty() || self.id == ids.id)
     }
 
-    /// Whether the ids leave it open, if that of an item may change, but not that of a call.
+    /// True if the ids leave it open, if that of an item may change, but not that of a call.
     pub fn may_become(&self, ids: Ids<'_>) -> bool {
         self.call_id.is_empty() || ids.call_id.is_empty() || self.call_id == ids.call_id
     }
 }
 
-/// Whether an id is within the limits of an item's.
+/// True if an id is within the limits of an item's.
 pub(super) fn is_id(id: &str) -> bool {
     const LONGEST: usize = 64;
     let is_good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     !id.is_empty() && id.len() <= LONGEST && id.chars().all(is_good)
 }
 
-/// Whether an id is one that servers take back as that of a call's item.
+/// True if an id is one that servers take back as that of a call's item.
 pub(super) fn is_call_id(id: &str) -> bool {
     is_id(id) && id.starts_with("fc_")
 }

@@ -123,13 +123,13 @@ impl Script {
         self.files.iter().chain(inside.flat_map(|inside| &inside.script.files)).collect()
     }
 
-    /// Whether it mentions the home directory, at any depth.
+    /// True if it mentions the home directory, at any depth.
     pub(super) fn names_home(&self) -> bool {
         let inside = |command: &Simple| command.inside.as_ref().is_some_and(|inside| inside.script.names_home());
         self.names_home || self.commands.iter().any(inside)
     }
 
-    /// Whether it calculates, at any depth.
+    /// True if it calculates, at any depth.
     pub(super) fn calculates(&self) -> bool {
         let inside = |command: &Simple| command.inside.as_ref().is_some_and(|inside| inside.script.calculates());
         self.calculates || self.commands.iter().any(inside)

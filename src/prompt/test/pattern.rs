@@ -20,7 +20,7 @@ impl Pattern {
         built.map(Self).map_err(|error| why(&error.to_string()))
     }
 
-    /// Whether it is found anywhere in the text.
+    /// True if it is found anywhere in the text.
     pub fn is_in(&self, text: &str) -> bool {
         self.0.is_match(text.as_bytes()).unwrap_or(false)
     }

@@ -42,7 +42,7 @@ pub struct Reply {
 pub struct Called {
     pub name: String,
     pub arguments: Value,
-    /// Whether the tool did what it was asked for.
+    /// True if the tool did what it was asked for.
     pub ok: bool,
 }
 

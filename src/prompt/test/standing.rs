@@ -22,7 +22,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Whether every case passes. A version without cases has passed nothing, and failed nothing.
+    /// True if every case passes. A version without cases has passed nothing, and failed nothing.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.failures.is_empty()

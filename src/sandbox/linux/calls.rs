@@ -51,9 +51,9 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 pub(super) struct Around {
     /// Whether internet sockets are wanted, or lead nowhere.
     pub network: bool,
-    /// Whether namespaces keep Unix sockets and processes of the machine out of reach.
+    /// True if namespaces keep Unix sockets and processes of the machine out of reach.
     pub namespaces: bool,
-    /// Whether Landlock is too old to guard files against truncation.
+    /// True if Landlock is too old to guard files against truncation.
     pub truncation: bool,
 }
 

@@ -19,7 +19,7 @@ pub(in crate::sandbox) struct Confinement {
     files: Option<RulesetCreated>,
     calls: BpfProgram,
     ground: Ground,
-    /// Whether the kernel's limits are to be set for each command.
+    /// True if the kernel's limits are to be set for each command.
     limits: bool,
 }
 
@@ -50,7 +50,7 @@ impl Confinement {
         Ok(Self { files, calls, ground: Ground::default(), limits: false })
     }
 
-    /// Whether the listed directories are unchanged.
+    /// True if the listed directories are unchanged.
     pub fn is_current(&self) -> bool {
         self.ground.is_unchanged()
     }

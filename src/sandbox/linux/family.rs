@@ -86,7 +86,7 @@ impl Family {
         self.status.is_some() && !had_ended
     }
 
-    /// Whether nothing of it is left.
+    /// True if nothing of it is left.
     pub fn is_gone(&self) -> bool {
         self.is_gone
     }
@@ -151,7 +151,7 @@ pub(super) struct Census {
 }
 
 impl Census {
-    /// Whether there are too many. Cheap as long as few are started: one read, where counting costs one for each process.
+    /// True if there are too many. Cheap as long as few are started: one read, where counting costs one for each process.
     pub fn is_over(&mut self) -> bool {
         let newest = newest();
         // Numbers begin anew at some time.

@@ -53,7 +53,7 @@ impl Inside {
         }
     }
 
-    /// Whether the command left nothing behind.
+    /// True if the command left nothing behind.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.place.is_over

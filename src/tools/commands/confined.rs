@@ -63,7 +63,7 @@ impl Confined {
         hold(self.sandbox.as_deref())
     }
 
-    /// Whether commands have network access: the boundary permits it, or there is none.
+    /// True if commands have network access: the boundary permits it, or there is none.
     pub fn has_network(&self) -> bool {
         self.sandbox.as_ref().is_none_or(|sandbox| sandbox.plan().network != Network::Closed)
     }

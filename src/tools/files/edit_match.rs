@@ -164,7 +164,7 @@ impl Change<'_> {
     }
 }
 
-/// Whether most lines end with CRLF.
+/// True if most lines end with CRLF.
 fn has_crlf(text: &str) -> bool {
     text.matches("\r\n").count() * 2 > text.matches('\n').count()
 }

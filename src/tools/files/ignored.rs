@@ -54,7 +54,7 @@ impl Ignored {
         Self(Some(Arc::new(Layer { files, has_git, above: self.clone() })))
     }
 
-    /// Whether an entry is left out.
+    /// True if an entry is left out.
     pub fn excludes(&self, path: &Path, is_dir: bool) -> bool {
         let mut found = [None; 3];
         let mut below_git = true;

@@ -148,7 +148,7 @@ impl Pattern {
         Ok(Self { matcher, names_only: !relative.contains('/') })
     }
 
-    /// Whether `path`, which lies below `root`, matches.
+    /// True if `path`, which lies below `root`, matches.
     pub fn matches(&self, root: &Path, path: &Path) -> bool {
         let subject = if self.names_only { path.file_name().map(Path::new) } else { path.strip_prefix(root).ok() };
         subject.is_some_and(|subject| self.matcher.is_match(subject))

@@ -72,7 +72,7 @@ impl Ranking {
             .unwrap_or_else(|_| Err(format!("no answer within {}", crate::config::format_duration(patience))));
         let ranked = outcome.unwrap_or_else(|why| {
             if !self.warned.swap(true, Ordering::Relaxed) {
-                let message = format!("tools are found by their words alone (tools.selection): {why}");
+                let message = format!("tools are found only by their words (tools.selection): {why}");
                 (context.notify)(EventKind::Warning { message });
             }
             Ranked::default()

@@ -8,7 +8,7 @@ use crate::text;
 #[derive(Debug, Clone, Copy)]
 pub struct Choice<'a> {
     pub name: &'a str,
-    /// Whether `*` alone selects it.
+    /// True if `*` alone selects it.
     pub default: bool,
 }
 

@@ -44,7 +44,7 @@ pub struct Hunk<'a> {
     /// The first old line as the patch counts it, from 1; a hint.
     pub start: Option<usize>,
     pub lines: Vec<Line<'a>>,
-    /// Whether the last old line, the last new line, has no line feed.
+    /// True if the last old line, the last new line, has no line feed.
     pub old_unended: bool,
     pub new_unended: bool,
     /// The passage ends the file.
@@ -149,7 +149,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Whether `--- a/FILE` and `+++ b/FILE` come next. In an envelope such lines belong to a hunk.
+    /// True if `--- a/FILE` and `+++ b/FILE` come next. In an envelope such lines belong to a hunk.
     fn names_follow(&self) -> bool {
         let begins = |count, with| self.after(count).is_some_and(|line: &str| line.starts_with(with));
         !self.in_envelope && begins(0, "--- ") && begins(1, "+++ ")

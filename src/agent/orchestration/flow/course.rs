@@ -28,7 +28,7 @@ pub(super) struct Course<'o> {
 }
 
 impl Course<'_> {
-    /// Whether a plan may be one that was interrupted; true at most once.
+    /// True if a plan may be one that was interrupted; true at most once.
     pub(super) fn take_resumed(&mut self) -> bool {
         std::mem::take(&mut self.is_resumed)
     }

@@ -158,7 +158,7 @@ impl<'f> Machine<'f> {
         }
     }
 
-    /// Whether the result of a job still matters: its step runs, and nothing has failed.
+    /// True if the result of a job still matters: its step runs, and nothing has failed.
     #[must_use]
     pub fn wants(&self, job: &Job<'_>) -> bool {
         let is_running =

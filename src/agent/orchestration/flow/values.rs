@@ -53,7 +53,7 @@ impl Scope {
         template::object(names.chain([("steps".to_owned(), steps)]))
     }
 
-    /// Whether an expression holds.
+    /// True if an expression holds.
     ///
     /// # Errors
     /// When it cannot be evaluated.

@@ -54,7 +54,7 @@ impl Turn<'_> {
         })
     }
 
-    /// Whether a job is a call that only reads and needs nobody's permission.
+    /// True if a job is a call that only reads and needs nobody's permission.
     pub(super) fn may_run_beside(&self, job: &Job<'_>) -> bool {
         let Some(Call { id, tool, arguments, .. }) = self.call_of(job, 0) else { return false };
         let call = ToolCall { id, name: tool, arguments: arguments.to_string() };
