@@ -31,8 +31,7 @@ pub struct Preview {
     pub after: u64,
 }
 
-/// Compresses a conversation. `focus` says what a summary must keep above all. `None` when there is nothing to
-/// gain.
+/// Compresses a conversation. `focus` is the topic that a summary must keep. `None` if there is nothing to gain.
 ///
 /// # Errors
 /// When it was interrupted, or the program itself failed.

@@ -1,4 +1,4 @@
-//! The first request of a turn that asks a role first, for a look at it (`--dry-run`).
+//! Previews the first request of a turn that asks a role first (`--dry-run`).
 
 use serde_json::Value;
 
