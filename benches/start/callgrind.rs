@@ -8,6 +8,9 @@ use std::process::Command;
 use super::observer;
 use super::server::Phase;
 
+/// What valgrind is called with.
+pub const TOOL: [&str; 2] = ["--tool=callgrind", "--demangle=no"];
+
 pub struct Profile {
     /// Of the process itself, its libraries and the dynamic linker.
     pub instructions: f64,
@@ -20,8 +23,10 @@ pub struct Profile {
 pub fn profile(command: &Command, phase: Phase, dir: &Path) -> Option<Profile> {
     let (out, log) = (dir.join("callgrind"), dir.join("valgrind"));
     let mut under = Command::new("valgrind");
-    under.args(["--tool=callgrind", "--demangle=no"]);
-    under.arg(format!("--callgrind-out-file={}", out.display())).arg(format!("--log-file={}", log.display()));
+    under
+        .args(TOOL)
+        .arg(format!("--callgrind-out-file={}", out.display()))
+        .arg(format!("--log-file={}", log.display()));
     let last: &[&str] = if phase.calls_tools() { &["--sandbox", "off"] } else { &[] };
     observer::run(under, command, last, dir)?;
     let text = fs::read_to_string(out).expect("callgrind wrote its profile");
@@ -29,7 +34,7 @@ pub fn profile(command: &Command, phase: Phase, dir: &Path) -> Option<Profile> {
 }
 
 /// Reads the format of callgrind ("Callgrind Format Specification"): a name is spelled out where its number comes first.
-fn read(text: &str, program: &str) -> Profile {
+pub fn read(text: &str, program: &str) -> Profile {
     let mut profile = Profile { instructions: 0.0, functions: Vec::new() };
     let (mut objects, mut functions) = (HashMap::new(), HashMap::new());
     let mut inside = false;

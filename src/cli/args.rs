@@ -56,7 +56,7 @@ pub struct Cli {
 }
 
 /// Options that every command takes.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct GlobalArgs {
     /// Use this config directory in place of the user's and the project's [env: AGENT_CONFIG]
     #[arg(short, long, global = true, value_name = "DIR", help_heading = GLOBAL)]
@@ -68,7 +68,7 @@ pub struct GlobalArgs {
     #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = assignment, help_heading = GLOBAL)]
     pub sets: Vec<String>,
     /// When to use colours [env: NO_COLOR, CLICOLOR, CLICOLOR_FORCE]
-    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, help_heading = GLOBAL)]
+    #[arg(long, global = true, value_enum, default_value_t, help_heading = GLOBAL)]
     pub color: ColorChoice,
     /// No progress on stderr, only warnings and errors
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = GLOBAL)]
@@ -204,14 +204,14 @@ pub struct TurnArgs {
     pub ephemeral: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "Example:\n  agent chat -m gpt-5 --approve edits")]
 pub struct ChatArgs {
     #[command(flatten)]
     pub turn: TurnArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "Examples:\n  \
         agent run \"summarise README.md\"\n  \
         git diff | agent run \"review this\" -o json | jq -r .result\n  \
@@ -222,7 +222,7 @@ pub struct RunArgs {
     #[command(flatten)]
     pub turn: TurnArgs,
     /// The output format: text (the final answer), json (one object at the end), jsonl (every event, one per line)
-    #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = OutputFormat::Text, value_name = "FORMAT")]
+    #[arg(short, long, value_enum, hide_possible_values = true, default_value_t, value_name = "FORMAT")]
     pub output: OutputFormat,
     /// Also write the final answer to this file
     #[arg(long, value_name = "FILE")]
@@ -231,7 +231,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub schema: Option<PathBuf>,
     /// Attach stdin: auto (when another program pipes into it), none, require (wait; empty is an error)
-    #[arg(long, value_enum, hide_possible_values = true, default_value_t = StdinMode::Auto, value_name = "MODE")]
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t, value_name = "MODE")]
     pub stdin: StdinMode,
     /// Print text as it arrives, even into a pipe
     #[arg(long)]
@@ -242,8 +242,9 @@ pub struct RunArgs {
 }
 
 // The help of the option explains its values: help for each value would space out the whole page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
+    #[default]
     Text,
     Json,
     Jsonl,
@@ -261,8 +262,9 @@ pub enum ReportFormat {
     Json,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum StdinMode {
+    #[default]
     Auto,
     None,
     Require,

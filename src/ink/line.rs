@@ -58,6 +58,9 @@ impl Line {
     /// The columns of the line.
     #[must_use]
     pub fn columns(&self) -> usize {
+        if self.spans.iter().all(|span| span.text.is_ascii()) {
+            return self.spans.iter().map(|span| text::columns(&span.text)).sum();
+        }
         // Measured as a whole: a mark at the start of a span combines with the end of the one before.
         text::columns(&self.text())
     }
@@ -86,18 +89,24 @@ impl Line {
     /// The line with escape codes for a terminal, without a line feed.
     #[must_use]
     pub fn painted(&self, style: Style) -> String {
-        let mut out = String::with_capacity(self.spans.iter().map(|span| span.text.len() + 12).sum());
+        let mut out = String::new();
+        self.paint_to(&mut out, style);
+        out
+    }
+
+    /// Adds the same to `out`. Every line of an answer comes by here.
+    pub fn paint_to(&self, out: &mut String, style: Style) {
+        out.reserve(self.spans.iter().map(|span| span.text.len() + 12).sum());
         for span in &self.spans {
             let link = span.link.as_deref().filter(|link| style.links && is_link(link));
             if let Some(link) = link {
                 out.extend(["\x1b]8;;", link, "\x1b\\"]);
             }
-            style.paint_to(&mut out, span.inks, &span.text);
+            style.paint_to(out, span.inks, &span.text);
             if link.is_some() {
-                out += "\x1b]8;;\x1b\\";
+                out.push_str("\x1b]8;;\x1b\\");
             }
         }
-        out
     }
 }
 

@@ -12,8 +12,14 @@ use super::{ChatArgs, Cli, Command, GlobalArgs, RunArgs};
 
 /// Parses `args` if it is a valid command line of `run` or `chat`. Without arguments it is one of `default`.
 pub(super) fn parse(args: &[OsString], default: &str) -> Option<Cli> {
-    let alone = [args.first().cloned().unwrap_or_default(), default.into()];
-    let args = if args.len() < 2 { &alone[..] } else { args };
+    if args.len() < 2 {
+        // Nothing is left to read, so no parser is made.
+        let command = match default {
+            "chat" => Command::Chat(ChatArgs::default()),
+            _ => Command::Run(RunArgs::default()),
+        };
+        return Some(Cli { global: GlobalArgs::default(), command: Some(command) });
+    }
     // If the word were the value of an option, the rest would not parse.
     args.iter().skip(1).find_map(|arg| match arg.to_str() {
         Some("run") => Some(read::<RunArgs>(args, "run", Command::Run)),

@@ -91,7 +91,7 @@ impl Surface {
     /// Puts lines above the area.
     pub fn commit(&mut self, lines: &[Line]) {
         for line in lines {
-            self.committed += &line.painted(self.setup.style);
+            line.paint_to(&mut self.committed, self.setup.style);
             self.committed += "\r\n";
         }
         self.dirty = true;
