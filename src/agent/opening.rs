@@ -141,11 +141,11 @@ mod tests {
             assert_eq!(picture(&workspace, source).expect("a picture").mime, "image/gif");
         }
         for (source, why) in [
-            ("a.txt", "the picture a.txt is no PNG, JPEG, WebP or GIF picture"),
+            ("a.txt", "the picture a.txt is not a PNG, JPEG, WebP or GIF picture"),
             ("no.gif", "does not exist"),
             ("big.gif", "is longer than 5 MiB"),
-            ("../out.gif", "lies outside of the workspace"),
-            ("link.gif", "lies outside of the workspace"),
+            ("../out.gif", "is outside the workspace"),
+            ("link.gif", "is outside the workspace"),
             ("https://example.org/a.png", "is an address"),
             ("data:image/gif,GIF89a", "is not written as data:"),
             ("data:image/gif;base64,!", "is not written as data:"),

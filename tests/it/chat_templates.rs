@@ -147,7 +147,7 @@ fn pictures_of_the_workspace_are_sent_to_a_model_that_sees() {
 
     for (path, why) in [
         ("no.gif", "message 1 (user): the picture no.gif does not exist"),
-        ("../out.gif", "lies outside of the workspace"),
+        ("../out.gif", "is outside the workspace"),
         ("https://example.org/a.png", "is a URL, and prompts fetch nothing"),
     ] {
         refused(3, head, &["--var", "what=it", "--var", &format!("path={path}")]).stderr_has(why);
