@@ -19,7 +19,7 @@ use super::{Agent, Conversation, Run};
 /// the prompt stays byte for byte. Returns messages for the person, one sentence each.
 ///
 /// # Errors
-/// When the prompt cannot be rendered.
+/// The prompt cannot be rendered.
 pub fn brief(agent: &Agent, conversation: &mut Conversation, run: &Run) -> anyhow::Result<Vec<String>> {
     let now = Timestamp::now();
     let model = &agent.model.info().id;
@@ -111,7 +111,7 @@ impl Agent {
     /// The system prompt of a conversation, with the skills that it should show.
     ///
     /// # Errors
-    /// When the prompt reads an undefined variable.
+    /// The prompt reads an undefined variable.
     pub fn system_prompt(&self, conversation: &Conversation, run_id: &str) -> anyhow::Result<String> {
         let prompt = self.briefing.system(conversation, run_id)?;
         let section = conversation.skills().section();

@@ -37,7 +37,7 @@ impl Briefing {
     /// Renders the system prompt for a session.
     ///
     /// # Errors
-    /// When the prompt reads an undefined variable.
+    /// The prompt reads an undefined variable.
     pub fn system(&self, conversation: &Conversation, run_id: &str) -> anyhow::Result<String> {
         let prompt = self.system_of(conversation);
         Ok(prompt.render(&self.context(conversation, run_id, 0, None).value_for(prompt))?)
@@ -47,7 +47,7 @@ impl Briefing {
     /// defines, they get sample values.
     ///
     /// # Errors
-    /// When the prompt reads an undefined variable.
+    /// The prompt reads an undefined variable.
     pub fn preview(&self, conversation: &Conversation, run_id: &str, limits: &Limits) -> anyhow::Result<String> {
         let prompt = self.chosen(conversation);
         Ok(prompt.shown(&self.preview_context(prompt, conversation, run_id, limits))?)

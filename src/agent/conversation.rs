@@ -95,7 +95,7 @@ impl Conversation {
     /// The whole text of an answer, including the part that was cut, if it is still kept.
     ///
     /// # Errors
-    /// When the disk cannot be read.
+    /// The disk cannot be read.
     pub fn whole_text(&self, answer: &Answer) -> io::Result<String> {
         let kept = answer.spill_id.as_deref().and_then(|id| self.shared.spill.path(id).ok());
         match kept {

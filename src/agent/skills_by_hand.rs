@@ -14,7 +14,7 @@ use super::{Agent, Conversation};
 /// loaded already are skipped; bodies that are templates receive the text as their arguments.
 ///
 /// # Errors
-/// When there is no such skill, or it cannot be read; then nothing is loaded.
+/// There is no such skill, or it cannot be read; then nothing is loaded.
 pub fn load_skills(
     agent: &Agent,
     conversation: &Conversation,
@@ -58,7 +58,7 @@ pub fn already_loaded<'a>(names: &'a [String], events: &'a [EventKind]) -> impl 
 /// Returns the event that reports it.
 ///
 /// # Errors
-/// When the skill is not loaded, or the session cannot be written.
+/// The skill is not loaded, or the session cannot be written.
 pub fn unload_skill(conversation: &mut Conversation, name: &str) -> anyhow::Result<EventKind> {
     anyhow::ensure!(conversation.skills().contains(name), "{name} is not loaded; /skills shows the loaded ones");
     let (mut edits, mut freed) = (Vec::new(), 0);

@@ -294,7 +294,7 @@ impl<'a> Turn<'a> {
 /// answers open calls.
 ///
 /// # Errors
-/// When the session cannot be written.
+/// The session cannot be written.
 pub fn settle(agent: &Agent, conversation: &mut Conversation, run: &mut Run, stop: &Stop) -> Result<(), Stop> {
     let clock = Clock::start();
     Turn::new(agent, conversation, run, &clock).settle(stop)

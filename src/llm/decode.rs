@@ -61,7 +61,7 @@ impl Reading {
     /// Takes one event of a stream.
     ///
     /// # Errors
-    /// Why the reply cannot be completed. Nothing spoils a reply that has ended.
+    /// The reason that the reply cannot be completed. Nothing spoils a reply that has ended.
     pub fn event(&mut self, name: &[u8], data: &[u8]) -> Result<(), Broken> {
         let data = data.trim_ascii();
         if data.is_empty() {
@@ -101,7 +101,7 @@ impl Reading {
     /// Takes a body that is one complete reply; returns `Ok(false)` if it is something else.
     ///
     /// # Errors
-    /// Why the reply cannot be completed.
+    /// The reason that the reply cannot be completed.
     pub fn whole(&mut self, body: &[u8]) -> Result<bool, Broken> {
         bounds::check_values(body).map_err(Broken::TooLarge)?;
         let body = body.trim_ascii();

@@ -13,7 +13,7 @@ impl Agent {
     /// The body of the request to the router or the planner; `None` in a mode that asks neither.
     ///
     /// # Errors
-    /// When the prompt of the role cannot be rendered.
+    /// The prompt of the role cannot be rendered.
     pub fn preview_role(
         &self,
         conversation: &Conversation,

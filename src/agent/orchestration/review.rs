@@ -17,7 +17,7 @@ use super::reply::PlanReply;
 /// A person's decision about a plan.
 pub(super) enum Reviewed {
     Run(PlanCreated),
-    /// The reason; empty when none was given.
+    /// The reason; empty if none was given.
     Refused(String),
 }
 

@@ -144,7 +144,7 @@ mod tests {
             ("agent-models 1 2026-01-02\n@openai\nm w=1\n", "second line"),
             ("agent-models 1 2026-01-02\norigin \u{1b}[31m\n", "no line of text"),
             ("agent-models 1 2026-01-02\norigin x\n", "no rows"),
-            ("agent-models 1 2026-01-02\norigin x\nm w=1\n", "line 3: it stands before any provider"),
+            ("agent-models 1 2026-01-02\norigin x\nm w=1\n", "line 3: it comes before any provider"),
             ("agent-models 1 2026-01-02\norigin x\n@evil.example\nm w=1\n", "line 3: `evil.example`"),
             ("agent-models 1 2026-01-02\norigin x\n@openai responses\nm w=1\n", "line 3"),
             ("agent-models 1 2026-01-02\norigin x\n@openai\nm w=1\nm w=1 h=evil\n", "line 5: `h=evil`"),

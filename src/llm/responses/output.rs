@@ -48,7 +48,7 @@ pub(super) struct Item {
     pub encrypted: bool,
 }
 
-/// The ids of an item; empty where there are none.
+/// The ids of an item; empty if there are none.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ids<'a> {
     pub id: &'a str,
