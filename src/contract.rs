@@ -28,7 +28,7 @@ pub use tool::{Archive, CallContext, Clocks, Enclosure, Hold, Keep, Refused, She
 /// An observer of a run. Called in order from one task.
 pub trait EventSink: Send {
     /// # Errors
-    /// When nobody can read the events any more (stdout was closed); the turn then ends.
+    /// Nobody can read the events any more (stdout was closed); the turn then ends.
     fn emit(&mut self, event: &Event) -> std::io::Result<()>;
 }
 
@@ -80,7 +80,7 @@ pub enum Approval {
     Always,
     /// Runs this command line in place of [`Question::editable`], without another question.
     Edited(String),
-    /// The reason, for the model; empty when none was given.
+    /// The reason, for the model; empty if none was given.
     Deny(String),
     /// Nobody could be asked.
     Nobody,

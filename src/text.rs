@@ -273,7 +273,7 @@ pub fn likeness(a: &str, b: &str) -> f64 {
     strsim::sorensen_dice(a, b)
 }
 
-/// The candidates most similar to `name`, best first, at most three; empty when none is similar.
+/// The candidates most similar to `name`, best first, at most three; empty if none is similar.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     const NEAR: f64 = 0.7;
     let mut scored: Vec<(f64, &str)> = candidates

@@ -39,7 +39,7 @@ pub struct Unknown<'a> {
 
 impl Validator {
     /// # Errors
-    /// Why this is no valid JSON Schema.
+    /// The reason that this is not a valid JSON Schema.
     pub fn new(schema: &Value) -> Result<Self, String> {
         let mut options = jsonschema::options();
         if is_plain(schema) {

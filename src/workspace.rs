@@ -156,7 +156,7 @@ impl Workspace {
         may_be && self.secrets.iter().any(|secret| path.starts_with(secret))
     }
 
-    /// Why a write to `path`, which was resolved, always asks, if it does.
+    /// The reason that a write to `path`, which was resolved, always asks, if it does.
     #[must_use]
     pub fn protection(&self, path: &Path) -> Option<&'static str> {
         let inside = path.strip_prefix(&self.root).ok();

@@ -14,7 +14,7 @@ pub const TOOL: [&str; 2] = ["--tool=callgrind", "--demangle=no"];
 pub struct Profile {
     /// Of the process itself, its libraries and the dynamic linker.
     pub instructions: f64,
-    /// Symbols of the program that were executed, as its symbol table spells them. Empty where it has none.
+    /// Symbols of the program that were executed, as its symbol table spells them. Empty if it has none.
     pub functions: Vec<String>,
 }
 
@@ -33,7 +33,8 @@ pub fn profile(command: &Command, phase: Phase, dir: &Path) -> Option<Profile> {
     Some(read(&text, &command.get_program().to_string_lossy()))
 }
 
-/// Reads the format of callgrind ("Callgrind Format Specification"): a name is spelled out where its number comes first.
+/// Reads the format of callgrind ("Callgrind Format Specification"): a name is spelled out where its number comes
+/// first.
 pub fn read(text: &str, program: &str) -> Profile {
     let mut profile = Profile { instructions: 0.0, functions: Vec::new() };
     let (mut objects, mut functions) = (HashMap::new(), HashMap::new());

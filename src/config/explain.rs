@@ -22,7 +22,7 @@ impl Config {
     /// The value of a dotted key and the chain of what set it, highest first, secrets as `***`.
     ///
     /// # Errors
-    /// When there is no such key.
+    /// There is no such key.
     pub fn explain(&self, key: &str) -> Result<String, UnknownName> {
         let KeyPath { kind, name, path } = key::parse(key, |kind| self.names(kind));
         let mut value = &self.masked();

@@ -54,7 +54,7 @@ impl Through {
         }
     }
 
-    /// The first `most` bytes of a file; empty where there is none.
+    /// The first `most` bytes of a file; empty if there is none.
     ///
     /// # Errors
     /// As [`Self::read`].

@@ -43,7 +43,7 @@ impl TrustStore {
     /// Remembers that somebody said yes.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// The store cannot be written.
     pub fn remember(&self, brought: &Manifest) -> io::Result<()> {
         if let Some(dir) = self.path.parent() {
             create_private_dir(dir)?;

@@ -122,7 +122,7 @@ pub struct Embedded {
 /// One request, borrowed from the conversation.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
-    /// The system prompt; empty where there is none.
+    /// The system prompt; empty if there is none.
     pub system: &'a str,
     /// The conversation. An open call counts as not answered.
     pub items: &'a [Item],
@@ -202,7 +202,7 @@ pub enum WindowSource {
     Assumed,
 }
 
-/// Why a reply did not arrive, or not completely.
+/// The reason that a reply did not arrive, or not completely.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{}", self.describe())]
 pub struct ModelError {

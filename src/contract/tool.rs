@@ -26,7 +26,8 @@ pub trait Tool: Send + Sync {
     /// The description for the model and the policy. Never changes.
     fn definition(&self) -> &ToolDefinition;
 
-    /// One more sentence or an example, which models get that must be told more ([`Guided`](crate::config::Profile::Guided)).
+    /// One more sentence or an example, which models get that must be told more
+    /// ([`Guided`](crate::config::Profile::Guided)).
     fn advice(&self) -> &'static str {
         ""
     }
@@ -120,7 +121,7 @@ pub trait Tool: Send + Sync {
     /// a tool has neither. Never shortened.
     ///
     /// # Errors
-    /// When the call would fail, so that there is nothing to ask about.
+    /// The call would fail, so that there is nothing to ask about.
     fn preview(&self, arguments: &Value, _reach: &Reach, _files: &Ledger) -> Result<String, ToolError> {
         Ok(json::listed(arguments))
     }
@@ -216,13 +217,13 @@ pub trait Archive: Send + Sync {
     /// The text behind a handle, as it was recorded; `None` where there is no such item.
     ///
     /// # Errors
-    /// When the log cannot be read.
+    /// The log cannot be read.
     fn read(&self, handle: Handle) -> std::io::Result<Option<String>>;
 
     /// Lines that contain `query`, in any case, with their neighbours; the newest text first. At most `limit` hits.
     ///
     /// # Errors
-    /// When the log cannot be read.
+    /// The log cannot be read.
     fn search(&self, query: &str, limit: usize) -> std::io::Result<Vec<Found>>;
 
     /// The numbers of the items, ascending.

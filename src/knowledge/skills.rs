@@ -167,7 +167,7 @@ impl Loaded {
         std::mem::take(&mut self.inner().news)
     }
 
-    /// The section of the system prompt that shows the loaded skills; empty where there is nothing to show.
+    /// The section of the system prompt that shows the loaded skills; empty if there is nothing to show.
     #[must_use]
     pub fn section(&self) -> String {
         let inner = self.inner();

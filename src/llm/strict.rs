@@ -1,4 +1,4 @@
-//! Whether strict decoding accepts a schema.
+//! Checks that strict decoding accepts a schema.
 
 use serde_json::Value;
 

@@ -60,7 +60,7 @@ struct Named {
     variable: &'static str,
     /// With a scheme; may hold a password.
     address: String,
-    /// Why it is not the address of a proxy.
+    /// The reason that it is not the address of a proxy.
     mistake: Option<String>,
 }
 
@@ -189,7 +189,7 @@ fn with_scheme(text: &str) -> String {
     if text.contains("://") { text.to_owned() } else { format!("http://{text}") }
 }
 
-/// Why a text is not the address of a proxy. Without a scheme it is one for http.
+/// The reason that a text is not the address of a proxy. Without a scheme it is one for http.
 fn mistake(text: &str) -> Option<String> {
     const SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
     match Url::parse(&with_scheme(text)) {

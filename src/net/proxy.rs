@@ -77,7 +77,7 @@ fn split(authority: &str) -> (&str, Option<u16>) {
 /// Serves on a thread of its own, until this program ends.
 ///
 /// # Errors
-/// When the thread cannot be started.
+/// The thread cannot be started.
 pub fn start(listener: std::net::TcpListener, hosts: Hosts) -> io::Result<()> {
     let serve = move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -15,7 +15,7 @@ use reqwest::{Client, RequestBuilder, Response, Url};
 
 use super::{Net, NetError};
 
-/// Why a request got no response.
+/// The reason that a request got no response.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     #[error(transparent)]

@@ -25,7 +25,7 @@ const READ_BYTES: usize = 8 * 1024;
 /// Waits for its end; true if it ended well. Dropping the future kills it.
 ///
 /// # Errors
-/// When it cannot be started.
+/// It cannot be started.
 pub async fn in_foreground(line: &str, file: &Path) -> io::Result<bool> {
     let [shell, flag] = SHELL;
     let line = format!("{line} \"$1\"");
@@ -37,7 +37,7 @@ pub async fn in_foreground(line: &str, file: &Path) -> io::Result<bool> {
 /// its end; true if it ended well. Dropping the future kills it.
 ///
 /// # Errors
-/// When it cannot be started.
+/// It cannot be started.
 pub async fn paged(line: &str, file: &Path) -> io::Result<bool> {
     let [shell, flag] = SHELL;
     let input = File::open(file)?;
@@ -48,7 +48,7 @@ pub async fn paged(line: &str, file: &Path) -> io::Result<bool> {
 /// Gives a program its input, and waits for its end; true if it ended well in a few seconds.
 ///
 /// # Errors
-/// When it cannot be started, or does not take its input.
+/// It cannot be started, or does not take its input.
 pub async fn fed(program: &[&str], input: &[u8]) -> io::Result<bool> {
     const PATIENCE: Duration = Duration::from_secs(5);
     let [name, arguments @ ..] = program else { return Ok(false) };
@@ -87,7 +87,7 @@ impl PersonsLine<'_> {
     /// end. Dropping the future kills the shell.
     ///
     /// # Errors
-    /// When the shell cannot be started.
+    /// The shell cannot be started.
     pub async fn run(self) -> io::Result<Exit> {
         self.command().status().await.map(exit)
     }
@@ -95,7 +95,7 @@ impl PersonsLine<'_> {
     /// The same, with its output in `heard` in place of the terminal.
     ///
     /// # Errors
-    /// When the shell cannot be started.
+    /// The shell cannot be started.
     pub async fn overhear(self, mut heard: impl FnMut(&[u8])) -> io::Result<Exit> {
         let (mut child, mut pipes) = spawn(self.command(), None)?;
         let ended = tokio::select! {

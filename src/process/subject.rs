@@ -140,7 +140,7 @@ impl Subject {
         }
     }
 
-    /// Asks what it left behind to end; false when there was nothing.
+    /// Asks what it left behind to end; returns false if there was nothing.
     pub async fn ask_survivors(&mut self) -> bool {
         match self {
             Self::Group { group, .. } => group.signal(Force::Ask),

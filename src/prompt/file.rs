@@ -123,7 +123,7 @@ impl Prompt {
     /// A prompt that is written out in a configuration file: no head, no version. `origin` is what errors call it.
     ///
     /// # Errors
-    /// When it is not a template.
+    /// It is not a template.
     pub fn inline(text: &str, origin: &str) -> Result<Self, PromptError> {
         let digest = sha256([text.as_bytes()]);
         let prompt = Self::of(("inline", None, origin), text.to_owned().into(), Head::default(), digest);

@@ -52,7 +52,7 @@ pub fn read(workspace: &Workspace, name: &str) -> Mentioned {
         return Mentioned::Nothing;
     };
     if !resolved.inside {
-        return Mentioned::Refused("it is outside of the workspace".to_owned());
+        return Mentioned::Refused("it is outside the workspace".to_owned());
     }
     if metadata.len() > MOST_BYTES {
         let (size, most) = (metadata.len() / 1024, MOST_BYTES / 1024);

@@ -117,7 +117,7 @@ enum Spaces {
     Refused(String),
 }
 
-/// Why there is no boundary on this system.
+/// The reason that there is no boundary on this system.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "commands cannot be run, because the sandbox is not available: {0}. `sandbox.mode: off` runs them without"
@@ -296,7 +296,7 @@ impl Walls {
     /// The directory for temporary files (`TMPDIR`) of commands, as they see it; emptied when the run ends.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// It cannot be made.
     pub fn temp_dir(&self) -> io::Result<PathBuf> {
         match self.space {
             Some(_) => Ok(PathBuf::from(TEMP)),
@@ -344,7 +344,7 @@ impl Walls {
     /// Does `work` inside the boundary; everything that it starts stays inside.
     ///
     /// # Errors
-    /// When the boundary cannot be applied; then `work` was not done.
+    /// The boundary cannot be applied; then `work` was not done.
     pub fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         self.ground.confinement(self.profile).map_err(io::Error::other)?.inside(work)
     }
@@ -358,7 +358,7 @@ impl Walls {
     /// The command line that runs `program` inside, where a separate program enforces the boundary.
     ///
     /// # Errors
-    /// When the boundary is not available.
+    /// The boundary is not available.
     pub fn command_line(&self, program: &str, arguments: &[&str]) -> io::Result<Vec<String>> {
         let mut line = self.ground.confinement(self.profile).map_err(io::Error::other)?.prefix();
         line.extend([&[program], arguments].concat().into_iter().map(str::to_owned));

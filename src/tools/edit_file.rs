@@ -88,7 +88,7 @@ impl Tool for EditFile {
     }
 
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        // There is no await point: a call that has begun to write cannot be dropped half way.
+        // There is no await point: a call that has begun to write cannot be dropped halfway.
         Box::pin(async move {
             let arguments: Arguments = arguments(given)?;
             let planned = plan(&arguments, context.reach)?;

@@ -127,8 +127,8 @@ impl<'a> Draft<'a> {
         !(is_reminder && is_of_this_turn || is_in_use)
     }
 
-    /// Replaces the answers of a step by digests, where that gains enough. Unresolved errors stay unless `all` is
-    /// set; texts of skills always stay.
+    /// Replaces the answers of a step by digests if that gains enough. Unresolved errors stay unless `all` is set;
+    /// texts of skills always stay.
     pub fn digest_answers(&mut self, index: usize, all: bool) {
         let Some(step) = self.material.items[index].as_step() else { return };
         for (at, call) in step.calls().enumerate() {
@@ -195,8 +195,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// A text that is written for so many tokens, and its weight. It is written for fewer where its bytes weigh more
-    /// than usual: the provider counts more tokens, or a script has longer letters.
+    /// Writes a text of at most this many tokens and returns it with its weight. It is written for fewer tokens if its
+    /// bytes weigh more than usual: the provider counts more tokens, or a script has longer letters.
     fn within(&self, most: u64, write: impl Fn(u64) -> String) -> (String, u64) {
         const ATTEMPTS: usize = 4;
         let mut room = most;

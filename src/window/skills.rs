@@ -13,7 +13,7 @@ pub struct SkillUse {
     pub text: String,
     /// The index of the item.
     pub item: usize,
-    /// The call whose answer holds it; `None` where it came with a person's text.
+    /// The call whose answer contains it; `None` if it came with a person's text.
     call: Option<usize>,
     /// True if the skill was used recently.
     pub in_use: bool,

@@ -10,7 +10,7 @@ use super::Script;
 /// The deepest nesting that is followed: the reader calls itself for each level.
 const MOST_OPEN: usize = 40;
 
-/// Why the reading ended before the end of the line.
+/// The reason that the reading ended before the end of the line.
 pub(super) struct GiveUp(pub &'static str);
 
 pub(super) type Reading<T> = Result<T, GiveUp>;

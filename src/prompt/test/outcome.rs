@@ -100,7 +100,7 @@ impl Outcome {
         if self.rendered { Count::default() } else { self.count() }
     }
 
-    /// The first reason of the first run that failed; empty where all passed.
+    /// The first reason of the first run that failed; empty if all passed.
     #[must_use]
     pub fn why(&self) -> String {
         let failed = self.runs.iter().filter(|run| !run.judgement.passed);

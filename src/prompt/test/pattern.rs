@@ -12,7 +12,7 @@ pub(super) struct Pattern(RegexMatcher);
 
 impl Pattern {
     /// # Errors
-    /// Why it is none.
+    /// The reason that it is none.
     pub fn new(source: &str) -> Result<Self, String> {
         let built = RegexMatcherBuilder::new().size_limit(LARGEST).dfa_size_limit(LARGEST).build(source);
         // The message draws the expression first, and says at last what is wrong with it.

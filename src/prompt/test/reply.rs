@@ -32,7 +32,7 @@ pub struct Reply {
     pub latency_ms: u64,
     /// The exit code that `agent run` would have ended with.
     pub code: u8,
-    /// Why it did not end with an answer.
+    /// The reason that it did not end with an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }

@@ -60,7 +60,7 @@ pub(super) struct Around {
 /// The filter.
 ///
 /// # Errors
-/// When this processor is not supported.
+/// This processor is not supported.
 pub(super) fn filter(around: Around) -> Result<BpfProgram, String> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)
         .map_err(|_| format!("no filter for system calls is known on {}", std::env::consts::ARCH))?;

@@ -43,7 +43,7 @@ impl Confinement {
     /// The rules inside the namespaces of a stage, which guard most by themselves.
     ///
     /// # Errors
-    /// When this processor is not supported.
+    /// This processor is not supported.
     pub(super) fn within(stage: &Stage, profile: Profile) -> Result<Self, String> {
         let files = files::within(stage, profile);
         let calls = calls::filter(calls::Around { network: true, namespaces: true, truncation: false })?;

@@ -27,7 +27,7 @@ use crate::tools::bytes_for;
 
 /// The most commands that run at the same time.
 const MOST: usize = 8;
-/// How much of the room of a reading goes to its head.
+/// The share of the room of a reading for its head.
 const HEAD_PERCENT: usize = 30;
 
 /// The background commands of a run. Dropping it kills them.
@@ -40,10 +40,10 @@ pub struct Jobs {
 #[derive(Default)]
 struct State {
     jobs: BTreeMap<String, Job>,
-    /// Why no command may be started.
+    /// The reason that no command may be started.
     closed: Option<&'static str>,
     guard: Option<Protection>,
-    /// How many calls are about to change files themselves.
+    /// The number of calls that are about to change files themselves.
     paused: usize,
     /// News for the next result.
     remarks: Vec<String>,
@@ -59,17 +59,17 @@ struct Job {
     task: AbortHandle,
     walls: Option<Walls>,
     root: PathBuf,
-    /// Its end was already reported in passing.
+    /// True if its end was already reported with another result.
     told: bool,
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug, Clone)]
 pub struct End {
     pub outcome: Result<Ended, ToolError>,
     /// How long it ran.
     pub after: Duration,
-    /// Why the sandbox may have caused it.
+    /// The reason that the sandbox may have caused it.
     pub denied: Option<Denied>,
 }
 
@@ -112,7 +112,7 @@ impl Jobs {
     /// Starts a command and returns its id.
     ///
     /// # Errors
-    /// When it may not be started, or cannot be confined.
+    /// It may not be started, or cannot be confined.
     pub fn start(
         self: &Arc<Self>,
         confined: &Arc<Confined>,
@@ -166,7 +166,7 @@ impl Jobs {
             }
         });
         state.jobs.insert(id.clone(), job(task.abort_handle()));
-        // The call that starts it is no reason to stop watching it.
+        // The call that starts it must not suspend watching it.
         let paused = std::mem::take(&mut state.paused);
         state.guard();
         state.paused = paused;
@@ -190,7 +190,7 @@ impl Jobs {
     /// output and state since the last look.
     ///
     /// # Errors
-    /// When there is no such command, or it does not end even when killed.
+    /// There is no such command, or it does not end even when killed.
     pub async fn look(&self, id: &str, wait: Duration, stop: bool) -> Result<Look, ToolError> {
         let (mut end, output) = {
             let state = self.state();
@@ -200,7 +200,7 @@ impl Jobs {
             }
             (job.end.clone(), Arc::clone(&job.output))
         };
-        // Stopping keeps its own time, and fails when the command cannot be killed.
+        // Stopping has its own time limit, and fails if the command cannot be killed.
         let wait = if stop { Duration::MAX } else { wait };
         let _ = tokio::time::timeout(wait, end.wait_for(Option::is_some)).await;
         let end = end.borrow().clone();
@@ -265,7 +265,7 @@ impl Jobs {
     }
 }
 
-/// Dropping it resumes watching: the state of the files then is the one to keep.
+/// Dropping it resumes watching, with the state of the files at that time as the one to keep.
 pub struct Paused<'a>(&'a Jobs);
 
 impl Drop for Paused<'_> {
