@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, Read, Write};
 
 use super::multiline::Joined;
+use super::typing::Typed;
 use crate::sink::PROMPT;
 
 /// One line, or the reason that there is none.
@@ -13,7 +14,9 @@ pub(super) enum Line {
     /// Text whose start was pasted: it is never a command, whatever it looks like.
     Pasted(String),
     /// Text that the person wants to continue in their own editor.
-    Elsewhere(String),
+    Elsewhere(Typed),
+    /// The person wants to look at the last output, and go on with this line then.
+    Looking(Typed),
     /// Ctrl-C on an empty line.
     Interrupted,
     /// Ctrl-C discarded the typed text.

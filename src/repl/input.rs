@@ -96,11 +96,8 @@ impl Editor {
                         return self.whole(&message, is_pasted);
                     }
                 }
-                Line::Elsewhere(text) => {
-                    joined.add(&text);
-                    let text = joined.rest().unwrap_or(text);
-                    return Line::Elsewhere(self.keys.strokes().pastes.expand(&text));
-                }
+                Line::Elsewhere(line) => return Line::Elsewhere(self.left(joined, line, is_first)),
+                Line::Looking(line) => return Line::Looking(self.left(joined, line, is_first)),
                 // Ctrl-C discards the earlier lines too; Ctrl-D sends them.
                 Line::Interrupted if !joined.is_empty() => return Line::Cleared,
                 Line::Eof => return joined.rest().map_or(Line::Eof, |rest| self.whole(&rest, false)),
@@ -109,6 +106,14 @@ impl Editor {
             begun.clear();
             pasted = false;
         }
+    }
+
+    /// A message that is left for a while, with its pastes in full. `line` is its last one.
+    fn left(&self, mut joined: Joined, line: Typed, is_first: bool) -> Typed {
+        let strokes = self.keys.strokes();
+        let pasted = line.pasted.filter(|_| is_first).map(|start| strokes.pastes.expand(&start));
+        let text = joined.add(&line.text).or_else(|| joined.rest()).unwrap_or_default();
+        Typed { text: strokes.pastes.expand(&text), pasted }
     }
 
     /// Expands the pastes of a message, and adds it to the history.
@@ -145,7 +150,7 @@ impl Editor {
 /// Reads one line. The keys after its end are kept.
 fn read(editor: &mut Terminal, keys: &Keys, prompt: &str, begun: &str, is_pasted: bool) -> Line {
     if let Some(end) = keys.strokes().begin(is_pasted.then(|| begun.to_owned())) {
-        return ended(end, String::new());
+        return ended(end, Typed::default());
     }
     *keys.drawn() = (begun.to_owned(), begun.len());
     loop {
@@ -153,7 +158,11 @@ fn read(editor: &mut Terminal, keys: &Keys, prompt: &str, begun: &str, is_pasted
         let result = editor.readline_with_initial(prompt, line.split_at_checked(at).unwrap_or((&line, "")));
         let end = keys.strokes().take_end();
         match result {
-            Ok(text) => return end.map_or_else(|| Line::Text(text.clone()), |end| ended(end, text.clone())),
+            Ok(text) => {
+                let Some(end) = end else { return Line::Text(text) };
+                let pasted = keys.strokes().is_pasted(&text).then(|| text.clone());
+                return ended(end, Typed { text, pasted });
+            }
             // Ctrl-C that the editor handled itself.
             Err(ReadlineError::Interrupted) => return Line::Cleared,
             // Nothing was readable after Enter, or the terminal is gone.
@@ -169,12 +178,13 @@ fn read(editor: &mut Terminal, keys: &Keys, prompt: &str, begun: &str, is_pasted
     }
 }
 
-fn ended(end: End, text: String) -> Line {
+fn ended(end: End, line: Typed) -> Line {
     match end {
         End::Interrupted => Line::Interrupted,
         End::Cleared => Line::Cleared,
         End::Eof => Line::Eof,
-        End::Elsewhere => Line::Elsewhere(text),
+        End::Elsewhere => Line::Elsewhere(line),
+        End::Looking => Line::Looking(line),
     }
 }
 
@@ -379,6 +389,7 @@ fn key(event: &Event, mode: rustyline::EditMode) -> Key {
         (KeyCode::BracketedPasteEnd, _) => Key::PasteEnds,
         (KeyCode::Char('C'), Modifiers::CTRL) => Key::Interrupt,
         (KeyCode::Char('D'), Modifiers::CTRL) => Key::Eof,
+        (KeyCode::Char('O'), Modifiers::CTRL) => Key::Look,
         (KeyCode::Char('e' | 'E'), Modifiers::ALT) => Key::Elsewhere,
         // In vi mode, Esc has another meaning.
         (KeyCode::Esc, Modifiers::NONE) if mode == rustyline::EditMode::Emacs => Key::Cancel,

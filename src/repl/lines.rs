@@ -21,7 +21,7 @@ use super::input::Editor;
 use super::interrupts::Interrupter;
 use super::loan::{Loan, MARK_PASTE};
 use super::multiline::Joined;
-use super::typing::{Listening, Next, Steer, Typing};
+use super::typing::{Listening, Next, Typed, Typing, Wishes};
 use crate::config::EditMode;
 use crate::ink::{Ink, Inks, Line as InkLine, Style};
 use crate::sink::{AskLine, Bystander, Outlets, PROMPT};
@@ -162,10 +162,10 @@ impl Lines {
         }
     }
 
-    /// Sets the function that steers a running turn.
-    pub(super) fn connect(&self, steer: Steer) {
+    /// Sets the functions that a person reaches a running turn with.
+    pub(super) fn connect(&self, wishes: Wishes) {
         if let Source::Keys(keys) = &self.source {
-            keys.typing.connect(steer);
+            keys.typing.connect(wishes);
         }
     }
 
@@ -193,7 +193,7 @@ impl Lines {
     }
 
     /// Puts `text` into the next line, for the person to continue.
-    pub(super) fn begin_with(&self, text: &str) {
+    pub(super) fn begin_with(&self, text: Typed) {
         if let Source::Keys(keys) = &self.source {
             keys.typing.begin_with(text);
         }
@@ -201,8 +201,11 @@ impl Lines {
 
     /// Lends the terminal to another program, in its original modes, until the loan is dropped. Output waits meanwhile.
     pub(super) async fn lend(&self, outlets: &Outlets) -> Loan {
+        let deaf = self.interrupter.deafen();
         let away = outlets.display.suspend(false);
-        outlets.wait();
+        let written = outlets.clone();
+        // A thread of its own waits for a slow reader. It fails only where the runtime ends.
+        let _ = tokio::task::spawn_blocking(move || written.wait()).await;
         let (returned, until_returned) = requests::channel();
         if let Source::Keys(keys) = &self.source {
             let (lent, is_lent) = oneshot::channel();
@@ -214,7 +217,7 @@ impl Lines {
             });
             let _ = is_lent.await;
         }
-        Loan::new(outlets.display.clone(), returned, away)
+        Loan::new(outlets.display.clone(), returned, away, deaf)
     }
 
     /// Handles a Ctrl-C that arrived as a signal while a line was read. A plain terminal has discarded the line.
@@ -300,7 +303,8 @@ impl AskLine for Lines {
     fn ask<'a>(&'a self, prompt: &'a str) -> BoxFuture<'a, Option<String>> {
         async move {
             match self.next(Request::Question(prompt.to_owned())).await {
-                Line::Text(text) | Line::Pasted(text) | Line::Elsewhere(text) => Some(text),
+                Line::Text(text) | Line::Pasted(text) => Some(text),
+                Line::Elsewhere(begun) | Line::Looking(begun) => Some(begun.text),
                 Line::Interrupted | Line::Cleared => {
                     // The interrupt drops the turn that asks. An answer would let it continue for a moment.
                     self.interrupter.interrupt();

@@ -2,6 +2,7 @@
 
 use std::sync::mpsc::Sender;
 
+use super::interrupts::Deaf;
 use crate::sink::{Display, Suspended};
 
 /// Makes the terminal put marks around pasted text, so a paste of many lines is one message (private mode 2004).
@@ -13,12 +14,14 @@ pub(super) struct Loan {
     /// The reading thread waits until this is dropped.
     _returned: Sender<()>,
     _away: Suspended,
+    _deaf: Deaf,
 }
 
 impl Loan {
-    /// Creates a loan; dropping `returned` ends it. The live area stays hidden until then.
-    pub(super) fn new(display: Display, returned: Sender<()>, away: Suspended) -> Self {
-        Self { display, _returned: returned, _away: away }
+    /// Creates a loan; dropping `returned` ends it. The live area stays hidden until then, and Ctrl-C is for the other
+    /// program.
+    pub(super) fn new(display: Display, returned: Sender<()>, away: Suspended, deaf: Deaf) -> Self {
+        Self { display, _returned: returned, _away: away, _deaf: deaf }
     }
 }
 

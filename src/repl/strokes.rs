@@ -30,6 +30,8 @@ pub enum Key {
     LineEnd,
     /// The key that opens the person's editor.
     Elsewhere,
+    /// Ctrl-O.
+    Look,
     Other,
 }
 
@@ -74,6 +76,8 @@ pub enum End {
     Eof,
     /// The line continues in the person's editor.
     Elsewhere,
+    /// It goes on after a look at the last output.
+    Looking,
 }
 
 /// A line that Enter ended.
@@ -169,6 +173,7 @@ impl Strokes {
             Key::Interrupt => self.end(if seen.line.is_empty() { End::Interrupted } else { End::Cleared }),
             Key::Eof if seen.line.is_empty() => self.end(End::Eof),
             Key::Elsewhere => self.end(End::Elsewhere),
+            Key::Look => self.end(End::Looking),
             Key::Cancel if seen.line.is_empty() => {
                 self.last.clone().filter(|last| !last.is_empty()).map_or(Effect::Usual, Effect::Insert)
             }

@@ -58,11 +58,16 @@ struct State {
     queue: VecDeque<Typed>,
     ended: bool,
     vocabulary: Arc<OnceLock<Vocabulary>>,
-    steer: Option<Steer>,
+    wishes: Option<Wishes>,
 }
 
-/// A function that gives a text to the running turn.
-pub type Steer = Box<dyn Fn(String) + Send>;
+/// The functions that a person reaches a running turn with.
+pub(super) struct Wishes {
+    /// A text for its next step.
+    pub steer: Box<dyn Fn(String) + Send>,
+    /// A look at the full output of its last call.
+    pub look: Box<dyn Fn() + Send>,
+}
 
 impl Typing {
     pub fn new(display: Display, vocabulary: Arc<OnceLock<Vocabulary>>) -> Self {
@@ -72,7 +77,7 @@ impl Typing {
             queue: VecDeque::new(),
             ended: false,
             vocabulary,
-            steer: None,
+            wishes: None,
         };
         Self { state: Arc::new(Mutex::new(state)), display }
     }
@@ -81,9 +86,9 @@ impl Typing {
         self.state.lock().expect("nobody panics while holding the line")
     }
 
-    /// Sets the function that steers a running turn.
-    pub fn connect(&self, steer: Steer) {
-        self.lock().steer = Some(steer);
+    /// Sets the functions that a person reaches a running turn with.
+    pub fn connect(&self, wishes: Wishes) {
+        self.lock().wishes = Some(wishes);
     }
 
     /// Puts messages at the front of the queue.
@@ -96,10 +101,11 @@ impl Typing {
     }
 
     /// Puts a text at the start of the line.
-    pub fn begin_with(&self, text: &str) {
+    pub fn begin_with(&self, begun: Typed) {
         let mut state = self.lock();
         let typed = state.field.take();
-        state.field = Field::with(&format!("{text}{typed}"));
+        state.field = Field::with(&format!("{}{typed}", begun.text));
+        state.pasted = begun.pasted;
     }
 
     /// Takes a queued message, or the end. `None` if there is only an unfinished line.
@@ -132,6 +138,12 @@ impl Typing {
                     let said = format!("for the next step: {}", text::one_line(&said, 200));
                     self.display.lines(vec![InkLine::from((Ink::Dim, said.as_str()))]);
                 }
+            }
+            Key::Ctrl('o') => {
+                if let Some(wishes) = &state.wishes {
+                    (wishes.look)();
+                }
+                return;
             }
             Key::Up => state.take_back(),
             Key::Tab => state.complete(),
@@ -176,10 +188,10 @@ impl State {
 
     /// Gives the line to the running turn. Returns it.
     fn steer(&mut self) -> Option<String> {
-        let steer = self.steer.as_ref().filter(|_| !self.field.text().trim().is_empty())?;
+        let wishes = self.wishes.as_ref().filter(|_| !self.field.text().trim().is_empty())?;
         let said = self.field.take();
         self.pasted = None;
-        steer(said.clone());
+        (wishes.steer)(said.clone());
         Some(said)
     }
 

@@ -15,6 +15,7 @@ use super::outlets::Outlets;
 use super::question;
 use super::review;
 use super::sheet::{Sheet, Size};
+use super::views;
 use crate::config::Notify;
 use crate::contract::{Approval, Approver, Enclosure, PlanReview, PlanSheet, Question};
 use crate::ink::{Ink, Inks, Line};
@@ -144,7 +145,8 @@ impl Approver for Person {
     fn approve<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Approval> {
         async move {
             let _turn = self.turn.lock().await;
-            let sheet = question::sheet(&question);
+            let room = views::room((self.size)().map(|(columns, _)| columns));
+            let sheet = question::sheet(&question, room);
             let is_abridged = self.present_sheet(&sheet);
             let always = question.always.is_some();
             let tell = if question.editable.is_some() { TELL } else { Choice { key: 'e', ..TELL } };
@@ -324,6 +326,7 @@ mod tests {
             helper: None,
             tool: "run_command",
             preview,
+            is_change: false,
             why: "it executes",
             always,
             workspace,
@@ -382,6 +385,7 @@ mod tests {
             helper: None,
             tool: "write_file",
             preview: &long,
+            is_change: false,
             why: "",
             always: None,
             workspace,

@@ -239,6 +239,8 @@ impl Reader {
                 return;
             }
             Key::Ctrl('z') => return self.stop(),
+            // It asks for a look at what is there, and answers no question.
+            Key::Ctrl('o') => return self.listener.press(key),
             _ => {}
         }
         self.is_typing &= self.is_typing_still();

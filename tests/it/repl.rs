@@ -222,13 +222,12 @@ fn a_write_is_asked_for_and_shows_what_it_would_do() {
     let mut terminal = chat(&server);
     terminal.line("write yes");
     terminal.wait_for("Allow?");
-    assert!(terminal.screen().contains("+the new text"), "{}{:?}", terminal.screen(), terminal.raw());
+    assert!(terminal.screen().contains("+ the new text"), "{}{:?}", terminal.screen(), terminal.raw());
     terminal.line("y");
     terminal.wait_for("Written.");
     assert_eq!(terminal.place.read("yes.txt"), "the new text\n");
     terminal.line("write no");
-    terminal
-        .wait_until("the second question", |screen| screen.contains("+++ b/no.txt") && screen.contains("[y]es"));
+    terminal.wait_until("the second question", |screen| screen.contains("  no.txt") && screen.contains("[y]es"));
     terminal.line("n");
     terminal.wait_for("Left it.");
     assert!(!terminal.place.exists("no.txt"));
