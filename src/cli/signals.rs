@@ -1,6 +1,6 @@
 //! Signals: the first cancels the run, a second one exits at once.
 //!
-//! A separate thread waits for them, so that a busy or blocked loop delays none.
+//! A separate thread waits for them, so a busy or blocked loop never delays one.
 
 use std::io;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::agent::Cancel;
 use crate::agent::exit::Signal;
 use crate::{process, terminal};
 
-/// Listens until the process ends.
+/// The signals received so far.
 pub(super) struct Signals {
     seen: Arc<AtomicU8>,
 }
@@ -22,7 +22,7 @@ impl Signals {
     /// Triggers `cancel` at the first signal.
     ///
     /// # Errors
-    /// When the system refuses a handler.
+    /// The system refuses a handler or a thread.
     pub(super) fn listen(cancel: Cancel) -> io::Result<Self> {
         let seen = Arc::new(AtomicU8::new(NONE));
         let slot = Arc::clone(&seen);
@@ -46,7 +46,7 @@ impl Signals {
 /// Calls `handle` for each signal, on a separate thread. The handlers are installed when this returns.
 ///
 /// # Errors
-/// When the system refuses a handler or a thread.
+/// The system refuses a handler or a thread.
 pub(super) fn each(mut handle: impl FnMut(Signal) + Send + 'static) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let mut next = {

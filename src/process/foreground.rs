@@ -27,7 +27,7 @@ const WAIT_THROUGH_INTERRUPTS: &str = if cfg!(unix) { "trap : INT; " } else { ""
 /// Waits for its end; true if it ended well. Dropping the future kills it.
 ///
 /// # Errors
-/// When it cannot be started.
+/// It cannot be started.
 pub async fn in_foreground(line: &str, file: &Path) -> io::Result<bool> {
     let [shell, flag] = SHELL;
     let line = format!("{WAIT_THROUGH_INTERRUPTS}{line} \"$1\"");
@@ -39,7 +39,7 @@ pub async fn in_foreground(line: &str, file: &Path) -> io::Result<bool> {
 /// its end; true if it ended well. Dropping the future kills it.
 ///
 /// # Errors
-/// When it cannot be started.
+/// It cannot be started.
 pub async fn paged(line: &str, file: &Path) -> io::Result<bool> {
     let [shell, flag] = SHELL;
     let input = File::open(file)?;
@@ -51,7 +51,7 @@ pub async fn paged(line: &str, file: &Path) -> io::Result<bool> {
 /// Gives a program its input, and waits for its end; true if it ended well in a few seconds.
 ///
 /// # Errors
-/// When it cannot be started, or does not take its input.
+/// It cannot be started, or does not take its input.
 pub async fn fed(program: &[&str], input: &[u8]) -> io::Result<bool> {
     const PATIENCE: Duration = Duration::from_secs(5);
     let [name, arguments @ ..] = program else { return Ok(false) };
@@ -70,7 +70,7 @@ pub async fn fed(program: &[&str], input: &[u8]) -> io::Result<bool> {
     }
 }
 
-/// Whether a program of this name lies in one of the directories of `path`, the value of `PATH`.
+/// True if a program of this name lies in one of the directories of `path`, the value of `PATH`.
 #[must_use]
 pub fn found(program: &str, path: &str) -> bool {
     std::env::split_paths(path).any(|dir| dir.is_absolute() && dir.join(program).is_file())
@@ -90,7 +90,7 @@ impl PersonsLine<'_> {
     /// end. Dropping the future kills the shell.
     ///
     /// # Errors
-    /// When the shell cannot be started.
+    /// The shell cannot be started.
     pub async fn run(self) -> io::Result<Exit> {
         self.command().status().await.map(exit)
     }
@@ -98,7 +98,7 @@ impl PersonsLine<'_> {
     /// The same, with its output in `heard` in place of the terminal.
     ///
     /// # Errors
-    /// When the shell cannot be started.
+    /// The shell cannot be started.
     pub async fn overhear(self, mut heard: impl FnMut(&[u8])) -> io::Result<Exit> {
         let (mut child, mut pipes) = spawn(self.command(), None)?;
         let ended = tokio::select! {

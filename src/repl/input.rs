@@ -1,6 +1,6 @@
-//! The line editor on a terminal: keys, completion, history, hints. The only user of the editing crate.
+//! The line editor on a terminal, with completion, history and hints. The only user of the line-editing crate.
 //!
-//! Enter ends a line, and with it the message unless it continues (see `multiline`). `strokes` decides what keys do.
+//! Enter ends a line, and also the message unless it continues (see `multiline`). `strokes` decides what keys do.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -30,17 +30,17 @@ use super::typing::Typed;
 use super::{commands, shell};
 use crate::config::EditMode;
 use crate::ink::{Ink, Style};
+use crate::sink::PROMPT;
 use crate::{terminal, text};
 
-const PROMPT: &str = "> ";
-/// Before the further lines of a message.
+/// The prompt of the second and later lines of a message.
 const MORE: &str = ". ";
-/// The columns of a screen of unknown width, and its rows.
+/// The columns and rows to assume for a screen of unknown size.
 const USUAL_SIZE: (usize, usize) = (80, 24);
 
 /// Reads lines from a person.
 pub struct Editor {
-    /// `Err` says why there is no editor.
+    /// The editor, or the reason that there is none.
     terminal: Result<Terminal, String>,
     history: Shared,
     keys: Arc<Keys>,
@@ -48,11 +48,11 @@ pub struct Editor {
 
 type Terminal = rustyline::Editor<Screen, MemHistory>;
 
-/// State that key handlers share with the editor.
+/// The state that key handlers share with the editor.
 #[derive(Default)]
 struct Keys {
     strokes: Mutex<Strokes>,
-    /// The line as it was last drawn, and its cursor.
+    /// The line as last drawn, and the position of its cursor.
     drawn: Mutex<(String, usize)>,
 }
 
@@ -75,7 +75,7 @@ impl Editor {
         editor
     }
 
-    /// Reads lines until a message is whole. `joined` holds its lines so far, `begun` is the start of the next one.
+    /// Reads lines until a message is complete. `joined` holds its lines so far, `begun` is the start of the next one.
     pub fn read_message(&mut self, mut joined: Joined, begun: &Typed) -> Line {
         if self.history.refresh() {
             self.learn();
@@ -98,7 +98,7 @@ impl Editor {
                 }
                 Line::Elsewhere(line) => return Line::Elsewhere(self.left(joined, line, is_first)),
                 Line::Looking(line) => return Line::Looking(self.left(joined, line, is_first)),
-                // Ctrl-C threw away the lines before as well; Ctrl-D sends them.
+                // Ctrl-C discards the earlier lines too; Ctrl-D sends them.
                 Line::Interrupted if !joined.is_empty() => return Line::Cleared,
                 Line::Eof => return joined.rest().map_or(Line::Eof, |rest| self.whole(&rest, false)),
                 line => return line,
@@ -116,7 +116,7 @@ impl Editor {
         Typed { text: strokes.pastes.expand(&text), pasted }
     }
 
-    /// A message as it stood in the line, with its pastes in full.
+    /// Expands the pastes of a message, and adds it to the history.
     fn whole(&mut self, message: &str, is_pasted: bool) -> Line {
         let mut strokes = self.keys.strokes();
         let whole = strokes.pastes.expand(message);
@@ -134,7 +134,7 @@ impl Editor {
         self.learn();
     }
 
-    /// Gives the editor the entries of the history, the long ones by their size.
+    /// Gives the editor the entries of the history; long ones are shown by their size.
     fn learn(&mut self) {
         let Ok(editor) = &mut self.terminal else { return };
         let mut strokes = self.keys.strokes();
@@ -147,7 +147,7 @@ impl Editor {
     }
 }
 
-/// Reads one line. Whatever ends it, the keys after it are kept.
+/// Reads one line. The keys after its end are kept.
 fn read(editor: &mut Terminal, keys: &Keys, prompt: &str, begun: &str, is_pasted: bool) -> Line {
     if let Some(end) = keys.strokes().begin(is_pasted.then(|| begun.to_owned())) {
         return ended(end, Typed::default());
@@ -165,13 +165,13 @@ fn read(editor: &mut Terminal, keys: &Keys, prompt: &str, begun: &str, is_pasted
             }
             // Ctrl-C that the editor handled itself.
             Err(ReadlineError::Interrupted) => return Line::Cleared,
-            // Nothing was readable behind Enter, or the terminal has gone.
+            // Nothing was readable after Enter, or the terminal is gone.
             Err(ReadlineError::Eof) => {
                 let Some(entered) = keys.strokes().take_entered() else { return Line::Eof };
                 leave(prompt, &entered);
                 return Line::Text(entered.line);
             }
-            // A key that is no UTF-8 is lost, the line is not.
+            // A key that is not UTF-8 is lost; the line is kept.
             Err(ReadlineError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {}
             Err(error) => return Line::Failed(error.to_string()),
         }
@@ -188,7 +188,7 @@ fn ended(end: End, line: Typed) -> Line {
     }
 }
 
-/// Leaves the rows of a line whose cursor was not on its last one.
+/// Moves below the rows of a line whose cursor was not on the last row.
 fn leave(prompt: &str, Entered { line, pos }: &Entered) {
     let width = terminal::width().unwrap_or(USUAL_SIZE.0).max(1);
     let row = |text: &str| -> usize {
@@ -200,7 +200,7 @@ fn leave(prompt: &str, Entered { line, pos }: &Entered) {
     let _ = write!(stderr, "{}", "\n".repeat(below)).and_then(|()| stderr.flush());
 }
 
-/// True for a line that is no message: a slash command, or one for the shell.
+/// True for a line that is not a message: a slash command or a shell command.
 fn is_command(line: &str) -> bool {
     shell::parse(line).is_some() || matches!(commands::parse(line, &[]), commands::Input::Command(..))
 }
@@ -217,7 +217,7 @@ fn open(setup: &Setup, keys: &Arc<Keys>) -> rustyline::Result<Terminal> {
         .completion_show_all_if_ambiguous(true)
         .completion_prompt_limit(usize::MAX)
         .bell_style(BellStyle::None)
-        // Sets the time that Esc waits for more, too.
+        // Also sets how long the editor waits after Esc.
         .edit_mode(edit_mode)
         .behavior(if setup.stdout_terminal { Behavior::Stdio } else { Behavior::PreferTerm })
         .build();
@@ -237,9 +237,9 @@ fn open(setup: &Setup, keys: &Arc<Keys>) -> rustyline::Result<Terminal> {
     Ok(editor)
 }
 
-/// Completion, hints and colours.
+/// The helper of the editor: completion, hints and colours.
 struct Screen {
-    /// The words that complete.
+    /// The words to complete.
     vocabulary: Arc<OnceLock<Vocabulary>>,
     style: Style,
     keys: Arc<Keys>,
@@ -247,7 +247,7 @@ struct Screen {
 }
 
 impl Screen {
-    /// Waits for the words, which are known once the agent is assembled.
+    /// Returns the offers. Waits for the words, which are known once the agent is assembled.
     fn offers(&self, line: &str, pos: usize) -> (usize, Vec<Offer>) {
         let (start, found) = offers(line, pos, self.vocabulary.wait());
         (start, fitting(found, terminal::size().unwrap_or(USUAL_SIZE)))
@@ -256,7 +256,7 @@ impl Screen {
 
 impl Helper for Screen {}
 
-/// Whether a message is whole is decided after Enter.
+/// Does nothing: whether a message is complete is decided after Enter.
 impl Validator for Screen {}
 
 impl Completer for Screen {
@@ -278,7 +278,7 @@ impl Completer for Screen {
 
     fn update(&self, line: &mut LineBuffer, start: usize, elected: &str, changes: &mut Changeset) {
         let end = line.pos();
-        // What several offers have in common may lack letters that were typed.
+        // The common start of several offers may lack letters that were typed.
         let mut offered = self.offered.borrow_mut();
         if elected.starts_with(&line.as_str()[start..end]) || offered.has(elected) {
             line.replace(start..end, elected, changes);
@@ -287,7 +287,7 @@ impl Completer for Screen {
     }
 }
 
-/// The rest of an entry of the history.
+/// A hint: the rest of an entry of the history.
 struct Rest {
     whole: String,
     shown: String,
@@ -322,7 +322,7 @@ impl Hinter for Screen {
         let newest = context.history().len().checked_sub(1)?;
         let found = context.history().starts_with(line, newest, SearchDirection::Reverse).ok()??;
         let rest = found.entry.get(line.len()..).filter(|rest| !rest.is_empty())?;
-        // It ends on the row of the cursor, so that nothing scrolls.
+        // The hint ends on the row of the cursor, so the screen does not scroll.
         let width = terminal::width().unwrap_or(USUAL_SIZE.0);
         let last = line.rsplit('\n').next().unwrap_or_default();
         let used = (text::columns(last) + PROMPT.len()) % width.max(1);
@@ -344,7 +344,7 @@ impl Highlighter for Screen {
     }
 }
 
-/// Takes every key first. What it does not change has its usual effect.
+/// Handles every key before the editor. Keys that it does not change have their usual effect.
 struct Handler(Arc<Keys>);
 
 impl ConditionalEventHandler for Handler {
@@ -391,7 +391,7 @@ fn key(event: &Event, mode: rustyline::EditMode) -> Key {
         (KeyCode::Char('D'), Modifiers::CTRL) => Key::Eof,
         (KeyCode::Char('O'), Modifiers::CTRL) => Key::Look,
         (KeyCode::Char('e' | 'E'), Modifiers::ALT) => Key::Elsewhere,
-        // In the keys of vi, Esc has another meaning, once or twice.
+        // In vi mode, Esc has another meaning.
         (KeyCode::Esc, Modifiers::NONE) if mode == rustyline::EditMode::Emacs => Key::Cancel,
         (KeyCode::Backspace, Modifiers::NONE) => Key::Backspace,
         (KeyCode::End, Modifiers::NONE) | (KeyCode::Char('E'), Modifiers::CTRL) => Key::LineEnd,

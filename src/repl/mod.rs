@@ -1,7 +1,7 @@
 //! The interactive front end: a line editor, slash commands, one turn after another.
 //!
-//! [`run`] reads lines and gives each to the [`Chat`]: a command changes it, a message is a turn in it. A turn that is
-//! interrupted is dropped and settled, and the next line is read.
+//! [`run`] reads lines and passes each to the [`Chat`]: a command changes it, a message begins a turn. An interrupted
+//! turn is dropped and settled, then the next line is read.
 
 pub mod tables;
 pub mod context;
@@ -53,7 +53,7 @@ use commands::{Command, Input, Outcome, Run};
 use lines::Line;
 use typing::{Typed, Wishes};
 
-/// The words that complete in a chat.
+/// Collects the words to complete in a chat.
 #[must_use]
 pub fn vocabulary(chat: &Chat) -> Vocabulary {
     Vocabulary {
@@ -105,7 +105,7 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
         let Some(done) = carried_out(chat, outcome, lines, outlets).await else {
             return code;
         };
-        // A Ctrl-C for the pager or the editor was no interrupt.
+        // A Ctrl-C in the pager or the editor was not an interrupt.
         interrupts.forget();
         let message = match done {
             Done::Message(message) => message,
@@ -125,17 +125,17 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
     }
 }
 
-/// What came of a line.
+/// The result of reading a line.
 enum Heard {
     Input(Input),
-    /// It was dealt with.
+    /// The line is already handled.
     Nothing,
     End,
     /// The chat ends with this code.
     Failed(u8),
 }
 
-/// Reads a line, and deals with what is neither a message nor a command of the chat.
+/// Reads a line. Handles it at once if it is neither a message nor a command of the chat.
 async fn heard(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, outlets: &mut Outlets) -> Heard {
     let interactive = lines.interactive();
     let line = tokio::select! {
@@ -187,13 +187,13 @@ async fn heard(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, outl
         Some(block) if block.trim().is_empty() => Input::Empty,
         Some(block) => Input::Message(block.to_owned()),
         None if is_pasted => Input::Message(text),
-        // What comes through a pipe is not typed by a person.
+        // Shell commands are only for a person: a pipe may carry text from elsewhere.
         None => match shell::parse(&text).filter(|_| interactive) {
             Some(escape) => {
                 let lent = lines.lend(outlets).await;
                 let told = shell::run(chat, escape).await;
                 drop(lent);
-                // Ctrl-C was for the command.
+                // A Ctrl-C was for the command.
                 interrupts.forget();
                 tell(outlets, &told);
                 return Heard::Nothing;
@@ -203,15 +203,15 @@ async fn heard(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, outl
     })
 }
 
-/// What an outcome leads to.
+/// The result of carrying out an outcome.
 enum Done {
     /// A message for the model.
     Message(String),
-    /// Words for the person; none if empty.
+    /// Text for the person; may be empty.
     Told(String),
 }
 
-/// Does what a command wants of the terminal. `None`: the chat ends.
+/// Does what a command asks of the terminal. `None` ends the chat.
 async fn carried_out(chat: &Chat, outcome: Outcome, lines: &Lines, outlets: &mut Outlets) -> Option<Done> {
     Some(match outcome {
         Outcome::Leave => return None,
@@ -235,7 +235,7 @@ async fn carried_out(chat: &Chat, outcome: Outcome, lines: &Lines, outlets: &mut
     })
 }
 
-/// Takes one turn, and keeps the code of one that failed. Returns the code of a chat that ends with it.
+/// Takes one turn, and stores its code if it failed. Returns the exit code if the chat ends with it.
 async fn taken(
     chat: &mut Chat,
     message: Option<String>,
@@ -281,7 +281,7 @@ fn error(why: String) -> String {
     format!("error: {why}")
 }
 
-/// Takes one turn. Ctrl-C stops it. Returns `None` when a second Ctrl-C came meanwhile.
+/// Takes one turn. Ctrl-C stops it. Returns `None` if a second Ctrl-C arrives meanwhile.
 async fn turn(
     chat: &mut Chat,
     message: Option<String>,
@@ -348,7 +348,7 @@ impl Beside<'_> {
     }
 }
 
-/// Writes to stderr. Errors are ignored: a closed stderr is no reason to stop.
+/// Writes to stderr. Errors are ignored: a closed stderr does not stop the chat.
 fn tell(outlets: &mut Outlets, text: &str) {
     let text = text.trim_end();
     if text.is_empty() {

@@ -1,7 +1,7 @@
-//! The line that a person types while the agent works, and the messages that wait for their turn.
+//! The line that a person types while the agent works, and the queued messages.
 //!
-//! Enter puts the line into the queue, Alt-Enter gives it to the running turn, Up takes the last one of the queue back.
-//! What is not sent when the turn ends goes on in the line editor.
+//! Enter queues the line, Alt-Enter gives it to the running turn, Up takes the last queued message back. Text that is
+//! not sent when the turn ends continues in the line editor.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -13,18 +13,18 @@ use crate::sink::{Bystander, Display, Moment, Part, Picture, Sketch, typed};
 use crate::terminal::{Edited, Field, Key, Listener};
 use crate::text;
 
-/// The message that comes next.
+/// The next input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Next {
-    /// It was queued.
+    /// A queued message.
     Message(Typed),
     /// Ctrl-D was pressed.
     End,
-    /// Nothing is queued; the line begins with this.
+    /// Nothing is queued; the next line begins with this text.
     Begun(Typed),
 }
 
-/// A text, and its start if that was pasted.
+/// A text, and its start if the start was pasted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Typed {
     pub text: String,
@@ -32,7 +32,7 @@ pub(super) struct Typed {
 }
 
 impl Typed {
-    /// True if it begins with what was pasted: then it is no command, whatever it looks like.
+    /// True if it begins with pasted text: then it is not a command, whatever it looks like.
     pub fn is_pasted(&self) -> bool {
         self.pasted.as_ref().is_some_and(|start| self.text.starts_with(start.as_str()))
     }
@@ -44,7 +44,7 @@ impl From<String> for Typed {
     }
 }
 
-/// What was typed. Clones share it.
+/// The typed line and the queue. Clones share them.
 #[derive(Clone)]
 pub(super) struct Typing {
     state: Arc<Mutex<State>>,
@@ -61,7 +61,7 @@ struct State {
     wishes: Option<Wishes>,
 }
 
-/// Takes what a person wants of a running turn.
+/// The functions that a person reaches a running turn with.
 pub(super) struct Wishes {
     /// A text for its next step.
     pub steer: Box<dyn Fn(String) + Send>,
@@ -86,12 +86,12 @@ impl Typing {
         self.state.lock().expect("nobody panics while holding the line")
     }
 
-    /// Says who takes what a person wants of a running turn.
+    /// Sets the functions that a person reaches a running turn with.
     pub fn connect(&self, wishes: Wishes) {
         self.lock().wishes = Some(wishes);
     }
 
-    /// Puts a message at the front of the queue.
+    /// Puts messages at the front of the queue.
     pub fn put_first(&self, messages: Vec<String>) {
         let mut state = self.lock();
         for message in messages.into_iter().rev() {
@@ -108,7 +108,7 @@ impl Typing {
         state.pasted = begun.pasted;
     }
 
-    /// Takes a message that waits, or the end. `None`: the line is still typed.
+    /// Takes a queued message, or the end. `None` if there is only an unfinished line.
     pub fn ready(&self) -> Option<Next> {
         let mut state = self.lock();
         let ready = match state.queue.pop_front() {
@@ -119,7 +119,7 @@ impl Typing {
         ready
     }
 
-    /// Takes what comes next.
+    /// Takes the next input.
     pub fn next(&self) -> Next {
         self.ready().unwrap_or_else(|| {
             let mut state = self.lock();
@@ -181,7 +181,7 @@ impl State {
         let mut joined = Joined::default();
         match joined.add(&self.field.take()) {
             Some(text) => self.queue.push_back(Typed { text, pasted: self.pasted.take() }),
-            // It goes on in the next line.
+            // The message continues in the next line.
             None => self.field = Field::with(&joined.rest().unwrap_or_default()),
         }
     }
@@ -214,7 +214,7 @@ impl State {
     }
 }
 
-/// The queue and the line, with the cursor.
+/// Draws the queue and the line.
 fn picture(field: &Field, queue: &VecDeque<Typed>) -> Picture {
     let field = field.clone();
     let queue: Vec<String> = queue.iter().map(|message| message.text.clone()).collect();
@@ -234,7 +234,7 @@ fn queued(message: &str, room: usize) -> InkLine {
     InkLine::from((Ink::Dim, format!("next: {first}{more}").as_str())).cut(room)
 }
 
-/// Hands keys to the line.
+/// Passes keys to the line.
 pub(super) struct Listening {
     pub typing: Typing,
     pub screen: Bystander,

@@ -1,7 +1,7 @@
-//! A permission question as a person reads it: what would run or be written, in full and as it is, and within which
-//! walls.
+//! The text of a permission question: the exact command or change, in full, and the limits that it would run within.
 //!
-//! Whatever would not be seen (control characters, blanks that are none, marks that reorder a line) stands as its code.
+//! Characters that would be invisible or misleading (controls, odd blanks, marks that reorder a line) are shown as
+//! codes.
 
 use super::sheet::Sheet;
 use super::views;
@@ -9,7 +9,7 @@ use crate::contract::{Enclosure, Question};
 use crate::ink::{Ink, Inks, Line};
 use crate::text;
 
-/// The text of a question, for lines of at most `room` columns where it is laid out.
+/// Formats a question, for lines of at most `room` columns where it is laid out.
 pub(super) fn sheet(question: &Question<'_>, room: usize) -> Sheet {
     let Question { helper, tool, why, always, hidden, .. } = *question;
     let whose = helper.map_or(String::new(), |helper| format!("{helper}: "));
@@ -22,7 +22,7 @@ pub(super) fn sheet(question: &Question<'_>, room: usize) -> Sheet {
         foot.push(Line::from((ink, place.as_str())));
     }
     if hidden {
-        let warning = "A secret of yours is hidden as ***: what would run is not exactly what is shown.";
+        let warning = "One of your secrets is hidden as ***: the text shown is not exactly what would run.";
         foot.push(Line::from((Ink::Yellow, warning)));
     }
     if let Some(always) = always {
@@ -38,7 +38,7 @@ pub(super) fn sheet(question: &Question<'_>, room: usize) -> Sheet {
 /// Nothing in the body begins where the question itself does.
 const INDENT: &str = "  ";
 
-/// The command or the arguments, line by line.
+/// Formats the command or the arguments, line by line.
 fn written(preview: &str) -> Vec<Line> {
     let preview = preview.strip_suffix('\n').unwrap_or(preview);
     let lines = text::revealed(preview);
@@ -57,7 +57,7 @@ fn changed(diff: &str, room: usize) -> Vec<Line> {
     rows.into_iter().map(indented).collect()
 }
 
-/// In words, what the command could do; `None` where no command would run.
+/// Describes what the command could do; `None` if no command would run.
 fn place(question: &Question<'_>) -> Option<String> {
     let network = if question.network { "with the network" } else { "no network" };
     Some(match question.enclosure? {
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(text(&question("ls")), "run_command wants to run\n  ls\n");
         let question = Question { hidden: true, ..question("echo ***") };
         let sheet = text(&question);
-        assert!(sheet.contains("is not exactly what is shown"), "{sheet}");
+        assert!(sheet.contains("not exactly what would run"), "{sheet}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A plan as a person reads it before it runs: what each step calls, with what, and after which others.
+//! The text of a plan for a person's review: what each step calls, with what input, and after which other steps.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use crate::event::plan::{PlanCreated, PlanStep, StepCheck};
 use crate::ink::{Ink, Inks, Line};
 use crate::{json, text};
 
-/// The text of a question about a plan or a proposal, and the question. `is_shown` says that the words of a proposal
-/// stand on the screen already.
+/// Formats a plan or a proposal, and returns the question about it. `is_shown` means that the text of a proposal is
+/// already on the screen.
 pub(super) fn sheet(what: PlanSheet<'_>, is_shown: bool) -> (Sheet, &'static str) {
     let bold = |line: &str| Line::from((Ink::Bold, line));
     match what {

@@ -72,7 +72,7 @@ fn stopping_ends_everything_that_it_started() {
     ]);
     let run = Run::task(&server, "task").args(["--approve", "all"]);
     let lifeline = Lifeline::new(&run.place().workspace());
-    run.run().success().stderr_lacks("ended what was running");
+    run.run().success().stderr_lacks("ended the background commands");
     lifeline.wait_dead();
     let requests = server.requests();
     assert!(requests[2].last_result().contains("r1: stopped after"), "{}", requests[2].last_result());
@@ -102,7 +102,7 @@ fn none_survives_the_end_of_the_run() {
         let server = Server::start([start(command), Reply::text("done")]);
         let run = Run::task(&server, "task").args(["--approve", "all"]);
         let lifeline = Lifeline::new(&run.place().workspace());
-        run.run().success().stderr_has("ended what was running in the background: r1 `");
+        run.run().success().stderr_has("ended the background commands: r1 `");
         lifeline.wait_dead();
     }
 }
@@ -165,7 +165,7 @@ fn in_a_chat_it_lives_from_turn_to_turn_until_the_conversation_ends() {
             terminal.line(ending);
         }
         lifeline.wait_dead();
-        terminal.wait_for("ended what was running in the background");
+        terminal.wait_for("ended the background commands");
     }
 }
 

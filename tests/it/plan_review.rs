@@ -114,7 +114,7 @@ fn a_chat_shows_the_plan_and_drops_one() {
     terminal.wait_for("plan (answered): as asked");
     terminal.wait_for("☑ 1. step 1 · write_file");
     terminal.line("/plan drop");
-    terminal.wait_for("the plan is over already");
+    terminal.wait_for("the plan is already over");
     terminal.keys("\u{4}");
     assert_eq!(terminal.exit_code(), 0);
     let shown = Run::at(&terminal.place).args(["session", "list"]).run().success().stdout;

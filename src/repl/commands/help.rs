@@ -1,12 +1,12 @@
-//! `/help`: all commands by groups, or one; and what to say of a name that is none. Pure.
+//! `/help`: formats all commands by group, or one; and the message for an unknown name. Pure functions.
 
 use super::{Command, Group};
 use crate::config::OwnCommand;
 use crate::text;
 
-/// Narrower than this, a description stands below its command.
+/// On a narrower screen, descriptions are below their commands.
 const WIDE: usize = 60;
-/// The column of descriptions, if no shorter one is enough.
+/// The largest column at which descriptions start.
 const COLUMN: usize = 24;
 const INDENT: usize = 2;
 
@@ -42,7 +42,7 @@ pub fn help(name: &str, commands: &[Command], own: &[OwnCommand], width: usize) 
     }
 }
 
-/// What to say of a name that no command has.
+/// The message for a name that is not a command.
 #[must_use]
 pub fn unknown(name: &str, commands: &[Command], own: &[OwnCommand]) -> String {
     let shown = text::one_line(name, 40);
@@ -79,7 +79,7 @@ fn all(commands: &[Command], own: &[OwnCommand], width: usize) -> String {
     help
 }
 
-/// One command: its description beside it, or below it where that does not fit.
+/// Adds one command, with its description beside it, or below it if that does not fit.
 fn row(help: &mut String, usage: &str, about: &str, column: usize, width: usize) {
     let (column, is_wide) = if width < WIDE { (INDENT + 2, false) } else { (column, true) };
     let usage = format!("{}{usage}", " ".repeat(INDENT));

@@ -32,7 +32,7 @@ const MOST: usize = 8;
 #[derive(Default)]
 pub struct Jobs {
     redactor: Arc<Redactor>,
-    /// Why no command may be started.
+    /// The reason that no command may be started.
     closed: OnceLock<&'static str>,
     /// Shared with the agent whose commands were taken over.
     table: Mutex<Arc<Table>>,
@@ -46,7 +46,7 @@ struct Table(Mutex<State>);
 struct State {
     jobs: BTreeMap<String, Job>,
     guard: Option<Protection>,
-    /// How many calls are about to change files themselves.
+    /// The number of calls that are about to change files themselves.
     paused: usize,
     /// News for the next result.
     remarks: Vec<String>,
@@ -62,7 +62,7 @@ struct Job {
     task: AbortHandle,
     walls: Option<Walls>,
     root: PathBuf,
-    /// Its end was already reported in passing.
+    /// True if its end was already reported with another result.
     told: bool,
 }
 
@@ -104,7 +104,7 @@ impl Jobs {
     /// Starts a command and returns its id.
     ///
     /// # Errors
-    /// When it may not be started, or cannot be confined.
+    /// It may not be started, or cannot be confined.
     pub fn start(
         &self,
         confined: &Arc<Confined>,
@@ -158,7 +158,7 @@ impl Jobs {
             }
         });
         state.jobs.insert(id.clone(), job(task.abort_handle()));
-        // The call that starts it is no reason to stop watching it.
+        // The call that starts it must not suspend watching it.
         let paused = std::mem::take(&mut state.paused);
         state.guard();
         state.paused = paused;
@@ -183,7 +183,7 @@ impl Jobs {
     /// output and state since the last look.
     ///
     /// # Errors
-    /// When there is no such command, or it does not end even when killed.
+    /// There is no such command, or it does not end even when killed.
     pub async fn look(&self, id: &str, wait: Duration, stop: bool) -> Result<Look, ToolError> {
         let table = self.table();
         let (mut end, output) = {
@@ -194,7 +194,7 @@ impl Jobs {
             }
             (job.end.clone(), Arc::clone(&job.output))
         };
-        // Stopping keeps its own time, and fails when the command cannot be killed.
+        // Stopping has its own time limit, and fails if the command cannot be killed.
         let wait = if stop { Duration::MAX } else { wait };
         let _ = tokio::time::timeout(wait, end.wait_for(Option::is_some)).await;
         let end = end.borrow().clone();
@@ -272,7 +272,7 @@ impl Table {
     }
 }
 
-/// Dropping it resumes watching: the state of the files then is the one to keep.
+/// Dropping it resumes watching, with the state of the files at that time as the one to keep.
 pub struct Paused(Arc<Table>);
 
 impl Drop for Paused {

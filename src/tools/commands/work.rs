@@ -15,7 +15,7 @@ use super::bounded::{Bounded, Shown};
 use super::confined::{Confined, Denied, Order};
 use super::plain::Plain;
 
-/// How much of the room of a reading goes to its head.
+/// The share of the room of a reading for its head.
 const HEAD_PERCENT: usize = 30;
 
 /// A command and the destinations of its output.
@@ -32,13 +32,13 @@ pub(super) struct Work {
     pub output: Arc<Mutex<Unread>>,
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug, Clone)]
 pub struct End {
     pub outcome: Result<Ended, ToolError>,
     /// How long it ran.
     pub after: Duration,
-    /// Why the sandbox may have caused it.
+    /// The reason that the sandbox may have caused it.
     pub denied: Option<Denied>,
 }
 
