@@ -6,6 +6,7 @@
 mod abilities;
 mod keys;
 mod field;
+mod vi;
 mod modes;
 #[cfg(unix)]
 mod input;
@@ -27,6 +28,7 @@ pub use keys::{Decoder, Key};
 pub use modes::put_back;
 #[cfg(not(unix))]
 pub use no_console::{Console, Focus, Listener, leave_stops_to_the_reader, typed_ahead, wait_for_keys};
+pub use vi::Vi;
 
 /// The columns of the terminal on stderr (else stdout, else stdin); `None` if there is none.
 #[must_use]
