@@ -15,7 +15,11 @@ const FORMATS: [(ResponseFormat, &str, &str); 4] = [
         "Only the observation: what matters for the next decision of the model. The default.",
     ),
     (ResponseFormat::Standard, "standard", "Status and summary as well."),
-    (ResponseFormat::Detailed, "detailed", "Everything, including values that change with each call: for debugging."),
+    (
+        ResponseFormat::Detailed,
+        "detailed",
+        "Everything, including values that change with each call: for debugging.",
+    ),
     (ResponseFormat::Raw, "raw", "The data as the tool returned it, unprocessed."),
 ];
 
