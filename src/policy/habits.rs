@@ -332,7 +332,7 @@ fn writes(argv: &[Arg]) -> bool {
     (name != "git" || names_refs(argv)) && argv.iter().skip(1).filter_map(Arg::text).any(says_so)
 }
 
-/// True if it is a command of git whose flags move and delete names.
+/// True if it is a command of git whose flags can move and delete names, or has a flag that writes a file.
 fn names_refs(argv: &[Arg]) -> bool {
     argv.iter().filter_map(Arg::text).any(|word| matches!(word, "branch" | "tag") || word.starts_with("--output"))
 }
