@@ -39,7 +39,7 @@ pub struct FrontmatterError {
     pub column: Option<usize>,
 }
 
-/// Splits `text` without looking into its head.
+/// Splits `text` without parsing its head.
 ///
 /// # Errors
 /// A head is opened and never closed.

@@ -1,6 +1,6 @@
-//! The one door to YAML. A text is read once, into a tree that keeps line and column of every key and value ([`tree`]);
-//! [`parse`] reads that tree as a type. The plainest texts are read line by line (`lines`). What the build has read
-//! already is only unpacked ([`packed`]).
+//! The only entry to YAML. A text is read once, into a tree with the line and column of every key and value ([`tree`]);
+//! [`parse`] reads that tree as a type. The simplest texts are read line by line (`lines`). Trees that the build has
+//! read are only unpacked ([`packed`]).
 //!
 //! Texts that could exhaust memory or time are refused: long ones, deep nesting, multiplying aliases.
 
