@@ -192,7 +192,7 @@ fn mistake(error: &ValidationError<'_>) -> String {
         Kind::MaxProperties { limit } => format!("at most {}", counted(*limit, "field")),
         Kind::Pattern { pattern } => format!("text that matches the regular expression {pattern}"),
         Kind::Format { format } => format!("text in the format {format}"),
-        Kind::UniqueItems => "a list in which no item stands twice".to_owned(),
+        Kind::UniqueItems => "a list without duplicate items".to_owned(),
         Kind::FalseSchema => "nothing here".to_owned(),
         Kind::PropertyNames { error } => format!("other names: {}", mistake(error)),
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => return no_form(&given, context),

@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(
             remarks,
             [
-                "Some(6) the key `name` stands twice (first in line 2)",
+                "Some(6) the key `name` is duplicated (first in line 2)",
                 "Some(4) the key `colour` has no meaning",
                 "Some(7) `license` is no text"
             ]

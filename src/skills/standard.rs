@@ -176,7 +176,7 @@ mod tests {
             ("---\nname: my_skill\ndescription: d\n---\n", 2, "letters, numbers"),
             ("---\nname: other\ndescription: d\n---\n", 2, "that of its directory"),
             ("---\nname: my-skill\ndescription: d\ncolour: red\n---\n", 4, "no key `colour`"),
-            ("---\nname: my-skill\ndescription: d\nname: my-skill\n---\n", 4, "stands twice"),
+            ("---\nname: my-skill\ndescription: d\nname: my-skill\n---\n", 4, "is duplicated"),
             ("---\nname: my-skill\ndescription: d\nmetadata: {a: b}\n---\n", 4, "flow style"),
             ("---\nname: my-skill\ndescription: &x d\n---\n", 3, "anchors"),
             ("---\nname: my-skill\ndescription: d\ncompatibility:\n  - a\n---\n", 5, "`compatibility` must be"),

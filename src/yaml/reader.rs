@@ -183,7 +183,7 @@ impl<'t> Builder<'t> {
             if key.text == "<<" {
                 merged.extend(merge_entries(value, value_span)?);
             } else if let Some((first, _)) = entries.iter().find(|(other, _)| other.text == key.text) {
-                let message = format!("the key `{}` stands twice (first in line {})", key.text, first.place.line);
+                let message = format!("the key `{}` is duplicated (first in line {})", key.text, first.place.line);
                 self.duplicates.push(at(span, &message));
             } else {
                 entries.push((key, value));
