@@ -220,6 +220,13 @@ impl Lines {
         Loan::new(outlets.display.clone(), returned, away, deaf)
     }
 
+    /// Ends a loan with `begun` in the line. The next key is the line editor's: nobody reads the terminal in between.
+    pub(super) fn go_on(&self, lent: Loan, begun: Typed) {
+        self.begin_with(begun);
+        self.begin();
+        drop(lent);
+    }
+
     /// Handles a Ctrl-C that arrived as a signal while a line was read. A plain terminal has discarded the line.
     pub(super) fn interrupted(&self) {
         if let Source::Lines(_) = &self.source {

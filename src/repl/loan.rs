@@ -13,7 +13,7 @@ pub(super) struct Loan {
     display: Display,
     /// The reading thread waits until this is dropped.
     _returned: Sender<()>,
-    _away: Suspended,
+    away: Option<Suspended>,
     _deaf: Deaf,
 }
 
@@ -21,7 +21,12 @@ impl Loan {
     /// Creates a loan; dropping `returned` ends it. The live area stays hidden until then, and Ctrl-C is for the other
     /// program.
     pub(super) fn new(display: Display, returned: Sender<()>, away: Suspended, deaf: Deaf) -> Self {
-        Self { display, _returned: returned, _away: away, _deaf: deaf }
+        Self { display, _returned: returned, away: Some(away), _deaf: deaf }
+    }
+
+    /// Shows the live area again, and what was written meanwhile. Keys stay with the other program.
+    pub(super) fn reveal(&mut self) {
+        self.away = None;
     }
 }
 

@@ -154,12 +154,12 @@ async fn heard(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, outl
         Line::Text(text) => (text, false),
         Line::Pasted(text) => (text, true),
         Line::Elsewhere(Typed { text, pasted }) => {
-            let lent = lines.lend(outlets).await;
+            let mut lent = lines.lend(outlets).await;
             let (text, told) = foreground::go_on(&chat.at_hand, text).await;
-            drop(lent);
             interrupts.forget();
-            lines.begin_with(Typed { text, pasted });
+            lent.reveal();
             tell(outlets, &told);
+            lines.go_on(lent, Typed { text, pasted });
             return Heard::Nothing;
         }
         Line::Looking(begun) => {
