@@ -2,13 +2,14 @@
 //! given a text, and the command lines that a person runs.
 //!
 //! They stay in the group of this program, which is the one in the foreground: the terminal sends Ctrl-C and Ctrl-Z to
-//! both. Whoever starts them ignores the interrupts of that time.
+//! both. [`has_terminal`] tells that an interrupt is meant for them.
 
 use std::fs::File;
 use std::future::poll_fn;
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -21,6 +22,31 @@ use super::{Exit, LINGER, SHELL};
 
 const READ_BYTES: usize = 8 * 1024;
 
+/// How many of them have the terminal.
+static AT_TERMINAL: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts a program that has the terminal, as long as this lives.
+struct HasTerminal;
+
+impl HasTerminal {
+    fn new() -> Self {
+        AT_TERMINAL.fetch_add(1, Ordering::SeqCst);
+        Self
+    }
+}
+
+impl Drop for HasTerminal {
+    fn drop(&mut self) {
+        AT_TERMINAL.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Whether a program of the person's own has the terminal now: then Ctrl-C is meant for it.
+#[must_use]
+pub fn has_terminal() -> bool {
+    AT_TERMINAL.load(Ordering::SeqCst) > 0
+}
+
 /// Runs a command line of the person's own (`code --wait`) with the terminal as its own, and `file` as its last word.
 /// Waits for its end; true if it ended well. Dropping the future kills it.
 ///
@@ -29,6 +55,7 @@ const READ_BYTES: usize = 8 * 1024;
 pub async fn in_foreground(line: &str, file: &Path) -> io::Result<bool> {
     let [shell, flag] = SHELL;
     let line = format!("{line} \"$1\"");
+    let _has_terminal = HasTerminal::new();
     let status = Command::new(shell).args([flag, &line, shell]).arg(file).kill_on_drop(true).status().await?;
     Ok(status.success())
 }
@@ -41,6 +68,7 @@ pub async fn in_foreground(line: &str, file: &Path) -> io::Result<bool> {
 pub async fn paged(line: &str, file: &Path) -> io::Result<bool> {
     let [shell, flag] = SHELL;
     let input = File::open(file)?;
+    let _has_terminal = HasTerminal::new();
     let status = Command::new(shell).args([flag, line]).stdin(input).kill_on_drop(true).status().await?;
     Ok(status.success())
 }
@@ -89,6 +117,7 @@ impl PersonsLine<'_> {
     /// # Errors
     /// When the shell cannot be started.
     pub async fn run(self) -> io::Result<Exit> {
+        let _has_terminal = HasTerminal::new();
         self.command().status().await.map(exit)
     }
 
@@ -97,6 +126,7 @@ impl PersonsLine<'_> {
     /// # Errors
     /// When the shell cannot be started.
     pub async fn overhear(self, mut heard: impl FnMut(&[u8])) -> io::Result<Exit> {
+        let _has_terminal = HasTerminal::new();
         let (mut child, mut pipes) = spawn(self.command(), None)?;
         let ended = tokio::select! {
             () = pass(&mut pipes, &mut heard) => None,

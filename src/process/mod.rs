@@ -28,7 +28,7 @@ use crate::sandbox::{self, Walls};
 use group::Force;
 use subject::{Killer, Pipes, Subject};
 
-pub use foreground::{PersonsLine, fed, found, in_foreground, paged};
+pub use foreground::{PersonsLine, fed, found, has_terminal, in_foreground, paged};
 pub use group::kill_all;
 pub use shell::{SHELL, shell, shell_name};
 

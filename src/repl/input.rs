@@ -4,13 +4,13 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::io::{self, Write};
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustyline::completion::{Completer, Pair};
 use rustyline::config::{Behavior, BellStyle};
 use rustyline::error::ReadlineError;
-use rustyline::highlight::Highlighter;
+use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::hint::{Hint, Hinter};
 use rustyline::history::{History, MemHistory, SearchDirection};
 use rustyline::line_buffer::LineBuffer;
@@ -25,7 +25,8 @@ use super::history::{MOST_ENTRIES, Shared};
 use super::lines::{Line, Setup};
 use super::multiline::Joined;
 use super::offered::{Offer, Offered, fitting};
-use super::strokes::{Effect, End, Entered, Key, Seen, Strokes};
+use super::reflow::{self, Width};
+use super::strokes::{Effect, End, Key, Seen, Strokes};
 use super::typing::Typed;
 use super::{commands, shell};
 use crate::config::EditMode;
@@ -54,6 +55,7 @@ struct Keys {
     strokes: Mutex<Strokes>,
     /// The line as it was last drawn, and its cursor.
     drawn: Mutex<(String, usize)>,
+    width: Width,
 }
 
 impl Keys {
@@ -149,17 +151,19 @@ fn read(editor: &mut Terminal, keys: &Keys, prompt: &str, begun: &str, is_pasted
     }
     *keys.drawn() = (begun.to_owned(), begun.len());
     loop {
+        keys.width.forget();
         let (line, at) = keys.drawn().clone();
         let result = editor.readline_with_initial(prompt, line.split_at_checked(at).unwrap_or((&line, "")));
         let end = keys.strokes().take_end();
         match result {
+            Ok(_) if keys.strokes().take_stop() => terminal::stop(),
             Ok(text) => return end.map_or_else(|| Line::Text(text.clone()), |end| ended(end, text.clone())),
             // Ctrl-C that the editor handled itself.
             Err(ReadlineError::Interrupted) => return Line::Cleared,
             // Nothing was readable behind Enter, or the terminal has gone.
             Err(ReadlineError::Eof) => {
                 let Some(entered) = keys.strokes().take_entered() else { return Line::Eof };
-                leave(prompt, &entered);
+                reflow::leave(prompt, &entered, terminal::width().unwrap_or(USUAL_SIZE.0));
                 return Line::Text(entered.line);
             }
             // A key that is no UTF-8 is lost, the line is not.
@@ -176,18 +180,6 @@ fn ended(end: End, text: String) -> Line {
         End::Eof => Line::Eof,
         End::Elsewhere => Line::Elsewhere(text),
     }
-}
-
-/// Leaves the rows of a line whose cursor was not on its last one.
-fn leave(prompt: &str, Entered { line, pos }: &Entered) {
-    let width = terminal::width().unwrap_or(USUAL_SIZE.0).max(1);
-    let row = |text: &str| -> usize {
-        let lines = format!("{prompt}{text}");
-        lines.split('\n').map(|line| text::columns(line) / width + 1).sum()
-    };
-    let below = row(line).saturating_sub(row(&line[..*pos]));
-    let mut stderr = io::stderr();
-    let _ = write!(stderr, "{}", "\n".repeat(below)).and_then(|()| stderr.flush());
 }
 
 /// True for a line that is no message: a slash command, or one for the shell.
@@ -217,6 +209,7 @@ fn open(setup: &Setup, keys: &Arc<Keys>) -> rustyline::Result<Terminal> {
     editor.set_helper(Some(Screen {
         vocabulary: Arc::clone(&setup.vocabulary),
         style: setup.style,
+        reflows: setup.reflows,
         keys: Arc::clone(&keys),
         offered: RefCell::default(),
     }));
@@ -232,6 +225,7 @@ struct Screen {
     /// The words that complete.
     vocabulary: Arc<OnceLock<Vocabulary>>,
     style: Style,
+    reflows: bool,
     keys: Arc<Keys>,
     offered: RefCell<Offered>,
 }
@@ -325,6 +319,16 @@ impl Hinter for Screen {
 }
 
 impl Highlighter for Screen {
+    /// True after a change of the width: then the whole line is drawn.
+    fn highlight_char(&self, line: &str, pos: usize, _: CmdKind) -> bool {
+        let now = terminal::width().unwrap_or(USUAL_SIZE.0);
+        let Some(before) = self.keys.width.change(now) else { return false };
+        if self.reflows {
+            reflow::take_away(&format!("{PROMPT}{line}"), PROMPT.len() + pos, before, now);
+        }
+        true
+    }
+
     fn highlight_prompt<'b, 's: 'b, 'p: 'b>(&'s self, prompt: &'p str, _default: bool) -> Cow<'b, str> {
         self.style.paint(Ink::Cyan, prompt)
     }
@@ -379,6 +383,7 @@ fn key(event: &Event, mode: rustyline::EditMode) -> Key {
         (KeyCode::BracketedPasteEnd, _) => Key::PasteEnds,
         (KeyCode::Char('C'), Modifiers::CTRL) => Key::Interrupt,
         (KeyCode::Char('D'), Modifiers::CTRL) => Key::Eof,
+        (KeyCode::Char('Z'), Modifiers::CTRL) => Key::Stop,
         (KeyCode::Char('e' | 'E'), Modifiers::ALT) => Key::Elsewhere,
         // In the keys of vi, Esc has another meaning, once or twice.
         (KeyCode::Esc, Modifiers::NONE) if mode == rustyline::EditMode::Emacs => Key::Cancel,

@@ -12,19 +12,18 @@ use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc};
 
 pub(super) use super::by_line::Line;
 use super::by_line::{prompted, read_line, read_piped, read_plain};
 use super::complete::Vocabulary;
 use super::input::Editor;
 use super::interrupts::Interrupter;
-use super::loan::{Loan, MARK_PASTE};
 use super::multiline::Joined;
-use super::typing::{Listening, Next, Steer, Typing};
+use super::typing::{Listening, MARK_PASTE, Next, Steer, Typing};
 use crate::config::EditMode;
 use crate::ink::{Ink, Inks, Line as InkLine, Style};
-use crate::sink::{AskLine, Bystander, Outlets, PROMPT};
+use crate::sink::{AskLine, Bystander, Loan, Outlets, PROMPT};
 use crate::terminal::{self, Console};
 use crate::text;
 
@@ -36,6 +35,8 @@ pub struct Setup {
     pub vocabulary: Arc<OnceLock<Vocabulary>>,
     pub style: Style,
     pub edit_mode: EditMode,
+    /// The terminal breaks lines anew when its width changes.
+    pub reflows: bool,
     /// stdout is a terminal too; otherwise the editor draws on the controlling terminal.
     pub stdout_terminal: bool,
     /// The terminal is asked for its background with the first message.
@@ -199,23 +200,9 @@ impl Lines {
         }
     }
 
-    /// Lends the terminal to another program, in the modes that it was found in, until the loan is dropped. What is
-    /// written meanwhile waits.
+    /// Lends the terminal to another program, until the loan is dropped.
     pub(super) async fn lend(&self, outlets: &Outlets) -> Loan {
-        let away = outlets.display.suspend(false);
-        outlets.wait();
-        let (returned, until_returned) = requests::channel();
-        if let Source::Keys(keys) = &self.source {
-            let (lent, is_lent) = oneshot::channel();
-            keys.console.lend(move || {
-                terminal::put_back();
-                // Nobody waits for a loan that was dropped.
-                let _ = lent.send(());
-                let _ = until_returned.recv();
-            });
-            let _ = is_lent.await;
-        }
-        Loan::new(outlets.display.clone(), returned, away)
+        Loan::take(self.console().as_deref(), outlets).await
     }
 
     /// Ctrl-C came as a signal while a line was read. The terminal of a plain editor threw the line away.

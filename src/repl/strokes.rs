@@ -23,6 +23,8 @@ pub enum Key {
     Interrupt,
     /// Ctrl-D.
     Eof,
+    /// Ctrl-Z.
+    Stop,
     /// Esc Esc.
     Cancel,
     Backspace,
@@ -89,6 +91,8 @@ pub struct Strokes {
     state: State,
     pub pastes: Pastes,
     ended: Option<End>,
+    /// The line is left for a moment, as the program stops.
+    stops: bool,
     /// How the next line ends, before any other key.
     after: Option<End>,
     /// The start of the line came in one piece.
@@ -144,6 +148,11 @@ impl Strokes {
         self.ended.take()
     }
 
+    /// Takes whether the line was left only for the program to stop.
+    pub fn take_stop(&mut self) -> bool {
+        std::mem::take(&mut self.stops)
+    }
+
     /// True if the start of `line` was pasted: then it is no command, whatever it looks like.
     pub fn is_pasted(&self, line: &str) -> bool {
         self.pasted.as_ref().is_some_and(|start| line.starts_with(start.as_str()))
@@ -169,6 +178,10 @@ impl Strokes {
             Key::Interrupt => self.end(if seen.line.is_empty() { End::Interrupted } else { End::Cleared }),
             Key::Eof if seen.line.is_empty() => self.end(End::Eof),
             Key::Elsewhere => self.end(End::Elsewhere),
+            Key::Stop => {
+                self.stops = true;
+                Effect::Accept
+            }
             Key::Cancel if seen.line.is_empty() => {
                 self.last.clone().filter(|last| !last.is_empty()).map_or(Effect::Usual, Effect::Insert)
             }

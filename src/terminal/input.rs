@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use super::modes::{self, Modes, Stop};
+
 /// What came first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ready {
@@ -59,6 +61,12 @@ pub fn typed_ahead() -> Vec<u8> {
     typed
 }
 
+/// Throws away what was typed at the terminal at stdin and nobody has read, Enter or not.
+pub fn forget_typed() {
+    // Fails where stdin is no terminal; then nobody types.
+    let _ = nix::sys::termios::tcflush(io::stdin(), nix::sys::termios::FlushArg::TCIFLUSH);
+}
+
 /// Lets reading from the terminal at stdin end at once where no key is waiting, or wait for one as usual. Whoever puts
 /// back the modes of the terminal lets it wait again.
 pub fn wait_for_keys(waits: bool) {
@@ -73,23 +81,35 @@ pub fn wait_for_keys(waits: bool) {
     }
 }
 
-/// Keeps SIGTSTP away from this thread, and from those that it starts. The thread that reads keys takes it: a signal that
-/// only one thread takes has stopped the process when `kill` returns, so that modes are set again after the stop and not
-/// before it. To be called before other threads are started.
-pub fn leave_stops_to_the_reader() {
+/// Keeps SIGTSTP and SIGWINCH away from this thread, and from those that it starts. The thread that reads keys takes them.
+/// A signal that only one thread takes has stopped the process when `kill` returns, so that modes are set again after the
+/// stop and not before it; and the line editor hears of another size only by a read that ends early. To be called before
+/// other threads are started.
+pub fn leave_signals_to_the_reader() {
     // Where that fails, a terminal may have the wrong modes after `fg`.
-    let _ = stop_signal().thread_block();
+    let _ = of_the_reader().thread_block();
 }
 
-/// Takes SIGTSTP on this thread.
-pub(super) fn take_stops() {
-    let _ = stop_signal().thread_unblock();
+/// Takes these signals on this thread.
+pub(super) fn take_signals() {
+    let _ = of_the_reader().thread_unblock();
 }
 
-fn stop_signal() -> nix::sys::signal::SigSet {
+fn of_the_reader() -> nix::sys::signal::SigSet {
     let mut signals = nix::sys::signal::SigSet::empty();
     signals.add(nix::sys::signal::Signal::SIGTSTP);
+    signals.add(nix::sys::signal::Signal::SIGWINCH);
     signals
+}
+
+/// Stops the program as Ctrl-Z does in a shell, with the terminal as it was found. Returns when it goes on, with keys held
+/// as for whoever the terminal is lent to. To be called on the thread that reads keys.
+pub fn stop() {
+    modes::put_back();
+    stop_process();
+    if let Some(modes) = Modes::saved() {
+        modes.hold_keys(Stop::IsSignal);
+    }
 }
 
 /// Stops this process and its group, as Ctrl-Z does. Returns when it goes on.

@@ -47,6 +47,11 @@ impl Modes {
         Some(*BEFORE.get_or_init(|| modes))
     }
 
+    /// The modes that were saved; `None` before that.
+    pub fn saved() -> Option<Self> {
+        BEFORE.get().copied()
+    }
+
     /// From here on keys come one by one, and are not echoed. Ctrl-C stays a signal.
     pub fn hold_keys(&self, stop: Stop) {
         use nix::sys::termios::{InputFlags, LocalFlags, SpecialCharacterIndices};

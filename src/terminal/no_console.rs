@@ -13,10 +13,15 @@ pub trait Listener: Send {
     fn learn(&mut self, theme: Theme);
     /// The program is about to stop, or goes on.
     fn stop(&mut self, stops: bool);
+    /// Another program had the terminal.
+    fn come_back(&mut self);
 }
 
 /// There is none.
 pub enum Console {}
+
+/// There is none.
+pub enum Away {}
 
 /// There is none.
 pub struct Focus {
@@ -42,6 +47,11 @@ impl Console {
     }
 
     /// Cannot be called.
+    pub async fn leave(&self) -> Away {
+        match *self {}
+    }
+
+    /// Cannot be called.
     pub fn expect_answer(&self) {
         match *self {}
     }
@@ -61,7 +71,13 @@ impl Drop for Focus {
 }
 
 /// Nobody reads keys one by one.
-pub fn leave_stops_to_the_reader() {}
+pub fn leave_signals_to_the_reader() {}
+
+/// Here nothing stops a program.
+pub fn stop() {}
+
+/// What was typed cannot be taken back here.
+pub fn forget_typed() {}
 
 /// Nothing was typed ahead that could be taken.
 #[must_use]
