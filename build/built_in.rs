@@ -74,7 +74,7 @@ fn add(path: &str, trees: &mut String, digests: &mut String) {
     let _ = writeln!(trees, "    ({path:?}, b\"{}\"),", bytes.escape_ascii());
 }
 
-/// Whether a file is a version of a prompt: `vX.Y.md`.
+/// True if a file is a version of a prompt: `vX.Y.md`.
 fn is_version(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.strip_prefix('v').and_then(|rest| rest.strip_suffix(".md")).is_some_and(|rest| version(rest).is_some())

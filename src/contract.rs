@@ -28,13 +28,13 @@ pub use tool::{Archive, CallContext, Clocks, Enclosure, Hold, Keep, Refused, She
 /// An observer of a run. Called in order from one task.
 pub trait EventSink: Send {
     /// # Errors
-    /// When nobody can read the events any more (stdout was closed); the turn then ends.
+    /// Nobody can read the events any more (stdout was closed); the turn then ends.
     fn emit(&mut self, event: &Event) -> std::io::Result<()>;
 }
 
 /// Answers questions, on behalf of a person or of nobody.
 pub trait Approver: Send + Sync {
-    /// Whether a person is present.
+    /// True if a person is present.
     fn present(&self) -> bool;
 
     /// Asks whether this call may run.
@@ -55,6 +55,8 @@ pub struct Question<'a> {
     pub tool: &'a str,
     /// Exactly what would happen, in full: the command, or the diff.
     pub preview: &'a str,
+    /// The preview is a unified diff of files.
+    pub is_change: bool,
     /// The reason for asking.
     pub why: &'a str,
     /// Exactly what [`Approval::Always`] would allow for the rest of the session; `None` where that answer is not
@@ -63,9 +65,9 @@ pub struct Question<'a> {
     pub workspace: &'a Path,
     /// The walls around the command that would run; `None` where no command would.
     pub enclosure: Option<Enclosure>,
-    /// Whether those walls let the network through.
+    /// True if those walls let the network through.
     pub network: bool,
-    /// Whether a known secret is masked in the preview, which is then not exactly what would run.
+    /// True if a known secret is masked in the preview, which is then not exactly what would run.
     pub hidden: bool,
     /// The command line that [`Approval::Edited`] may replace, exactly as it would run; `None` where that answer is not
     /// offered.
@@ -80,7 +82,7 @@ pub enum Approval {
     Always,
     /// Runs this command line in place of [`Question::editable`], without another question.
     Edited(String),
-    /// The reason, for the model; empty when none was given.
+    /// The reason, for the model; empty if none was given.
     Deny(String),
     /// Nobody could be asked.
     Nobody,

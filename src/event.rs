@@ -189,7 +189,7 @@ pub enum Message {
 /// One reply of the model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Reply {
-    /// The visible text; empty when the reply consists of calls alone.
+    /// The visible text; empty if the reply consists of calls alone.
     pub content: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reasoning: String,
@@ -302,7 +302,7 @@ pub struct Compressed {
     pub cost_usd: Option<f64>,
 }
 
-/// Why a conversation was compressed.
+/// The reason that a conversation was compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompressionReason {

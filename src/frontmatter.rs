@@ -42,7 +42,7 @@ pub struct FrontmatterError {
 /// Splits `text` without looking into its head.
 ///
 /// # Errors
-/// When a head is opened and never closed.
+/// A head is opened and never closed.
 pub fn split(text: &str) -> Result<Parts<'_>, FrontmatterError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.split_inclusive('\n');
@@ -70,7 +70,7 @@ pub fn split(text: &str) -> Result<Parts<'_>, FrontmatterError> {
 /// Splits `text` and parses its head; a missing head counts as empty.
 ///
 /// # Errors
-/// When the head is not closed, is not YAML, or does not fit `T`.
+/// The head is not closed, is not YAML, or does not fit `T`.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<Document<'_, T>, FrontmatterError> {
     let parts = split(text)?;
     // The line break replaces the opening dashes, so places in the head are places in the file.

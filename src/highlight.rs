@@ -1,8 +1,8 @@
-//! Syntax colours: which parts of a line of code are comments, strings, keywords and names.
+//! Syntax colours: finds the comments, strings, keywords and names in a line of code.
 //!
-//! The grammars are those of two-face, read by syntect; both are left out without the feature `highlight`. They are
-//! loaded for the first block whose language is known. Their scopes become the few inks of `ink`, so the palette of the
-//! terminal decides. NOTICE.md beside the code holds the licences of the grammars.
+//! The grammars come from two-face and are run by syntect; the feature `highlight` includes both. They are loaded for
+//! the first block whose language is known. Their scopes map to the few inks of `ink`, so the terminal's palette
+//! decides the colours. NOTICE.md beside the code has the licences of the grammars.
 
 #[cfg(feature = "highlight")]
 mod grammar;

@@ -50,7 +50,7 @@ impl Ignored {
         Self { top: Some(top.to_path_buf()), ..Self::default() }
     }
 
-    /// Whether an entry is to be passed over. Asked of each part of a path on its own: what lies in a directory that is
+    /// True if an entry is to be passed over. Asked of each part of a path on its own: what lies in a directory that is
     /// ignored is not ignored itself, so that it can be searched by its name.
     pub fn has(&self, path: &Path, is_dir: bool) -> bool {
         let Some(level) = path.parent().and_then(|dir| self.level(dir)) else { return false };

@@ -1,7 +1,7 @@
 //! Coloured text: lines of spans, each with its inks, and the escape codes that show them.
 //!
-//! Sixteen colours suffice, and the terminal's own palette decides how they look. Nothing is said by colour alone. The
-//! text of a span has been made visible (`text::visible`) before it comes here: whatever it holds is shown.
+//! Only sixteen colours are used, and the terminal's palette decides how they look. Colour alone never carries meaning.
+//! The text of a span must be made visible (`text::visible`) before it gets here.
 
 mod line;
 mod style;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 /// Reads the arguments of a call as an object. No text at all is a call without arguments.
 ///
 /// # Errors
-/// Why the text is no JSON object, with line and column.
+/// The reason that the text is no JSON object, with line and column.
 pub fn object(text: &str) -> Result<Map<String, Value>, String> {
     if text.trim().is_empty() {
         // Several servers write nothing at all for such a call.
@@ -63,7 +63,7 @@ pub fn most_bytes(value: &Value) -> usize {
 /// Reads a text that should be one JSON document.
 ///
 /// # Errors
-/// Why the text as it stands is no JSON, with line and column.
+/// The reason that the text as it stands is no JSON, with line and column.
 pub fn document(text: &str) -> Result<Value, String> {
     read(text, &['{', '['])
 }

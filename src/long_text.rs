@@ -36,7 +36,7 @@ pub struct Next {
 /// Reads a page. Lines are whole, but for one that is longer than the page: it is cut between characters.
 ///
 /// # Errors
-/// When the text cannot be read.
+/// The text cannot be read.
 pub fn page(mut text: impl BufRead, extent: Extent) -> io::Result<Page> {
     let mut byte = 0;
     for _ in 1..extent.first {
@@ -139,7 +139,7 @@ const NEIGHBOUR: usize = 160;
 /// The first `limit` lines that contain `query`, in any case, each with the line before and after it.
 ///
 /// # Errors
-/// When the text cannot be read.
+/// The text cannot be read.
 pub fn search(mut text: impl BufRead, query: &str, limit: usize) -> io::Result<Vec<Row>> {
     let needle = query.to_lowercase();
     let (mut rows, mut hits) = (Vec::new(), 0);

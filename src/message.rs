@@ -72,7 +72,7 @@ pub enum Author {
 }
 
 impl Author {
-    /// Whether a person wrote it.
+    /// True if a person wrote it.
     #[must_use]
     pub fn is_person(&self) -> bool {
         *self == Self::Person
@@ -215,7 +215,7 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
-/// Why the model stopped.
+/// The reason that the model stopped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
@@ -256,7 +256,7 @@ impl Step {
         Self { parts, finish_reason, ..Self::default() }
     }
 
-    /// The visible text of the reply; empty when the reply consists of calls alone.
+    /// The visible text of the reply; empty if the reply consists of calls alone.
     #[must_use]
     pub fn text(&self) -> String {
         self.texts().collect()
@@ -270,7 +270,7 @@ impl Step {
         })
     }
 
-    /// The reasoning of the reply; empty where the provider shows none.
+    /// The reasoning of the reply; empty if the provider shows none.
     #[must_use]
     pub fn reasoning(&self) -> String {
         let pieces = self.parts.iter().filter_map(|part| match part {
@@ -296,13 +296,13 @@ impl Step {
         })
     }
 
-    /// Whether the model called a tool.
+    /// True if the model called a tool.
     #[must_use]
     pub fn has_calls(&self) -> bool {
         self.calls().next().is_some()
     }
 
-    /// Whether every call has its answer.
+    /// True if every call has its answer.
     #[must_use]
     pub fn is_answered(&self) -> bool {
         self.calls().all(|call| call.answer.is_some())

@@ -199,7 +199,7 @@ fn read_roots(path: &PathBuf) -> Result<Vec<Certificate>, NetError> {
     if roots.is_empty() { Err(wrong("it holds no certificate".to_owned())) } else { Ok(roots) }
 }
 
-/// Whether a host is this machine or in a private network, as far as its name or its address in numbers shows: nothing
+/// True if a host is this machine or in a private network, as far as its name or its address in numbers shows: nothing
 /// is looked up.
 #[must_use]
 pub fn is_private(url: &Url) -> bool {

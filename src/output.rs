@@ -47,7 +47,7 @@ pub enum Kept {
     Nothing(Lost),
 }
 
-/// Why a text was not kept, or not to its end.
+/// The reason that a text was not kept, or not to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lost {
     /// The limits of the store, or the disk, left no room.
@@ -124,7 +124,7 @@ pub enum Encoding {
     Compact,
 }
 
-/// Why a call failed. The message is for the model: what was wrong, what was expected, what to do instead.
+/// The reason that a call failed. The message is for the model: what was wrong, what was expected, what to do instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolError {

@@ -190,7 +190,7 @@ const TABLE: &[&[Row]] = &[
     ],
 ];
 
-/// Whether a tool's write to `path`, relative to the workspace, decides what runs later. Names count as the most
+/// True if a tool's write to `path`, relative to the workspace, decides what runs later. Names count as the most
 /// forgiving disk takes them.
 #[must_use]
 pub fn is_protected(path: &Path) -> bool {
@@ -200,7 +200,7 @@ pub fn is_protected(path: &Path) -> bool {
     rows.any(|row| (0..names.len()).any(|at| begins(&names[at..], row)))
 }
 
-/// Whether a path in a git directory, relative to it, is one that decides what git runs.
+/// True if a path in a git directory, relative to it, is one that decides what git runs.
 #[must_use]
 pub fn is_protected_in_git(path: &Path) -> bool {
     let names: Vec<String> = path.components().map(|part| folded(&part.as_os_str().to_string_lossy())).collect();
@@ -227,14 +227,14 @@ pub fn of_git() -> impl Iterator<Item = &'static Row> {
     OF_GIT.iter().filter(|row| row.guarded != FromTools)
 }
 
-/// Whether these names begin with those of the row. A file has nothing below it, unless a directory took its place:
+/// True if these names begin with those of the row. A file has nothing below it, unless a directory took its place:
 /// that is protected too.
 fn begins(names: &[String], row: &Row) -> bool {
     let mut rest = names.iter();
     row.path.split('/').all(|part| rest.next().is_some_and(|name| is_same(name, part)))
 }
 
-/// Whether a folded name is that of a row, in full or in the eight letters that an old disk makes of it (`git~1`).
+/// True if a folded name is that of a row, in full or in the eight letters that an old disk makes of it (`git~1`).
 fn is_same(name: &str, part: &str) -> bool {
     if name.eq_ignore_ascii_case(part) {
         return true;

@@ -43,7 +43,7 @@ pub fn read_bytes(path: &Path, links: Links, most: u64) -> Result<Option<Vec<u8>
 /// part.
 ///
 /// # Errors
-/// When it cannot be written; the old file is there then.
+/// It cannot be written; the old file is there then.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(dir)?;

@@ -2,8 +2,9 @@
 //! reads. It holds nothing that the log holds.
 //!
 //! Text is kept byte for byte, and appended once. A text has at most 64 MiB, a session 1 GiB; a text that finds no room
-//! is kept from its beginning, as far as there is room, and [`Kept`] says how far. Nothing gets an id for the model that
-//! could not be read by it. Directories that nothing was added to for 30 days are removed when something new is kept.
+//! is kept from its beginning, as far as there is room, and [`Kept`] says how far. Nothing gets an id for the model
+//! that could not be read by it. Directories that nothing was added to for 30 days are removed when something new is
+//! kept.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Write};
@@ -67,7 +68,7 @@ pub struct Writer {
     path: PathBuf,
     file: File,
     written: u64,
-    /// Why it is not kept to its end.
+    /// The reason that it is not kept to its end.
     lost: Option<Lost>,
     limits: Limits,
     of_all: Arc<AtomicU64>,
@@ -151,10 +152,16 @@ impl Spill {
         if path.is_file() { Ok(path) } else { Err(unknown()) }
     }
 
+    /// The whole text of an id, with what is no UTF-8 replaced; `None` where it is not kept.
+    pub fn whole(&self, id: &str) -> Option<io::Result<String>> {
+        let path = self.path(id).ok()?;
+        Some(fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
     /// Lines that contain `query`, in any case, with their neighbours; the newest text first. At most `limit` hits.
     ///
     /// # Errors
-    /// When a text cannot be read.
+    /// A text cannot be read.
     pub fn search(&self, query: &str, limit: usize) -> io::Result<Vec<Found>> {
         let mut found: Vec<Found> = Vec::new();
         let mut left = limit;
@@ -228,7 +235,7 @@ impl Writer {
         &self.id
     }
 
-    /// Whether nothing more is kept.
+    /// True if nothing more is kept.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.lost.is_some()
@@ -441,7 +448,7 @@ mod tests {
         assert_eq!(read(&texts, "r1"), "x");
     }
 
-    /// Whether `path` is among these files.
+    /// True if `path` is among these files.
     #[cfg(unix)]
     fn holds(files: &[File], path: &Path) -> bool {
         use std::os::unix::fs::MetadataExt;

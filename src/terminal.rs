@@ -1,7 +1,7 @@
-//! The terminal itself: its size and abilities, its keys, and its modes.
+//! The terminal: its size and abilities, its keys, and its modes.
 //!
-//! The only place that changes terminal modes outside the line editor; [`put_back`] undoes it at every end of the
-//! program.
+//! Apart from the line editor, only this module changes the terminal's modes; [`put_back`] restores them at every end
+//! of the program.
 
 mod abilities;
 mod keys;
@@ -30,13 +30,13 @@ pub use no_console::{
     Away, Console, Focus, Listener, forget_typed, leave_signals_to_the_reader, stop, typed_ahead, wait_for_keys,
 };
 
-/// Columns of the terminal behind stderr (else stdout, else stdin); `None` where there is none.
+/// The columns of the terminal on stderr (else stdout, else stdin); `None` if there is none.
 #[must_use]
 pub fn width() -> Option<usize> {
     size().map(|(columns, _)| columns)
 }
 
-/// Columns and rows of that terminal.
+/// The columns and rows of that terminal.
 #[must_use]
 pub fn size() -> Option<(usize, usize)> {
     // stderr comes first because progress is drawn there.
@@ -44,8 +44,8 @@ pub fn size() -> Option<(usize, usize)> {
     size.map(|(columns, rows)| (usize::from(columns.0), usize::from(rows.0))).filter(|(columns, _)| *columns > 0)
 }
 
-/// Waits until standard input, of any kind, is readable or has ended; forever without `patience`.
-/// `false`: nothing came in time.
+/// Waits until standard input, of any kind, is readable or has ended; forever without `patience`. Returns false if
+/// nothing arrived in time.
 #[cfg(unix)]
 #[must_use]
 pub fn stdin_ready(patience: Option<Duration>) -> bool {
@@ -54,11 +54,11 @@ pub fn stdin_ready(patience: Option<Duration>) -> bool {
 
     let stdin = io::stdin();
     let timeout = patience.map_or(PollTimeout::NONE, |time| time.try_into().unwrap_or(PollTimeout::MAX));
-    // The read that follows reports an error better.
+    // After an error, the read that follows reports a better one.
     poll(&mut [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)], timeout).map_or(true, |ready| ready > 0)
 }
 
-/// Whether standard input is a pipe that holds nothing and that nobody can write to any more.
+/// True if standard input is an empty pipe that nobody can write to any more.
 #[cfg(unix)]
 #[must_use]
 pub fn stdin_is_spent() -> bool {
@@ -70,7 +70,7 @@ pub fn stdin_is_spent() -> bool {
     poll(&mut asked, PollTimeout::ZERO).is_ok() && asked[0].revents() == Some(PollFlags::POLLHUP)
 }
 
-/// Whether standard input is `/dev/null`, as of programs that were started with no input.
+/// True if standard input is `/dev/null`, as for programs that are started without input.
 #[cfg(unix)]
 #[must_use]
 pub fn stdin_is_null() -> bool {
@@ -81,14 +81,14 @@ pub fn stdin_is_null() -> bool {
     stdin.is_ok_and(|stdin| null.is_ok_and(|null| (null.dev(), null.ino()) == (stdin.st_dev, stdin.st_ino)))
 }
 
-/// Where it cannot be asked, it is read like any other file.
+/// Returns false: on this system, `/dev/null` is read like any other file.
 #[cfg(not(unix))]
 #[must_use]
 pub fn stdin_is_null() -> bool {
     false
 }
 
-/// Where it cannot be asked, the read that follows waits.
+/// Returns true: on this system, the read that follows waits.
 #[cfg(not(unix))]
 #[must_use]
 pub fn stdin_ready(_: Option<Duration>) -> bool {

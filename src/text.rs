@@ -44,7 +44,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether [`visible`] leaves a character as it is.
+/// True if [`visible`] leaves a character as it is.
 #[must_use]
 pub fn is_safe(c: char) -> bool {
     !is_unsafe(c)
@@ -93,12 +93,12 @@ pub fn revealed(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a picture may go on behind this: a picture, its colour, its selector.
+/// True if a picture may go on behind this: a picture, its colour, its selector.
 fn is_of_picture(pictures: CodePointSetDataBorrowed<'_>, c: char) -> bool {
     !c.is_ascii() && (pictures.contains(c) || matches!(c, '\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}'))
 }
 
-/// Whether a character is not seen, or taken for a blank.
+/// True if a character is not seen, or taken for a blank.
 fn looks_empty(c: char) -> bool {
     let category = || CodePointMapData::<GeneralCategory>::new().get(c);
     let is_empty = |c: char| {
@@ -190,8 +190,16 @@ pub fn fold(text: &str, width: usize) -> Cow<'_, str> {
 #[must_use]
 pub fn columns(text: &str) -> usize {
     // Most text is, and no table has to be asked for it.
-    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
-    if is_plain { text.len() } else { UnicodeWidthStr::width(text) }
+    if is_printable_ascii(text) { text.len() } else { UnicodeWidthStr::width(text) }
+}
+
+/// True for text of which every byte is one printable character. Looks at many bytes at once, since every piece of an
+/// answer comes by here more than once.
+#[must_use]
+pub fn is_printable_ascii(text: &str) -> bool {
+    const AT_ONCE: usize = 32;
+    let all_printable = |bytes: &[u8]| bytes.iter().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'));
+    text.as_bytes().chunks(AT_ONCE).all(all_printable)
 }
 
 /// A pattern with `*`, `?`, `[…]` and `{…,…}`.
@@ -241,7 +249,7 @@ pub fn nfkc(text: &str) -> Cow<'_, str> {
     ComposingNormalizerBorrowed::new_nfkc().normalize(text)
 }
 
-/// Whether this is a letter or a number of any script. Combining marks are neither.
+/// True if this is a letter or a number of any script. Combining marks are neither.
 #[must_use]
 pub fn is_letter_or_number(c: char) -> bool {
     c.is_ascii_alphanumeric()
@@ -265,7 +273,7 @@ pub fn likeness(a: &str, b: &str) -> f64 {
     strsim::sorensen_dice(a, b)
 }
 
-/// The candidates most similar to `name`, best first, at most three; empty when none is similar.
+/// The candidates most similar to `name`, best first, at most three; empty if none is similar.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     const NEAR: f64 = 0.7;
     let mut scored: Vec<(f64, &str)> = candidates

@@ -33,13 +33,13 @@ pub enum Hole {
 pub struct Unknown<'a> {
     /// The places, as JSON pointers.
     pub holes: &'a BTreeMap<String, Hole>,
-    /// Whether fields may be missing that come later.
+    /// True if fields may be missing that come later.
     pub may_lack_fields: bool,
 }
 
 impl Validator {
     /// # Errors
-    /// Why this is no valid JSON Schema.
+    /// The reason that this is not a valid JSON Schema.
     pub fn new(schema: &Value) -> Result<Self, String> {
         let mut options = jsonschema::options();
         if is_plain(schema) {
@@ -108,7 +108,7 @@ impl Validator {
 }
 
 impl Unknown<'_> {
-    /// Whether a mistake stands whatever the unknown parts become.
+    /// True if a mistake stands whatever the unknown parts become.
     fn leaves_certain(&self, error: &ValidationError<'_>) -> bool {
         let place = error.instance_path().as_str();
         let is_type = matches!(error.kind(), Kind::Type { .. });
@@ -135,7 +135,7 @@ impl Unknown<'_> {
     }
 }
 
-/// Whether a schema has only words that mean the same in draft 7 and in draft 2020-12.
+/// True if a schema has only words that mean the same in draft 7 and in draft 2020-12.
 fn is_plain(schema: &Value) -> bool {
     let all = |schemas: &Value| match schemas {
         Value::Object(named) => named.values().all(is_plain),

@@ -43,7 +43,7 @@ impl fmt::Debug for Private {
 pub struct Resolved {
     /// Absolute, symbolic links followed as far as the path exists.
     pub path: PathBuf,
-    /// Whether it lies inside the workspace.
+    /// True if it lies inside the workspace.
     pub inside: bool,
 }
 
@@ -142,13 +142,13 @@ impl Workspace {
         Self { holds_home, secrets: Arc::new(LazyLock::new(Box::new(secrets))), ..self }
     }
 
-    /// Whether it is a home directory, or holds one.
+    /// True if it is a home directory, or holds one.
     #[must_use]
     pub fn holds_home(&self) -> bool {
         self.holds_home
     }
 
-    /// Whether `path`, which was resolved, holds credentials or lies in a place of them.
+    /// True if `path`, which was resolved, holds credentials or lies in a place of them.
     #[must_use]
     pub fn is_secret(&self, path: &Path) -> bool {
         // What a project holds is the project's own: a place in it counts only where the whole home is the workspace.
@@ -156,7 +156,7 @@ impl Workspace {
         may_be && self.secrets.iter().any(|secret| path.starts_with(secret))
     }
 
-    /// Why a write to `path`, which was resolved, always asks, if it does.
+    /// The reason that a write to `path`, which was resolved, always asks, if it does.
     #[must_use]
     pub fn protection(&self, path: &Path) -> Option<&'static str> {
         let inside = path.strip_prefix(&self.root).ok();
@@ -172,7 +172,7 @@ impl Workspace {
         }
     }
 
-    /// Whether a path is what decides in a git directory of any name.
+    /// True if a path is what decides in a git directory of any name.
     fn is_in_bare_repository(&self, inside: &Path) -> bool {
         inside.ancestors().skip(1).any(|dir| {
             let below = inside.strip_prefix(dir).unwrap_or(inside);

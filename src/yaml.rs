@@ -1,5 +1,6 @@
-//! The one door to YAML. A text is read once, into a tree that keeps line and column of every key and value
-//! ([`tree`]); [`parse`] reads that tree as a type. The plainest texts are read line by line (`lines`). What the build has read already is only unpacked ([`packed`]).
+//! The one door to YAML. A text is read once, into a tree that keeps line and column of every key and value ([`tree`]);
+//! [`parse`] reads that tree as a type. The plainest texts are read line by line (`lines`). What the build has read
+//! already is only unpacked ([`packed`]).
 //!
 //! Texts that could exhaust memory or time are refused: long ones, deep nesting, multiplying aliases.
 
@@ -44,7 +45,7 @@ fn loosen(node: &mut Node) {
 /// Writes a value as one document.
 ///
 /// # Errors
-/// When YAML cannot express the value (a map with maps as keys).
+/// YAML cannot express the value (a map with maps as keys).
 pub fn write<T: Serialize>(value: &T) -> Result<String, YamlError> {
     serde_yaml::to_string(value).map_err(|error| YamlError {
         message: error.to_string(),

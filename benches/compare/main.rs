@@ -1,4 +1,4 @@
-//! Whole processes against a server of our own: start, memory, a long stream, a tool loop; and the bars.
+//! Whole processes against a server of our own: start, memory, a long stream, a tool loop, a chat; and the bars.
 //!
 //! Rounds are interleaved (every program once, then again), the first is not counted, and every ratio is of medians
 //! in this one run, so that a busy machine slows all alike. `benches/compare.sh [ROUNDS]` builds the program and runs
@@ -10,7 +10,7 @@ mod measure;
 mod server;
 mod floor;
 mod programs;
-mod prompt;
+mod chat;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -25,6 +25,8 @@ use serde_json::Value;
 use server::{Phase, Seen, Server};
 
 const ROUNDS: usize = 7;
+/// Keys whose echo is measured.
+const KEYS: usize = 60;
 
 /// The measurements of one program in one round.
 #[derive(Clone, Default)]
@@ -88,6 +90,8 @@ fn compare(program: &Path, rounds: usize) {
         rows
     });
     let chats = chats(program, rounds, &server, &place);
+    server.begin(Phase::Paced);
+    let echoes = chat::echoes(&place.agent_in_chat(program, &server.address), KEYS);
     println!("\n## Bars\n\n| | figure | bar | |\n|---|--:|--:|---|");
     let first = |row: &Row| row.median(|round| round.first_ms);
     let wall = |row: &Row| row.median(|round| round.cost.wall_ms);
@@ -101,6 +105,11 @@ fn compare(program: &Path, rounds: usize) {
     ratio("stream CPU / floor", &stream, "floor", 2.5, |row| row.median(|round| round.cost.cpu_ms));
     bar("size of the binary, MB", programs::size_mb(program), 18.0);
     ratio("chat to its prompt / aichat", &chats, "aichat", 0.6, wall);
+    println!(
+        "| a key's echo while 500 tokens a second stream, median, ms | {} | | |",
+        shown(median(echoes.clone()))
+    );
+    bar("the slowest of them, ms", echoes.into_iter().fold(0.0, f64::max), 16.0);
     bar("connections of a loop", agent(&steps).median(Round::connections), 1.0);
     bar("system prompt and tools, tokens", tokens(&agent(&one).rounds[0].prompt), 2000.0);
     let rewritten = agent(&steps).rounds.iter().map(|round| 100.0 - 100.0 * round.kept).fold(0.0, f64::max);
@@ -173,7 +182,7 @@ fn chats(program: &Path, rounds: usize, server: &Server, place: &Place) -> Vec<R
     let mut rows: Vec<Row> = programs.iter().map(|(name, _)| Row { name, rounds: Vec::new() }).collect();
     for round in 0..=rounds {
         for (row, (_, command)) in rows.iter_mut().zip(&programs) {
-            let wall_ms = prompt::milliseconds(command);
+            let wall_ms = chat::to_prompt(command);
             if round > 0 {
                 row.rounds.push(Round { cost: Cost { wall_ms, ..Cost::default() }, ..Round::default() });
             }

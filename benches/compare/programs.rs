@@ -84,7 +84,7 @@ impl Place {
     /// The programs whose chat is compared.
     pub fn chats(&self, agent: &Path, server: &str) -> Vec<(&'static str, Command)> {
         let aichat = installed("aichat").map(|aichat| ("aichat", self.command(aichat, &["-m", "bench:scripted"])));
-        let agent = ("agent", Self::with_model(self.command(agent.to_owned(), &[]), server));
+        let agent = ("agent", self.agent_in_chat(agent, server));
         aichat.into_iter().chain([agent]).collect()
     }
 
@@ -93,6 +93,11 @@ impl Place {
         let approve: &[&str] = if phase.calls_tools() { &["--approve", "all"] } else { &[] };
         let args = [&["run", "--ephemeral"], approve, &[TASK]].concat();
         Self::with_model(self.command(program.to_owned(), &args), server)
+    }
+
+    /// `program` as the agent of a chat.
+    pub fn agent_in_chat(&self, program: &Path, server: &str) -> Command {
+        Self::with_model(self.command(program.to_owned(), &[]), server)
     }
 
     fn with_model(mut agent: Command, server: &str) -> Command {

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The workload of a program.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub enum Phase {
     OneShot,
     /// A reply of 50,000 tokens in pieces of 4 bytes.
     Stream,
+    /// A reply of 500 tokens a second, until its reader leaves.
+    Paced,
     /// 20 shell calls, then an answer.
     Loop,
     /// The same while another process keeps each core busy.
@@ -105,16 +107,34 @@ fn serve(stream: &TcpStream, connection: usize, state: &Mutex<State>) {
         };
         let answer = match phase {
             Phase::OneShot => Arc::new(wire.reply(&Answer::Text(20), body.len())),
-            Phase::Stream => long,
+            Phase::Stream | Phase::Paced => long,
             Phase::Loop | Phase::BusyLoop => Arc::new(wire.reply(&wire.next_of_loop(&path, &body), body.len())),
         };
-        let sent = writing.write_all(&answer).is_ok();
+        let sent = match phase {
+            Phase::Paced => write_paced(writing, &answer).is_ok(),
+            _ => writing.write_all(&answer).is_ok(),
+        };
         let seen = Seen { arrived, answered: now(), connection, body };
         state.lock().expect("no connection panics").seen.push(seen);
         if !sent {
             return;
         }
     }
+}
+
+/// Writes one event every 2 ms, on the average: a thread may sleep for longer than it was asked to.
+fn write_paced(mut writing: &TcpStream, answer: &[u8]) -> std::io::Result<()> {
+    const EVENT: Duration = Duration::from_millis(2);
+    let began = Instant::now();
+    let mut due = Duration::ZERO;
+    for line in answer.split_inclusive(|byte| *byte == b'\n') {
+        writing.write_all(line)?;
+        if line.starts_with(b"data:") {
+            due += EVENT;
+            thread::sleep(due.saturating_sub(began.elapsed()));
+        }
+    }
+    Ok(())
 }
 
 fn read_request(reading: &mut BufReader<&TcpStream>) -> Option<(String, String)> {

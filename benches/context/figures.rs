@@ -154,7 +154,7 @@ impl Figures {
         }
     }
 
-    /// Whether the model has come to know a fact.
+    /// True if the model has come to know a fact.
     pub fn knows(&self, fact: usize) -> bool {
         self.known.get(fact) == Some(&Some(true))
     }
@@ -211,7 +211,7 @@ impl Kept {
     }
 }
 
-/// Whether an item says it, in its text or in what it calls.
+/// True if an item says it, in its text or in what it calls.
 pub fn holds(items: &[Item], text: &str) -> bool {
     items.iter().any(|item| item.texts().any(|part| part.contains(text)))
 }

@@ -44,7 +44,7 @@ pub struct State {
     pub kept: Kept,
     /// The fact that was asked for with the last reply.
     asked: Option<usize>,
-    /// Whether the step that comes has asked for what it needs.
+    /// True if the step that comes has asked for what it needs.
     has_asked: bool,
     /// The step whose commands run.
     running: usize,

@@ -242,7 +242,7 @@ fn command_bare(bencher: Bencher<'_, '_>) {
     run_command(bencher, None);
 }
 
-/// Whether commands get namespaces, or rules alone.
+/// True if commands get namespaces, or rules alone.
 #[divan::bench(args = [true, false])]
 fn command_in_the_sandbox(bencher: Bencher<'_, '_>, namespaces: bool) {
     let dir = tempfile::tempdir().expect("a directory");

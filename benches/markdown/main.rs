@@ -129,7 +129,7 @@ fn markdown(text: &str, frame: usize) {
 
 fn write_lines(written: &mut String, lines: &[Line]) {
     for line in lines {
-        *written += &line.painted(STYLE);
+        line.paint_to(written, STYLE);
         written.push('\n');
     }
 }

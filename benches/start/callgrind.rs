@@ -8,10 +8,13 @@ use std::process::Command;
 use super::observer;
 use super::server::Phase;
 
+/// What valgrind is called with.
+pub const TOOL: [&str; 2] = ["--tool=callgrind", "--demangle=no"];
+
 pub struct Profile {
     /// Of the process itself, its libraries and the dynamic linker.
     pub instructions: f64,
-    /// Symbols of the program that were executed, as its symbol table spells them. Empty where it has none.
+    /// Symbols of the program that were executed, as its symbol table spells them. Empty if it has none.
     pub functions: Vec<String>,
 }
 
@@ -20,16 +23,19 @@ pub struct Profile {
 pub fn profile(command: &Command, phase: Phase, dir: &Path) -> Option<Profile> {
     let (out, log) = (dir.join("callgrind"), dir.join("valgrind"));
     let mut under = Command::new("valgrind");
-    under.args(["--tool=callgrind", "--demangle=no"]);
-    under.arg(format!("--callgrind-out-file={}", out.display())).arg(format!("--log-file={}", log.display()));
+    under
+        .args(TOOL)
+        .arg(format!("--callgrind-out-file={}", out.display()))
+        .arg(format!("--log-file={}", log.display()));
     let last: &[&str] = if phase.calls_tools() { &["--sandbox", "off"] } else { &[] };
     observer::run(under, command, last, dir)?;
     let text = fs::read_to_string(out).expect("callgrind wrote its profile");
     Some(read(&text, &command.get_program().to_string_lossy()))
 }
 
-/// Reads the format of callgrind ("Callgrind Format Specification"): a name is spelled out where its number comes first.
-fn read(text: &str, program: &str) -> Profile {
+/// Reads the format of callgrind ("Callgrind Format Specification"): a name is spelled out where its number comes
+/// first.
+pub fn read(text: &str, program: &str) -> Profile {
     let mut profile = Profile { instructions: 0.0, functions: Vec::new() };
     let (mut objects, mut functions) = (HashMap::new(), HashMap::new());
     let mut inside = false;

@@ -1,5 +1,5 @@
-//! Prints the functions that `PROGRAM` executes in a one-shot and in a loop of commands, as its symbol table spells them:
-//! benches/dist-cc lays them side by side.
+//! Prints the functions that `PROGRAM` executes in a one-shot, in a loop of commands and in a chat, as its symbol table
+//! spells them: benches/dist-cc lays them side by side.
 //!
 //! Uses the standard library alone, so that `rustc` compiles it without cargo.
 
@@ -7,6 +7,7 @@
 
 mod observer;
 mod callgrind;
+mod chat;
 #[path = "../compare/programs.rs"]
 #[allow(dead_code, reason = "only the agent runs here")]
 mod programs;
@@ -28,7 +29,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let server = Server::start();
-    let mut seen = HashSet::new();
+    let mut functions = Vec::new();
     for phase in [Phase::OneShot, Phase::Loop] {
         let place = Place::new(&server.address);
         server.begin(phase);
@@ -37,10 +38,18 @@ fn main() -> ExitCode {
             eprintln!("valgrind is not installed");
             return ExitCode::FAILURE;
         };
-        for name in profile.functions {
-            if seen.insert(name.clone()) {
-                println!("{name}");
-            }
+        functions.extend(profile.functions);
+    }
+    let place = Place::new(&server.address);
+    server.begin(Phase::OneShot);
+    match chat::functions(&place.agent_in_chat(&program, &server.address), place.root()) {
+        Some(of_chat) => functions.extend(of_chat),
+        None => eprintln!("script (util-linux) is not installed: the functions of a chat stay where they are."),
+    }
+    let mut seen = HashSet::new();
+    for name in functions {
+        if seen.insert(name.clone()) {
+            println!("{name}");
         }
     }
     ExitCode::SUCCESS

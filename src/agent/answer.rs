@@ -1,4 +1,4 @@
-//! The answer to a finished call: shaped for the model, accounted for, recorded.
+//! Answers a finished call: shapes the answer for the model, counts it and records it.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -64,8 +64,9 @@ impl Turn<'_> {
         output.state_update.values_mut().for_each(|value| redact(redactor, value));
     }
 
-    /// Breaks the marks in an observation that is no instruction (a failure may quote anything), then cuts one that is too long, and keeps the whole
-    /// where `recall` can read it: the notice of the cut is the only one that looks like it.
+    /// Breaks the marks in an observation that may not direct the model (a failure may quote anything), then cuts it if
+    /// it is too long and keeps the whole text for `recall`. Marks are broken first, so only our own notice of a cut
+    /// looks like one.
     fn frame(&self, Finished { call, trusted, status, output, .. }: &mut Finished<'_>, most: usize) {
         let framed = match present::neutralise(&output.observation) {
             Cow::Owned(framed) if !*trusted || *status != CallStatus::Ok => Some(framed),
@@ -82,11 +83,11 @@ impl Turn<'_> {
         output.truncated = true;
     }
 
-    /// Tells the model that a person wrote another command in place of its own, and which.
+    /// Tells the model which command a person wrote in place of its own.
     fn tell_edit(&self, Finished { edited, output, .. }: &mut Finished<'_>) {
         let Some(line) = edited else { return };
         let line = self.agent.redactor.redact_known(line);
-        // It stands within the marks of the result.
+        // It is inside the marks of the result.
         let line = present::neutralise(&line);
         output.observation.insert_str(0, &format!("[The user changed your command to:\n{line}\n]\n"));
         if let Value::Object(result) = &mut output.result {
@@ -94,8 +95,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Keeps a text that is too long for the conversation, where the model has the tool to read it. What that tool
-    /// returned is kept already.
+    /// Keeps a text that is too long for the conversation, if the model has the tool to read it. Results of that tool
+    /// are already kept.
     fn spill(&self, tool: &str, whole: &str) -> Option<Kept> {
         let recall = self.agent.tools.find("recall").ok()?;
         if tool == recall.tool.definition().name {
@@ -115,7 +116,7 @@ impl Turn<'_> {
 
     fn look_for_loop(&mut self, finished: &Finished<'_>) -> Repetition {
         let Finished { call, arguments, status, output, only_read, .. } = finished;
-        // The handle of the part that a cut leaves out is a new one each time, so it does not count as a result.
+        // A cut gets a new handle each time, so the handle is ignored when results are compared.
         let seen = match output.kept.as_ref().and_then(Kept::id) {
             Some(id) => Cow::Owned(output.observation.replace(&format!("recall id={id} "), "recall ")),
             None => Cow::Borrowed(&output.observation),
@@ -131,10 +132,10 @@ impl Turn<'_> {
         })
     }
 
-    /// The answer as the model reads it.
+    /// Formats the answer for the model.
     fn shape(&self, finished: &mut Finished<'_>, terms: &Terms, most: usize) -> Answer {
         let Finished { call, trusted, status, output, measured, .. } = finished;
-        // A name that is not a tool's could be anything.
+        // The name of an unknown tool could contain anything.
         let tool = self.agent.tools.get(&call.name).map_or("unknown", |_| call.name.as_str());
         let latency = measured.latency.unwrap_or_default();
         let duration_ms = u64::try_from(latency.as_millis()).unwrap_or(u64::MAX);
@@ -156,7 +157,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Counts the call, and tells the observers that it is over.
+    /// Counts the call, and reports its end to the observers.
     fn account(&mut self, finished: &Finished<'_>, answer: &Answer) -> Result<CallTelemetry, Stop> {
         let Finished { call, status, output, measured, spent, .. } = finished;
         if *spent != Usage::default() {
@@ -181,7 +182,7 @@ impl Turn<'_> {
         Ok(telemetry)
     }
 
-    /// Records what the call changed, then its answer: on disk, then in memory, then as an event.
+    /// Records the call's changes, then its answer: on disk, then in memory, then as an event.
     fn record_answer(
         &mut self,
         finished: Finished<'_>,
@@ -207,7 +208,7 @@ impl Turn<'_> {
     }
 }
 
-/// Head and tail of a text that is too long, with the size of the gap between them, and how to read it.
+/// Keeps the head and the tail of a long text, with a notice about the gap: its size, and how to read it.
 fn cut(observation: &str, most: usize, kept: Option<&Kept>) -> String {
     let (head, tail) = (text::head(observation, most * 2 / 3), text::tail(observation, most / 3));
     let left_out = &observation[head.len()..observation.len() - tail.len()];

@@ -64,7 +64,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The delay before the next attempt; `None` where there is none.
+    /// The delay before the next attempt; `None` if there is no further attempt.
     fn delay(&self, model: &dyn ChatModel, error: &mut ModelError, attempt: u32) -> Option<Duration> {
         let config = &model.info().retry;
         let delay = match retry::after(config, error, attempt, fastrand::f64()) {
@@ -148,10 +148,9 @@ impl Turn<'_> {
         self.spend_at(self.agent.model.as_ref(), usage, stated_usd)
     }
 
-    /// Counts the tokens of a request, whoever made it; returns the cost if it is known.
+    /// Counts the tokens of a request to any model; returns the cost if it is known.
     ///
-    /// What the provider states as the cost counts for more than its prices. Notes in `usage` whether the prices are
-    /// sure.
+    /// A cost stated by the provider overrides the prices. Sets `cost_about` in `usage` if the prices are not certain.
     pub(super) fn spend_at(
         &mut self,
         model: &dyn ChatModel,
@@ -173,7 +172,7 @@ impl Turn<'_> {
 }
 
 impl Step {
-    /// Whether the output limit cut the reply, including its last call.
+    /// True if the output limit cut the reply, including its last call.
     pub(super) fn was_cut(&self) -> bool {
         self.finish_reason == FinishReason::Length
     }

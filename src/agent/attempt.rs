@@ -20,13 +20,13 @@ use super::turn::{Stop, Turn};
 /// The longest time that streamed text stays unlogged, even when the stream stalls.
 const LOGGED_WITHIN: Duration = Duration::from_millis(500);
 
-/// The silence before a reply after which a person is told of it.
+/// The time without a reply after which the person is warned.
 const SILENT_FOR: Duration = Duration::from_secs(15);
 
 impl Turn<'_> {
     pub(super) async fn attempt(&mut self, purpose: &Purpose, with_tools: bool) -> Result<Step, Stop> {
         let syncing = self.conversation.session.begin_sync().map_err(anyhow::Error::from)?;
-        // The disk and the network are waited for side by side.
+        // The disk and the network work at the same time.
         let emitter = Arc::clone(&self.run.emitter);
         let model = purpose.model().unwrap_or(&self.agent.model);
         let (asked, durable) = tokio::join!(
@@ -150,7 +150,7 @@ impl Turn<'_> {
         self.run.emitter.notify(EventKind::Warning { message });
     }
 
-    /// Whether the reply has neither text nor calls. A server that sends an empty reply often does better when
+    /// True if the reply has neither text nor calls. A server that sends an empty reply often does better when
     /// asked again.
     fn is_empty(&self, end: &ReplyEnd) -> bool {
         let (text, _) = self.conversation.session.partial();
@@ -168,7 +168,7 @@ impl Turn<'_> {
         self.counted(self.agent.model.as_ref(), end)
     }
 
-    /// A reply as a step, its tokens counted.
+    /// Turns a reply into a step and counts its tokens.
     fn counted(&mut self, model: &dyn ChatModel, end: ReplyEnd) -> Step {
         let mut usage = end.usage;
         let cost_usd = self.spend_at(model, &mut usage, end.cost_usd);
@@ -176,7 +176,7 @@ impl Turn<'_> {
     }
 }
 
-/// Waits for the beginning of a reply; says so when that takes long.
+/// Waits for the beginning of a reply. Warns if that takes long.
 async fn told_of_silence<T>(emitter: &Emitter, asked: impl Future<Output = T>) -> T {
     tokio::pin!(asked);
     tokio::select! {
@@ -194,7 +194,7 @@ fn silence() -> EventKind {
     EventKind::Warning { message }
 }
 
-/// Waits until a time; forever where there is none.
+/// Waits until a time; forever without one.
 async fn reached(time: Option<tokio::time::Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time).await,

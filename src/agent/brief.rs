@@ -15,11 +15,11 @@ use crate::skills::{Content, Window};
 use super::turn::{Stop, Turn};
 use super::{Agent, Conversation, Run};
 
-/// Gives a conversation its system prompt, or a new one where an ingredient has changed: with the same ingredients
+/// Gives a conversation its system prompt, or a new one if an ingredient has changed: with the same ingredients
 /// the prompt stays byte for byte. Returns messages for the person, one sentence each.
 ///
 /// # Errors
-/// When the prompt cannot be rendered.
+/// The prompt cannot be rendered.
 pub fn brief(agent: &Agent, conversation: &mut Conversation, run: &Run) -> anyhow::Result<Vec<String>> {
     let now = Timestamp::now();
     let model = &agent.model.info().id;
@@ -39,7 +39,7 @@ pub fn brief(agent: &Agent, conversation: &mut Conversation, run: &Run) -> anyho
     let mut told: Vec<String> = Vec::new();
     let begun = !conversation.session.items().is_empty();
     if begun && before_messages.as_ref() != basis.get(MESSAGES) && basis.contains_key(MESSAGES) {
-        told.push("the messages of the prompt open new sessions only; this one has begun without them".to_owned());
+        told.push("the messages of the prompt only open new sessions; this session began without them".to_owned());
     }
     if let Some(changed) = changed.filter(|changed| !changed.is_empty())
         && conversation.session.items().iter().any(|item| item.as_step().is_some())
@@ -111,7 +111,7 @@ impl Agent {
     /// The system prompt of a conversation, with the skills that it should show.
     ///
     /// # Errors
-    /// When the prompt reads an undefined variable.
+    /// The prompt reads an undefined variable.
     pub fn system_prompt(&self, conversation: &Conversation, run_id: &str) -> anyhow::Result<String> {
         let prompt = self.briefing.system(conversation, run_id)?;
         let section = conversation.skills().section();

@@ -22,14 +22,14 @@ use super::turn::{Stop, Turn};
 pub struct Briefing {
     /// The chosen prompt. It may bring messages along that open a conversation, and need not be a system prompt.
     pub system: Released,
-    /// The agent's own system prompt, where the chosen one is none.
+    /// The agent's own system prompt, if the chosen prompt is not a system prompt.
     pub own: Option<Released>,
     pub termination: Released,
     pub compression: Released,
     /// The facts that stay the same while the agent runs. The session is filled in when a prompt is rendered.
     pub facts: PromptContext,
     pub catalogue: Arc<Catalogue>,
-    /// Where the instructions of skills are placed.
+    /// The place for the instructions of skills.
     pub disclosure: SkillDisclosure,
 }
 
@@ -37,23 +37,23 @@ impl Briefing {
     /// Renders the system prompt for a session.
     ///
     /// # Errors
-    /// When the prompt reads an undefined variable.
+    /// The prompt reads an undefined variable.
     pub fn system(&self, conversation: &Conversation, run_id: &str) -> anyhow::Result<String> {
         let prompt = self.system_of(conversation);
         Ok(prompt.render(&self.context(conversation, run_id, 0, None).value_for(prompt))?)
     }
 
-    /// Renders the system prompt for a look at it. Where it reads what only the end of a turn or a compression
-    /// defines, it is rendered as at the first limit, with an empty summary to write.
+    /// Renders the system prompt for a preview. If it reads variables that only the end of a turn or a compression
+    /// defines, they get sample values.
     ///
     /// # Errors
-    /// When the prompt reads an undefined variable.
+    /// The prompt reads an undefined variable.
     pub fn preview(&self, conversation: &Conversation, run_id: &str, limits: &Limits) -> anyhow::Result<String> {
         let prompt = self.chosen(conversation);
         Ok(prompt.shown(&self.preview_context(prompt, conversation, run_id, limits))?)
     }
 
-    /// The messages of the chosen prompt, for a look at them; that of a prompt without any is its text.
+    /// The messages of the chosen prompt for a preview; a prompt without messages is one message.
     ///
     /// # Errors
     /// As [`Briefing::preview`].
@@ -86,7 +86,7 @@ impl Briefing {
         context.value_for(prompt)
     }
 
-    /// What the chosen prompt is rendered with.
+    /// The context for rendering the chosen prompt.
     pub(super) fn context_of(&self, prompt: &Prompt, conversation: &Conversation, run_id: &str) -> Value {
         self.context(conversation, run_id, 0, None).value_for(prompt)
     }
@@ -119,7 +119,7 @@ impl Briefing {
         prompt.render(&context.value_for(prompt)).map_err(|error| Stop::Failed(error.into()))
     }
 
-    /// Renders the prompt that asks for a summary. `focus` is what the person wants kept above all.
+    /// Renders the prompt that asks for a summary. `focus` is the topic that the person wants to keep.
     pub(super) fn compression(
         &self,
         turn: &Turn<'_>,
@@ -149,7 +149,7 @@ impl Briefing {
         self.system_in(conversation.session.id())
     }
 
-    /// The chosen prompt of a conversation: its system prompt, or what opens it beside that.
+    /// The chosen prompt of a conversation: its system prompt, or the prompt whose messages open it.
     #[must_use]
     pub fn chosen(&self, conversation: &Conversation) -> &Arc<Prompt> {
         self.system.of_session(conversation.session.id())
@@ -183,7 +183,7 @@ impl Briefing {
             step,
             started_at: session.started_at().to_string(),
         };
-        // The clock stands still, so that a prompt that shows the time stays the same.
+        // The clock does not advance, so a prompt that shows the time stays the same.
         context.datetime = template::clock(conversation.clock.to_zoned(TimeZone::system()));
         for skill in &mut context.agent.skills {
             skill.loaded = conversation.skills().contains(&skill.name);

@@ -21,7 +21,7 @@ pub struct Called {
 /// Makes one call in a conversation that nothing else uses.
 ///
 /// # Errors
-/// When it was interrupted, or the program itself failed; a failure of the tool is not an error.
+/// It was interrupted, or the program itself failed; a failure of the tool is not an error.
 pub async fn call_by_hand(
     agent: &Agent,
     conversation: &mut Conversation,

@@ -20,7 +20,7 @@ impl Cancel {
         self.0.send_replace(true);
     }
 
-    /// Whether the switch was triggered.
+    /// True if the switch was triggered.
     #[must_use]
     pub fn is_triggered(&self) -> bool {
         *self.0.borrow()

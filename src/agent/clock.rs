@@ -16,7 +16,7 @@ pub struct Clock {
 struct Waiting {
     total: Duration,
     since: Option<Instant>,
-    /// Those who wait for a person right now.
+    /// The number of calls that wait for a person.
     waiters: usize,
 }
 
@@ -51,7 +51,7 @@ impl Clock {
         waiting.since.get_or_insert_with(Instant::now);
     }
 
-    /// Counts again, once nobody waits any more.
+    /// Resumes counting once no call waits any more.
     pub fn go_on(&self) {
         let mut waiting = self.waiting();
         waiting.waiters = waiting.waiters.saturating_sub(1);
@@ -66,7 +66,7 @@ impl Clock {
         self.waiting.lock().expect("no holder of the clock panics")
     }
 
-    /// Waits until `limit` has passed on this clock; forever where there is none.
+    /// Waits until `limit` has passed on this clock; forever without a limit.
     pub async fn reach(&self, limit: Option<Duration>) {
         let Some(limit) = limit else { return std::future::pending().await };
         loop {
@@ -85,15 +85,15 @@ impl Drop for Pause<'_> {
     }
 }
 
-/// When work stops so that the closing answer has time: the last tenth of `max_time`, at most 30 s, is reserved
-/// for it.
+/// The time after which work stops to leave room for the closing answer: the last tenth of `max_time`, at most 30 s,
+/// is reserved for it.
 #[must_use]
 pub fn working_time(max_time: Duration) -> Duration {
     const MOST_FOR_CLOSING: Duration = Duration::from_secs(30);
     max_time.saturating_sub((max_time / 10).min(MOST_FOR_CLOSING))
 }
 
-/// When running calls are ended: shortly before work stops, so that their output until then is reported.
+/// The time after which running calls are ended: shortly before work stops, so their output can be reported.
 #[must_use]
 pub fn calling_time(max_time: Duration) -> Duration {
     const MOST_FOR_ENDING: Duration = Duration::from_secs(3);

@@ -11,7 +11,7 @@ use super::purpose::Purpose;
 use super::turn::{Stop, Turn, TurnEnd};
 
 impl Turn<'_> {
-    /// Ends the turn with a summary. `max_time` is the run's own clock: after it no request is made.
+    /// Ends the turn with a summary. After `max_time` no request is made.
     pub(super) async fn close(&mut self, limit: Limit, max_time: Option<Duration>) -> Result<TurnEnd, Stop> {
         self.settle(&Stop::Limit(limit))?;
         let prompt = self.agent.briefing.termination(self, &limit)?;

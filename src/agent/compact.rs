@@ -31,11 +31,10 @@ pub struct Preview {
     pub after: u64,
 }
 
-/// Compresses a conversation. `focus` says what a summary must keep above all. `None` when there is nothing to
-/// gain.
+/// Compresses a conversation. `focus` is the topic that a summary must keep. `None` if there is nothing to gain.
 ///
 /// # Errors
-/// When it was interrupted, or the program itself failed.
+/// It was interrupted, or the program itself failed.
 pub async fn compact(
     agent: &Agent,
     conversation: &mut Conversation,
@@ -94,7 +93,7 @@ pub fn fill(agent: &Agent, conversation: &mut Conversation, run: &mut Run) -> (F
 /// description of each.
 ///
 /// # Errors
-/// When the disk fails.
+/// The disk fails.
 pub fn pin(session: &mut Session, text: &str, now: jiff::Timestamp) -> Result<Vec<String>, SessionError> {
     let items = session.items();
     let chosen: Vec<usize> = if text.is_empty() {

@@ -24,7 +24,7 @@ impl Turn<'_> {
         self.conversation.budget(self.agent)
     }
 
-    /// When the conversation is compressed, and the size to reach. The request must have been measured.
+    /// The size at which the conversation is compressed, and the size to reach. The request must have been measured.
     pub(super) fn goal(&self) -> Goal {
         Goal::new(&self.agent.context, &self.budget(), self.conversation.ruler.fixed())
     }
@@ -39,7 +39,7 @@ impl Turn<'_> {
             items: session.items(),
             ids: session.ids(),
         };
-        // A session that is resumed goes on from what its server counted last.
+        // A resumed session starts from the server's last count.
         if !std::mem::replace(is_anchored, true)
             && let Some((items, tokens)) = session.counted()
         {
@@ -63,7 +63,7 @@ impl Turn<'_> {
     }
 
     /// Compresses the conversation if the next request would pass the threshold. A request that still exceeds the
-    /// budget cannot be sent; where that budget is one that a refusal taught, the server is asked again.
+    /// budget cannot be sent; but if the budget was learned from a refusal, the server is asked again.
     pub(super) async fn fit(&mut self) -> Result<Size, Stop> {
         self.heed_server()?;
         match self.fit_into_budget().await {
@@ -74,7 +74,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Lowers the budget to the window that the server says it has, once it has said so.
+    /// Lowers the budget to the window that the server reports, once it has reported one.
     fn heed_server(&mut self) -> Result<(), Stop> {
         let model = &self.agent.model;
         let Some(found) = model.found().filter(|_| !self.conversation.heeded_server) else { return Ok(()) };
@@ -107,7 +107,7 @@ impl Turn<'_> {
             return if size.tokens > goal.most { Err(self.full()) } else { Ok(size) };
         }
         let mut after = self.measure();
-        // What a plan took for too little is known now.
+        // The plan underestimated the size; now it is known.
         while after.tokens > goal.most {
             let before = after.tokens;
             let done = self.compress(CompressionReason::Threshold, "").await?;
@@ -237,12 +237,12 @@ impl Turn<'_> {
                 Err(stop) => return Err(stop),
             }
         }
-        let message = format!("the model gave no usable summary ({why}); one made in code stands in");
+        let message = format!("the model gave no usable summary ({why}); a summary made in code is used instead");
         self.run.emitter.emit(EventKind::Warning { message })?;
         Ok(None)
     }
 
-    /// The request for a summary; `None` where it cannot be made over all items.
+    /// The request for a summary; `None` if it cannot cover all items.
     fn aside(&self, plan: &Plan, prompt: &str, with_less: bool, reason: CompressionReason) -> Option<Aside> {
         let weights = self.conversation.ruler.weights();
         let (material, most) = (self.material(&weights), self.budget().tokens);
@@ -312,7 +312,7 @@ impl Turn<'_> {
     }
 }
 
-/// Why a reply cannot be used as a summary.
+/// The reason that a reply cannot be used as a summary, if there is one.
 fn mistake_in(step: &Step, facts: &SummaryFacts) -> Option<String> {
     if step.has_calls() {
         return Some("it called tools".to_owned());

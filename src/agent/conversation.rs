@@ -26,15 +26,15 @@ pub struct Conversation {
     pub(super) shared: Arc<Shared>,
     /// The permissions that the person granted for the rest of the conversation.
     pub(super) grants: Grants,
-    /// Finished calls as data, kept only where a script may read them.
+    /// Finished calls as data, kept only if a script may read them.
     pub(super) results: Vec<CallRecord>,
     pub(super) ruler: Ruler,
-    /// The ruler knows what the log says of the size of an earlier request.
+    /// The ruler has taken the size of an earlier request from the log.
     pub(super) is_anchored: bool,
     /// The model, and the most tokens that its server accepts, learned from refusals. Kept for this process only:
     /// the next one tries the declared budget again.
     pub(super) learned: Option<(String, u64)>,
-    /// The server's own word on its window was heeded.
+    /// The window that the server reports has been taken into account.
     pub(super) heeded_server: bool,
     /// The person was warned that the server cuts the conversation silently.
     pub(super) warned_of_cut: bool,
@@ -92,19 +92,22 @@ impl Conversation {
         &self.shared.skills
     }
 
-    /// The whole text of an answer, with what was cut out of it, as far as that is still kept.
-    ///
-    /// # Errors
-    /// When the disk cannot be read.
-    pub fn whole_text(&self, answer: &Answer) -> io::Result<String> {
-        let kept = answer.spill_id.as_deref().and_then(|id| self.shared.spill.path(id).ok());
-        match kept {
-            Some(path) => Ok(String::from_utf8_lossy(&std::fs::read(path)?).into_owned()),
-            None => Ok(answer.content.clone()),
-        }
+    /// What was cut out of results: a look at it while a turn runs.
+    #[must_use]
+    pub fn left_out(&self) -> Arc<Spill> {
+        Arc::clone(&self.shared.spill)
     }
 
-    /// What the `recall` tool finds, for the person: the text of an id, else the lines that hold the words.
+    /// The whole text of an answer, including the part that was cut, if it is still kept.
+    ///
+    /// # Errors
+    /// The disk cannot be read.
+    pub fn whole_text(&self, answer: &Answer) -> io::Result<String> {
+        let kept = answer.spill_id.as_deref().and_then(|id| self.shared.spill.whole(id));
+        kept.unwrap_or_else(|| Ok(answer.content.clone()))
+    }
+
+    /// Returns what the `recall` tool finds: the text of an id, else the lines that contain the words.
     ///
     /// # Errors
     /// A sentence for the person.

@@ -1,4 +1,5 @@
-//! Whole conversations of random replies, faults, cancellations, compressions and resumes: what holds of each request.
+//! Property tests: whole conversations of random replies, faults, cancellations, compressions and resumes, with
+//! invariants for each request.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use crate::workspace::Workspace;
 
 #[derive(Debug, Clone)]
 enum Move {
-    /// What the model does, and how many events pass before the person says something meanwhile, again and again.
+    /// The acts of the model, and the numbers of events between things that the person says during the turn.
     Turn(Vec<Act>, Vec<u8>),
     /// A message that is larger than the window.
     TooLarge,
@@ -121,7 +122,7 @@ fn agent(dir: &Path, window: u64, shared: &Shared) -> Agent {
     }
 }
 
-/// A conversation on its way.
+/// A conversation in progress.
 struct Course {
     dir: tempfile::TempDir,
     store: Store,
@@ -292,7 +293,7 @@ fn played(window: u64, moves: Vec<Move>) -> Result<(), TestCaseError> {
     runtime.block_on(Course::new(window).play(moves))
 }
 
-/// What it teaches would leave no room for a word.
+/// The budget learned from the refusal would leave no room for any message.
 #[test]
 fn a_server_that_refuses_a_tiny_request_is_asked_again_by_the_next_message() {
     let refused = vec![Act::Cut(1, ModelErrorKind::ContextTooLong)];

@@ -22,9 +22,9 @@ use super::superior::Purse;
 use super::turn::{Stop, Turn};
 use super::{Emitter, Terms};
 
-/// The questions whether a call may run again.
+/// The questions about running a call again.
 const AGAIN_WRITING: &str = "it ran where nothing can be written, and could not write; run it again where it may write in \
-                             the workspace?";
+the workspace?";
 const AGAIN_OUTSIDE: &str = "the sandbox may have blocked it; run it again without any sandbox, with all your files, \
                              credentials and network?";
 
@@ -38,11 +38,11 @@ pub(super) struct Deck {
     result_tokens: usize,
     /// The most tokens that a tool gives back.
     held_tokens: usize,
-    /// A plan or a flow makes the calls: it is bounded, and repeats none without need.
+    /// True if a plan or a flow makes the calls: these are bounded, so repetition is not a loop.
     pub of_plan: bool,
 }
 
-/// The most tokens of a result that later steps of a plan refer to: some 4 MiB.
+/// The most tokens of a result that later steps of a plan refer to: about 4 MiB.
 const MOST_HELD: usize = 1 << 20;
 
 impl Turn<'_> {
@@ -78,13 +78,13 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// What calls are judged by now.
+    /// The current basis for judging calls.
     pub(super) fn footing(&self) -> Footing<'_> {
         Footing { taint: self.conversation.session.taint(), is_exploring: self.is_exploring }
     }
 
-    /// The handles for `calls` calls of a plan. What the model reads of their results is as short as ever, but later
-    /// steps refer to the whole.
+    /// The handles for `calls` calls of a plan. The model reads shortened results as usual, but later steps can refer
+    /// to the whole results.
     pub(super) fn deck_of_plan(&self, calls: usize) -> Deck {
         Deck { held_tokens: MOST_HELD, of_plan: true, ..self.deck(calls) }
     }
@@ -178,9 +178,9 @@ impl Turn<'_> {
         self.offer_wider(finished, (tool, terms, reach), leaves, deck).await
     }
 
-    /// Lets a call run again in wider walls, if its own may have stopped it and a person agrees; else the first result
-    /// stands. That the output of a program speaks of a denial is a reason to leave the sandbox only where the command
-    /// itself `leaves` it.
+    /// Runs a call again with fewer restrictions, if the sandbox may have stopped it and a person agrees; otherwise the
+    /// first result stays. Output that mentions a denial is a reason to leave the sandbox only if the command itself
+    /// `leaves` it.
     pub(super) async fn offer_wider<'c>(
         &mut self,
         mut finished: Finished<'c>,

@@ -1,4 +1,4 @@
-//! The one way to the sink: wraps events in their envelope, in order, and remembers when nobody can read any more.
+//! The only way to the sink: wraps events in their envelope, in order, and remembers when the sink has failed.
 
 use std::future::poll_fn;
 use std::io;
@@ -36,14 +36,14 @@ struct Inner {
 pub struct SinkClosed;
 
 impl Emitter {
-    /// Emits the events of one run of one session to `sink`, in order. They count from 0.
+    /// Creates an emitter for the events of one run of one session, numbered from 0.
     #[must_use]
     pub fn new(session_id: String, run_id: String, sink: Box<dyn EventSink>) -> Self {
         let inner = Inner { sink, session_id, run_id, seq: 0, failure: None };
         Self { inner: Mutex::new(inner), failed: Cancel::default(), outlets: None }
     }
 
-    /// Names the queues that the sink writes into: work waits while they are full.
+    /// Sets the queues that the sink writes to: work waits while they are full.
     #[must_use]
     pub fn through(self, outlets: Outlets) -> Self {
         Self { outlets: Some(outlets), ..self }
@@ -63,8 +63,10 @@ impl Emitter {
         self.inner.lock().expect("no sink panics").run_id.clone()
     }
 
+    /// Emits an event.
+    ///
     /// # Errors
-    /// When the sink fails, now or earlier: the caller then stops.
+    /// The sink failed, now or earlier: the caller then stops.
     pub fn emit(&self, kind: EventKind) -> Result<(), SinkClosed> {
         let mut inner = self.inner.lock().expect("no sink panics");
         if inner.failure.is_some() {
@@ -82,7 +84,7 @@ impl Emitter {
         self.pass(&mut inner, &event)
     }
 
-    /// Passes an event of a helper on, as one of this run.
+    /// Passes on an event of a helper, as an event of this run.
     pub fn relay(&self, event: Event) {
         let mut inner = self.inner.lock().expect("no sink panics");
         if inner.failure.is_none() {

@@ -57,7 +57,7 @@ pub(super) struct Flying<'a> {
 pub(super) struct Finished<'a> {
     pub call: Cow<'a, ToolCall>,
     pub slot: Slot,
-    /// Whether the result may direct the model.
+    /// True if the result may direct the model.
     pub trusted: bool,
     pub arguments: Value,
     pub status: CallStatus,
@@ -65,9 +65,9 @@ pub(super) struct Finished<'a> {
     pub measured: Measured,
     /// Tokens that it spent on model requests.
     pub spent: Usage,
-    /// Its walls may have stopped it.
+    /// Set if the sandbox may have stopped it.
     pub refused: Option<Refused>,
-    /// It was held to reading.
+    /// True if it was restricted to reading.
     pub only_read: bool,
     /// The outside source whose content the result introduces, if any.
     pub brings: Option<String>,
@@ -112,7 +112,7 @@ impl<'a> Prepared<'a> {
 }
 
 impl<'a> Finished<'a> {
-    /// Runs the call again in wider walls, as a person allowed.
+    /// Runs the call again with fewer restrictions, as a person allowed.
     pub(super) async fn again(
         self,
         place: Place<'_>,
@@ -124,7 +124,7 @@ impl<'a> Finished<'a> {
         let Self { call, slot, arguments, brings, variables, edited, .. } = self;
         let brings = if enclosure == Enclosure::Outside { Some(outside) } else { brings };
         let taken_up = Moment::now();
-        // Only a command runs again, and it begins no run.
+        // Only a command runs again, and a command begins no run.
         let standing = Standing::default();
         let flying = Flying {
             call,
@@ -252,7 +252,7 @@ impl<'a> Flying<'a> {
 }
 
 impl Place<'_> {
-    /// The place of a helper that a call begins.
+    /// The desk for a helper that a call starts.
     fn desk(&self, slot: Slot, standing: Standing) -> Desk {
         let Self { purse, emitter, flights, clock, .. } = *self;
         Desk {
@@ -310,7 +310,7 @@ fn told(error: ToolError, retries: u32) -> String {
     }
 }
 
-/// Makes the call, and retries it while that can help and has no second effect. Returns the number of retries.
+/// Makes the call, and retries it while that can help and is safe. Returns the number of retries.
 async fn persistent(
     tool: &dyn Tool,
     arguments: &Value,
@@ -352,7 +352,7 @@ async fn bounded(tool: &dyn Tool, arguments: Value, context: CallContext<'_>) ->
     }
 }
 
-/// Tells the observers that a call begins.
+/// Reports the start of a call to the observers.
 pub(super) fn announce(place: Place<'_>, (call, slot): (&ToolCall, Slot), tool: &dyn Tool, arguments: &Value) {
     place.emitter.notify(started(call, tool.subject(arguments), arguments.clone()));
     place.flights.announce(slot);

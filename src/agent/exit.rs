@@ -55,7 +55,7 @@ pub const TIME: u8 = 124;
 pub struct Ending {
     pub code: u8,
     pub status: RunStatus,
-    /// One sentence; a hint follows as a sentence of its own.
+    /// One sentence; a hint may follow as a second sentence.
     pub reason: String,
 }
 
@@ -134,16 +134,16 @@ pub fn unread(signal: Option<Signal>) -> Ending {
     Ending { code, status: RunStatus::Interrupted, reason: format!("{why} before the output was read") }
 }
 
-/// The hint after a denial for want of a person.
+/// The hint after a denial because nobody was there.
 #[must_use]
 pub fn allow(what: &str) -> String {
     format!(
-        "Allow {what} with --approve edits, --approve all or permissions.rules; what reads keys or decides what runs \
-         later asks all the same, in a terminal."
+        "Allow {what} with --approve edits, --approve all or permissions.rules; calls that read keys or change what runs \
+        later still ask, in a terminal."
     )
 }
 
-/// An error with its causes and, on a line of its own, what can be done about it.
+/// Formats an error with its causes and, on a separate line, a hint.
 #[must_use]
 pub fn told(error: &anyhow::Error) -> String {
     let hint = error.chain().find_map(|error| error.downcast_ref::<SessionError>()?.hint());

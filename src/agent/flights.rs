@@ -1,4 +1,4 @@
-//! The calls of a turn that have begun, and what is known of each if the turn is interrupted.
+//! The calls of a turn that have begun, with the facts to report if the turn is interrupted.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -17,11 +17,11 @@ pub(super) struct Flights(Mutex<BTreeMap<Slot, Flight>>);
 /// A call that has begun.
 #[derive(Debug)]
 pub(super) struct Flight {
-    /// When its tool was started; `None` while the call is checked or a person is asked.
+    /// The time when its tool was started; `None` while the call is checked or a person is asked.
     running: Option<Instant>,
     /// The end of its live output.
     output: String,
-    /// What a helper spent in it that the turn has not counted yet.
+    /// The spending of a helper in this call that the turn has not counted yet.
     spent: (Usage, Cost),
 }
 
@@ -58,7 +58,7 @@ impl Flights {
         }
     }
 
-    /// What helpers spent in it, to be counted now.
+    /// Takes the spending of helpers in a call, to count it now.
     pub(super) fn take_spent(&self, slot: Slot) -> (Usage, Cost) {
         self.all().get_mut(&slot).map(|flight| std::mem::take(&mut flight.spent)).unwrap_or_default()
     }
@@ -83,7 +83,7 @@ impl Flight {
         Self { running, output: String::new(), spent: <(Usage, Cost)>::default() }
     }
 
-    /// How long its tool ran, if it did.
+    /// The time that its tool ran, if it did.
     pub(super) fn ran_for(&self) -> Option<Duration> {
         self.running.map(|running| running.elapsed())
     }

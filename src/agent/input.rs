@@ -1,13 +1,13 @@
-//! What a turn begins with.
+//! The input of a turn.
 
 use crate::message::{Item, Said};
 
-/// What a turn begins with.
+/// The input of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
     /// The items before it in a conversation that has not begun: see [`Agent::opening`](super::Agent::opening).
     pub opening: Vec<Item>,
-    /// What the person says.
+    /// The person's message.
     pub said: Said,
 }
 

@@ -73,7 +73,7 @@ impl Meter {
 }
 
 impl Limit {
-    /// Whether the model's reply was cut: there is an answer, but it is incomplete.
+    /// True if the model's reply was cut: there is an answer, but it is incomplete.
     pub(super) fn is_of_output(&self) -> bool {
         matches!(self, Self::Output | Self::Window { .. })
     }
@@ -103,7 +103,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// USD for the usage of one request. The whole request has the prices of its size: of the tier that its input is in.
+/// The cost in USD of one request. The size of its input selects the price tier for the whole request.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
 pub fn cost_usd(usage: &Usage, prices: &Prices) -> f64 {

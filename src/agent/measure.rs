@@ -11,7 +11,7 @@ use crate::output::{ToolErrorKind, ToolOutput};
 use crate::telemetry::{Spent, Watch, milliseconds};
 use crate::{text, tokens};
 
-/// When a call began.
+/// The time when a call began.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moment {
     at: Timestamp,
@@ -24,11 +24,11 @@ pub(super) struct Measured {
     taken_up: Moment,
     /// The time from the beginning to the end of the call.
     total: Duration,
-    /// How long the tool ran, if it did.
+    /// The time that the tool ran, if it did.
     pub latency: Option<Duration>,
     /// The kind of error that the tool returned.
     pub error: Option<ToolErrorKind>,
-    /// How often the runtime retried.
+    /// The number of retries by the runtime.
     pub retries: u32,
     pub spent: Option<Spent>,
 }
@@ -40,13 +40,13 @@ impl Moment {
 }
 
 impl Measured {
-    /// A call that ends now without its tool having run.
+    /// Measures a call that ends now and whose tool did not run.
     pub fn not_run(taken_up: Moment) -> Self {
         let total = taken_up.since.elapsed();
         Self { taken_up, total, latency: None, error: None, retries: 0, spent: None }
     }
 
-    /// A call that ends now.
+    /// Measures a call that ends now.
     pub fn ran(taken_up: Moment, stopwatch: Stopwatch, error: Option<ToolErrorKind>) -> Self {
         let latency = Some(stopwatch.start.elapsed());
         Self { latency, error, spent: stopwatch.processes.and_then(Watch::end), ..Self::not_run(taken_up) }
@@ -90,7 +90,7 @@ impl Measured {
     }
 }
 
-/// Runs while a tool does.
+/// Measures a running tool.
 pub(super) struct Stopwatch {
     start: Instant,
     processes: Option<Watch>,

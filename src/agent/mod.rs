@@ -1,4 +1,4 @@
-//! The loop: ask the model, run its calls, answer them, repeat, until an answer stands.
+//! The loop: ask the model, run its calls, answer them, and repeat until there is a final answer.
 //!
 //! Three things are separate: [`Agent`] holds services and settings and no state, [`Conversation`] is the state,
 //! [`Run`] is what this process has done with it. Dropping the work cancels it: [`take_turn`] drops it and then
@@ -88,12 +88,12 @@ pub struct Agent {
     pub briefing: Briefing,
     pub limits: Limits,
     pub budget: Budget,
-    /// When and how a conversation is compressed, and the size of one result.
+    /// The settings for compression and for the size of one result.
     pub context: ContextSettings,
-    /// How results are written for the model.
+    /// The format of results for the model.
     pub tool_output: ToolOutputSettings,
     pub approval: ApprovalMode,
-    /// How a request is carried out.
+    /// The way a request is carried out.
     pub mode: Mode,
     pub rules: Rules,
     pub workspace: Workspace,
@@ -105,7 +105,7 @@ pub struct Agent {
     pub redactor: Arc<Redactor>,
     /// The schema that the final answer must match.
     pub schema: Option<AnswerSchema>,
-    /// The roles, in the modes that ask them.
+    /// The roles, in the modes that use them.
     pub orchestration: Option<Orchestration>,
 }
 
@@ -126,7 +126,7 @@ impl Agent {
     #[must_use]
     pub fn end_background(&self) -> Option<String> {
         let ended = self.jobs.end_all();
-        (!ended.is_empty()).then(|| format!("ended what was running in the background: {}", ended.join(", ")))
+        (!ended.is_empty()).then(|| format!("ended the background commands: {}", ended.join(", ")))
     }
 }
 
@@ -135,11 +135,11 @@ pub struct Run {
     pub emitter: Arc<Emitter>,
     pub started: Instant,
     pub totals: Totals,
-    /// Of a helper: the run that called it.
+    /// For a helper: the run that called it.
     pub superior: Option<Arc<dyn Superior>>,
-    /// What the last flow returned by key.
+    /// The outputs of the last flow, by key.
     pub outputs: Option<Value>,
-    /// What a person says while a turn runs.
+    /// The person's messages during a running turn.
     pub steering: Steering,
 }
 
@@ -172,7 +172,7 @@ impl Run {
         }
     }
 
-    /// The run of a helper: it spends what is left to the run that called it.
+    /// Creates the run of a helper, which spends from the limits of the run that called it.
     #[must_use]
     pub fn within(superior: Arc<dyn Superior>, emitter: Emitter) -> Self {
         Self { superior: Some(superior), ..Self::new(emitter) }

@@ -1,4 +1,4 @@
-//! What opens a conversation: the messages of a prompt, recorded before the first input, and never again.
+//! Opens a conversation: records the messages of a prompt before the first input, and never again.
 
 use std::path::Path;
 
@@ -18,11 +18,11 @@ use super::turn::{Stop, Turn};
 use super::{Agent, Conversation};
 
 impl Agent {
-    /// The messages that its prompt brings along for a conversation, without those of the system prompt. Empty once
-    /// the conversation has begun.
+    /// The messages of its prompt for a conversation, without those of the system prompt. Empty once the conversation
+    /// has begun.
     ///
     /// # Errors
-    /// When a variable is missing, or a conversation cannot hold the messages.
+    /// A variable is missing, or the messages are not valid in a conversation.
     pub fn opening(&self, conversation: &Conversation, run_id: &str) -> anyhow::Result<Vec<Item>> {
         if !conversation.session.items().is_empty() {
             return Ok(Vec::new());
@@ -34,8 +34,8 @@ impl Agent {
         Ok(self.items_of(prompt, &self.briefing.context_of(prompt, conversation, run_id))?)
     }
 
-    /// The messages of a prompt in this context, without those of the system prompt. Their pictures are files of the
-    /// workspace.
+    /// Renders the messages of a prompt in this context, without those of the system prompt. Their pictures are files
+    /// of the workspace.
     ///
     /// # Errors
     /// As [`Agent::opening`].
@@ -49,7 +49,7 @@ impl Agent {
 }
 
 impl Turn<'_> {
-    /// Records what opens the conversation: on disk, then in memory, then as events.
+    /// Records the opening messages: on disk, then in memory, then as events.
     pub(super) fn open_with(&mut self, items: Vec<Item>) -> Result<(), Stop> {
         for item in items {
             match item {
@@ -77,7 +77,7 @@ impl Turn<'_> {
     }
 }
 
-/// Removes known secrets, as from whatever a person hands over.
+/// Removes known secrets, as from all input of a person.
 fn redact(item: &mut Item, redactor: &Redactor) {
     let clean = |text: &mut String| *text = redactor.redact_known(text).into_owned();
     match item {
@@ -100,18 +100,18 @@ fn redact(item: &mut Item, redactor: &Redactor) {
 /// Reads the picture that a prompt names: a file of the workspace, or a `data:` URL.
 ///
 /// # Errors
-/// Why there is none, as a sentence.
+/// A sentence with the reason.
 pub fn picture(workspace: &Workspace, source: &str) -> Result<Image, String> {
     let name = text::one_line(source, 80);
     let wrong = |why: &str| format!("the picture {name} {why}");
     let bytes = if source.starts_with("data:") {
         image::decoded(source).ok_or_else(|| wrong("is not written as data:image/TYPE;base64,DATA"))?
     } else if source.contains("://") {
-        return Err(wrong("is an address, and prompts fetch nothing: save it and name the path of the file"));
+        return Err(wrong("is a URL, and prompts fetch nothing: save the picture and name its path"));
     } else {
         let found = workspace.resolve_path(Path::new(source));
         if !found.inside || workspace.is_secret(&found.path) {
-            return Err(wrong("lies outside of the workspace; only files in it are sent"));
+            return Err(wrong("is outside the workspace; only files in it are sent"));
         }
         let read = read_bytes(&found.path, Links::Refuse, image::MOST_BYTES).map_err(|why| wrong(&why))?;
         read.ok_or_else(|| wrong("does not exist"))?
@@ -119,7 +119,7 @@ pub fn picture(workspace: &Workspace, source: &str) -> Result<Image, String> {
     if bytes.len() as u64 > image::MOST_BYTES {
         return Err(wrong("is longer than 5 MiB"));
     }
-    Image::of(&bytes).ok_or_else(|| wrong("is no PNG, JPEG, WebP or GIF picture"))
+    Image::of(&bytes).ok_or_else(|| wrong("is not a PNG, JPEG, WebP or GIF picture"))
 }
 
 #[cfg(test)]
@@ -141,11 +141,11 @@ mod tests {
             assert_eq!(picture(&workspace, source).expect("a picture").mime, "image/gif");
         }
         for (source, why) in [
-            ("a.txt", "the picture a.txt is no PNG, JPEG, WebP or GIF picture"),
+            ("a.txt", "the picture a.txt is not a PNG, JPEG, WebP or GIF picture"),
             ("no.gif", "does not exist"),
             ("big.gif", "is longer than 5 MiB"),
-            ("../out.gif", "lies outside of the workspace"),
-            ("link.gif", "lies outside of the workspace"),
+            ("../out.gif", "is outside the workspace"),
+            ("link.gif", "is outside the workspace"),
             ("https://example.org/a.png", "is an address"),
             ("data:image/gif,GIF89a", "is not written as data:"),
             ("data:image/gif;base64,!", "is not written as data:"),

@@ -1,5 +1,5 @@
-//! Asks whether a call may run, and tells the model when it may not. A person may also write another command in place of
-//! the model's: it is judged anew, but not asked about again.
+//! Asks whether a call may run, and tells the model if it may not. A person may also write another command in place of
+//! the model's: it is judged again, but not asked about again.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -12,19 +12,20 @@ use crate::policy::{Grant, Grants, Grounds, Verdict};
 use super::prepare::{CallPlan, Prepared, Ready};
 use super::turn::{Stop, Turn};
 
-/// What becomes of a call that was judged.
+/// The decision about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Decision {
     Run,
-    /// It runs with this command line, which a person wrote.
+    /// The call runs with this command line, which a person wrote.
     Edit(String),
-    /// It ends without running, with this message for the model.
+    /// The call ends without running, with this message for the model.
     Deny(CallStatus, String),
 }
 
 /// A permission question.
 struct Asked<'q> {
     preview: &'q str,
+    is_change: bool,
     why: &'q str,
     always: Option<&'q Grant>,
     enclosure: Option<Enclosure>,
@@ -34,8 +35,8 @@ struct Asked<'q> {
 }
 
 impl<'c> Turn<'c> {
-    /// Decides on a call by its verdict, and asks the person where that says so. `may_edit`: they may write another
-    /// command in its place.
+    /// Decides on a call by its verdict, and asks the person if the verdict says so. With `may_edit` they may write
+    /// another command in its place.
     pub(super) async fn decide(
         &mut self,
         call: &ToolCall,
@@ -69,27 +70,30 @@ impl<'c> Turn<'c> {
         };
         let line = tool.command_argument().filter(|_| may_edit).and_then(|name| arguments[name].as_str());
         let (enclosure, network) = (tool.enclosure(enclosure), tool.has_network());
-        self.ask_permission(call, Asked { preview: &preview, why, always, enclosure, network, line }).await
+        let is_change = tool.previews_change();
+        self.ask_permission(call, Asked { preview: &preview, is_change, why, always, enclosure, network, line })
+            .await
     }
 
     /// Asks the person.
     async fn ask_permission(&mut self, call: &ToolCall, asked: Asked<'_>) -> Result<Decision, Stop> {
-        let Asked { preview, why, always, enclosure, network, line } = asked;
+        let Asked { preview, is_change, why, always, enclosure, network, line } = asked;
         self.run.emitter.emit(EventKind::PermissionRequested {
             call_id: call.id.clone(),
             name: call.name.clone(),
             why: why.to_owned(),
         })?;
         let redactor = &self.agent.redactor;
-        // Never by shape: that could swallow a part of what would run.
+        // Not redacted by shape, which could hide part of the command.
         let shown = redactor.redact_known(preview);
         let offered = always.map(|grant| redactor.redact_known(&grant.to_string()).into_owned());
-        // Whoever edits a masked line would put the mask in place of the secret.
+        // Editing a masked line would replace the secret with the mask.
         let editable = line.filter(|line| redactor.redact_known(line) == *line);
         let question = Question {
             helper: None,
             tool: &call.name,
             preview: &shown,
+            is_change,
             why,
             always: offered.as_deref(),
             workspace: self.agent.workspace.root(),
@@ -103,7 +107,7 @@ impl<'c> Turn<'c> {
             self.agent.approver.approve(question).await
         };
         let denial = match approval {
-            // The call is judged anew, and that decides.
+            // The edited call is judged again, and that verdict decides.
             Approval::Edited(line) if editable.is_some_and(|now| now != line) => return Ok(Decision::Edit(line)),
             Approval::Edited(line) if editable.is_none() => {
                 Some(format!("The user did not allow this call and asked for this instead: {line}"))
@@ -134,8 +138,8 @@ impl<'c> Turn<'c> {
         Ok(denial.map_or(Decision::Run, |why| Decision::Deny(CallStatus::Denied, why)))
     }
 
-    /// Puts a person's command line in place of the model's. What a rule denies stays denied; nothing else asks again,
-    /// and the walls are those of the question or tighter. Returns the denial, if there is one.
+    /// Puts a person's command line in place of the model's. A rule can still deny it; nothing else asks again, and the
+    /// sandbox is that of the question or stricter. Returns the denial, if there is one.
     pub(super) fn take_edit<'p>(
         &mut self,
         prepared: &mut Prepared<'p>,
@@ -159,14 +163,14 @@ impl<'c> Turn<'c> {
         Ok((CallStatus::Denied, format!("Not run: {why}.")))
     }
 
-    /// Outside content enters the conversation: earlier grants no longer hold.
+    /// Marks the conversation as holding outside content: earlier grants no longer apply.
     pub(super) fn taint(&mut self, source: &str) {
         if self.conversation.session.mark_tainted(&self.agent.redactor.redact(source), Timestamp::now()) {
             self.conversation.grants = Grants::default();
         }
     }
 
-    /// Tells the observers how the question was decided.
+    /// Reports the decision to the observers.
     fn resolve(&mut self, call: &ToolCall, verdict: PermissionVerdict, by: DecidedBy) -> Result<(), Stop> {
         let (call_id, name) = (call.id.clone(), call.name.clone());
         self.run.emitter.emit(EventKind::PermissionResolved { call_id, name, verdict, by })?;

@@ -17,7 +17,7 @@ use super::flights::Slot;
 use super::measure::Moment;
 use super::{Agent, Found, Terms, arguments};
 
-/// The most calls of one reply that run; the rest are answered with this.
+/// The most calls of one reply that run; the rest are refused.
 pub(super) const MOST_CALLS: usize = 64;
 
 /// A call that was checked and judged, but not run.
@@ -42,12 +42,12 @@ pub(super) enum CallPlan<'a> {
     },
 }
 
-/// What a call is judged by besides itself.
+/// The circumstances that a call is judged by.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Footing<'t> {
     /// The outside content in the conversation.
     pub taint: Option<&'t str>,
-    /// Nothing may change: the turn explores, and no proposal was approved.
+    /// True if nothing may change: the turn explores, and no proposal was approved.
     pub is_exploring: bool,
 }
 
@@ -59,27 +59,27 @@ pub(super) struct Ready<'a> {
     pub verdict: Verdict,
     /// The files that it may open: those that were judged.
     pub reach: Arc<Reach>,
-    /// Whether it only reads, so that others like it may run at the same time.
+    /// True if it only reads, so similar calls may run at the same time.
     pub reads: bool,
-    /// Whether its command names something that lies beyond the sandbox.
+    /// True if its command names something outside the sandbox.
     pub leaves: bool,
     /// The outside source whose content its result would introduce, if any.
     pub brings: Option<String>,
-    /// What a helper has to know of the conversation.
+    /// The facts about the conversation for a helper.
     pub standing: Standing,
 }
 
-/// What a helper has to know of the conversation that it is called in.
+/// The facts that a helper needs about the conversation that calls it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Standing {
-    /// The outside source whose content the conversation holds, if any.
+    /// The outside source whose content is in the conversation, if any.
     pub taint: Option<String>,
     /// Nothing may change.
     pub only_reads: bool,
 }
 
 impl<'a> Prepared<'a> {
-    /// Puts a person's command line in place of the model's, and judges the call anew.
+    /// Puts a person's command line in place of the model's, and judges the call again.
     pub(super) fn edit(&mut self, agent: &'a Agent, line: String, footing: Footing<'_>) {
         let CallPlan::Run(ready) = &mut self.plan else { return };
         let (Some(name), Ok(found)) = (ready.tool.command_argument(), agent.tools.find(&self.call.name)) else {
@@ -99,7 +99,7 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// Whether it only reads and nobody has to be asked, so that similar calls may run at the same time.
+    /// True if it only reads and nobody has to be asked, so that similar calls may run at the same time.
     pub(super) fn may_run_beside(&self) -> bool {
         let is_free = |ready: &Ready<'_>| {
             matches!(ready.verdict, Verdict::Allow(_)) && !ready.tool.waits_for_person() && ready.reads
@@ -107,15 +107,15 @@ impl<'a> Prepared<'a> {
         matches!(&self.plan, CallPlan::Run(ready) if is_free(ready))
     }
 
-    /// Whether both may run side by side, as far as each may beside others of its kind: a helper may ask a person, so
-    /// that nothing else that could ask runs meanwhile.
+    /// True if both calls are of the same kind. Helpers run only beside helpers: they may ask a person, and nothing
+    /// else that could ask may run meanwhile.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let is_run = |of: &Self| matches!(&of.plan, CallPlan::Run(ready) if ready.tool.is_run());
         is_run(self) == is_run(other)
     }
 }
 
-/// Parses, checks and judges a call. `cut` says that the reply ended at the output limit.
+/// Parses, checks and judges a call. `cut` is true if the reply ended at the output limit.
 pub(super) fn prepare<'a>(
     agent: &'a Agent,
     (slot, call): (Slot, Cow<'a, ToolCall>),
@@ -245,7 +245,7 @@ fn judged<'a>(
     Ready { tool, terms, arguments, verdict, reach, reads: is_reading, leaves, brings, standing }
 }
 
-/// The host of an address, with the port where it is not the usual one; what is no address is asked about as it is.
+/// The host of an address, with the port if it is not the default. Text that is not an address is returned as it is.
 fn host(address: &str) -> String {
     let Ok(url) = net::parse_url(address) else { return address.to_owned() };
     let host = url.host_str().unwrap_or_default();

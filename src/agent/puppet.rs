@@ -1,5 +1,4 @@
-//! The other side of a conversation under test: a model that does what it is told and looks at each request, a tool, and
-//! somebody who watches.
+//! Test doubles for a conversation: a model that plays given acts and checks each request, a tool, and an event sink.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -20,26 +19,26 @@ use crate::output::{ToolError, ToolErrorKind, ToolOutput};
 use crate::session::ItemId;
 use crate::window::{PARTS, Ruler};
 
-/// What the model does when it is asked.
+/// One act of the model.
 #[derive(Debug, Clone)]
 pub enum Act {
     Say(usize),
     /// An answer that the output limit cuts.
     RunOn(usize),
-    /// Calls: their ids, and what the tool is to do.
+    /// Calls: their ids, and what the tool should do.
     Call(Vec<(u8, Look)>),
     Empty,
     Fail(ModelErrorKind),
-    /// Streams so much, then fails.
+    /// Streams this many tokens, then fails.
     Cut(usize, ModelErrorKind),
-    /// Streams so much; then the person interrupts.
+    /// Streams this many tokens; then the person interrupts.
     Hang(usize),
 }
 
-/// What a call does.
+/// The behaviour of a call.
 #[derive(Debug, Clone)]
 pub enum Look {
-    /// Returns so many tokens.
+    /// Returns this many tokens.
     Return(usize),
     Fail,
     /// The person interrupts.
@@ -48,26 +47,26 @@ pub enum Look {
     Unknown,
 }
 
-/// What model, tool and sink share.
+/// The state that the model, the tool and the sink share.
 #[derive(Default)]
 pub struct Stage {
     pub acts: VecDeque<Act>,
     pub cancel: Cancel,
     /// The items of the last request of the conversation.
     sent: Vec<Item>,
-    /// The prefix was broken since, and that was told.
+    /// The prefix was broken since then, and that was reported.
     pub broken: bool,
-    /// What the person has said so far.
+    /// The person's messages so far.
     pub said: BTreeSet<String>,
-    /// What does not hold.
+    /// The violated invariants.
     pub faults: Vec<String>,
     pub budget: u64,
     /// A request was refused as too long.
     pub refused: bool,
-    /// The way into the turn, and how many events later the person says something, each counted from the last.
+    /// The way into the turn, and the numbers of events between the person's messages.
     pub steering: Steering,
     pub pauses: VecDeque<u8>,
-    /// What the person said meanwhile, in order, and what of it the turn took.
+    /// The messages sent during turns, in order, and those that the turns took.
     pub steered: Vec<String>,
     pub taken: Vec<String>,
     asked: usize,
@@ -82,12 +81,12 @@ impl Shared {
     }
 }
 
-/// Four bytes and one token each, whoever counts.
+/// Words of four bytes and one token each, in every encoding.
 pub fn text(tokens: usize) -> String {
     " one two six ten".repeat(tokens / 4 + 1)
 }
 
-/// A model that plays acts, and holds each request against what is promised of it.
+/// A model that plays acts and checks the invariants of each request.
 pub struct Puppet {
     pub info: ModelInfo,
     pub shared: Shared,
@@ -206,7 +205,7 @@ impl Stage {
         }
     }
 
-    /// Holds a request against what is promised of each; gives its size.
+    /// Checks the invariants of a request. Returns its size.
     fn judge(&mut self, request: &Request<'_>) -> u64 {
         let ids: Vec<ItemId> = (1..=request.items.len() as u64).map(|number| ItemId { number, pass: 0 }).collect();
         let measured = crate::window::Request {
@@ -279,7 +278,7 @@ impl Tool for Looker {
     }
 }
 
-/// Notes when the prefix is broken, and speaks to the turn from time to time.
+/// Notes when the prefix is broken, and sends messages to the turn from time to time.
 pub struct Watching(pub Shared);
 
 impl EventSink for Watching {
@@ -292,7 +291,7 @@ impl EventSink for Watching {
     }
 }
 
-/// Nobody is there to ask.
+/// An approver for runs without a person.
 pub struct Nobody;
 
 impl Approver for Nobody {

@@ -21,7 +21,7 @@ pub(super) enum Purpose {
 /// A request beside the conversation.
 #[derive(Clone)]
 pub(super) struct Aside {
-    /// The model to ask; `None`: that of the agent, with the system prompt of the conversation.
+    /// The model to ask; `None` means the agent's, with the system prompt of the conversation.
     pub model: Option<Arc<dyn ChatModel>>,
     /// The JSON Schema that the reply must match, if any.
     pub schema: Option<Arc<Value>>,
@@ -29,7 +29,7 @@ pub(super) struct Aside {
     pub items: Vec<Item>,
     /// The question, after the items.
     pub prompt: String,
-    /// Whether the tool definitions are sent too, so that the prefix stays the same.
+    /// True if the tool definitions are sent too, to keep the prefix the same.
     pub with_tools: bool,
     /// The size of the request, in tokens.
     pub tokens: u64,
@@ -48,7 +48,7 @@ impl Purpose {
         matches!(self, Self::Aside(_))
     }
 
-    /// The model to ask, where it is not the agent's.
+    /// The model to ask, if it is not the agent's.
     pub(super) fn model(&self) -> Option<&Arc<dyn ChatModel>> {
         match self {
             Self::Aside(aside) => aside.model.as_ref(),
@@ -57,7 +57,7 @@ impl Purpose {
     }
 }
 
-/// A call as it came, with an empty slot.
+/// A call with an empty slot for its answer.
 pub(super) fn open(request: ToolCall) -> Part {
     Part::Call(Call { request, opaque: None, answer: None })
 }

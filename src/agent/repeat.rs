@@ -32,7 +32,7 @@ pub struct Observed<'a> {
     pub arguments: &'a Value,
     pub result: &'a str,
     pub succeeded: bool,
-    /// Whether the call may write or run something: its permission is above `read`.
+    /// True if the call may write or run something: its permission is above `read`.
     pub changes: bool,
 }
 
@@ -91,14 +91,14 @@ impl RepeatDetector {
         self.history.iter().rev().take(self.window).filter(|call| Some(*call) == last).count()
     }
 
-    /// How many times the newest cycle of up to [`LONGEST_CYCLE`] calls repeats without a break.
+    /// The number of times that the newest cycle of up to [`LONGEST_CYCLE`] calls repeats without a break.
     fn longest_run_of_cycles(&self) -> usize {
         let newest_first: Vec<u64> = self.history.iter().rev().copied().collect();
         (2..=LONGEST_CYCLE).map(|length| whole_repeats(&newest_first, length)).max().unwrap_or(0)
     }
 }
 
-/// How many times the first `length` entries repeat at the front.
+/// The number of times that the first `length` entries repeat at the front.
 fn whole_repeats(calls: &[u64], length: usize) -> usize {
     let mut groups = calls.chunks_exact(length);
     let Some(first) = groups.next() else { return 0 };
@@ -139,7 +139,7 @@ fn normalise(key: &str, value: &Value, hasher: &mut DefaultHasher) {
     }
 }
 
-/// Normalises a command: each run of blanks outside quotes becomes one space, each run of line breaks one line
+/// Normalises a command: each run of spaces outside quotes becomes one space, each run of line breaks one line
 /// break. A command with a here-document (`<<`) is unchanged.
 fn spaced_once(command: &str) -> String {
     if command.contains("<<") {

@@ -1,5 +1,5 @@
-//! When to retry a request or a call, and after what delay: exponential backoff with full jitter above half of the
-//! delay; for requests, the time that the server asks to wait is the minimum, up to the longest delay.
+//! Decides when to retry a request or a call: exponential backoff with full jitter above half of the delay. For
+//! requests, the wait that the server asks for is the minimum, up to the longest delay.
 
 use std::time::Duration;
 
@@ -9,20 +9,20 @@ use crate::config::{RetryConfig, format_duration};
 use crate::contract::{ModelError, ModelErrorKind};
 use crate::output::ToolErrorKind;
 
-/// What follows a failed attempt.
+/// The reaction to a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// Another attempt after this delay.
     Again(Duration),
-    /// None: the server asks to wait longer than this run does.
+    /// No attempt: the server asks to wait longer than the run may.
     Later(Duration),
-    /// None: it would not help, or there were enough.
+    /// No attempt: it would not help, or there were enough.
     Never,
 }
 
-/// What follows an error, where attempt `next` would be made (2 is the first retry).
+/// Decides what follows an error; `next` is the number of the next attempt (2 is the first retry).
 ///
-/// `jitter` is uniform in 0..1; it is a parameter so that the decision stays a function.
+/// `jitter` is uniform in 0..1; it is a parameter to keep the decision a pure function.
 #[must_use]
 pub fn after(config: &RetryConfig, error: &ModelError, next: u32, jitter: f64) -> Next {
     let is_quota = error.kind == ModelErrorKind::Quota;
@@ -39,10 +39,10 @@ pub fn after(config: &RetryConfig, error: &ModelError, next: u32, jitter: f64) -
     Next::Again(jittered.max(asked.unwrap_or_default()))
 }
 
-/// When to come back, as a person reads it: `in 2h, at 16:41`, with the date if that is another day.
+/// Formats the time to come back: `in 2h, at 16:41`, with the date if it is on another day.
 #[must_use]
 pub fn when(now: &Zoned, wait: Duration) -> String {
-    // Nobody comes back to the second; a little late is better than early.
+    // Rounded up to minutes: a little late is better than early.
     let wait = if wait < Duration::from_mins(2) {
         wait
     } else {

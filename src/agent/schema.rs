@@ -10,7 +10,7 @@ use crate::validator::Validator;
 use super::purpose::Purpose;
 use super::turn::{Stop, Turn, TurnEnd};
 
-/// How often a wrong answer may be corrected.
+/// The most corrections of a wrong answer.
 const CORRECTIONS: usize = 2;
 
 /// A JSON Schema for the final answer.
@@ -20,8 +20,10 @@ pub struct AnswerSchema {
 }
 
 impl AnswerSchema {
+    /// Compiles a schema.
+    ///
     /// # Errors
-    /// When `json` is not a valid JSON Schema.
+    /// `json` is not a valid JSON Schema.
     pub fn new(json: Value) -> Result<Self, String> {
         let validator = Validator::new(&json)?;
         Ok(Self { json, validator })
@@ -42,6 +44,8 @@ impl AnswerSchema {
         )
     }
 
+    /// Checks an answer. Returns it as JSON.
+    ///
     /// # Errors
     /// The mismatch, for the model.
     pub fn check(&self, answer: &str) -> Result<Value, String> {

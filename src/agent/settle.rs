@@ -1,4 +1,4 @@
-//! Completes a conversation when a turn is interrupted: open calls are answered with what is known of them,
+//! Completes a conversation when a turn is interrupted: open calls are answered with what is known about them,
 //! streamed text becomes an interrupted reply, and the running request is counted.
 
 use jiff::Timestamp;
@@ -15,7 +15,7 @@ use super::measure;
 use super::turn::{Stop, Turn};
 
 impl Turn<'_> {
-    /// Answers every open call with what is known of it.
+    /// Answers every open call with what is known about it.
     pub(super) fn settle_calls(&mut self, why: &str) -> Result<(), Stop> {
         for OpenCall { number, call, request } in self.conversation.session.open_calls() {
             self.charge((number, call));

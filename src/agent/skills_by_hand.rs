@@ -14,7 +14,7 @@ use super::{Agent, Conversation};
 /// loaded already are skipped; bodies that are templates receive the text as their arguments.
 ///
 /// # Errors
-/// When there is no such skill, or it cannot be read; then nothing is loaded.
+/// There is no such skill, or it cannot be read; then nothing is loaded.
 pub fn load_skills(
     agent: &Agent,
     conversation: &Conversation,
@@ -46,7 +46,7 @@ pub fn load_skills(
     Ok(events)
 }
 
-/// Warns of each `--skill` that the session has loaded before: `events` do not load it again.
+/// Warns about each `--skill` that the session had already loaded, because `events` do not load it again.
 pub fn already_loaded<'a>(names: &'a [String], events: &'a [EventKind]) -> impl Iterator<Item = String> + 'a {
     let loads =
         |event: &EventKind, wanted: &str| matches!(event, EventKind::SkillLoaded { name, .. } if name == wanted);
@@ -54,11 +54,11 @@ pub fn already_loaded<'a>(names: &'a [String], events: &'a [EventKind]) -> impl 
     known.map(|name| format!("--skill {name} has no effect: this session has loaded it already"))
 }
 
-/// Takes the instructions of a skill, and of its files, out of what is sent: a line stands in their place. What was
-/// said stays in the log. Gives the event that tells of it.
+/// Removes the instructions of a skill and of its files from later requests; a line replaces them. The log keeps them.
+/// Returns the event that reports it.
 ///
 /// # Errors
-/// When the skill is not loaded, or the session cannot be written.
+/// The skill is not loaded, or the session cannot be written.
 pub fn unload_skill(conversation: &mut Conversation, name: &str) -> anyhow::Result<EventKind> {
     anyhow::ensure!(conversation.skills().contains(name), "{name} is not loaded; /skills shows the loaded ones");
     let (mut edits, mut freed) = (Vec::new(), 0);

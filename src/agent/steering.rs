@@ -1,8 +1,9 @@
-//! What a person says while a turn runs: it enters the conversation before the next request that can follow it.
+//! Steering: messages that a person sends during a turn enter the conversation before the next request that can use
+//! them.
 //!
-//! In the loop that asks and runs calls, that is the next request. A plan hears it when its planner or its reflector is
-//! asked next, the router before it chooses. A closing answer cannot follow new directions any more, and a flow is fixed:
-//! what is said then is left for the caller, who sends it as the next message.
+//! In the loop that asks and runs calls, that is the next request. A plan takes them when its planner or its reflector
+//! is asked next, a router before it chooses. A closing answer cannot follow new directions, and a flow is fixed:
+//! messages sent then are left for the caller, who sends them as the next message.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -16,7 +17,7 @@ use super::turn::{Stop, Turn};
 pub struct Steering(Arc<Mutex<VecDeque<String>>>);
 
 impl Steering {
-    /// Says `text` to the turn that runs, unless it is blank. The `message` event tells that the turn took it.
+    /// Sends `text` to the running turn, unless it is blank. The `message` event reports that the turn took it.
     pub fn push(&self, text: impl Into<String>) {
         let text = text.into();
         if !text.trim().is_empty() {
@@ -24,7 +25,7 @@ impl Steering {
         }
     }
 
-    /// Takes back what no turn has taken, oldest first.
+    /// Takes back the messages that no turn has taken, oldest first.
     #[must_use]
     pub fn take_rest(&self) -> Vec<String> {
         self.waiting().drain(..).collect()
@@ -44,8 +45,8 @@ impl Steering {
 }
 
 impl Turn<'_> {
-    /// Takes what the person has said meanwhile into the conversation, and returns it. What is too large for the window
-    /// stays where it is, with all that was said after it: as a message of its own it is refused with the reason.
+    /// Takes the person's messages into the conversation, and returns them. A message that is too large for the window
+    /// stays in the queue, with all later ones: sent as a separate message, it is refused with the reason.
     pub(super) fn heed(&mut self) -> Result<Vec<String>, Stop> {
         let mut heard = Vec::new();
         while let Some(text) = self.run.steering.next() {
@@ -64,7 +65,7 @@ impl Turn<'_> {
         Ok(heard)
     }
 
-    /// Takes what the person has said meanwhile into the conversation, and adds it to the request that roles read.
+    /// Takes the person's messages into the conversation, and adds them to the request that roles read.
     pub(super) fn heed_in(&mut self, request: &mut String) -> Result<(), Stop> {
         for words in self.heed()? {
             *request = format!("{request}\n\n{words}");

@@ -1,7 +1,8 @@
-//! The side of a run that its helpers see: what they may spend, where their events go, and what they bring back.
+//! The interface of a run to its helpers: what they may spend, where their events go, and the taint that they bring
+//! back.
 //!
-//! What a helper spends is known at once to all who share the limits, and counted by the turn that called it when the
-//! call is answered or settled.
+//! The spending of a helper counts at once against all shared limits. The turn that called it adds it to its sums when
+//! the call is answered or settled.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
@@ -20,11 +21,11 @@ use super::limits::{Limit, Meter};
 use super::prepare::Standing;
 use super::turn::Turn;
 
-/// What the helpers of one step may spend.
+/// The amount that the helpers of one step may spend.
 pub(super) struct Purse {
-    /// When the step began.
+    /// The amount left when the step began.
     left: Left,
-    /// By helpers since.
+    /// The spending of helpers since then.
     spent: Mutex<Meter>,
     session: Option<String>,
     above: Option<Arc<dyn Superior>>,
@@ -38,7 +39,7 @@ pub(super) struct Desk {
     pub slot: Slot,
     pub clock: Clock,
     pub standing: Standing,
-    /// The source of outside content that the helper came upon.
+    /// The source of outside content that the helper read.
     pub brought: Mutex<Option<String>>,
 }
 
@@ -100,7 +101,7 @@ impl Superior for Desk {
 }
 
 impl Turn<'_> {
-    /// What the helpers of the next calls may spend.
+    /// The amount that the helpers of the next calls may spend.
     pub(super) fn purse(&self) -> Purse {
         let Limits { max_tokens, max_cost, .. } = self.agent.limits;
         let own = Left { tokens: max_tokens, cost: max_cost };
@@ -113,7 +114,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The limits of the turn: a helper's are its own, as far as its superior has so much left.
+    /// The limits of the turn. Those of a helper are also bounded by what its superior has left.
     pub(super) fn limits(&self) -> Cow<'_, Limits> {
         let Some(superior) = &self.run.superior else { return Cow::Borrowed(&self.agent.limits) };
         let Left { tokens, cost } = superior.left();
@@ -125,14 +126,14 @@ impl Turn<'_> {
         Cow::Owned(limits)
     }
 
-    /// Whether it is a limit of the superior's, which leaves nothing for a closing answer.
+    /// True if it is a limit of the superior's, which leaves nothing for a closing answer.
     pub(super) fn is_superiors(&self, limit: Limit) -> bool {
         self.run.superior.is_some()
             && matches!(limit, Limit::Tokens { .. } | Limit::Cost { .. })
             && self.meter.reached(&self.agent.limits).is_none()
     }
 
-    /// Counts what a helper spent in a call. Superiors above this run know it already.
+    /// Counts the spending of a helper in a call. Superiors above this run have already counted it.
     pub(super) fn charge(&mut self, slot: Slot) {
         let (usage, cost) = self.conversation.flights.take_spent(slot);
         if usage == Usage::default() {

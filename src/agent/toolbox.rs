@@ -25,7 +25,7 @@ pub struct Toolbox {
     tools: Vec<Entry>,
     /// Finds the tools that are not sent.
     judge: Judge,
-    /// How much the definitions spell out.
+    /// The level of detail in the definitions.
     profile: Profile,
     /// Computed on first use, again after a change.
     sent: OnceLock<Sent>,
@@ -35,7 +35,7 @@ pub struct Toolbox {
 struct Sent {
     /// Sorted by name.
     definitions: Vec<ToolDefinition>,
-    /// The tool that finds the rest, where not all are sent.
+    /// The tool that finds the rest, if not all are sent.
     find_tools: Option<Entry>,
 }
 
@@ -45,10 +45,10 @@ struct Entry {
     validator: OnceLock<Validator>,
 }
 
-/// Where a tool comes from, and the settings for all its calls.
+/// The origin of a tool, and the settings for all its calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// The file that defines it; `None`: built in.
+    /// The file that defines it; `None` for a built-in tool.
     pub file: Option<String>,
     /// Overrides the agent's `tool_timeout`.
     pub timeout: Option<Duration>,
@@ -69,10 +69,10 @@ pub struct Found<'a> {
     validator: &'a OnceLock<Validator>,
 }
 
-/// Which tools to list.
+/// A filter for listing tools.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Names and globs; `!` excludes. Empty: all.
+    /// Names and globs; `!` excludes. Empty means all.
     pub names: Vec<String>,
     /// Only tools with at most this permission.
     pub most: Option<Permission>,
@@ -95,13 +95,13 @@ impl Toolbox {
         self.sent = OnceLock::new();
     }
 
-    /// Sends definitions that spell out as much as this profile wants.
+    /// Sets the profile, which decides the level of detail in the definitions.
     pub fn guide(&mut self, profile: Profile) {
         self.profile = profile;
         self.sent = OnceLock::new();
     }
 
-    /// Removes a tool; false where there is none of that name.
+    /// Removes a tool. Returns false if there is none of that name.
     pub fn unregister(&mut self, name: &str) -> bool {
         let at = self.position(name);
         if let Ok(at) = at {
@@ -168,24 +168,26 @@ impl Toolbox {
         self.all().map(|definition| definition.name.as_str())
     }
 
-    /// Whether the model sees only one line about this tool, and calls it through `call_tool`.
+    /// True if the model sees only one line about this tool, and calls it through `call_tool`.
     #[must_use]
     pub fn is_left_out(&self, name: &str) -> bool {
         self.in_two_stages() && self.get(name).is_some_and(|found| found.terms.file.is_some())
     }
 
-    /// Whether a call of this name calls another tool.
+    /// True if a call of this name calls another tool.
     #[must_use]
     pub fn is_call_tool(&self, name: &str) -> bool {
         name == CALL_TOOL && self.in_two_stages()
     }
 
-    /// Whether only some definitions are sent.
+    /// True if only some definitions are sent.
     #[must_use]
     pub fn in_two_stages(&self) -> bool {
         self.tools.len() > MOST_SENT && self.tools.iter().any(Entry::is_further)
     }
 
+    /// Finds a tool by its name.
+    ///
     /// # Errors
     /// A sentence for the model, with the nearest names.
     pub fn find(&self, name: &str) -> Result<Found<'_>, String> {
@@ -224,12 +226,12 @@ impl Toolbox {
 }
 
 impl Entry {
-    /// Whether it is no built-in tool.
+    /// True unless it is a built-in tool.
     fn is_further(&self) -> bool {
         self.terms.file.is_some()
     }
 
-    /// The definition as it is sent: with the tool's advice where the profile wants it.
+    /// The definition to send, with the tool's advice if the profile includes it.
     fn sent(&self, profile: Profile) -> ToolDefinition {
         let mut definition = self.tool.definition().clone();
         let advice = self.tool.advice();
@@ -246,7 +248,7 @@ impl Entry {
 }
 
 impl<'a> Found<'a> {
-    /// The model begins to write a call: what the call will need is made ready meanwhile.
+    /// Prepares for a call while the model is still writing it.
     pub(super) fn prepare(&self) {
         self.tool.prepare();
         self.validator();

@@ -1,4 +1,4 @@
-//! One turn: from a user's input to the answer that stands, or to the reason why there is none.
+//! One turn: from a user's input to the final answer, or to the reason that there is none.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,16 +19,16 @@ use super::purpose::Purpose;
 use super::repeat::RepeatDetector;
 use super::{Agent, Cancel, Conversation, Run};
 
-/// How a turn ended.
+/// The end of a turn.
 #[derive(Debug)]
 pub struct TurnEnd {
     pub stop: Stop,
-    /// The final answer, under `--schema` its JSON text; where there is none, the model's last words since the
+    /// The final answer, with `--schema` as JSON text; without a final answer, the model's last words since the
     /// person's.
     pub answer: String,
 }
 
-/// Why a turn ended.
+/// The reason that a turn ended.
 #[derive(Debug)]
 pub enum Stop {
     /// The model gave its answer.
@@ -83,7 +83,7 @@ pub(super) struct Turn<'a> {
     pub clock: &'a Clock,
     pub meter: Meter,
     pub repeats: RepeatDetector,
-    /// Nothing may change until a person approves a proposal.
+    /// True if nothing may change until a person approves a proposal.
     pub is_exploring: bool,
 }
 
@@ -158,7 +158,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Asks the model, runs its calls, and so on until it answers.
+    /// Asks the model and runs its calls until it answers.
     pub(super) async fn converse(&mut self) -> Result<TurnEnd, Stop> {
         loop {
             if let Some(limit) = self.meter.reached(&self.limits()).or_else(|| self.out_of_time()) {
@@ -197,7 +197,7 @@ impl<'a> Turn<'a> {
         self.too_large(opening, input).map_or(Ok(()), |why| Err(Stop::ContextFull(why)))
     }
 
-    /// Why an input is too large for the window, if it is.
+    /// The reason that an input is too large for the window, if it is.
     pub(super) fn too_large(&mut self, opening: &[Item], input: &Said) -> Option<String> {
         let before: u64 =
             opening.iter().flat_map(Item::texts).map(|text| self.conversation.ruler.weigh(text)).sum();
@@ -208,7 +208,7 @@ impl<'a> Turn<'a> {
         Layer::Input.over(shares, budget, parts)
     }
 
-    /// Whether the remaining time is reserved for the closing answer.
+    /// The time limit, if the remaining time is reserved for the closing answer.
     pub(super) fn out_of_time(&self) -> Option<Limit> {
         let over = |max_time: &Duration| self.clock.elapsed() >= calling_time(*max_time);
         self.agent.limits.max_time.filter(over).map(Limit::Time)
@@ -229,7 +229,7 @@ impl<'a> Turn<'a> {
         Ok((number, step))
     }
 
-    /// Adds text in the person's place: on disk, then in memory, then as an event.
+    /// Adds a message: on disk, then in memory, then as an event.
     pub(super) fn say(&mut self, said: Said) -> Result<(), Stop> {
         let event = EventKind::Message(Message::said(&said));
         self.conversation.note_knowledge(Timestamp::now());
@@ -245,7 +245,7 @@ impl<'a> Turn<'a> {
         Ok(number)
     }
 
-    /// A model failure that the server did not report as one.
+    /// Makes a model error that the server did not report.
     pub(super) fn model_error(&self, kind: ModelErrorKind, message: &str) -> ModelError {
         ModelError {
             kind,
@@ -256,7 +256,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Settles what was left open and returns how the turn ended.
+    /// Settles everything left open and returns the end of the turn.
     fn finish(&mut self, outcome: Result<TurnEnd, Stop>) -> TurnEnd {
         let stop = match outcome {
             Ok(end) => return end,
@@ -294,7 +294,7 @@ impl<'a> Turn<'a> {
 /// answers open calls.
 ///
 /// # Errors
-/// When the session cannot be written.
+/// The session cannot be written.
 pub fn settle(agent: &Agent, conversation: &mut Conversation, run: &mut Run, stop: &Stop) -> Result<(), Stop> {
     let clock = Clock::start();
     Turn::new(agent, conversation, run, &clock).settle(stop)

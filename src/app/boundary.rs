@@ -1,4 +1,4 @@
-//! The sandbox of commands, as the settings want it.
+//! Creates the sandbox of commands from the settings.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use crate::config::{AgentConfig, Config, SandboxMode, SandboxSettings};
 use crate::sandbox::{self, Boundary, Form, Network, Sandbox, Unavailable};
 use crate::workspace::Workspace;
 
-/// Entries of a config directory that may hold keys; its prompts and skills are for commands to read.
+/// Entries of a config directory that may contain keys. Commands may read its prompts and skills.
 const KEPT_IN_CONFIG: [&str; 5] = ["agent.yaml", "agent.yaml.j2", "models", "mcp", "tools"];
 
-/// The workspace of a person: what in it, and around it, is theirs to open.
+/// Extends the workspace with what a person may open: their home, except the places of credentials.
 pub(super) fn workspace_of(
     config: &Config,
     agent: &AgentConfig,
@@ -21,27 +21,27 @@ pub(super) fn workspace_of(
 ) -> Workspace {
     let plan = plan(config, agent, workspace);
     let workspace = workspace.clone().of_person(&config.dirs.home, move || sandbox::credential_places(&plan));
-    // Only those who run commands keep the sandbox, and so its files, alive.
+    // Only the tools that run commands keep the sandbox and its files alive.
     let sandbox = sandbox.map(Arc::downgrade).unwrap_or_default();
     workspace.of_commands(Path::new(sandbox::TEMP), move || sandbox.upgrade()?.private_temp())
 }
 
-/// The warning for a workspace that holds a whole home.
+/// The warning for a workspace that contains a whole home directory.
 pub(super) fn whole_home(workspace: &Workspace) -> Option<String> {
     workspace.holds_home().then(|| {
-        "the workspace holds a whole home directory: changes of what starts with a dot always ask, and so does reading \
-         where credentials are (start in the directory of a project instead)"
+        "the workspace contains a whole home directory: changes to files that start with a dot always ask, and so does \
+        reading places of credentials (start in the directory of a project instead)"
             .to_owned()
     })
 }
 
-/// The sandbox; none where it is off, or where none is known on this system.
+/// Creates the sandbox; `None` if it is off, or this system has none.
 pub(super) fn sandbox(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> Option<Arc<Sandbox>> {
     let is_on = agent.sandbox.mode != SandboxMode::Off && sandbox::SUPPORTED;
     is_on.then(|| Arc::new(Sandbox::new(plan(config, agent, workspace))))
 }
 
-/// The same where `dir` can be written as well, for what this program itself runs.
+/// Creates a sandbox in which `dir` can be written too, for programs that the agent itself runs.
 pub(super) fn sandbox_with(
     config: &Config,
     agent: &AgentConfig,
@@ -82,13 +82,13 @@ fn plan(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> Boundary
     }
 }
 
-/// A short name for a workspace.
+/// A short, stable name for a workspace.
 fn fingerprint(root: &Path) -> String {
     let hash = Sha256::digest(root.as_os_str().as_encoded_bytes());
     hash.iter().take(8).fold(String::new(), |name, byte| name + &format!("{byte:02x}"))
 }
 
-/// How commands are confined; `None` where the settings or the system leave them free.
+/// Returns the form in which commands are confined; `None` if the settings or the system do not confine them.
 ///
 /// # Errors
 /// The feature that this system lacks.
@@ -97,7 +97,20 @@ pub fn confinement(config: &Config, workspace: &Workspace) -> Option<Result<Form
     sandbox(config, agent, workspace).map(|sandbox| sandbox.form())
 }
 
-/// The warning that commands run without a boundary, and why.
+/// What commands are held by: their walls, if any, and the variables that they get besides the harmless ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bounds {
+    walls: Option<Boundary>,
+    variables: Vec<String>,
+}
+
+/// The bounds of an agent's commands.
+pub(super) fn bounds(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> Bounds {
+    let is_on = agent.sandbox.mode != SandboxMode::Off && sandbox::SUPPORTED;
+    Bounds { walls: is_on.then(|| plan(config, agent, workspace)), variables: agent.sandbox.env.clone() }
+}
+
+/// The warning that commands run without a boundary, with the reason.
 pub(super) fn absence(agent: &AgentConfig) -> Option<String> {
     let why = match agent.sandbox.mode {
         SandboxMode::Off => "the sandbox is off",

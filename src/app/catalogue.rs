@@ -1,5 +1,4 @@
-//! The models that one can name after `-m`: the configured ones with what is declared of them, then those of the
-//! catalogue.
+//! Lists the models that `-m` takes: the configured ones with their declared facts, then those of the catalogue.
 
 use jiff::civil::Date;
 
@@ -7,7 +6,7 @@ use crate::config::{Config, ModelConfig, Prices, Provider, Wire};
 use crate::llm::catalogue::{Catalogue, Facts, Off, providers};
 use crate::llm::effort::Effort;
 
-/// The models, and where the facts about them come from.
+/// The models and the source of the facts about them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listing {
     pub models: Vec<Listed>,
@@ -18,10 +17,10 @@ pub struct Listing {
     pub notice: Option<String>,
 }
 
-/// One model. What is `None` is not known.
+/// One model. `None` means unknown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listed {
-    /// As one writes it after `-m`.
+    /// The name for `-m`.
     pub name: String,
     /// The provider's name for it; `None` for a script.
     pub id: Option<String>,
@@ -54,7 +53,7 @@ pub fn listing(config: &Config, filter: &str) -> Listing {
     Listing { models, date, origin, notice: catalogue.notice().map(str::to_owned) }
 }
 
-/// What is declared of a model, above what the catalogue says.
+/// Merges the declared facts about a model over those of the catalogue.
 fn configured(model: &ModelConfig, catalogue: &Catalogue) -> Listed {
     let id = model.model.clone().filter(|_| model.provider != Provider::Scripted);
     let place = providers::place_of(model.base_url.as_deref());
@@ -73,7 +72,7 @@ fn configured(model: &ModelConfig, catalogue: &Catalogue) -> Listed {
 }
 
 impl Listed {
-    /// The window in a few letters, `400k`; `?` where it is not known.
+    /// Formats the window briefly, as `400k`; `?` if it is unknown.
     #[must_use]
     pub fn window_in_short(&self) -> String {
         match self.window {
@@ -84,8 +83,8 @@ impl Listed {
         }
     }
 
-    /// USD for a million tokens in and out, `~$2/$10`: `~` where one source alone says so, `+` where larger requests
-    /// cost more; `?` where it is not known.
+    /// Formats the prices in USD per million tokens in and out, as `~$2/$10`: `~` if only one source states them, `+`
+    /// if larger requests cost more; `?` if they are unknown.
     #[must_use]
     pub fn price_in_short(&self) -> String {
         let Some(prices) = &self.prices else { return "?".to_owned() };

@@ -1,5 +1,5 @@
-//! Finds the mistakes that only a run would show: tools, skills and names in prompts that nothing defines, for every agent that is
-//! configured. It asks the very functions that put an agent together, so that the two cannot disagree.
+//! Finds mistakes that only a run would show: undefined tools, skills and names in prompts, for every configured agent.
+//! It uses the functions that assemble an agent, so the check and the run cannot disagree.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::workspace::Workspace;
 use super::ground::Ground;
 use super::{Options, Services, flows, layers, toolbox};
 
-/// Every mistake in the names that agents use, and every layer that is over its limit. Prompts that do not exist or do
-/// not compile are not among them: reading the configuration tells of those, and `known` are the mistakes that it told.
+/// Finds every mistake in the names that agents use, and every layer that is over its limit. Prompts that do not exist
+/// or do not compile are not included: loading the configuration reports them, in `known`.
 pub fn check(
     config: &Arc<Config>,
     workspace: &Workspace,
@@ -26,12 +26,12 @@ pub fn check(
         match super::assemble_on(Ground::new(config, workspace, &options, Arc::clone(approver))) {
             Ok(services) => {
                 mistakes.extend(layers::mistakes(config, &services.agent));
-                // A flow runs by the agent that is named with it; by itself by the default one.
+                // A flow runs with the agent named on the command line, else with the default one.
                 let is_default = *name == config.settings.default_agent;
                 let flows = config.flows.values().filter(|_| is_default);
                 mistakes.extend(flows.flat_map(|flow| flows::mistakes(config, flow, &services.agent.tools)));
             }
-            // Else it may be why this agent cannot be put together, and told in better words.
+            // Otherwise a mistake reported before may be the cause, in better words.
             Err(error) if known.is_empty() && mistakes.is_empty() => mistakes.push(error.into_mistake(name)),
             Err(_) => {}
         }
@@ -39,8 +39,8 @@ pub fn check(
     mistakes
 }
 
-/// One sentence for each tool that an agent has although its system prompt forbids it: by the list of its head, or in
-/// words.
+/// Returns a sentence for each tool that an agent has although its system prompt forbids it, by the list in its head or
+/// in words.
 #[must_use]
 pub fn contradictions(config: &Arc<Config>, workspace: &Workspace, approver: &Arc<dyn Approver>) -> Vec<String> {
     let mut found = Vec::new();

@@ -1,9 +1,9 @@
-//! Why no agent could be put together, by kind: the front end makes an exit code of it.
+//! The errors of assembling an agent, by kind: the front end maps a kind to an exit code.
 
 use crate::config::Mistake;
 use crate::session::SessionError;
 
-/// Why no agent could be put together.
+/// The reason that no agent could be assembled.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct SetupError {
@@ -11,7 +11,7 @@ pub struct SetupError {
     pub message: String,
 }
 
-/// Who can mend it.
+/// The kind of error, by who can fix it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetupErrorKind {
     /// Whoever typed the command.
@@ -41,7 +41,7 @@ impl SetupError {
         Self::configuration(mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n\n"))
     }
 
-    /// A session that does not exist is the mistake of whoever named it; one that cannot be used is not.
+    /// Maps a session that does not exist to a usage error, and one that cannot be used to a failure.
     pub(super) fn session(error: SessionError) -> Self {
         match error {
             SessionError::Unknown { .. } | SessionError::Ambiguous { .. } => Self::usage(error),
@@ -53,7 +53,7 @@ impl SetupError {
         Self { kind: SetupErrorKind::Failed, message: format!("{:#}", error.into()) }
     }
 
-    /// The same as a mistake of the configuration of an agent.
+    /// Turns the error into a mistake in the configuration of an agent.
     pub(super) fn into_mistake(self, agent: &str) -> Mistake {
         Mistake::in_file(format!("agent `{agent}`"), self.message)
     }

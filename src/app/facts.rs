@@ -1,4 +1,4 @@
-//! The facts that prompts read, gathered once when an agent is put together.
+//! Collects the facts that prompts read, once, when an agent is assembled.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -15,7 +15,7 @@ use crate::skills::{self, Catalogue, Variables};
 use crate::template;
 use crate::workspace::Workspace;
 
-/// The facts of an agent in a workspace, with what skills read of it. The session and the clock are filled in when a prompt is rendered.
+/// Collects the facts of an agent in a workspace. The session and the clock are filled in when a prompt is rendered.
 pub(super) fn gather(
     config: &Config,
     agent: &AgentConfig,
@@ -65,7 +65,7 @@ pub(super) fn gather(
     (facts, warnings)
 }
 
-/// What surrounds a run, as the body of a skill may read it, where it is a template.
+/// The variables that the body of a skill may read, if it is a template.
 pub(super) fn surroundings(config: &Config, workspace: &Workspace, vars: &[(String, Value)]) -> Variables {
     Variables {
         dir: present::word(&workspace.root().display().to_string()).into_owned(),
@@ -77,7 +77,7 @@ pub(super) fn surroundings(config: &Config, workspace: &Workspace, vars: &[(Stri
     }
 }
 
-/// The branch as one word: whoever named it is no author of the prompt.
+/// The branch as one word: its name is untrusted text in a prompt.
 fn branch(workspace: &Workspace) -> Option<String> {
     workspace.git_branch().map(|branch| present::word(&branch).into_owned())
 }

@@ -1,5 +1,5 @@
-//! The flows of a run: the one that was chosen with its inputs, the prompts of their steps, and the mistakes that only
-//! show where the tools of an agent are known.
+//! The flows of a run: the chosen one with its inputs, the prompts of their steps, and the mistakes that show only once
+//! the tools of an agent are known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,18 +20,18 @@ use super::{Options, SetupError};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowChoice {
     pub name: String,
-    /// Whether what the person says is one of its inputs.
+    /// True if the person's text is one of its inputs.
     pub has_task: bool,
-    /// Whether a session goes on: what it lacks may be known from there.
+    /// True if a session is continued: missing inputs may be known from there.
     pub goes_on: bool,
 }
 
 impl FlowChoice {
-    /// A flow by name. `says`: the person gives a task with it; else one is only asked for where the flow needs it, and
-    /// no session goes on.
+    /// Chooses a flow by name. `says` is true if the person gives a task. Without one, a task is only read if the flow
+    /// requires it and no session is continued.
     ///
     /// # Errors
-    /// When there is no such flow, or it takes no task.
+    /// There is no such flow, or it takes no task.
     pub fn of(
         config: &Config,
         name: &str,
@@ -50,7 +50,7 @@ impl FlowChoice {
         Ok(Self { name: name.to_owned(), has_task: says || needs && !goes_on, goes_on })
     }
 
-    /// What the person says who chooses a flow and gives it no task.
+    /// The text of the person's message if they choose a flow without a task.
     #[must_use]
     pub fn request(&self, vars: &[(String, Value)]) -> String {
         let given: Map<String, Value> = vars.iter().cloned().collect();
@@ -61,7 +61,7 @@ impl FlowChoice {
     }
 }
 
-/// The flows that a run may need: the chosen one with those that it runs; all of them where a router picks.
+/// Collects the flows that a run may need: the chosen one with those that it runs; all of them if a router picks.
 pub(super) fn assemble(needs: &Needs<'_>, mode: Mode, tools: &Toolbox) -> Result<Flows, SetupError> {
     let Needs { config, options, .. } = needs;
     let chosen = options.flow.as_ref().map(|choice| chosen(config, options, choice)).transpose()?;
@@ -92,7 +92,7 @@ pub(super) fn assemble(needs: &Needs<'_>, mode: Mode, tools: &Toolbox) -> Result
     Ok(Flows { all, prompts, chosen })
 }
 
-/// The chosen flow, with what it is given checked.
+/// Checks the inputs of the chosen flow.
 fn chosen(config: &Config, options: &Options, choice: &FlowChoice) -> Result<Chosen, SetupError> {
     let flow = config.flow(&choice.name).map_err(SetupError::usage)?;
     let given: Map<String, Value> = options.vars.iter().cloned().collect();
@@ -107,7 +107,7 @@ fn chosen(config: &Config, options: &Options, choice: &FlowChoice) -> Result<Cho
     Ok(Chosen { name: choice.name.clone(), given, task })
 }
 
-/// A flow, and those that it runs.
+/// The names of a flow and of those that it runs.
 fn reachable<'c>(config: &'c Config, name: &'c str) -> BTreeSet<&'c str> {
     let mut found = BTreeSet::new();
     let mut rest = vec![name];
@@ -119,7 +119,7 @@ fn reachable<'c>(config: &'c Config, name: &'c str) -> BTreeSet<&'c str> {
     found
 }
 
-/// Every step with the key that leads to it in its flow.
+/// Lists every step with its key in the flow.
 fn located(flow: &FlowConfig) -> Vec<(String, &FlowStep)> {
     fn add<'f>(steps: &'f [FlowStep], above: &str, all: &mut Vec<(String, &'f FlowStep)>) {
         for (at, step) in steps.iter().enumerate() {
@@ -133,7 +133,7 @@ fn located(flow: &FlowConfig) -> Vec<(String, &FlowStep)> {
     all
 }
 
-/// Tools that an agent does not have, and arguments that they do not take.
+/// Finds tools that an agent does not have, and arguments that its tools do not take.
 pub(super) fn mistakes(config: &Config, flow: &FlowConfig, tools: &Toolbox) -> Vec<Mistake> {
     let mut found = Vec::new();
     for (key, step) in located(flow) {
@@ -173,7 +173,7 @@ pub(super) fn mistakes(config: &Config, flow: &FlowConfig, tools: &Toolbox) -> V
     found
 }
 
-/// The arguments that are missing, and those that nothing takes.
+/// Finds missing and unknown arguments.
 fn misfits(with: &Map<String, Value>, parameters: &Value) -> Vec<(String, String)> {
     let required = parameters["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let missing = required.filter(|name| !with.contains_key(*name));
@@ -188,7 +188,7 @@ fn misfits(with: &Map<String, Value>, parameters: &Value) -> Vec<(String, String
 }
 
 impl Needs<'_> {
-    /// The prompt of a step, and the model that is asked with it.
+    /// Returns the prompt of a step and the model to ask.
     fn asked(&self, key: &str, step: &FlowStep, source: &PromptSource) -> Result<Asked, SetupError> {
         let Self { config, settings, options, registry, model, around } = self;
         let origin = format!("{}: the step {}", config.place(key), step.id);

@@ -1,4 +1,4 @@
-//! What an agent is put together from. A helper stands on the ground of the agent that calls it.
+//! The input for assembling an agent. A helper is assembled from the ground of the agent that calls it.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::workspace::Workspace;
 
 use super::{Options, SetupError};
 
-/// What an agent is put together from.
+/// The input for assembling an agent.
 #[derive(Clone)]
 pub(super) struct Ground {
     pub config: Arc<Config>,
-    /// The settings of a helper, narrowed; else those of the configuration count.
+    /// The narrowed settings of a helper; `None` to use those of the configuration.
     pub narrowed: Option<Arc<AgentConfig>>,
     pub workspace: Workspace,
     pub options: Options,
@@ -27,12 +27,12 @@ pub(super) struct Ground {
 #[derive(Clone)]
 pub(super) struct Shared {
     pub around: Arc<Surroundings>,
-    /// `None` where the helper needs one of its own, or there is none.
+    /// `None` if the helper needs a separate sandbox, or there is none.
     pub sandbox: Option<Arc<Sandbox>>,
 }
 
 impl Ground {
-    /// The ground of an agent that a person runs.
+    /// Creates the ground of an agent that a person runs.
     pub(super) fn new(
         config: &Arc<Config>,
         workspace: &Workspace,
@@ -43,7 +43,7 @@ impl Ground {
         Self { config, narrowed: None, workspace, options, approver, shared: None }
     }
 
-    /// The same with the parts that helpers share.
+    /// Adds the parts that helpers share.
     pub(super) fn with(&self, shared: Shared) -> Self {
         Self { shared: Some(shared), ..self.clone() }
     }

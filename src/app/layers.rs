@@ -1,5 +1,5 @@
-//! Whether the layers that do not change while an agent runs keep to their limits: found out before a run, not by a
-//! cut in the middle of one.
+//! Checks that the layers that do not change during a run keep to their limits, so the mistake is found before a run
+//! and not by a cut in the middle of one.
 
 use jiff::Timestamp;
 
@@ -12,7 +12,8 @@ use crate::session::{About, Session};
 use crate::tokens;
 use crate::window::Layer;
 
-/// Every layer that is over its limit, at the value that made it so: the share, the budget, or the model's window.
+/// Finds every layer that is over its limit. The mistake is placed at the value that sets the limit: the share, the
+/// budget or the model's window.
 pub(super) fn mistakes(config: &Config, agent: &Agent) -> Vec<Mistake> {
     let model = &agent.model.info().name;
     let mistake = |(layer, why): (Layer, String)| {
@@ -37,7 +38,7 @@ fn over(agent: &Agent) -> Vec<(Layer, String)> {
     let (lists, instructions) = agent.briefing.elastic();
     let definitions = agent.tools.definitions();
     let (shares, budget) = (&agent.context.layers, agent.budget.tokens);
-    // No token is shorter than a byte: where the bytes fit, nothing is rendered or counted.
+    // A token has at least one byte: if the bytes fit, nothing needs to be rendered or counted.
     let size = |tool: &ToolDefinition| tool.description.len() + json::most_bytes(&tool.parameters);
     let of_tools: usize = definitions.iter().map(size).sum();
     let Briefing { system, own, .. } = &agent.briefing;
@@ -54,7 +55,7 @@ fn over(agent: &Agent) -> Vec<(Layer, String)> {
         .sum();
     let (lists, instructions) = (tokens::estimate(&lists), tokens::estimate(instructions));
     let conversation = nobody_spoke(agent);
-    // A prompt that cannot be rendered is reported where it is rendered for good.
+    // A prompt that cannot be rendered is reported when the run renders it.
     let Ok(rendered) = agent.briefing.system(&conversation, "") else { return Vec::new() };
     let system = tokens::estimate(&rendered).saturating_sub(lists + instructions);
     let reminders = tokens::estimate(agent.briefing.termination.stable.body());

@@ -42,7 +42,7 @@ use crate::tools::{self, Choice, Environment, Jobs, Judge, Kit};
 use crate::window::Budget;
 use crate::workspace::Workspace;
 
-pub use boundary::confinement;
+pub use boundary::{Bounds, confinement};
 pub use catalogue::{Listed, Listing, listing};
 pub use check::{check, contradictions};
 pub use error::{SetupError, SetupErrorKind};
@@ -63,7 +63,7 @@ pub struct Options {
     pub model: Option<String>,
     /// The system prompt, `NAME[@VERSION]`.
     pub prompt: Option<String>,
-    /// What prompts read as `vars.NAME`.
+    /// The values that prompts read as `vars.NAME`.
     pub vars: Vec<(String, Value)>,
     pub approve: Option<ApprovalMode>,
     pub mode: Option<Mode>,
@@ -74,28 +74,47 @@ pub struct Options {
     pub max_tokens: Option<u64>,
     pub max_cost: Option<f64>,
     pub schema: Option<Value>,
-    /// How much the model reasons, instead of what its file says.
+    /// The reasoning effort of the model, in place of the one in its file.
     pub effort: Option<String>,
-    /// The file that takes what goes over the wire.
+    /// The file that logs requests and answers.
     pub log_wire: Option<PathBuf>,
-    /// Whether an answer can be answered by a further message.
+    /// True if the person can reply to an answer.
     pub chat: bool,
     /// The reader of the answer.
     pub output: Reader,
 }
 
-/// An agent that is ready, and what a front end shows of it.
+/// An assembled agent, and the parts that a front end shows.
 pub struct Services {
     pub agent: Agent,
     pub catalogue: Arc<Catalogue>,
-    /// Said once, when the run starts.
+    /// Warnings to show once, when the run starts.
     pub warnings: Vec<String>,
+    /// What its commands are held by.
+    pub bounds: Bounds,
 }
 
-/// Puts an agent together.
+impl Services {
+    /// Takes over what `earlier` runs in the background, in the place of its own: where both hold commands by the same
+    /// bounds, and this one can read and stop them. Else they end; returns a line that names them and says why.
+    #[must_use]
+    pub fn follow(&self, earlier: &Self) -> Option<String> {
+        let why = if self.bounds != earlier.bounds {
+            "`sandbox` has other settings now"
+        } else if self.agent.tools.get(tools::BACKGROUND).is_none() {
+            "the agent has no tool `background`"
+        } else {
+            self.agent.jobs.take_over(&earlier.agent.jobs);
+            return None;
+        };
+        earlier.agent.end_background().map(|ended| format!("{ended}: {why}"))
+    }
+}
+
+/// Assembles an agent.
 ///
 /// # Errors
-/// When a name does not exist, a file is wrong, or no model can be reached with what is configured.
+/// A name does not exist, a file is wrong, or the configuration is not enough to reach a model.
 pub fn assemble(
     config: &Arc<Config>,
     workspace: &Workspace,
@@ -109,7 +128,7 @@ pub fn assemble(
     }
 }
 
-/// The same without a look at how much of a request the parts fill.
+/// Assembles an agent without checking how much of a request its parts fill.
 fn assemble_on(ground: Ground) -> Result<Services, SetupError> {
     let (config, options, approver) = (&ground.config, &ground.options, &ground.approver);
     let settings = ground.settings()?;
@@ -210,7 +229,7 @@ fn assemble_on(ground: Ground) -> Result<Services, SetupError> {
         redactor,
         schema,
     };
-    Ok(Services { agent, catalogue, warnings })
+    Ok(Services { agent, catalogue, warnings, bounds: boundary::bounds(config, settings, &ground.workspace) })
 }
 
 /// The prompts of an agent.
@@ -221,7 +240,7 @@ struct Prompts {
     compression: Released,
 }
 
-/// Finds the prompts. The agent's own system prompt is read beside the chosen one where that is none.
+/// Finds the prompts. If the chosen prompt is not a system prompt, the agent's own system prompt is read too.
 fn prompts(
     config: &Config,
     settings: &AgentConfig,
@@ -254,7 +273,7 @@ fn environment(config: &Config, agent: &AgentConfig, workspace: &Workspace) -> E
     Environment::lazily(move || env.for_commands(&named, &workspace))
 }
 
-/// Where the figures of runs are sent, if anywhere.
+/// The collector to which telemetry is sent, if one is configured.
 #[cfg(feature = "otlp")]
 #[must_use]
 pub fn collector(config: &Config) -> Option<Collector> {
@@ -268,7 +287,7 @@ pub fn collector(config: &Config) -> Option<Collector> {
     })
 }
 
-/// Who finds the tools that are not sent.
+/// The judge that finds tools that are not sent with every request.
 fn judge(
     config: &Config,
     agent: &AgentConfig,
@@ -283,7 +302,7 @@ fn judge(
         SelectBy::Embedding => {
             let chosen = chosen_model(config, agent, options).map_err(|error| error.to_string())?;
             let embedder = llm::embedder(&chosen, embedding_model, around);
-            let alone = |error| format!("tools are found by their words alone (tools.selection): {error}");
+            let alone = |error| format!("tools are found only by their words (tools.selection): {error}");
             Judge::Embedding(embedder.map_err(alone)?)
         }
     })
@@ -299,7 +318,7 @@ fn model(
     llm::connect(&chosen, around).map_err(SetupError::configuration)
 }
 
-/// What all models of a run share.
+/// The parts that all models of a run share.
 fn surroundings(config: &Config, options: &Options, net: Arc<Net>) -> Result<Surroundings, SetupError> {
     let opened = options.log_wire.as_ref().map(|path| {
         let wrong = |error| SetupError::usage(format!("--log-wire {}: {error}", path.display()));
@@ -314,7 +333,7 @@ fn surroundings(config: &Config, options: &Options, net: Arc<Net>) -> Result<Sur
     })
 }
 
-/// The variables with keys of providers that are set.
+/// The variables for provider keys that are set.
 fn keys_set(config: &Config) -> Vec<&'static str> {
     providers::keys().filter(|variable| config.env.get(variable).is_some()).collect()
 }

@@ -1,4 +1,4 @@
-//! The model that a run uses: a configured one, one of a known provider, or another one of the agent's own server.
+//! Chooses the model of a run: a configured one, one of a known provider, or another one of the agent's own server.
 
 use crate::config::{AgentConfig, Config, Env, ModelConfig, Provider};
 use crate::llm::catalogue::providers::{self, Provider as Known};
@@ -6,8 +6,8 @@ use crate::secrets::Secret;
 
 use super::{Options, SetupError};
 
-/// `--model` is a configured model, else `provider/id` of a known provider, else the id of a model at the server of
-/// the agent's own.
+/// Resolves `--model`: a configured model, else `provider/id` of a known provider, else the id of another model at the
+/// server of the agent's own model.
 pub(super) fn chosen_model(
     config: &Config,
     agent: &AgentConfig,
@@ -26,7 +26,7 @@ pub(super) fn chosen_model(
     Ok(model)
 }
 
-/// A model of a known provider: its own address and key, whatever is configured for other models.
+/// Makes the configuration of a model at a known provider, with the provider's address and key.
 fn at_provider(provider: &Known, id: &str, env: &Env) -> Result<ModelConfig, SetupError> {
     let key = provider.keys.iter().find_map(|variable| env.get(variable));
     if key.is_none() && !provider.keys.is_empty() {
@@ -43,12 +43,12 @@ fn at_provider(provider: &Known, id: &str, env: &Env) -> Result<ModelConfig, Set
     Ok(model)
 }
 
-/// The base URL of a local server whose programs are told `HOST[:PORT]`, or an address without a path.
+/// Makes the base URL of a local server from `HOST[:PORT]` or an address without a path.
 fn at_address(address: &str, usual: &str) -> String {
     let (scheme, rest) = address.trim().split_once("://").unwrap_or(("http", address.trim()));
     let rest = rest.trim_end_matches('/');
     let (host, path) = rest.split_once('/').unwrap_or((rest, "v1"));
-    // A server that is told to listen everywhere answers here.
+    // A server that listens on all interfaces also answers on this one.
     let host = match host.strip_prefix("0.0.0.0") {
         Some(port) => format!("127.0.0.1{port}"),
         None if host.starts_with(':') => format!("127.0.0.1{host}"),
@@ -60,7 +60,7 @@ fn at_address(address: &str, usual: &str) -> String {
     format!("{scheme}://{host}{port}/{path}")
 }
 
-/// The same server with another of its models: what is declared of the one says nothing of the other.
+/// Makes the configuration of another model at the same server. Facts declared for the first model do not apply to it.
 fn with_id(base: &ModelConfig, id: &str) -> Result<ModelConfig, SetupError> {
     if base.provider == Provider::Scripted {
         return Err(SetupError::usage(format!(

@@ -1,4 +1,4 @@
-//! What the roles and the flows of an agent are made from.
+//! The input for assembling the roles and the flows of an agent.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use crate::prompt::Registry;
 use super::models::chosen_model;
 use super::{Options, SetupError};
 
-/// What roles and flows have in common.
+/// The input that roles and flows share.
 pub(super) struct Needs<'a> {
     pub config: &'a Config,
     pub settings: &'a AgentConfig,
     pub options: &'a Options,
     pub registry: &'a Registry,
-    /// The model of the agent, which serves roles without one of their own.
+    /// The model of the agent, used by roles that name none.
     pub model: &'a Arc<dyn ChatModel>,
     pub around: &'a Surroundings,
 }

@@ -1,4 +1,4 @@
-//! The roles of the modes that ask them, each with its own model and prompt.
+//! Assembles the roles of orchestrated modes, each with its model and prompt.
 
 use crate::agent::{Colleague, Orchestration, Roles, Toolbox};
 use crate::config::Mode;
@@ -7,7 +7,7 @@ use crate::tools::TASK;
 use super::needs::Needs;
 use super::{SetupError, flows, task};
 
-/// The roles of an agent; `None` in a mode that asks none.
+/// Assembles the roles of an agent; `None` in a mode that uses none.
 pub(super) fn assemble(
     needs: &Needs<'_>,
     mode: Mode,

@@ -1,4 +1,4 @@
-//! The outlook of a run, read from the configuration alone: nothing is assembled, opened or sent.
+//! A preview of a run, read only from the configuration: nothing is assembled, opened or sent.
 
 use crate::config::{ApprovalMode, Config, Mode, Provider, SandboxMode, SandboxSettings};
 use crate::llm::catalogue::providers;
@@ -7,27 +7,27 @@ use crate::sandbox;
 
 use super::{Options, SetupError, chosen_model, keys_set, net};
 
-/// Who would answer, and what it may do.
+/// The model that would answer, and what it may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outlook {
-    /// The provider's name for the model; of a script its own name.
+    /// The provider's name for the model, or the name of a script.
     pub model: String,
     /// `host[:port]` of the server; `None` for a script.
     pub server: Option<String>,
-    /// False where the model needs a key that is not there.
+    /// False if the model needs a key that is not set.
     pub is_configured: bool,
     pub approval: ApprovalMode,
     pub mode: Mode,
-    /// Whether commands run in the sandbox.
+    /// True if commands run in the sandbox.
     pub is_sandboxed: bool,
     pub network: NetworkOf,
 }
 
-/// The network of commands.
+/// The network access of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NetworkOf {
     Nothing,
-    /// So many hosts, or patterns of hosts.
+    /// This number of hosts, or of patterns of hosts.
     Hosts(usize),
     All,
 }
@@ -35,7 +35,7 @@ pub enum NetworkOf {
 /// Reads the outlook of a run with these options.
 ///
 /// # Errors
-/// When the agent or the model does not exist, or the provider of the model has no key.
+/// The agent or the model does not exist, or the provider of the model has no key.
 pub fn outlook(config: &Config, options: &Options) -> Result<Outlook, SetupError> {
     let agent = config.agent(options.agent.as_deref()).map_err(SetupError::usage)?;
     let chosen = chosen_model(config, agent, options)?;
@@ -61,14 +61,14 @@ pub fn outlook(config: &Config, options: &Options) -> Result<Outlook, SetupError
     })
 }
 
-/// How to get a model, for somebody who has configured none: by the keys that are set and the servers that answer on
-/// this machine, which are asked for 150 ms at most.
+/// Advises a person without a configured model how to get one, based on the keys that are set and the local servers
+/// that answer within 150 ms.
 pub async fn without_model(config: &Config, face: Face) -> String {
     let servers = llm::probe_local(&net(config)).await;
     llm::advice(&servers, &keys_set(config), face)
 }
 
-/// `host[:port]` of an address, without what signs in there.
+/// The `host[:port]` of an address, without user and password.
 fn authority(address: &str) -> &str {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

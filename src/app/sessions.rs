@@ -1,4 +1,4 @@
-//! Opening the session that a run goes on with.
+//! Opens the session of a run.
 
 use jiff::Timestamp;
 
@@ -9,28 +9,28 @@ use crate::workspace::Workspace;
 
 use super::SetupError;
 
-/// Which session a run is part of.
+/// The choice of a session for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionChoice {
     New,
-    /// In memory only.
+    /// A new one, in memory only.
     Ephemeral,
-    /// This workspace's latest.
+    /// The latest of this workspace.
     Latest,
-    /// By its id, or by the beginning of it.
+    /// One given by its id or the start of it.
     Id(String),
 }
 
-/// Where sessions live.
+/// The store of sessions.
 #[must_use]
 pub fn store(config: &Config) -> Store {
     Store::new(config.session_dir())
 }
 
-/// Opens or begins a conversation. The warnings say what had to be repaired.
+/// Opens or begins a conversation. Also returns warnings about repairs.
 ///
 /// # Errors
-/// When there is no such session, or it cannot be read or locked.
+/// There is no such session, or it cannot be read or locked.
 pub fn open_conversation(
     config: &Config,
     workspace: &Workspace,
@@ -59,7 +59,7 @@ pub fn open_conversation(
     Ok((Conversation::new(session, now), warnings))
 }
 
-/// A name for what one process, or one turn of a chat, does.
+/// Makes an id for the run of one process, or of one turn in a chat.
 #[must_use]
 pub fn new_run_id() -> String {
     std::iter::repeat_with(fastrand::alphanumeric).take(12).map(|c| c.to_ascii_lowercase()).collect()

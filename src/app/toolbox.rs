@@ -1,5 +1,5 @@
-//! Which tools an agent has: those built in, the commands that are configured, what the configuration says of either,
-//! and what the agent takes of them.
+//! Assembles the tools of an agent: the built-in ones and the configured commands, adjusted by the configuration and
+//! filtered by the agent's list.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::SetupError;
 use super::ground::Ground;
 use super::task::{self, Task};
 
-/// The tools of an agent.
+/// Assembles the tools of an agent.
 pub(super) fn assemble(
     (config, agent): (&Config, &AgentConfig),
     catalogue: &Arc<Catalogue>,
@@ -59,9 +59,9 @@ pub(super) fn assemble(
     for name in hidden {
         toolbox.unregister(&name);
     }
-    // Neither is of use without the other.
+    // `background` and `run_command` are useful only together.
     if toolbox.get(BACKGROUND).is_none() {
-        jobs.close("No command can go on in the background here, as the tool `background` is switched off.");
+        jobs.close("No command can run in the background here, because the tool `background` is switched off.");
     } else if toolbox.get(RUN_COMMAND).is_none() {
         toolbox.unregister(BACKGROUND);
     }
@@ -76,7 +76,7 @@ fn commands(config: &Config) -> impl Iterator<Item = &ToolConfig> {
     config.tools.values().filter(|tool| tool.command.is_some())
 }
 
-/// A command has a name of its own; what adjusts a built-in tool has the name of one.
+/// Finds commands with the name of a built-in tool, and adjustments of tools that do not exist.
 pub(super) fn misnamed(config: &Config) -> Vec<Mistake> {
     let mistake = |(name, tool): (&String, &ToolConfig)| {
         let (why, hint) = match (tools::NAMES.contains(&name.as_str()), tool.command.is_some()) {
@@ -96,7 +96,7 @@ pub(super) fn misnamed(config: &Config) -> Vec<Mistake> {
     config.tools.iter().filter_map(mistake).collect()
 }
 
-/// No tool takes longer than the agent lets any call take.
+/// Finds tools whose timeout exceeds the agent's limit for calls.
 pub(super) fn too_slow(config: &Config, agent: &AgentConfig) -> Vec<Mistake> {
     let most = agent.limits.max_tool_timeout;
     let mistake = |(name, tool): (&String, &ToolConfig)| {
@@ -108,13 +108,13 @@ pub(super) fn too_slow(config: &Config, agent: &AgentConfig) -> Vec<Mistake> {
     config.tools.iter().filter_map(mistake).collect()
 }
 
-/// Checks the names of tools that an agent takes.
+/// Checks the agent's list of tools.
 pub(super) fn check(config: &Config, agent: &AgentConfig) -> Result<(), String> {
     taken(config, agent, &Toolbox::default(), None).map(drop)
 }
 
-/// The names that an agent takes of its toolbox, and of the tool that is registered last. Built-in tools that this run
-/// does not have (a person to ask, skills) may be named all the same.
+/// Selects the names of an agent's tools from its toolbox and from the tool that is registered last. The list may also
+/// name built-in tools that this run does not have (a person to ask, skills).
 fn taken(
     config: &Config,
     agent: &AgentConfig,

@@ -1,5 +1,5 @@
-//! The definition of the command line, and the only place that uses clap. Help, completions and the manual page are made
-//! from it; clap's types stay behind [`parse`], [`completions`] and [`manual`].
+//! The definition of the command line, and the only place that uses clap. Help, completions and the manual page are
+//! generated from it; clap's types stay behind [`parse`], [`completions`] and [`manual`].
 
 mod colour;
 mod files;
@@ -56,7 +56,7 @@ pub struct Cli {
 }
 
 /// Options that every command takes.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct GlobalArgs {
     /// Use this config directory in place of the user's and the project's [env: AGENT_CONFIG]
     #[arg(short, long, global = true, value_name = "DIR", help_heading = GLOBAL)]
@@ -67,8 +67,8 @@ pub struct GlobalArgs {
     /// Set a configuration key: limits.max_turns=5 (repeatable)
     #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = assignment, help_heading = GLOBAL)]
     pub sets: Vec<String>,
-    /// When to colour [env: NO_COLOR, CLICOLOR, CLICOLOR_FORCE]
-    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, help_heading = GLOBAL)]
+    /// When to use colours [env: NO_COLOR, CLICOLOR, CLICOLOR_FORCE]
+    #[arg(long, global = true, value_enum, default_value_t, help_heading = GLOBAL)]
     pub color: ColorChoice,
     /// No progress on stderr, only warnings and errors
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = GLOBAL)]
@@ -107,7 +107,7 @@ pub enum Command {
     /// List and check models, or update their prices and windows
     #[command(subcommand)]
     Model(ModelCommand),
-    /// Inspect the tools, or call one by hand
+    /// Inspect the tools, or call one yourself
     #[command(subcommand)]
     Tool(ToolCommand),
     /// Inspect and compact the sessions of this workspace
@@ -130,8 +130,9 @@ pub enum Command {
         #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text, value_name = "FORMAT")]
         output: ReportFormat,
     },
-    /// Check what a run needs: the configuration, the model (one short request), the sandbox, the terminal, the disk, git
-    #[command(after_help = "Exit codes: 0 when all is well, 1 when something is to be done.")]
+    /// Check what a run needs: the configuration, the model (one short request), the sandbox, the terminal, the disk,
+    /// git
+    #[command(after_help = "Exit codes: 0 when all is well, 1 when something needs fixing.")]
     Doctor,
     /// Print a completion script for a shell
     #[command(
@@ -174,7 +175,7 @@ pub struct TurnArgs {
     /// How the task is carried out: direct (by the model and its tools), route, plan, explore (reads and proposes)
     #[arg(long, value_name = "MODE", hide_possible_values = true, value_parser = mode())]
     pub mode: Option<Mode>,
-    /// Whether commands run in the sandbox: on, off (then with your own permissions)
+    /// Run commands in the sandbox: on, off (with your own permissions)
     #[arg(long, value_name = "on|off", hide_possible_values = true, value_parser = ["on", "off"])]
     pub sandbox: Option<String>,
     /// Append each request and answer to this file as it went over the wire, without keys
@@ -203,14 +204,14 @@ pub struct TurnArgs {
     pub ephemeral: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "Example:\n  agent chat -m gpt-5 --approve edits")]
 pub struct ChatArgs {
     #[command(flatten)]
     pub turn: TurnArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "Examples:\n  \
         agent run \"summarise README.md\"\n  \
         git diff | agent run \"review this\" -o json | jq -r .result\n  \
@@ -220,8 +221,8 @@ pub struct RunArgs {
     pub task: Option<String>,
     #[command(flatten)]
     pub turn: TurnArgs,
-    /// The output format: text (the final answer), json (one object at the end), jsonl (every event, one a line)
-    #[arg(short, long, value_enum, hide_possible_values = true, default_value_t = OutputFormat::Text, value_name = "FORMAT")]
+    /// The output format: text (the final answer), json (one object at the end), jsonl (every event, one per line)
+    #[arg(short, long, value_enum, hide_possible_values = true, default_value_t, value_name = "FORMAT")]
     pub output: OutputFormat,
     /// Also write the final answer to this file
     #[arg(long, value_name = "FILE")]
@@ -229,10 +230,10 @@ pub struct RunArgs {
     /// A JSON Schema that the final answer must match
     #[arg(long, value_name = "FILE")]
     pub schema: Option<PathBuf>,
-    /// Whether stdin is attached: auto (when another program pipes into it), none, require (wait; empty is an error)
-    #[arg(long, value_enum, hide_possible_values = true, default_value_t = StdinMode::Auto, value_name = "MODE")]
+    /// Attach stdin: auto (when another program pipes into it), none, require (wait; empty is an error)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t, value_name = "MODE")]
     pub stdin: StdinMode,
-    /// Print text as it comes, also into a pipe
+    /// Print text as it arrives, even into a pipe
     #[arg(long)]
     pub stream: bool,
     /// Print the request instead of sending it
@@ -241,8 +242,9 @@ pub struct RunArgs {
 }
 
 // The help of the option explains its values: help for each value would space out the whole page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
+    #[default]
     Text,
     Json,
     Jsonl,
@@ -260,24 +262,26 @@ pub enum ReportFormat {
     Json,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum StdinMode {
+    #[default]
     Auto,
     None,
     Require,
 }
 
-/// A command line that cannot be parsed, or asks for help: the text to print, and whether it is an error.
+/// The outcome of a command line that cannot be parsed or asks for help: the text to print, and whether it is an
+/// error.
 #[derive(Debug)]
 pub struct Usage {
     pub text: String,
     pub is_error: bool,
 }
 
-/// Reads the command line. Without a command, `interactive` decides between chat and run.
+/// Parses the command line. Without a command, `interactive` chooses between chat and run.
 ///
 /// # Errors
-/// Also for `--help` and `--version`, which are not errors.
+/// Also returned for `--help` and `--version`, which are not errors.
 pub fn parse(args: &[OsString], interactive: bool) -> Result<Cli, Usage> {
     let default = if interactive { "chat" } else { "run" };
     match quick::parse(args, default) {
@@ -286,13 +290,13 @@ pub fn parse(args: &[OsString], interactive: bool) -> Result<Cli, Usage> {
     }
 }
 
-/// The same, by the parser of all commands.
+/// Does the same as [`parse`] with the parser of all commands.
 fn parse_all(args: &[OsString], default: &str) -> Result<Cli, Usage> {
     let parsed = Cli::try_parse_from(args).and_then(|cli| match cli.command {
         Some(_) => Ok(cli),
         None => Cli::try_parse_from(with_command(args, default)),
     });
-    // `agent -m NAME` means `agent chat -m NAME`: an option that only commands know is tried with the default one.
+    // `agent -m NAME` means `agent chat -m NAME`: an option of commands alone is retried with the default command.
     let parsed = parsed.or_else(|error| match error.kind() {
         clap::error::ErrorKind::UnknownArgument => {
             Cli::try_parse_from(with_command(args, default)).map_err(|_| error)
@@ -322,7 +326,7 @@ fn with_command(args: &[OsString], command: &str) -> Vec<OsString> {
     args
 }
 
-/// A completion script.
+/// Generates the completion script of a shell.
 #[must_use]
 pub fn completions(shell: Shell) -> Vec<u8> {
     let mut out = Vec::new();
@@ -330,7 +334,7 @@ pub fn completions(shell: Shell) -> Vec<u8> {
     out
 }
 
-/// The manual page, in roff: one page for the program and all of its commands.
+/// Generates the manual page in roff: one page for the program and all of its commands.
 pub fn manual() -> std::io::Result<Vec<u8>> {
     let root = Cli::command();
     let page = clap_mangen::Man::new(root.clone());
@@ -347,7 +351,7 @@ pub fn manual() -> std::io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// The section of a command, then those of its own commands.
+/// Writes the section of a command, then those of its subcommands.
 fn describe(command: &clap::Command, parent: &str, out: &mut Vec<u8>) -> std::io::Result<()> {
     let name = format!("{parent} {}", command.get_name());
     let page = clap_mangen::Man::new(command.clone().bin_name(name.clone()));
@@ -356,7 +360,7 @@ fn describe(command: &clap::Command, parent: &str, out: &mut Vec<u8>) -> std::io
     page.render_description_section(&mut section)?;
     page.render_options_section(&mut section)?;
     page.render_extra_section(&mut section)?;
-    // The sections of a page become parts of a section.
+    // The sections of a page become subsections.
     let section = String::from_utf8_lossy(&section).replace("\n.SH ", "\n.SS ").replacen(".SH ", ".SS ", 1);
     let section = section.replace(".SS EXTRA\n", ".SS EXAMPLES\n");
     writeln!(out, ".SH \"{}\"\n{section}", name.to_uppercase())?;

@@ -1,4 +1,4 @@
-//! The files that options name: `-f` reads text of a bounded size and never cuts it, `--output-file` writes an answer.
+//! Files named by options: `-f` reads text of a bounded size and never truncates it, `--output-file` writes an answer.
 
 use std::io::Read;
 use std::path::Path;
@@ -7,13 +7,13 @@ use crate::attachment::Attachment;
 
 use super::stdin;
 
-/// The largest attachment.
+/// The largest attachment, in bytes.
 const MOST_BYTES: u64 = 16 << 20;
 
 /// Reads a file, or standard input for `-`.
 ///
 /// # Errors
-/// A sentence with the file's name.
+/// A sentence that names the file.
 pub(super) fn read(path: &Path) -> Result<Attachment, String> {
     if path == Path::new("-") {
         let bytes = stdin::whole(super::note).map_err(|error| error.to_string())?;
@@ -27,7 +27,7 @@ pub(super) fn read(path: &Path) -> Result<Attachment, String> {
     if metadata.len() > MOST_BYTES {
         return Err(too_long(&name));
     }
-    // A pipe or a device does not tell its size.
+    // A pipe or a device does not report its size.
     let mut bytes = Vec::new();
     let read = std::fs::File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes));
     read.map_err(|error| format!("cannot read {name}: {error}"))?;
@@ -37,10 +37,10 @@ pub(super) fn read(path: &Path) -> Result<Attachment, String> {
     from_bytes(&name, bytes)
 }
 
-/// Checks that an answer can be written to `path` before anything is paid for. Creates nothing.
+/// Checks that an answer can be written to `path`, before the run costs anything. Creates nothing.
 ///
 /// # Errors
-/// A sentence with the file's name.
+/// A sentence that names the file.
 pub(super) fn writable(path: &Path) -> Result<(), String> {
     let refused =
         |why: &dyn std::fmt::Display| Err(format!("cannot write the answer to {}: {why}", path.display()));
@@ -64,7 +64,7 @@ fn too_long(name: &str) -> String {
     format!("{name} is larger than 16 MiB. Name its path in the task instead.")
 }
 
-/// Makes an attachment of bytes. Replaces invalid UTF-8, refuses binary data.
+/// Makes an attachment from bytes. Replaces invalid UTF-8 and refuses binary data.
 ///
 /// # Errors
 /// A sentence with the name.

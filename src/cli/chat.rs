@@ -1,4 +1,4 @@
-//! `agent chat`: arguments, signals and the terminal of the interactive front end.
+//! `agent chat`: sets up the arguments, the signals and the terminal of a chat.
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -57,7 +57,7 @@ pub(super) fn run(setup: &Setup, args: ChatArgs) -> Outcome {
     code
 }
 
-/// A chat before its first line.
+/// A chat that is ready for its first line.
 struct Prepared {
     chat: Chat,
     lines: Arc<Lines>,
@@ -67,7 +67,7 @@ struct Prepared {
     outlets: Outlets,
 }
 
-/// Shows who will answer and the prompt, then assembles the chat behind it.
+/// Shows the greeting and the prompt, then assembles the chat while the person can already type.
 fn prepare(setup: &Setup, args: &ChatArgs, runtime: &Runtime) -> Result<Prepared, Failure> {
     let workspace = setup.workspace()?;
     let config = setup.config(&workspace)?;
@@ -75,13 +75,13 @@ fn prepare(setup: &Setup, args: &ChatArgs, runtime: &Runtime) -> Result<Prepared
     let outlets = Outlets::open(&look);
     let interactive = io::stdin().is_terminal() && io::stderr().is_terminal();
     let (interrupter, interrupts) = repl::interrupts();
-    // Before the line editor: it puts back the handlers that it found.
+    // Before the line editor starts: it restores the handlers that it found.
     terminal::leave_signals_to_the_reader();
     let ended = listen(interrupter.clone())?;
     let mut options = Options { chat: true, output: run::plain_output(), ..run::options(&args.turn, None)? };
-    // Every message is the task of the flow.
+    // Every message is a task for the flow.
     options.flow = run::flow(&config, &args.turn, true, &options.vars)?;
-    // The names are known once the agent is assembled.
+    // The names are known only once the agent is assembled.
     let vocabulary = Arc::new(OnceLock::new());
     let setup_of_lines = || repl::Setup {
         history: Some(repl::history::file(&config.dirs.state, workspace.root())),
@@ -131,8 +131,8 @@ fn prepare(setup: &Setup, args: &ChatArgs, runtime: &Runtime) -> Result<Prepared
     Ok(Prepared { chat, lines, interrupts, ended, export, outlets })
 }
 
-/// Says which model answers, where, and what it may do; without a model, how to get one. What is wrong with the configuration is told when the chat is
-/// assembled.
+/// Shows which model answers, in which directory, and what it may do; without a model, how to get one. Mistakes in the
+/// configuration are reported when the chat is assembled.
 fn greet(
     setup: &Setup,
     config: &Config,
@@ -154,13 +154,13 @@ fn greet(
     outlets.show(lines);
 }
 
-/// Whether the chat begins with the person: its prompt brings no messages along that an answer follows.
+/// True if the person speaks first: the prompt has no messages of its own that the model answers.
 fn is_asked_first(config: &Config, options: &Options) -> bool {
     let agent = config.agent(options.agent.as_deref());
     options.prompt.is_none() && agent.is_ok_and(|agent| agent.system_prompt == PromptSource::system())
 }
 
-/// Who answers questions: the person who types these lines, or nobody.
+/// Returns the approver: the person who types these lines, or nobody.
 fn approver(
     setup: &Setup,
     config: &Config,
@@ -179,8 +179,8 @@ fn approver(
     Arc::new(person.with_editor(setup.editor(config)))
 }
 
-/// Sends each SIGINT to the running turn. SIGTERM and SIGHUP come out of the receiver and end the program; a second one
-/// of them ends it at once.
+/// Passes each SIGINT to the running turn. The receiver yields SIGTERM and SIGHUP, which end the program; a second one
+/// ends it at once.
 fn listen(interrupter: Interrupter) -> io::Result<mpsc::UnboundedReceiver<Signal>> {
     let (sender, ended) = mpsc::unbounded_channel();
     let mut before = None;

@@ -17,7 +17,7 @@ pub(super) struct Export {
 
 #[cfg(feature = "otlp")]
 impl Export {
-    /// Adds the collector to `sink`, if one is configured.
+    /// Sends events to the collector as well as to `sink`, if a collector is configured.
     pub fn beside(sink: Box<dyn EventSink>, config: &Config) -> Result<(Box<dyn EventSink>, Self), Failure> {
         let Some(collector) = app::collector(config) else { return Ok((sink, Self::default())) };
         let (otlp, closing) = sink::Otlp::new(collector)
@@ -26,7 +26,7 @@ impl Export {
         Ok((sink, Self { closing: Some(closing) }))
     }
 
-    /// Sends the rest. Stays silent after a failed run, whose last line is its reason.
+    /// Sends the remaining events. Stays silent after a failed run: its last line must be the reason of the failure.
     pub fn close(self, code: u8) {
         /// The longest wait for the last batch at the end of the program.
         const LAST_BATCH: std::time::Duration = std::time::Duration::from_secs(1);
@@ -41,13 +41,13 @@ impl Export {
 
 #[cfg(not(feature = "otlp"))]
 impl Export {
-    /// Leaves `sink` as it is: `config` names no collector, since its check refuses one.
-    #[expect(clippy::unnecessary_wraps, reason = "the same as where there is a collector")]
+    /// Returns `sink` as it is: `config` names no collector, because its check refuses one.
+    #[expect(clippy::unnecessary_wraps, reason = "the signature is the same with the feature `otlp`")]
     pub fn beside(sink: Box<dyn EventSink>, _: &Config) -> Result<(Box<dyn EventSink>, Self), Failure> {
         Ok((sink, Self {}))
     }
 
-    /// There is nothing to send.
-    #[expect(clippy::unused_self, reason = "the same as where there is a collector")]
+    /// Does nothing: there is nothing to send.
+    #[expect(clippy::unused_self, reason = "the signature is the same with the feature `otlp`")]
     pub fn close(self, _: u8) {}
 }

@@ -1,9 +1,9 @@
-//! `agent completions SHELL` and `agent man`: made from the same definitions as `--help`. The scripts ask for the names
-//! of skills when one is completed, and take them as data: a folder can be called anything.
+//! `agent completions SHELL` and `agent man`, generated from the same definitions as `--help`. The scripts ask for the
+//! names of skills when one is completed, and treat them as data: a folder can have any name.
 
 use super::{Outcome, args, print};
 
-/// Prints the names, one a line.
+/// The command that prints the names of skills, one per line.
 const NAMES: &str = "agent skill list --names 2>/dev/null";
 
 pub(super) fn shell(shell: args::Shell) -> Outcome {

@@ -17,7 +17,7 @@ use super::setup::Setup;
 use super::{Failure, Outcome, exit, print};
 
 pub(super) fn run(setup: &Setup, command: ConfigCommand) -> Outcome {
-    // A schema is the same everywhere: it needs neither a workspace nor a configuration that is right.
+    // A schema is the same everywhere: it needs neither a workspace nor a valid configuration.
     if let ConfigCommand::Schema { kind } = &command {
         let kind = Kind::parse(kind).map_err(Failure::usage)?;
         return print(serde_json::to_string_pretty(&config::schema(kind))? + "\n");
@@ -42,7 +42,7 @@ fn check(setup: &Setup, workspace: &Workspace) -> Outcome {
     print(format!("no mistakes: {} agents, {} models\n", config.agents.len(), config.models.len()))
 }
 
-/// The configuration, if there is no mistake in it; else the failure tells all of them.
+/// Loads the configuration. If it has mistakes, the failure lists all of them.
 pub(super) fn checked(setup: &Setup, workspace: &Workspace) -> Result<Arc<Config>, Failure> {
     let options = setup.load_options(workspace)?;
     let mut prompt = |dirs: &[PromptDir], reference: &str| {
@@ -59,7 +59,7 @@ pub(super) fn checked(setup: &Setup, workspace: &Workspace) -> Result<Arc<Config
     if mistakes.is_empty() { Ok(config) } else { Err(Failure::new(exit::CONFIGURATION, config.error(mistakes))) }
 }
 
-/// Where configuration is looked for, what wins last.
+/// Lists the places where configuration is looked for; a later one takes precedence.
 fn path(setup: &Setup, workspace: &Workspace) -> String {
     let mut out = String::new();
     let mut line = |what: &str, place: &str| {

@@ -1,4 +1,4 @@
-//! `agent doctor`: checks what a run needs, and says what to do about what is missing.
+//! `agent doctor`: checks everything that a run needs, and says how to fix what is missing.
 
 mod account;
 mod configuration;
@@ -70,16 +70,16 @@ fn git(env: &Env, workspace: &Workspace) -> Check {
         None => Check::new(
             "git",
             Health::Weak,
-            "the workspace is no repository: `git init` lets you see and undo changes",
+            "the workspace is not in a repository: `git init` lets you see and undo changes",
         ),
     }
 }
 
-/// One check a line, with what it says folded below itself where the screen is narrow.
+/// Formats one check per line. On a narrow screen the text of a check is wrapped in its own column.
 fn table(checks: &[Check], edge: Option<usize>) -> String {
-    /// The columns before what a check says.
+    /// The columns before the text of a check.
     const BEFORE: usize = 15;
-    /// Narrower than this, what a check says gets the whole width.
+    /// With fewer columns than this for the text, the text starts on a line of its own.
     const LEAST: usize = 24;
     let width = edge.map_or(usize::MAX, |edge| edge.saturating_sub(1));
     let apart = width < BEFORE + LEAST;

@@ -1,5 +1,5 @@
-//! `agent init`: the built-in configuration, prompts and skills as files to edit. On a terminal it asks for the model
-//! first, and writes its file so that it is used.
+//! `agent init`: writes the built-in configuration, prompts and skills as files to edit. On a terminal it first asks
+//! for the model, and writes the model file that makes it the default.
 
 mod choices;
 
@@ -17,7 +17,7 @@ use super::setup::Setup;
 use super::{Failure, Outcome, print};
 use choices::{Choice, Chosen, address, choices, file, model, number, variable};
 
-/// The file that the questions are about.
+/// The file that the answers fill.
 const MODEL: &str = "models/default.yaml";
 
 pub(super) fn run(setup: &Setup, dir: Option<PathBuf>, examples: bool) -> Outcome {
@@ -35,14 +35,15 @@ pub(super) fn run(setup: &Setup, dir: Option<PathBuf>, examples: bool) -> Outcom
     if let Some(Chosen { key, .. }) = &chosen {
         let unset = key.as_ref().filter(|key| setup.env.get(key).is_none());
         if let Some(key) = unset {
-            let _ = writeln!(out, "Set {key} to your key before you start: the file holds its name alone.");
+            let _ =
+                writeln!(out, "Set {key} to your key before you start: the file holds only the variable's name.");
         }
         out += "`agent doctor` asks the model for one short answer; `agent` starts a chat.\n";
     }
     print(out)
 }
 
-/// The model that a person at the terminal chooses; `None` where nobody is there, or there is a file already.
+/// Asks the person at the terminal for a model; `None` if nobody is there, or the file exists already.
 fn chosen(setup: &Setup, dir: &Path) -> Result<Option<Chosen>, Failure> {
     let is_asked = io::stdin().is_terminal() && io::stderr().is_terminal();
     if !is_asked || dir.join(MODEL).symlink_metadata().is_ok() {
@@ -53,7 +54,7 @@ fn chosen(setup: &Setup, dir: &Path) -> Result<Option<Chosen>, Failure> {
     let local = runtime.block_on(probe_local(&net));
     let keys_set: Vec<&str> = providers::keys().filter(|key| setup.env.get(key).is_some()).collect();
     let choices = choices(&local, &keys_set);
-    say("Which server shall answer?\n")?;
+    say("Which server should answer?\n")?;
     for (number, choice) in (1..).zip(&choices) {
         say(&format!("{number:>4}. {}\n", text::visible(&choice.label)))?;
     }
@@ -74,14 +75,14 @@ fn chosen(setup: &Setup, dir: &Path) -> Result<Option<Chosen>, Failure> {
     Ok(Some(Chosen { base_url, key, model }))
 }
 
-/// Asks until an answer can be used.
+/// Asks until the answer is valid.
 fn ask<T>(prompt: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<T, Failure> {
     loop {
         say(prompt)?;
         let mut line = String::new();
         if io::stdin().lock().read_line(&mut line)? == 0 {
             say("\n")?;
-            return Err(Failure::from(anyhow::anyhow!("no answer: nothing was written")));
+            return Err(Failure::from(anyhow::anyhow!("no answer: no file was written")));
         }
         match read(&line) {
             Ok(answer) => return Ok(answer),

@@ -1,4 +1,4 @@
-//! The command line: arguments in, exit code out. One file a command; the list of them is `dispatch`.
+//! The command line: arguments in, exit code out. Each command is a file; `dispatch` lists them.
 
 mod args;
 mod attachments;
@@ -31,7 +31,7 @@ use crate::sandbox;
 use args::{Cli, Command, StatsBy};
 use setup::Setup;
 
-/// A command that failed before or beside a run: what to print, and the code.
+/// The failure of a command outside a run: the error to print, and the exit code.
 #[derive(Debug)]
 struct Failure {
     code: u8,
@@ -88,12 +88,12 @@ impl Failure {
         Self::new(exit::USAGE, anyhow::anyhow!("{message}"))
     }
 
-    /// The reason, for a person.
+    /// The reason in words for a person.
     fn told(&self) -> String {
         exit::told(&self.error)
     }
 
-    /// Prints the reason, unless the reader of our output left.
+    /// Prints the reason, unless the reader of our output is gone.
     fn report(self) -> u8 {
         let left = self.error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe);
         if left {
@@ -111,7 +111,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 }
 
 impl args::Usage {
-    /// Prints help or the mistake. `colours` decides for a stream, which is a terminal or not.
+    /// Prints the help or the error. `colours` decides for a stream, given whether it is a terminal.
     fn print(&self, colours: impl Fn(bool) -> bool) -> u8 {
         let strip = |text: &str, tty: bool| if colours(tty) { text.to_owned() } else { args::without_style(text) };
         let (result, code) = if self.is_error {
@@ -121,23 +121,23 @@ impl args::Usage {
             let text = strip(&self.text, io::stdout().is_terminal());
             (io::stdout().write_all(text.as_bytes()), exit::DONE)
         };
-        // The reader is gone, and nobody is left to tell.
+        // If writing fails, the reader is gone and nobody is left to report it to.
         let _ = result;
         code
     }
 }
 
-/// One line of progress on stderr.
+/// Writes one line of progress to stderr.
 fn note(message: &str) {
     let _ = writeln!(io::stderr(), "{message}");
 }
 
-/// One warning on stderr.
+/// Writes one warning to stderr.
 fn warn(message: &str) {
     let _ = writeln!(io::stderr(), "warning: {}", crate::text::visible(message));
 }
 
-/// Writes to stdout as a whole. A reader that left is not an error of ours.
+/// Writes all of `text` to stdout. [`Failure::report`] treats a reader that is gone as success.
 fn print(text: impl AsRef<[u8]>) -> Outcome {
     let mut out = io::stdout().lock();
     out.write_all(text.as_ref())?;

@@ -1,4 +1,4 @@
-//! `agent model list / check / update`: the models that one can name, and the facts about them.
+//! `agent model list / check / update`: the models that can be named, and the facts about them.
 
 mod check;
 
@@ -19,7 +19,7 @@ use super::args::{ModelCommand, ReportFormat};
 use super::setup::Setup;
 use super::{Failure, Outcome, exit, note, print, tables, warn};
 
-/// The age, in days, from which a catalogue should be renewed.
+/// The age in days above which a catalogue should be updated.
 const OLD: i32 = 120;
 
 pub(super) fn run(setup: &Setup, command: ModelCommand) -> Outcome {
@@ -56,14 +56,15 @@ fn update(setup: &Setup, source: &str) -> Outcome {
     print(format!("{rows} models as of {date}, kept in {path}\n"))
 }
 
-/// The day of the catalogue, and whether it should be renewed.
+/// States the date of the catalogue, with a hint if it should be updated.
 fn age(listing: &Listing, today: Date) -> String {
     let days = today.since(listing.date).map_or(0, |span| span.get_days()).max(0);
     let hint = if days > OLD { ". Prices may have changed: agent model update FILE|URL" } else { "" };
-    format!("Catalogue of {}, {days} days old, from {}{hint}", listing.date, text::visible(&listing.origin))
+    let days = if days == 1 { "1 day".to_owned() } else { format!("{days} days") };
+    format!("Catalogue of {}, {days} old, from {}{hint}", listing.date, text::visible(&listing.origin))
 }
 
-/// One model a line, or two where the terminal is too narrow for that.
+/// Formats one line per model, or two if the terminal is too narrow for one.
 fn table(models: &[Listed], edge: Option<usize>) -> String {
     const INDENT: usize = 2;
     if models.is_empty() {
@@ -74,7 +75,7 @@ fn table(models: &[Listed], edge: Option<usize>) -> String {
         cells.iter().map(|row| text::columns(&row[column])).max().unwrap_or_default()
     });
     let room = edge.map_or(usize::MAX, |edge| edge.saturating_sub(1));
-    // The few rows that end with a day lose it, so that the other lines need not break.
+    // The last column is not counted: the few rows that have it may lose it, and the others stay on one line.
     let whole: usize = widths[..6].iter().map(|width| width + 2).sum::<usize>() - 2;
     let is_wide = whole <= room;
     let mut out = String::new();
@@ -88,7 +89,7 @@ fn table(models: &[Listed], edge: Option<usize>) -> String {
         let room = room.saturating_sub(if is_wide { widths[0] + 2 } else { INDENT });
         let mut line = String::new();
         for (cell, width) in facts.iter().zip(&widths[1..]) {
-            // A cell without room is left out whole: half a price would be another price.
+            // A cell that does not fit is left out whole: half a price would be a wrong price.
             if text::columns(&line) + text::columns(cell) > room {
                 break;
             }
@@ -101,7 +102,7 @@ fn table(models: &[Listed], edge: Option<usize>) -> String {
     out
 }
 
-/// Name, window, price, what it sees and how it thinks, wire, source, end.
+/// The cells of a row: name, window, price, vision and reasoning levels, wire, source, end of life.
 fn cells(model: &Listed) -> [String; 7] {
     let senses = [(model.sees == Some(true)).then(|| "sees".to_owned()), thinks(model.levels.as_deref())];
     [
@@ -115,7 +116,7 @@ fn cells(model: &Listed) -> [String; 7] {
     ]
 }
 
-/// `low-max`: the levels above `none`.
+/// The range of levels above `none`, such as `low-max`.
 fn thinks(levels: Option<&[Effort]>) -> Option<String> {
     let mut thoughts = levels?.iter().filter(|level| **level != Effort::None);
     let first = thoughts.next()?;

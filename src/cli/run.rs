@@ -1,4 +1,4 @@
-//! `agent run`: one task, its answer, an exit code.
+//! `agent run`: carries out one task, writes its answer and returns an exit code.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ use super::signals::Signals;
 use super::stdin::{self, Input as Piped};
 use super::{Failure, Outcome, print, vars};
 
-/// Everything known before the first request.
+/// Everything that is known before the first request.
 struct Prepared {
     services: Services,
     conversation: Conversation,
@@ -49,17 +49,17 @@ pub(super) fn run(setup: Setup, args: RunArgs) -> Outcome {
     if dry_run {
         return preview(&prepared);
     }
-    // A spawned task is woken far less often than the runtime's root future.
+    // Spawned, because the runtime polls its root future far more often than a task.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let export = std::mem::take(&mut prepared.export);
     let code = runtime.block_on(async {
         let code = tokio::spawn(drive(prepared)).await;
-        // Tasks that were aborted with the run are dropped now, and what they own is tidied up.
+        // Lets the runtime drop the tasks that the run aborted, which clean up after themselves.
         tokio::task::yield_now().await;
         code
     });
     export.close(code.as_ref().ok().and_then(|code| code.as_ref().ok()).copied().unwrap_or(exit::FAILED));
-    // The rest would only give memory back, and a thread that still waits for a line must not hold the process.
+    // Dropping the runtime would only free memory, and would wait for a thread that still reads a line.
     std::mem::forget(runtime);
     code?
 }
@@ -148,7 +148,7 @@ pub(super) fn options(args: &TurnArgs, schema: Option<Value>) -> Result<Options,
     })
 }
 
-/// The flow that carries out every input. `says`: a task is given with it.
+/// Returns the flow that carries out every input. `says` is true if a task is given.
 pub(super) fn flow(
     config: &Config,
     args: &TurnArgs,
@@ -160,7 +160,7 @@ pub(super) fn flow(
     FlowChoice::of(config, name, (says, goes_on), vars).map(Some).map_err(Failure::from_setup)
 }
 
-/// The reader of an answer that stdout gets as it is.
+/// The reader of an answer that is written to stdout as it is.
 pub(super) fn plain_output() -> Reader {
     if io::stdout().is_terminal() { Reader::Terminal } else { Reader::Pipe }
 }
@@ -172,8 +172,8 @@ fn read_schema(path: &std::path::Path) -> Result<Value, Failure> {
     serde_json::from_str(&text).map_err(|error| Failure::usage(format!("--schema {name}: not JSON: {error}")))
 }
 
-/// Returns the task and its attachments. Without a task argument it is what the prompt asks at the end of its
-/// messages, which is taken from `opening`; without that, stdin is the task.
+/// Returns the task and its attachments. Without a task argument, the task is the user message that ends the prompt's
+/// messages, and is taken from `opening`; without one, stdin is the task.
 fn input(
     args: &RunArgs,
     (flow, vars): (Option<&FlowChoice>, &[(String, Value)]),
@@ -317,7 +317,7 @@ async fn drive(prepared: Prepared) -> Result<u8, Failure> {
     Ok(ending.code)
 }
 
-/// True if there is an answer to write to a file. Under a schema the summary after a limit is none.
+/// True if there is an answer to write to a file. Under a schema, the summary after a limit does not count as one.
 fn is_final(agent: &Agent, stop: &Stop) -> bool {
     match stop {
         Stop::Answered => true,

@@ -1,4 +1,5 @@
-//! `agent session list / show / compact`: lists sessions, shows their messages or the next request, compresses them.
+//! `agent session list / show / compact`: lists sessions, shows their messages or their next request, and compresses
+//! them.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -63,7 +64,7 @@ pub(super) fn run(setup: &Setup, command: SessionCommand) -> Outcome {
                 super::warn(&warning);
             }
             let transcript = transcript(&session)?;
-            // On a terminal, escapes of a model or a file are made visible; a pipe gets the bytes as they are.
+            // On a terminal, escapes from a model or a file are made visible; a pipe gets the bytes as they are.
             let shown =
                 if io::stdout().is_terminal() { text::visible(&transcript).into_owned() } else { transcript };
             print(shown)
@@ -76,7 +77,7 @@ fn without_helpers(mut sessions: Vec<Summary>) -> Vec<Summary> {
     sessions
 }
 
-/// The sessions in their order, those of helpers below the one that called them.
+/// Sorts the sessions of helpers below the session that called them; the order is kept otherwise.
 fn families(sessions: Vec<Summary>) -> Vec<Summary> {
     let known: BTreeSet<String> = sessions.iter().map(|session| session.id.clone()).collect();
     let is_child = |session: &Summary| session.parent.as_ref().is_some_and(|parent| known.contains(parent));
@@ -93,7 +94,7 @@ fn families(sessions: Vec<Summary>) -> Vec<Summary> {
     listed
 }
 
-/// Returns the agent of the session, with its model if that is still configured.
+/// Assembles the agent of the session, with the session's model if that is still configured.
 fn agent_of(session: &Session, config: &Arc<Config>, workspace: &Workspace) -> Result<Agent, Failure> {
     let about = session.about();
     let agent = Options { agent: Some(about.agent.to_owned()), ..Options::default() };

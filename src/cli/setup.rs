@@ -1,5 +1,5 @@
-//! The common start of every command: the workspace, the merged configuration, the question of trust, and the look
-//! of the output.
+//! The common setup of every command: the workspace, the merged configuration, the question of trust, and the look of
+//! the output.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ impl Setup {
         config::load(&options).map(Arc::new).map_err(|error| Failure::new(exit::CONFIGURATION, error))
     }
 
-    /// Returns the sources of the configuration. Asks first if the workspace brings its own.
+    /// Returns the sources of the configuration. Asks for trust first if the workspace has its own configuration.
     pub(super) fn load_options<'a>(&'a self, workspace: &'a Workspace) -> Result<LoadOptions<'a>, Failure> {
         let mut options = LoadOptions {
             env: &self.env,
@@ -56,8 +56,8 @@ impl Setup {
         Ok(options)
     }
 
-    /// True if the configuration of the workspace may be used: as decided before, or as a person answers now. With
-    /// nobody to ask the answer is no, and loading says so in one line.
+    /// True if the configuration of the workspace may be used, as a person decided before or answers now. With nobody
+    /// to ask the answer is no, and loading reports that in one line.
     fn trusts(&self, brought: &Manifest) -> Result<bool, Failure> {
         let store = TrustStore::open(&self.env.dirs().data);
         if store.trusts(brought) {
@@ -100,7 +100,7 @@ impl Setup {
         Manner { ui, rendering, compress_at: config.settings.context.compress_at.value() }
     }
 
-    /// A bar for work that may take long.
+    /// A progress bar for work that may take long.
     pub(super) fn bar(&self) -> Bar {
         let is_drawn = io::stderr().is_terminal() && self.env.get("TERM") != Some("dumb");
         Bar::on_stderr(is_drawn && !self.global.quiet)

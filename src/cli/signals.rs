@@ -1,6 +1,6 @@
 //! Signals: the first cancels the run, a second one exits at once.
 //!
-//! A separate thread waits for them, so that a busy or blocked loop delays none.
+//! A separate thread waits for them, so a busy or blocked loop never delays one.
 
 use std::io;
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::agent::Cancel;
 use crate::agent::exit::Signal;
-use crate::{process, terminal};
+use crate::{process, sink, terminal};
 
-/// Listens until the process ends.
+/// The signals received so far.
 pub(super) struct Signals {
     seen: Arc<AtomicU8>,
 }
@@ -22,7 +22,7 @@ impl Signals {
     /// Triggers `cancel` at the first signal.
     ///
     /// # Errors
-    /// When the system refuses a handler.
+    /// The system refuses a handler or a thread.
     pub(super) fn listen(cancel: Cancel) -> io::Result<Self> {
         let seen = Arc::new(AtomicU8::new(NONE));
         let slot = Arc::clone(&seen);
@@ -47,7 +47,7 @@ impl Signals {
 /// own. The handlers are installed when this returns.
 ///
 /// # Errors
-/// When the system refuses a handler or a thread.
+/// The system refuses a handler or a thread.
 pub(super) fn each(mut handle: impl FnMut(Signal) + Send + 'static) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let mut next = {
@@ -57,7 +57,7 @@ pub(super) fn each(mut handle: impl FnMut(Signal) + Send + 'static) -> io::Resul
     let serve = move || {
         runtime.block_on(async {
             while let Some(signal) = next().await {
-                if signal != Signal::Interrupt || !process::has_terminal() {
+                if signal != Signal::Interrupt || !sink::is_lent() {
                     handle(signal);
                 }
             }

@@ -60,7 +60,7 @@ fn pretty(value: Value) -> Result<String, Failure> {
     Ok(serde_json::to_string_pretty(&value)? + "\n")
 }
 
-/// Name, where it comes from, what it is for.
+/// Formats one skill per line: its name, its scope and its description.
 fn list(services: &Services) -> String {
     if services.catalogue.is_empty() {
         return "No skills.\n".to_owned();
@@ -123,7 +123,7 @@ fn check(setup: &Setup, dirs: Vec<PathBuf>, output: ReportFormat) -> Outcome {
         let workspace = setup.workspace()?;
         let config = setup.config(&workspace)?;
         config.warnings.iter().for_each(|warning| warn(warning));
-        // A directory without skills is no mistake here.
+        // A directory that is missing or has no skills is not an error here.
         let found = config.skill_dirs.iter().filter_map(|dir| skills::check(&dir.dir, tell).ok());
         checked.extend(found.flatten());
     }
@@ -160,7 +160,7 @@ fn report(checked: &[Checked], problems: usize) -> String {
 }
 
 impl Failure {
-    /// An unknown name is wrong usage.
+    /// Maps an unknown name to wrong usage.
     pub(super) fn skill(error: SkillError) -> Self {
         let code = match error.kind {
             SkillErrorKind::Unknown | SkillErrorKind::Outside => exit::USAGE,

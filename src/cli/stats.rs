@@ -1,4 +1,4 @@
-//! `agent stats`: the cost of a session, or of the versions of prompts, for people or for programs.
+//! `agent stats`: reports the cost of a session, or compares versions of prompts, as a table or as JSON.
 
 use crate::agent::PROMPT_BASIS;
 use crate::app;
@@ -38,13 +38,13 @@ pub(super) fn run(setup: &Setup, session: Option<&str>, output: ReportFormat) ->
     })
 }
 
-/// Compares the sessions of a workspace, or of all, by the system prompt that they ended with.
+/// Compares the sessions of this workspace, or of all workspaces, by the system prompt that they ended with.
 pub(super) fn by_prompt(setup: &Setup, all: bool, output: ReportFormat) -> Outcome {
     let workspace = setup.workspace()?;
     let config = setup.config(&workspace)?;
     let store = app::store(&config);
     let sessions = store.list((!all).then_some(workspace.root()))?;
-    // What a helper spent is part of the session that called it.
+    // The session that called a helper already counts its cost.
     let counted: Vec<_> = sessions.iter().filter(|summary| summary.parent.is_none()).collect();
     let bar = setup.bar();
     let numbered =

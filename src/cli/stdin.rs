@@ -1,6 +1,6 @@
-//! Standard input beside a task: left alone where our parent may be reading it, read to its end where another process
-//! of the pipeline writes it, and not waited for where only the program that started us holds the other end and says
-//! nothing.
+//! Standard input beside a task. It is left alone if our parent may be reading it, read to its end if another process
+//! of the pipeline writes it, and given up after a short wait if only the program that started us holds the other end
+//! and writes nothing.
 
 mod holders;
 
@@ -11,14 +11,14 @@ use super::args::StdinMode;
 use crate::terminal;
 use holders::Writer;
 
-/// The most bytes; more is an error, never a silent cut.
+/// The most bytes that are read. More is an error; input is never truncated.
 const MOST_BYTES: usize = 16 << 20;
-/// How long to wait for a first byte that only our ancestors could send.
+/// The wait for a first byte that only our ancestors could send.
 const FORGOTTEN: Duration = Duration::from_millis(500);
-/// How long to wait where the possible senders are unknown.
+/// The wait for a first byte if the possible senders are unknown.
 const UNKNOWN: Duration = Duration::from_secs(10);
 
-/// The note where our parent holds the same input.
+/// The note that is shown if our parent holds the same input.
 const SHARED: &str = "stdin was not attached, because the program that started this one may be reading it; \
                       --stdin require attaches it";
 
@@ -26,11 +26,11 @@ const SHARED: &str = "stdin was not attached, because the program that started t
 #[derive(Debug)]
 pub enum Input {
     Text(Vec<u8>),
-    /// Nothing was read; the note says why, where a person would wonder.
+    /// Nothing was read. The note says why, if a person would wonder.
     Nothing(Option<String>),
 }
 
-/// Why standard input could not be used.
+/// The reason that standard input cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StdinError {
     #[error("stdin has more than 16 MiB. Pass a part of it, or save it to a file and name the file.")]
@@ -43,7 +43,7 @@ pub enum StdinError {
     Read(#[from] io::Error),
 }
 
-/// Reads standard input as an attachment to a task. `say` shows a note while it waits, and what came.
+/// Reads standard input as an attachment to a task. `say` shows a note while it waits, and the size of the input.
 pub fn attachment(mode: StdinMode, mut say: impl FnMut(&str)) -> Result<Input, StdinError> {
     let input = match mode {
         StdinMode::None => Input::Nothing(None),
@@ -69,10 +69,10 @@ pub fn whole(say: impl FnMut(&str)) -> Result<Vec<u8>, StdinError> {
     }
 }
 
-/// Reads to the end. When nothing comes at once and nothing has to come, the wait depends on who could still send it.
+/// Reads to the end. If nothing arrives at once and input is optional, the wait depends on who could still send it.
 fn read(must_come: bool, mut say: impl FnMut(&str)) -> Result<Input, StdinError> {
     if !terminal::stdin_ready(Some(FORGOTTEN)) {
-        // Looking at every process takes longer than most inputs need to arrive, so it comes last.
+        // Looking at every process takes longer than most inputs need to arrive, so it is done last.
         let writer = if must_come { Writer::Peer } else { holders::writer() };
         let patience = match writer {
             Writer::Ancestor => return Ok(Input::Nothing(Some(silent(FORGOTTEN)))),
@@ -97,7 +97,7 @@ fn silent(waited: Duration) -> String {
     )
 }
 
-/// `6 bytes`, `3.0 KiB`.
+/// A size for people: `6 bytes`, `3.0 KiB`.
 #[expect(clippy::cast_precision_loss, reason = "one digit of at most 16 MiB is shown")]
 fn size(bytes: usize) -> String {
     match bytes {

@@ -1,4 +1,4 @@
-//! `agent tool list / show / call`: the tools as the model has them, and one of them called by hand.
+//! `agent tool list / show / call`: lists the tools as the model sees them, and calls one on the person's behalf.
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub(super) fn run(setup: &Setup, command: ToolCommand) -> Outcome {
     }
 }
 
-/// Name, level, effects, where it comes from, summary.
+/// The cells of a row: name, permission, effects, origin, summary.
 fn row(found: Found<'_>) -> [String; 5] {
     let definition = found.tool.definition();
     let word = |value: Value| value.as_str().unwrap_or_default().to_owned();
@@ -66,8 +66,8 @@ fn call(setup: &Setup, config: &Arc<Config>, workspace: &Workspace, args: CallAr
     let CallArgs { name, arguments, format, encoding, approve, agent } = args;
     let arguments = json::object(&arguments)
         .map(Value::Object)
-        .map_err(|why| Failure::usage(format!("the arguments are no JSON object: {why}")))?;
-    // The answer is written here, once and whole; the screen shows the progress.
+        .map_err(|why| Failure::usage(format!("the arguments are not a JSON object: {why}")))?;
+    // `finish` writes the result, once and whole; the screen shows only progress.
     let look = setup.look(Facts { json: true, ..Facts::default() });
     let outlets = Outlets::open(&look);
     let approver: Arc<dyn Approver> = if io::stdin().is_terminal() && io::stderr().is_terminal() {

@@ -1,4 +1,4 @@
-//! The values of `--var`: texts, data, and the texts of files.
+//! The values of `--var`: text, JSON, and the text of files.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,13 +9,13 @@ use serde_json::Value;
 use super::Failure;
 use super::args::{Var, VarValue};
 
-/// The largest file, in bytes.
+/// The size of the largest file, in bytes.
 const MOST_BYTES: u64 = 10 << 20;
 
 /// Reads the values, in order.
 ///
 /// # Errors
-/// A mistake of the caller that names the variable and the file.
+/// A usage error that names the variable and the file.
 pub(super) fn read(vars: &[Var]) -> Result<Vec<(String, Value)>, Failure> {
     let value = |Var { name, value }: &Var| {
         let value = match value {
@@ -29,7 +29,7 @@ pub(super) fn read(vars: &[Var]) -> Result<Vec<(String, Value)>, Failure> {
     vars.iter().map(value).collect()
 }
 
-/// The text of a file, or of a pipe that a shell made.
+/// Reads the text of a file, or of a pipe made by a shell.
 fn text(path: &Path) -> Result<String, String> {
     let unread = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => {
@@ -43,7 +43,7 @@ fn text(path: &Path) -> Result<String, String> {
     }
     let mut bytes = Vec::new();
     if metadata.len() <= MOST_BYTES {
-        // A pipe does not tell its size.
+        // A pipe does not report its size.
         File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes)).map_err(unread)?;
     }
     if metadata.len().max(bytes.len() as u64) > MOST_BYTES {

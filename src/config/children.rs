@@ -128,7 +128,7 @@ impl NamedVariables {
     }
 }
 
-/// Whether a name in `sandbox.env` stands for several.
+/// True if a name in `sandbox.env` stands for several.
 pub(super) fn is_pattern(name: &str) -> bool {
     name.contains(['*', '?', '[', '{', '\\'])
 }
@@ -172,19 +172,19 @@ fn is_steering(name: &str) -> bool {
     matches(STEERING, name)
 }
 
-/// Whether `word` is the option, with or without a value behind it.
+/// True if `word` is the option, with or without a value behind it.
 fn is_option(word: &str, option: &str) -> bool {
     word.trim_matches(['"', '\'']).strip_prefix(option).is_some_and(|rest| {
         rest.is_empty() || rest.starts_with(['=', ':']) || (option.len() == 2 && !option.starts_with("--"))
     })
 }
 
-/// Whether a value holds what no command should see: a user of a URL, or something of the shape of a key.
+/// True if a value holds what no command should see: a user of a URL, or something of the shape of a key.
 fn holds_credentials(value: &str) -> bool {
     user_info(value).is_some() || matches!(Redactor::default().redact(value), Cow::Owned(_))
 }
 
-/// Whether one of these names, or of these beginnings before a `*`, is that of the variable.
+/// True if one of these names, or of these beginnings before a `*`, is that of the variable.
 fn matches(names: &str, name: &str) -> bool {
     names
         .split_whitespace()

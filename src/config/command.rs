@@ -80,7 +80,7 @@ impl Found<'_> {
         if schema["type"] != "object" {
             self.tell(&["parameters", "type"], "arguments are an object: `type: object`");
         } else if let Err(why) = Validator::new(&schema) {
-            self.tell(&["parameters"], format!("`parameters` is no valid JSON Schema: {why}"));
+            self.tell(&["parameters"], format!("`parameters` is not a valid JSON Schema: {why}"));
         }
         let known: Vec<&str> = tool.arguments().collect();
         let required = schema["required"].as_array().into_iter().flatten().filter_map(|name| name.as_str());

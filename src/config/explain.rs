@@ -22,7 +22,7 @@ impl Config {
     /// The value of a dotted key and the chain of what set it, highest first, secrets as `***`.
     ///
     /// # Errors
-    /// When there is no such key.
+    /// There is no such key.
     pub fn explain(&self, key: &str) -> Result<String, UnknownName> {
         let KeyPath { kind, name, path } = key::parse(key, |kind| self.names(kind));
         let mut value = &self.masked();
@@ -94,7 +94,7 @@ impl Config {
         self.chain(kind, &name, &path).last().map_or(key.to_owned(), |(_, node)| self.sources.describe(node.place))
     }
 
-    /// Whether the value of a dotted key is one that the workspace brings along.
+    /// True if the value of a dotted key is one that the workspace brings along.
     #[must_use]
     pub fn is_of_project(&self, key: &str) -> bool {
         let KeyPath { kind, name, path } = key::parse(key, |kind| self.names(kind));

@@ -16,11 +16,11 @@ pub struct InitFile {
 }
 
 /// Writes every built-in file below `dir`, which then is a config directory with prompts and skills inside it.
-/// Overwrites nothing. Skills that are examples are written only if `examples` says so. `own` is a path below `dir`, and
-/// the text to write there in place of the built-in file.
+/// Overwrites nothing. Skills that are examples are written only if `examples` says so. `own` is a path below `dir`,
+/// and the text to write there in place of the built-in file.
 ///
 /// # Errors
-/// When a directory or file cannot be written; what was written before it stays.
+/// A directory or file cannot be written; what was written before it stays.
 pub fn init(dir: &Path, examples: bool, own: Option<(&str, &str)>) -> io::Result<Vec<InitFile>> {
     let mut files = Vec::new();
     if let Some((path, text)) = own {
@@ -35,7 +35,7 @@ pub fn init(dir: &Path, examples: bool, own: Option<(&str, &str)>) -> io::Result
     Ok(files)
 }
 
-/// Whether the head of a skill says `metadata: { example: true }`.
+/// True if the head of a skill says `metadata: { example: true }`.
 fn is_example(skill: &Dir<'static>) -> bool {
     let path = format!("{}/SKILL.md", skill.path().display());
     let head = builtin::tree("skills", &path).map(|packed| yaml::packed(packed, 0));

@@ -122,7 +122,7 @@ struct Walk<'w> {
     sources: &'w Sources,
     mistakes: &'w mut Vec<Mistake>,
     kind: Kind,
-    /// Whether keys may be missing because another layer has them.
+    /// True if keys may be missing because another layer has them.
     partial: bool,
 }
 

@@ -90,7 +90,7 @@ impl Config {
     /// An agent by name; the default one without.
     ///
     /// # Errors
-    /// When none of that name is configured.
+    /// None of that name is configured.
     pub fn agent(&self, name: Option<&str>) -> Result<&AgentConfig, UnknownName> {
         find("agent", &self.agents, name.unwrap_or(&self.settings.default_agent))
     }
@@ -98,7 +98,7 @@ impl Config {
     /// A model by its configured name.
     ///
     /// # Errors
-    /// When none of that name is configured.
+    /// None of that name is configured.
     pub fn model(&self, name: &str) -> Result<&ModelConfig, UnknownName> {
         find("model", &self.models, name)
     }
@@ -106,12 +106,13 @@ impl Config {
     /// A flow by name.
     ///
     /// # Errors
-    /// When none of that name is configured.
+    /// None of that name is configured.
     pub fn flow(&self, name: &str) -> Result<&FlowConfig, UnknownName> {
         find("flow", &self.flows, name)
     }
 
-    /// Masks what this configuration keeps secret: secret-looking variables, API keys, headers, and credentials in URLs.
+    /// Masks what this configuration keeps secret: secret-looking variables, API keys, headers, and credentials in
+    /// URLs.
     #[must_use]
     pub fn redactor(&self) -> Redactor {
         let mut secrets: Vec<String> = self.env.secret_values().map(str::to_owned).collect();

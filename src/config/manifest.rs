@@ -109,7 +109,7 @@ impl Manifest {
         skills.filter(|dir| self.files_below(dir).next().is_some())
     }
 
-    /// Whether there is anything that a person has to be asked about.
+    /// True if there is anything that a person has to be asked about.
     #[must_use]
     pub fn brings_anything(&self) -> bool {
         self.dirs().next().is_some()
@@ -128,7 +128,7 @@ impl Manifest {
         files.filter(move |file| file.starts_with(dir))
     }
 
-    /// Whether a file is part of it.
+    /// True if a file is part of it.
     #[must_use]
     pub fn has(&self, path: &Path) -> bool {
         let layer = self.layer_of(path);

@@ -25,7 +25,7 @@ pub struct Mistake {
     pub hint: Option<String>,
 }
 
-/// Why there is no configuration.
+/// The reason that there is no configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigError {
     /// In the order of their places; never empty.

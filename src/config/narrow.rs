@@ -1,8 +1,8 @@
 //! What a project may set: one table of keys, each with the rule by which its value only narrows what the person has.
 //!
-//! A key that is not in the table, or a value that would widen, is left out with one warning. It is no mistake: the file
-//! is somebody else's, and the run goes on as the person wants it. What counts as the person's is everything else that
-//! was read, variables and flags included.
+//! A key that is not in the table, or a value that would widen, is left out with one warning. It is no mistake: the
+//! file is somebody else's, and the run goes on as the person wants it. What counts as the person's is everything else
+//! that was read, variables and flags included.
 
 mod table;
 
@@ -108,7 +108,7 @@ impl Pass<'_> {
         self.written.get(document.kind, &document.name).is_none()
     }
 
-    /// Narrows a document; false where nothing of it may stand.
+    /// Narrows a document; returns false if nothing of it may stand.
     fn document(&mut self, document: &mut Document) -> bool {
         let of = if document.kind == Kind::Settings { &self.written } else { &self.persons };
         let persons = of.get(document.kind, &document.name);
@@ -171,7 +171,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether the value stays in the tree, or why it is left out.
+    /// True if the value stays in the tree, or why it is left out.
     fn judge(
         &mut self,
         rule: Rule,
@@ -266,7 +266,7 @@ fn given(base: Option<&Node>) -> Option<&Node> {
     base.filter(|node| !node.fits("null"))
 }
 
-/// Whether the value is at most that of the person, who may have none.
+/// True if the value is at most that of the person, who may have none.
 fn at_most(value: &Node, base: Option<&Node>, read: impl Fn(&Node) -> Option<f64>) -> bool {
     let Some(value) = read(value).filter(|_| !value.fits("null")) else { return false };
     match given(base).map(&read) {

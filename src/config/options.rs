@@ -21,7 +21,7 @@ pub struct LoadOptions<'a> {
     pub sets: &'a [String],
     /// What the workspace brings along.
     pub brought: Option<Arc<Manifest>>,
-    /// Whether that is used.
+    /// True if that is used.
     pub trust: bool,
     /// The tools that are built in: rules name them, those that are configured, or those of a server
     /// (`server__tool`).

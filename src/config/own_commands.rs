@@ -23,7 +23,7 @@ pub struct OwnCommand {
     pub name: String,
     /// One line for `/help`.
     pub about: String,
-    /// The arguments as `/help` shows them; empty where it takes none.
+    /// The arguments as `/help` shows them; empty if it takes none.
     pub hint: String,
     /// The model of its turn; `None` uses the model of the chat.
     pub model: Option<String>,

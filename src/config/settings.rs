@@ -229,19 +229,19 @@ pub struct LayerShares {
 pub struct Share(f64);
 
 impl Share {
-    /// Whether it is a share at all.
+    /// True if it is a share at all.
     #[must_use]
     pub fn is_sound(self) -> bool {
         self.0 > 0.0 && self.0 <= 1.0
     }
 
-    /// Whether it is a share, or nothing.
+    /// True if it is a share, or nothing.
     #[must_use]
     pub fn is_sound_or_zero(self) -> bool {
         self.0 == 0.0 || self.is_sound()
     }
 
-    /// Whether it is the smaller one.
+    /// True if it is the smaller one.
     #[must_use]
     pub fn is_under(self, other: Self) -> bool {
         self.0 < other.0

@@ -91,7 +91,7 @@ pub(super) struct Source {
     pub name: String,
     /// The text that line and column count in: the file, or the output of a `.yaml.j2` file. Empty for variables and flags.
     pub text: Cow<'static, str>,
-    /// Whether `text` is what a template gave.
+    /// True if `text` is what a template gave.
     pub rendered: bool,
 }
 

@@ -37,7 +37,7 @@ impl Through {
         self.0.as_ref().map(|manifest| manifest.files_below(dir).collect())
     }
 
-    /// Whether a file may be read at all.
+    /// True if a file may be read at all.
     #[must_use]
     pub fn has(&self, path: &Path) -> bool {
         self.0.as_ref().is_none_or(|manifest| manifest.has(path))
@@ -54,7 +54,7 @@ impl Through {
         }
     }
 
-    /// The first `most` bytes of a file; empty where there is none.
+    /// The first `most` bytes of a file; empty if there is none.
     ///
     /// # Errors
     /// As [`Self::read`].

@@ -40,7 +40,7 @@ pub struct ToolConfig {
     /// the call, rendered when it is made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandLine>,
-    /// Whether `command` is a line for the shell.
+    /// True if `command` is a line for the shell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<bool>,
     /// Written for the model: a sentence that says what it does, then what it returns and when not to use it.
@@ -61,7 +61,7 @@ pub struct ToolConfig {
     /// Side effects besides running a process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effects: Option<Vec<Effect>>,
-    /// Whether calling it twice does nothing twice, so that it may be tried again when it fails for a moment (exit
+    /// True if calling it twice does nothing twice, so that it may be tried again when it fails for a moment (exit
     /// code 75). Without it, whether it only reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,

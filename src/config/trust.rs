@@ -29,7 +29,7 @@ impl TrustStore {
         Self { path: data_dir.join("trust.jsonl") }
     }
 
-    /// Whether somebody said yes to exactly this. An unreadable store knows nothing.
+    /// True if somebody said yes to exactly this. An unreadable store knows nothing.
     #[must_use]
     pub fn trusts(&self, brought: &Manifest) -> bool {
         let text = read_regular(&self.path).ok().flatten().unwrap_or_default();
@@ -43,7 +43,7 @@ impl TrustStore {
     /// Remembers that somebody said yes.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// The store cannot be written.
     pub fn remember(&self, brought: &Manifest) -> io::Result<()> {
         if let Some(dir) = self.path.parent() {
             create_private_dir(dir)?;

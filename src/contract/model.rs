@@ -88,7 +88,7 @@ pub struct ReplyEnd {
     pub usage: Usage,
     /// USD, where the provider says what the request cost.
     pub cost_usd: Option<f64>,
-    /// Whether it came as a stream, not as one body.
+    /// True if it came as a stream, not as one body.
     pub streamed: bool,
 }
 
@@ -122,7 +122,7 @@ pub struct Embedded {
 /// One request, borrowed from the conversation.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
-    /// The system prompt; empty where there is none.
+    /// The system prompt; empty if there is none.
     pub system: &'a str,
     /// The conversation. An open call counts as not answered.
     pub items: &'a [Item],
@@ -180,9 +180,9 @@ pub struct ModelInfo {
     /// Tokens of the window that are kept for a reply, where something is known of it.
     pub max_output_tokens: Option<u64>,
     pub prices: Option<Prices>,
-    /// Whether it may be given tools.
+    /// True if it may be given tools.
     pub calls_tools: bool,
-    /// Whether it sees pictures.
+    /// True if it sees pictures.
     pub sees: bool,
     /// How much it has to be told.
     pub profile: Profile,
@@ -202,7 +202,7 @@ pub enum WindowSource {
     Assumed,
 }
 
-/// Why a reply did not arrive, or not completely.
+/// The reason that a reply did not arrive, or not completely.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{}", self.describe())]
 pub struct ModelError {
@@ -234,7 +234,7 @@ pub enum ModelErrorKind {
 }
 
 impl ModelError {
-    /// Whether the same request may succeed later.
+    /// True if the same request may succeed later.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(self.kind, ModelErrorKind::RateLimit | ModelErrorKind::Transient | ModelErrorKind::Incomplete)

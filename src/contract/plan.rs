@@ -29,7 +29,7 @@ pub enum PlanReview {
     Run,
     /// What is to be carried out instead: for a plan the text of its form, see [`read_form`].
     Edited(String),
-    /// The reason, for the model; empty when none was given.
+    /// The reason, for the model; empty if none was given.
     Refuse(String),
 }
 

@@ -51,7 +51,7 @@ impl Reach {
     /// Where a path leads that the call names. One that was not judged with the call leads into the workspace alone.
     ///
     /// # Errors
-    /// When it was not judged and leads elsewhere.
+    /// It was not judged and leads elsewhere.
     pub fn find(&self, written: &str) -> Result<PathBuf, ToolError> {
         if let Some((_, path)) = self.judged.iter().find(|(judged, _)| judged == written) {
             return Ok(path.clone());
@@ -65,7 +65,7 @@ impl Reach {
         )))
     }
 
-    /// Whether a search or a listing that began at `start` leaves `path` out: a rule denies it, or it is a place of
+    /// True if a search or a listing that began at `start` leaves `path` out: a rule denies it, or it is a place of
     /// credentials that the call did not name.
     #[must_use]
     pub fn omits(&self, path: &Path, start: &Path) -> bool {

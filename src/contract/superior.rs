@@ -11,7 +11,7 @@ pub trait Superior: Send + Sync {
     /// The source of the outside content in the caller's conversation, if any (`content from https://…`).
     fn taint(&self) -> Option<&str>;
 
-    /// Whether the caller may change nothing (mode `explore`), and so the helper neither.
+    /// True if the caller may change nothing (mode `explore`), and so the helper neither.
     fn only_reads(&self) -> bool;
 
     /// Reports a source of outside content that the helper's report may rest on.

@@ -26,7 +26,8 @@ pub trait Tool: Send + Sync {
     /// The description for the model and the policy. Never changes.
     fn definition(&self) -> &ToolDefinition;
 
-    /// One more sentence or an example, which models get that must be told more ([`Guided`](crate::config::Profile::Guided)).
+    /// One more sentence or an example, which models get that must be told more
+    /// ([`Guided`](crate::config::Profile::Guided)).
     fn advice(&self) -> &'static str {
         ""
     }
@@ -76,33 +77,33 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// Whether the result may come from the network. The default is that of the definition.
+    /// True if the result may come from the network. The default is that of the definition.
     fn has_network(&self) -> bool {
         self.definition().effects.contains(&Effect::Network)
     }
 
-    /// Whether the result may direct the model: instructions that the person installed, or their own words. All
+    /// True if the result may direct the model: instructions that the person installed, or their own words. All
     /// other results are marked as data.
     fn trusted(&self) -> bool {
         false
     }
 
-    /// Whether the call waits for a person: time spent waiting counts against no limit.
+    /// True if the call waits for a person: time spent waiting counts against no limit.
     fn waits_for_person(&self) -> bool {
         false
     }
 
-    /// Whether a repeated call has no further effect: only such calls are retried automatically.
+    /// True if a repeated call has no further effect: only such calls are retried automatically.
     fn idempotent(&self) -> bool {
         self.definition().permission == Permission::Read
     }
 
-    /// Whether the call changes nothing that another call of its kind could meet: such calls run side by side.
+    /// True if the call changes nothing that another call of its kind could meet: such calls run side by side.
     fn runs_beside(&self, _arguments: &Value) -> bool {
         self.definition().permission == Permission::Read
     }
 
-    /// Whether the call is a run of its own: it is bounded by the limits of the run alone, and waits only beside its
+    /// True if the call is a run of its own: it is bounded by the limits of the run alone, and waits only beside its
     /// like.
     fn is_run(&self) -> bool {
         false
@@ -120,9 +121,14 @@ pub trait Tool: Send + Sync {
     /// a tool has neither. Never shortened.
     ///
     /// # Errors
-    /// When the call would fail, so that there is nothing to ask about.
+    /// The call would fail, so that there is nothing to ask about.
     fn preview(&self, arguments: &Value, _reach: &Reach, _files: &Ledger) -> Result<String, ToolError> {
         Ok(json::listed(arguments))
+    }
+
+    /// Whether the preview is a unified diff of files, so that it is shown as a change and not as it is written.
+    fn previews_change(&self) -> bool {
+        false
     }
 
     /// Runs the call. `arguments` have passed the schema. Dropping the future cancels the call.
@@ -216,13 +222,13 @@ pub trait Archive: Send + Sync {
     /// The text behind a handle, as it was recorded; `None` where there is no such item.
     ///
     /// # Errors
-    /// When the log cannot be read.
+    /// The log cannot be read.
     fn read(&self, handle: Handle) -> std::io::Result<Option<String>>;
 
     /// Lines that contain `query`, in any case, with their neighbours; the newest text first. At most `limit` hits.
     ///
     /// # Errors
-    /// When the log cannot be read.
+    /// The log cannot be read.
     fn search(&self, query: &str, limit: usize) -> std::io::Result<Vec<Found>>;
 
     /// The numbers of the items, ascending.

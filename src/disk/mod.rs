@@ -89,7 +89,7 @@ impl Opened {
 /// The facts of what `path` names.
 ///
 /// # Errors
-/// When nothing is there, or a link is on the way.
+/// Nothing is there, or a link is on the way.
 pub fn look(path: &Path) -> io::Result<Facts> {
     match parts(path)? {
         None => Dir::open(path)?.facts(OsStr::new(".")),
@@ -100,7 +100,7 @@ pub fn look(path: &Path) -> io::Result<Facts> {
 /// Opens a regular file for reading.
 ///
 /// # Errors
-/// When nothing is there, a link is on the way, or it is no regular file.
+/// Nothing is there, a link is on the way, or it is no regular file.
 pub fn open(path: &Path) -> io::Result<Opened> {
     let (parent, name) = parts(path)?.ok_or(io::ErrorKind::IsADirectory)?;
     let dir = Dir::open(parent)?;
@@ -114,7 +114,7 @@ pub fn open(path: &Path) -> io::Result<Opened> {
 /// The directory and the name of an absolute path; `None` for the root.
 ///
 /// # Errors
-/// When the path is not one that was resolved: relative, or with `..`.
+/// The path is not one that was resolved: relative, or with `..`.
 pub fn parts(path: &Path) -> io::Result<Option<(&Path, &OsStr)>> {
     let is_plain = |part: Component<'_>| !matches!(part, Component::ParentDir | Component::CurDir);
     if !path.is_absolute() || !path.components().all(is_plain) {

@@ -36,7 +36,7 @@ impl Dir {
     /// Opens an absolute path without links.
     ///
     /// # Errors
-    /// When it is no directory, or a link is on the way.
+    /// It is no directory, or a link is on the way.
     pub fn open(path: &Path) -> io::Result<Self> {
         parts(path)?;
         #[cfg(target_os = "linux")]
@@ -60,7 +60,7 @@ impl Dir {
     /// Opens an absolute path without links, and makes the directories that are missing.
     ///
     /// # Errors
-    /// When a part of it is no directory, or a link is on the way.
+    /// A part of it is no directory, or a link is on the way.
     pub fn create(path: &Path) -> io::Result<Self> {
         match Self::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -77,7 +77,7 @@ impl Dir {
     /// A directory in this one.
     ///
     /// # Errors
-    /// When it is none.
+    /// It is none.
     pub fn dir(&self, name: &OsStr) -> io::Result<Self> {
         match fs::openat(&self.0, name, HANDLE, Mode::empty()) {
             Ok(handle) => Ok(Self(handle)),
@@ -92,7 +92,7 @@ impl Dir {
     /// A regular file in this directory, opened for reading.
     ///
     /// # Errors
-    /// When it is none.
+    /// It is none.
     pub fn file(&self, name: &OsStr) -> io::Result<Opened> {
         let file = fs::openat(&self.0, name, OFlags::RDONLY.union(COMMON), Mode::empty()).map_err(refused)?;
         let facts = facts_of(&fs::fstat(&file)?);
@@ -102,7 +102,7 @@ impl Dir {
     /// The facts of an entry.
     ///
     /// # Errors
-    /// When it is not there.
+    /// It is not there.
     pub fn facts(&self, name: &OsStr) -> io::Result<Facts> {
         Ok(facts_of(&fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?))
     }
@@ -110,7 +110,7 @@ impl Dir {
     /// The target of a link, as it is written.
     ///
     /// # Errors
-    /// When it is none.
+    /// It is none.
     pub fn link(&self, name: &OsStr) -> io::Result<PathBuf> {
         let target = fs::readlinkat(&self.0, name, Vec::new())?;
         Ok(OsString::from_vec(target.into_bytes()).into())
@@ -119,7 +119,7 @@ impl Dir {
     /// All entries, in no order.
     ///
     /// # Errors
-    /// When the directory cannot be listed.
+    /// The directory cannot be listed.
     pub fn entries(&self) -> io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
         for entry in fs::Dir::new(self.listed()?)? {

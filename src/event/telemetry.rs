@@ -13,7 +13,7 @@ pub struct CallTelemetry {
     /// Identifies this call among those of all sessions.
     pub execution_id: String,
     pub tool_name: String,
-    /// Empty where there is no such tool.
+    /// Empty if there is no such tool.
     pub tool_version: String,
     /// The start of the call: RFC 3339, UTC.
     pub timestamp: String,

@@ -6,10 +6,10 @@ use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxSet};
 
 use crate::ink::{Ink, Inks};
 
-/// A longer line is left plain: a grammar takes its time, and such code is made by machines.
+/// The longest line in bytes that is coloured: grammars are slow, and longer lines are usually generated.
 const LONGEST_LINE: usize = 2000;
 
-/// The inks of scopes, most particular first. What no row names is plain.
+/// The inks of scopes, most specific first. Other scopes are plain.
 const SCOPES: &[(&str, Inks)] = &[
     ("comment", of(Ink::Dim)),
     ("string.regexp", of(Ink::Cyan)),
@@ -55,7 +55,7 @@ pub struct Highlighter {
     scopes: ScopeStack,
 }
 
-/// What is loaded once.
+/// The grammars and their inks, loaded once.
 #[derive(Debug)]
 struct Grammars {
     set: SyntaxSet,
@@ -63,7 +63,7 @@ struct Grammars {
 }
 
 impl Highlighter {
-    /// For code of a language by its name or by the ending of its files. None where no grammar knows it.
+    /// Creates a highlighter for a language, given its name or file extension. `None` if no grammar knows it.
     #[must_use]
     pub fn new(language: &str) -> Option<Self> {
         let grammars = grammars();
@@ -71,12 +71,12 @@ impl Highlighter {
         Some(Self { grammars, state: ParseState::new(grammar), scopes: ScopeStack::new() })
     }
 
-    /// The parts of the next line, which has no line feed, with their inks.
+    /// Splits the next line, which has no line feed, into parts with their inks.
     pub fn line<'l>(&mut self, line: &'l str) -> Vec<(Inks, &'l str)> {
         if line.len() > LONGEST_LINE {
             return vec![(Inks::PLAIN, line)];
         }
-        // The grammars know the end of a line by its line feed.
+        // The grammars recognise the end of a line by its line feed.
         let Ok(changes) = self.state.parse_line(&format!("{line}\n"), &self.grammars.set) else {
             return vec![(Inks::PLAIN, line)];
         };
@@ -88,7 +88,7 @@ impl Highlighter {
                 parts.push((self.inks(), &line[start..at]));
                 start = at;
             }
-            // An error means that a grammar closes what it has not opened; the rest is still coloured.
+            // An error means that the grammar closes a scope that is not open; the rest is still coloured.
             let _ = self.scopes.apply(&change);
         }
         if start < line.len() {
@@ -97,7 +97,7 @@ impl Highlighter {
         parts
     }
 
-    /// The inks of the innermost scope that has some.
+    /// The inks of the innermost scope that has any.
     fn inks(&self) -> Inks {
         let of_scope = |scope: &Scope| {
             self.grammars.inks.iter().find(|(known, _)| known.is_prefix_of(*scope)).map(|(_, inks)| *inks)
@@ -114,7 +114,7 @@ fn grammars() -> &'static Grammars {
     })
 }
 
-/// The name that the grammars have for a language, where models use another one.
+/// Maps names of languages that models use to the names that the grammars know.
 fn alias(language: &str) -> &str {
     const ALIASES: &[(&str, &str)] = &[
         ("console", "sh"),

@@ -1,21 +1,21 @@
-//! A program without grammars: no language is known.
+//! The highlighter of a program built without grammars: no language is known.
 
 use std::convert::Infallible;
 
 use crate::ink::Inks;
 
-/// Colours for no language.
+/// A highlighter that cannot exist.
 #[derive(Debug, Clone)]
 pub struct Highlighter(Infallible);
 
 impl Highlighter {
-    /// Always none.
+    /// Returns `None`.
     #[must_use]
     pub fn new(_: &str) -> Option<Self> {
         None
     }
 
-    /// Never called, as there is no highlighter.
+    /// Cannot be called.
     pub fn line<'l>(&mut self, _: &'l str) -> Vec<(Inks, &'l str)> {
         match self.0 {}
     }

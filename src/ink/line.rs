@@ -6,14 +6,14 @@ use crate::text;
 /// A piece of a line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Span {
-    /// Without line feeds and control characters.
+    /// The text, without line feeds and control characters.
     pub text: String,
     pub inks: Inks,
-    /// The address that a click opens. Only `http`, `https` and `mailto` are made links of.
+    /// The address that a click opens. Only `http`, `https` and `mailto` become links.
     pub link: Option<String>,
 }
 
-/// One line on a screen, or one that is folded to several.
+/// One line of text, which may be folded to several rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Line {
     pub spans: Vec<Span>,
@@ -26,12 +26,12 @@ impl Line {
         Self::default()
     }
 
-    /// Adds a piece. One in the inks of the last joins it.
+    /// Adds a piece. It joins the last piece if the inks are the same.
     pub fn push(&mut self, inks: impl Into<Inks>, text: &str) {
         self.push_span(Span { text: text.to_owned(), inks: inks.into(), link: None });
     }
 
-    /// The same, for a line that is built at once.
+    /// Adds a piece and returns the line.
     #[must_use]
     pub fn with(mut self, inks: impl Into<Inks>, text: &str) -> Self {
         self.push(inks, text);
@@ -45,24 +45,29 @@ impl Line {
         }
         match self.spans.last_mut() {
             Some(last) if last.inks == span.inks && last.link == span.link => last.text += &span.text,
-            _ => self.spans.push(span),
+            // Most lines have one.
+            None => self.spans = vec![span],
+            Some(_) => self.spans.push(span),
         }
     }
 
-    /// The text alone.
+    /// The text without inks.
     #[must_use]
     pub fn text(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()
     }
 
-    /// The columns that it takes.
+    /// The columns of the line.
     #[must_use]
     pub fn columns(&self) -> usize {
+        if self.spans.iter().all(|span| span.text.is_ascii()) {
+            return self.spans.iter().map(|span| text::columns(&span.text)).sum();
+        }
         // Measured as a whole: a mark at the start of a span combines with the end of the one before.
         text::columns(&self.text())
     }
 
-    /// At most `width` columns of it, with `…` as the last one where it was cut.
+    /// Cuts the line to at most `width` columns; a cut line ends in `…`.
     #[must_use]
     pub fn cut(mut self, width: usize) -> Self {
         if self.columns() <= width {
@@ -73,7 +78,7 @@ impl Line {
             let span = &mut self.spans[at].text;
             let taken = text::columns(span);
             if taken >= room {
-                // Something follows, so the mark is due even where the span itself fits.
+                // More text follows, so the mark is needed even if this span fits.
                 *span = text::cut(&format!("{span}_"), room).into_owned();
                 self.spans.truncate(at + 1);
                 break;
@@ -83,21 +88,27 @@ impl Line {
         self
     }
 
-    /// As a terminal shows it, without a line feed.
+    /// The line with escape codes for a terminal, without a line feed.
     #[must_use]
     pub fn painted(&self, style: Style) -> String {
-        let mut out = String::with_capacity(self.spans.iter().map(|span| span.text.len() + 12).sum());
+        let mut out = String::new();
+        self.paint_to(&mut out, style);
+        out
+    }
+
+    /// Adds the same to `out`. Every line of an answer comes by here.
+    pub fn paint_to(&self, out: &mut String, style: Style) {
+        out.reserve(self.spans.iter().map(|span| span.text.len() + 12).sum());
         for span in &self.spans {
             let link = span.link.as_deref().filter(|link| style.links && is_link(link));
             if let Some(link) = link {
                 out.extend(["\x1b]8;;", link, "\x1b\\"]);
             }
-            style.paint_to(&mut out, span.inks, &span.text);
+            style.paint_to(out, span.inks, &span.text);
             if link.is_some() {
-                out += "\x1b]8;;\x1b\\";
+                out.push_str("\x1b]8;;\x1b\\");
             }
         }
-        out
     }
 }
 
@@ -107,7 +118,7 @@ impl<I: Into<Inks>> From<(I, &str)> for Line {
     }
 }
 
-/// Whether a terminal may be given an address: printable ASCII, of a scheme that only shows something.
+/// True if an address is safe as a link: printable ASCII, with a scheme that only displays something.
 #[must_use]
 pub fn is_link(link: &str) -> bool {
     let is_known = ["https://", "http://", "mailto:"].iter().any(|scheme| link.starts_with(scheme));

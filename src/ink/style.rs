@@ -1,4 +1,4 @@
-//! Colours: the rule that allows them, and the few in use.
+//! Colours: the rules that allow them, and the few in use.
 
 use std::borrow::Cow;
 
@@ -11,21 +11,21 @@ pub enum Colour {
     Never,
 }
 
-/// The variables that speak of colours, if they are set and not empty.
+/// The environment variables about colours, if they are set and not empty.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wishes<'a> {
-    /// `NO_COLOR`, with any value: none.
+    /// `NO_COLOR`: any value turns colours off.
     pub no_color: Option<&'a str>,
-    /// `CLICOLOR`; `0`: none.
+    /// `CLICOLOR`: `0` turns colours off.
     pub clicolor: Option<&'a str>,
-    /// `CLICOLOR_FORCE`, with any value but `0`: also where there is no terminal.
+    /// `CLICOLOR_FORCE`: any value but `0` turns colours on, even without a terminal.
     pub clicolor_force: Option<&'a str>,
-    /// `TERM`; `dumb`: none.
+    /// `TERM`: `dumb` turns colours off.
     pub term: Option<&'a str>,
 }
 
 impl<'a> Wishes<'a> {
-    /// Reads them with `get`.
+    /// Reads the variables with `get`.
     pub fn read(get: impl Fn(&str) -> Option<&'a str>) -> Self {
         Self {
             no_color: get("NO_COLOR"),
@@ -37,8 +37,8 @@ impl<'a> Wishes<'a> {
 }
 
 impl Colour {
-    /// True if a stream gets colours. `--color` overrides the variables; of those the first that says something
-    /// counts: `NO_COLOR`, `CLICOLOR_FORCE`, `CLICOLOR`, `TERM`.
+    /// True if a stream gets colours. `--color` overrides the variables. Of these, the first that applies counts:
+    /// `NO_COLOR`, `CLICOLOR_FORCE`, `CLICOLOR`, `TERM`.
     #[must_use]
     pub fn allowed(self, terminal: bool, wishes: Wishes<'_>) -> bool {
         match self {
@@ -59,7 +59,7 @@ pub enum Ink {
     Italic,
     Underline,
     Strike,
-    /// Foreground and background change places.
+    /// Foreground and background swapped.
     Reverse,
     Red,
     Green,
@@ -76,19 +76,19 @@ pub struct Inks(u16);
 /// The background of the terminal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Theme {
-    /// Not known: colours that are read on both.
+    /// Unknown: the colours are readable on both.
     #[default]
     Either,
     Dark,
     Light,
 }
 
-/// How a terminal shows inks.
+/// The way a terminal shows inks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Style {
     pub colours: bool,
     pub theme: Theme,
-    /// The terminal makes links of OSC 8.
+    /// The terminal supports links by OSC 8.
     pub links: bool,
 }
 
@@ -112,13 +112,13 @@ impl Inks {
     /// No ink.
     pub const PLAIN: Self = Self(0);
 
-    /// These and one more.
+    /// Adds an ink.
     #[must_use]
     pub const fn with(self, ink: Ink) -> Self {
         Self(self.0 | 1 << ink as u16)
     }
 
-    /// All of both.
+    /// The union of two sets.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -150,7 +150,7 @@ impl Style {
         Cow::Owned(painted)
     }
 
-    /// Adds `text` in these inks. Every piece of an answer comes by here.
+    /// Appends `text` in these inks. Fast, because every piece of an answer passes through here.
     pub(super) fn paint_to(self, out: &mut String, inks: Inks, text: &str) {
         if !self.colours || inks == Inks::PLAIN || text.is_empty() {
             return out.push_str(text);

@@ -52,7 +52,7 @@ pub struct Loaded {
 #[derive(Debug, Default)]
 struct Inner {
     skills: Vec<Entry>,
-    /// Whether the loaded skills, or their instructions on display, changed since the last call.
+    /// True if the loaded skills, or their instructions on display, changed since the last call.
     changed: bool,
     /// Changes that are not in the log yet.
     news: Vec<SkillChange>,
@@ -87,7 +87,7 @@ impl Loaded {
         Self { inner: Mutex::new(Inner { skills, changed: false, news: Vec::new() }) }
     }
 
-    /// Whether the skill is new, or has another text than before.
+    /// True if the skill is new, or has another text than before.
     pub fn insert(&self, name: &str, path: &str, fingerprint: u64) -> bool {
         let mut inner = self.inner();
         let is_new = match inner.skills.iter_mut().find(|entry| entry.name == name) {
@@ -134,7 +134,7 @@ impl Loaded {
         true
     }
 
-    /// Whether the skill of this name is loaded.
+    /// True if the skill of this name is loaded.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.inner().skills.iter().any(|entry| entry.name == name)
@@ -149,13 +149,13 @@ impl Loaded {
         Some(inner.skills.remove(at).path)
     }
 
-    /// Whether the system prompt should show a skill whose instructions are unknown here.
+    /// True if the system prompt should show a skill whose instructions are unknown here.
     #[must_use]
     pub fn lacks_instructions(&self) -> bool {
         self.inner().skills.iter().any(|entry| entry.instructions.is_none())
     }
 
-    /// Whether anything changed since the last call.
+    /// True if anything changed since the last call.
     #[must_use]
     pub fn take_changed(&self) -> bool {
         std::mem::take(&mut self.inner().changed)
@@ -167,7 +167,7 @@ impl Loaded {
         std::mem::take(&mut self.inner().news)
     }
 
-    /// The section of the system prompt that shows the loaded skills; empty where there is nothing to show.
+    /// The section of the system prompt that shows the loaded skills; empty if there is nothing to show.
     #[must_use]
     pub fn section(&self) -> String {
         let inner = self.inner();

@@ -16,7 +16,7 @@ pub(super) fn for_history(text: &str) -> Cow<'_, str> {
     Cow::Owned(json::object_or_unparsed(text).to_string())
 }
 
-/// Whether a text is one whole JSON object, to which nothing can be added. Cheap for most that are not.
+/// True if a text is one whole JSON object, to which nothing can be added. Cheap for most that are not.
 pub(super) fn is_complete(text: &str) -> bool {
     text.trim_end().ends_with('}') && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }

@@ -1,4 +1,4 @@
-//! All that an encoder writes, beside the flags of its wire.
+//! Everything that an encoder writes, beside the flags of its wire.
 
 use serde_json::{Map, Value};
 
@@ -10,40 +10,40 @@ use crate::contract::{ToolChoice, ToolDefinition};
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
     pub settings: &'a Settings,
-    /// Empty where there is none.
+    /// Empty if there is none.
     pub system: &'a str,
     pub turns: &'a [Turn<'a>],
-    /// Sorted by name, the same for a whole session; empty where the model calls none.
+    /// Sorted by name, the same for a whole session; empty if the model calls none.
     pub tools: &'a [ToolDefinition],
     pub tool_choice: ToolChoice,
-    /// The JSON Schema of the answer, where the server is to enforce one.
+    /// The JSON Schema of the answer, if the server is to enforce one.
     pub schema: Option<&'a Value>,
     pub session_id: &'a str,
 }
 
-/// The fields that stay the same for a session: those of the model file and the catalogue, less what the server
-/// refused.
+/// The fields that stay the same for a session: those of the model file and the catalogue, without those that the
+/// server refused.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Settings {
     /// The provider's name for the model.
     pub model: String,
     pub streaming: bool,
-    /// As the model file declares it; not sent otherwise, except where the wire demands one.
+    /// As the model file declares it; otherwise not sent, unless the wire demands one.
     pub max_output_tokens: Option<u64>,
-    /// The most tokens of a reply by the model file or the catalogue, for wires that demand a limit.
+    /// The most tokens of a reply according to the model file or the catalogue, for wires that demand a limit.
     pub most_output_tokens: Option<u64>,
     pub temperature: Option<f64>,
     /// A level that the model has; `None`: nothing about it is sent.
     pub effort: Option<Effort>,
-    /// Whether calls may come several at once.
+    /// True if several calls may come at once.
     pub parallel_calls: bool,
-    /// Whether tools are declared strict where their schemas allow it.
+    /// True if tools are declared strict when their schemas allow it.
     pub strict_tools: bool,
     /// The fields that the model file adds or replaces (RFC 7396).
     pub extra: Map<String, Value>,
 }
 
-/// About as many bytes as a request takes, so that it is written without growing.
+/// Estimates the bytes of a request, so that its buffer need not grow.
 #[must_use]
 pub fn size(asked: &Asked<'_>) -> usize {
     const AROUND_A_PART: usize = 96;

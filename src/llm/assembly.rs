@@ -1,8 +1,8 @@
-//! A reply put together from the pieces that a decoder reads. Pure: pieces in, deltas out.
+//! Assembles a reply from the pieces that a decoder reads. Pure: pieces in, deltas out.
 //!
-//! A reply is a list of parts in the order in which they began. A decoder opens a part, adds to it under the key that
-//! it got, and may say what the provider needs back with it. The keys are ours: ids and indexes of servers cannot be
-//! relied on. Consecutive text becomes one delta until somebody takes it.
+//! A reply is a list of parts in the order in which they began. A decoder opens a part, appends to it under the key
+//! that it got, and may record what the provider needs back with it. The keys are ours: ids and indexes of servers
+//! are unreliable. Consecutive text accumulates in one delta until somebody takes it.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -20,17 +20,17 @@ use crate::tokens;
 pub enum Broken {
     /// The server said what went wrong.
     Error(Said),
-    /// Something arrived that is no part of a reply.
+    /// Something arrived that is not part of a reply.
     Unreadable(String),
-    /// More arrived than is read of a reply.
+    /// More arrived than a reply may contain.
     TooLarge(String),
 }
 
-/// A part of a reply in the making.
+/// The key of a part of an unfinished reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key(usize);
 
-/// A reply in the making.
+/// An unfinished reply.
 #[derive(Debug)]
 pub struct Assembly {
     deltas: VecDeque<Delta>,
@@ -43,7 +43,7 @@ pub struct Assembly {
     /// The estimated size of the reply, in quarters of a token.
     weight: u64,
     reasoning_weight: u64,
-    /// The bytes that were taken in.
+    /// The bytes received.
     size: usize,
     origin: Origin,
     used_ids: HashSet<String>,
@@ -52,7 +52,7 @@ pub struct Assembly {
 #[derive(Debug)]
 struct Building {
     kind: Kind,
-    /// The text; of a call, its arguments.
+    /// The text; for a call, its arguments.
     text: String,
     opaque: Option<Value>,
     bound: bool,
@@ -67,7 +67,7 @@ enum Kind {
 }
 
 impl Assembly {
-    /// Begins a reply of `origin`. `used_ids` are the ids of calls in the conversation, none of which is given again.
+    /// Begins a reply of `origin`. `used_ids` are the ids of calls in the conversation, which are not assigned again.
     pub fn new(origin: Origin, used_ids: HashSet<String>) -> Self {
         Self {
             deltas: VecDeque::new(),
@@ -95,7 +95,8 @@ impl Assembly {
         self.open(Kind::Reasoning)
     }
 
-    /// Opens a call. Its id and its name may come later. Calls beyond a limit are not kept; the reply is too large then.
+    /// Opens a call. Its id and its name may come later. Calls beyond a limit are not kept; the reply is too large
+    /// then.
     pub fn open_call(&mut self, id: &str, name: &str) -> Key {
         self.calls += 1;
         let key = self.open(Kind::Call { id: String::new(), name: String::new() });
@@ -144,7 +145,7 @@ impl Assembly {
         }
     }
 
-    /// Replaces the arguments of a call by the whole of them.
+    /// Replaces the arguments of a call by the complete ones.
     pub fn set_arguments(&mut self, key: Key, arguments: &str) {
         if let Some(Building { kind: Kind::Call { .. }, text, .. }) = self.parts.get_mut(key.0)
             && text != arguments
@@ -157,12 +158,12 @@ impl Assembly {
         }
     }
 
-    /// The text of a part so far; of a call, its arguments.
+    /// The text of a part so far; for a call, its arguments.
     pub fn text_of(&self, key: Key) -> &str {
         self.parts.get(key.0).map_or("", |part| &part.text)
     }
 
-    /// The id of a call, as the server gave it; empty while there is none.
+    /// The id of a call as the server gave it; empty while there is none.
     pub fn id_of(&self, key: Key) -> &str {
         match self.parts.get(key.0).map(|part| &part.kind) {
             Some(Kind::Call { id, .. }) => id,
@@ -178,7 +179,7 @@ impl Assembly {
         }
     }
 
-    /// Gives a call its id. One that is longer than any server's is none, so that the call gets one of ours.
+    /// Gives a call its id. An id longer than any server's is ignored, so that the call gets one of ours.
     pub fn set_id(&mut self, key: Key, new: &str) {
         if let Some(Building { kind: Kind::Call { id, .. }, .. }) = self.parts.get_mut(key.0)
             && new.len() <= LONGEST_NAME
@@ -188,7 +189,7 @@ impl Assembly {
         }
     }
 
-    /// Gives a call its name. The first time, whoever reads is told that the call began.
+    /// Gives a call its name. The first time, the reader gets a delta saying that the call began.
     pub fn set_name(&mut self, key: Key, new: &str) {
         let Some(Building { kind: Kind::Call { name, .. }, .. }) = self.parts.get_mut(key.0) else { return };
         let new = head(new, LONGEST_NAME);
@@ -211,28 +212,28 @@ impl Assembly {
         }
     }
 
-    /// Leaves a part out of the reply. Text of it that was taken already has been seen.
+    /// Leaves a part out of the reply, although any text of it that was already taken has been seen.
     pub fn leave_out(&mut self, key: Key) {
         if let Some(part) = self.parts.get_mut(key.0) {
             part.left_out = true;
         }
     }
 
-    /// Leaves out all parts so far, as the server began anew. False where somebody has seen text of them, which
+    /// Leaves out all parts so far, as the server began anew. Returns false if somebody has seen text of them, which
     /// cannot be taken back.
     pub fn restart(&mut self) -> bool {
         self.parts.iter_mut().for_each(|part| part.left_out = true);
-        // That a call began may have been seen already: it is, whatever was taken when.
+        // Notices of calls that began are always delivered, whenever the deltas are taken.
         self.deltas.retain(|delta| matches!(delta, Delta::Notice(_) | Delta::CallBegun(_)));
         !self.parts.iter().any(|part| !part.text.is_empty() && !matches!(part.kind, Kind::Call { .. }))
     }
 
-    /// Tells whoever reads something about the reply.
+    /// Tells the reader something about the reply.
     pub fn notice(&mut self, words: String) {
         self.deltas.push_back(Delta::Notice(words));
     }
 
-    /// Sets why the model stopped. Only usage may follow.
+    /// Sets the reason that the model stopped. Only usage may follow.
     pub fn finish(&mut self, reason: FinishReason) {
         self.finish = Some(reason);
     }
@@ -257,17 +258,17 @@ impl Assembly {
         self.cost_usd = Some(usd).filter(|usd| usd.is_finite() && *usd >= 0.0);
     }
 
-    /// Whether a call was opened.
+    /// True if a call was opened.
     pub fn has_calls(&self) -> bool {
         self.parts.iter().any(|part| !part.left_out && matches!(part.kind, Kind::Call { .. }))
     }
 
-    /// Whether the model has finished. Only usage may still come.
+    /// True if the model has finished. Only usage may still come.
     pub fn is_finished(&self) -> bool {
         self.done || self.finish.is_some()
     }
 
-    /// Whether the server has said that nothing more comes.
+    /// True if the server has said that nothing more comes.
     pub fn is_done(&self) -> bool {
         self.done
     }
@@ -282,7 +283,7 @@ impl Assembly {
         self.deltas.pop_front()
     }
 
-    /// Bytes of text in the delta that would be taken next.
+    /// The bytes of text in the delta that would be taken next.
     pub fn ready_bytes(&self) -> Option<usize> {
         self.deltas.front().map(|delta| match delta {
             Delta::Text(text) | Delta::Reasoning(text) => text.len(),
@@ -295,7 +296,7 @@ impl Assembly {
         let parts = self.take_parts();
         let has_calls = parts.iter().any(|part| matches!(part, Part::Call(_)));
         let finish = match self.finish {
-            // The calls in a reply count for more than the reason that its server gives.
+            // Calls in a reply outweigh the reason that its server gives.
             None | Some(FinishReason::Stop | FinishReason::ToolCalls) => {
                 if has_calls {
                     FinishReason::ToolCalls
@@ -315,7 +316,7 @@ impl Assembly {
         ReplyEnd { parts, finish, usage, cost_usd: self.cost_usd, streamed: false }
     }
 
-    /// The parts, each call with an id that the whole conversation has only once.
+    /// Takes the parts, each call with an id that is unique in the conversation.
     fn take_parts(&mut self) -> Vec<Part> {
         let mut number = self.used_ids.len();
         let mut parts = Vec::with_capacity(self.parts.len());

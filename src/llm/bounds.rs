@@ -1,12 +1,12 @@
-//! How much of a reply is read. A server may be broken, or hostile.
+//! Limits on the size of a reply. A server may be broken or hostile.
 
 /// The most bytes of a reply: its text, its reasoning and its calls.
 pub(super) const MOST_BYTES: usize = 16 * 1024 * 1024;
-/// The most calls that a reply can open. Far fewer run.
+/// The most calls that a reply can open. Far fewer are run.
 pub(super) const MOST_CALLS: usize = 1024;
-/// The longest name of a call, and the longest id, in bytes.
+/// The longest name and the longest id of a call, in bytes.
 pub(super) const LONGEST_NAME: usize = 256;
-/// The most values in one event. As a tree they take a hundred times the room of their text.
+/// The most values in one event. Parsed, they take a hundred times the memory of their text.
 const MOST_VALUES: usize = 64 * 1024;
 
 /// Refuses a reply that has outgrown its bounds; the error says which.
@@ -20,15 +20,15 @@ pub(super) fn check_size(bytes: usize, calls: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses an event that would fill the memory, whatever its text means.
+/// Refuses an event that would fill the memory, without parsing it.
 pub(super) fn check_values(data: &[u8]) -> Result<(), String> {
     if data.len() <= MOST_VALUES || values(data) <= MOST_VALUES {
         return Ok(());
     }
-    Err(format!("an event of the reply holds more than {MOST_VALUES} values"))
+    Err(format!("an event of the reply contains more than {MOST_VALUES} values"))
 }
 
-/// About as many values as a JSON text holds: what opens or separates one, outside strings.
+/// Estimates the number of values in a JSON text by counting what opens or separates one outside strings.
 fn values(json: &[u8]) -> usize {
     let (mut count, mut at) = (0, 0);
     while let Some(next) = json.get(at) {
@@ -52,7 +52,7 @@ fn string(json: &[u8]) -> usize {
         if json[at - 1] == b'"' {
             return at;
         }
-        // What is escaped ends nothing.
+        // An escaped quote does not end the string.
         at += 1;
     }
     json.len()

@@ -1,5 +1,5 @@
-//! The wires as servers speak them. Each file of `tests/wire_cases/WIRE/` is a body as it was sent and what it reads
-//! as: adding a case is adding a file. A line `# flags: {...}` at its head sets flags of the wire.
+//! The wires as servers speak them. Each file of `tests/wire_cases/WIRE/` is a body as it was sent and the reply that
+//! is read from it: to add a case, add a file. A line `# flags: {...}` at its head sets flags of the wire.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -26,7 +26,7 @@ const EXPECTED: &str = "\n=== reads as\n";
 
 pub(super) const WIRES: [Wire; 3] = [Wire::Chat, Wire::Responses, Wire::Anthropic];
 
-/// The id of a call in the conversation before.
+/// The id of an earlier call in the conversation.
 pub(super) const USED: &str = "used";
 
 #[test]
@@ -45,8 +45,8 @@ fn every_wire_case() {
     assert!(CASES.len() > 30);
 }
 
-/// Where a connection breaks, there is an error, or only usage and what else means nothing was lost. A shorter reply
-/// never passes for the whole one.
+/// If a connection breaks, the result is an error, unless only usage or other accessories were lost. A truncated
+/// reply never passes for a complete one.
 #[test]
 fn a_cut_body_is_no_shorter_reply() {
     let mut cut_successes = 0;
@@ -82,7 +82,7 @@ proptest! {
         let (deltas, end) = case.decode(at.windows(2).map(|pair| &body[pair[0]..pair[1]]));
         let whole = case.decode([body]);
         prop_assert_eq!(&end, &whole.1, "{}", case.name);
-        // Of a reply that broke, more has been seen where it came slowly.
+        // Of a reply that broke, more has been seen if it came slowly.
         if end.is_some() {
             prop_assert_eq!(deltas, whole.0, "{}", case.name);
         }
@@ -92,7 +92,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever happens to a body on its way, it ends: as a reply or as an error, never in a panic.
+    /// Whatever damage a body suffers, reading it ends in a reply or an error, never in a panic.
     #[test]
     fn a_damaged_body_ends(
         case in any::<prop::sample::Index>(),
@@ -112,8 +112,8 @@ proptest! {
     }
 }
 
-/// The readings of a body that is cut at one byte after the other. A reading of the whole events is kept while what is
-/// left behind them is no event: such a rest must leave no trace.
+/// The readings of a body that is cut at each byte in turn. The reading of the complete events is kept as long as the
+/// rest behind them is not a complete event: such a rest must leave no trace.
 struct Cuts<'a> {
     case: &'a Case,
     /// The end of the last whole event.
@@ -127,7 +127,7 @@ impl<'a> Cuts<'a> {
         Self { case, complete: 0, kept: None }
     }
 
-    /// The reply that the first `end` bytes hold; `None` where they hold no whole one. `end` may only grow, by one.
+    /// The reply in the first `end` bytes; `None` if they contain no complete one. `end` may only grow, by one.
     fn reply_of(&mut self, end: usize) -> Option<ReplyEnd> {
         let body = self.case.body.as_bytes();
         let ends_line = body[..end].ends_with(b"\n") || body[..end].ends_with(b"\r");
@@ -241,8 +241,8 @@ impl Case {
         is_sound.then_some(reading)
     }
 
-    /// The deltas of a body that comes in these pieces, neighbouring texts joined, and its end; `None` where it is no
-    /// whole reply. What [`HttpReply`] does, without a connection.
+    /// The deltas of a body that comes in these pieces, neighbouring texts joined, and its end; `None` if it is not a
+    /// complete reply. Does what [`HttpReply`] does, without a connection.
     fn decode<'a>(&self, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Delta>, Option<ReplyEnd>) {
         let (mut reading, mut decoder) = (self.reading(self.wire), sse::Decoder::default());
         let (mut deltas, mut body) = (Vec::new(), Vec::new());

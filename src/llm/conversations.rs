@@ -12,7 +12,7 @@ use crate::message::{
     Answer, Call, CallStatus, FinishReason, Item, Opaque, Origin, Part, Said, Step, Summary, ToolCall,
 };
 
-/// A request, with the model that it is made to.
+/// A request, with the model that it is sent to.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Script {

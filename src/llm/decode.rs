@@ -1,5 +1,5 @@
-//! The events of a stream, read by the decoder of its wire. What all wires share is settled here: empty events,
-//! `[DONE]`, halves of surrogate pairs, bounds.
+//! Reads the events of a stream with the decoder of its wire. Handles what all wires share: empty events, `[DONE]`,
+//! halves of surrogate pairs, limits.
 
 use super::assembly::{Assembly, Broken};
 use super::{bounds, surrogates};
@@ -7,28 +7,28 @@ use crate::text;
 
 /// Reads the events of one wire into a reply. Pure: no I/O, no clock.
 pub trait Decode: Send {
-    /// Takes one event. `name` is the value of `event:`, empty where there is none; `data` is not empty.
+    /// Takes one event. `name` is the value of `event:`, empty if there is none; `data` is not empty.
     ///
     /// # Errors
-    /// [`Misread::NotJson`] before anything was taken; [`Misread::Broken`] when the reply cannot be completed.
+    /// [`Misread::NotJson`] before anything was taken; [`Misread::Broken`] if the reply cannot be completed.
     fn event(&mut self, name: &[u8], data: &[u8], reply: &mut Assembly) -> Result<(), Misread>;
 
-    /// Takes a body that is one whole reply; `Ok(false)` if it is something else.
+    /// Takes a body that is one complete reply; returns `Ok(false)` if it is something else.
     ///
     /// # Errors
-    /// As [`Decode::event`].
+    /// Those of [`Decode::event`].
     fn whole(&mut self, body: &[u8], reply: &mut Assembly) -> Result<bool, Misread>;
 
-    /// Takes note that nothing more comes: what was held back is passed on.
+    /// Passes on what was held back, as nothing more comes.
     fn conclude(&mut self, _reply: &mut Assembly) {}
 
-    /// Whether `[DONE]` completes a reply. Where it does not, it means nothing.
+    /// True if `[DONE]` completes a reply. Otherwise it is ignored.
     fn ends_with_done(&self) -> bool {
         true
     }
 }
 
-/// Why an event was not taken.
+/// The reason that an event was not taken.
 #[derive(Debug, PartialEq)]
 pub enum Misread {
     NotJson,
@@ -61,7 +61,7 @@ impl Reading {
     /// Takes one event of a stream.
     ///
     /// # Errors
-    /// Why the reply cannot be completed. Nothing spoils a reply that has ended.
+    /// The reason that the reply cannot be completed. Nothing spoils a reply that has ended.
     pub fn event(&mut self, name: &[u8], data: &[u8]) -> Result<(), Broken> {
         let data = data.trim_ascii();
         if data.is_empty() {
@@ -98,10 +98,10 @@ impl Reading {
         }
     }
 
-    /// Takes a body that is one whole reply; `Ok(false)` if it is something else.
+    /// Takes a body that is one complete reply; returns `Ok(false)` if it is something else.
     ///
     /// # Errors
-    /// Why the reply cannot be completed.
+    /// The reason that the reply cannot be completed.
     pub fn whole(&mut self, body: &[u8]) -> Result<bool, Broken> {
         bounds::check_values(body).map_err(Broken::TooLarge)?;
         let body = body.trim_ascii();

@@ -1,9 +1,9 @@
-//! Dialects: how servers differ that speak the same protocol, as data in `dialects.yaml`.
+//! Dialects: the differences between servers that speak the same protocol, as data in `dialects.yaml`.
 //!
-//! A row names hosts, or models on any host, and states what differs from the baseline, which suits a server of which
-//! nothing is known: nothing optional is sent to it. Later wins: the baseline, families of models, the host, the
-//! host's models. The rows are found by the text of their first lines, and only those that apply are parsed: parsing
-//! all of them would cost more than the rest of a start.
+//! A row names hosts, or models on any host, and states what differs from the baseline, which suits an unknown server:
+//! nothing optional is sent to it. Later rows win: the baseline, families of models, the host, the host's models. Rows
+//! are found by the text of their first lines, and only those that apply are parsed: parsing all of them would take
+//! longer than the rest of the startup.
 
 use std::collections::BTreeMap;
 
@@ -18,19 +18,19 @@ use crate::{text, yaml};
 
 const DIALECTS: &str = include_str!("dialects.yaml");
 
-/// How one server with one model differs from the baseline.
+/// The differences of one server with one model from the baseline.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dialect {
     /// Empty for the baseline.
     pub name: String,
     hosts: Vec<String>,
-    /// The protocol that serves best, where the server speaks several.
+    /// The protocol that works best, if the server speaks several.
     pub wire: Option<Wire>,
     pub auth: Option<Auth>,
-    /// Fields of every request of chat completions, below those of the model file.
+    /// Fields of every request of chat completions; those of the model file override them.
     pub body: Map<String, Value>,
-    /// Headers of every request, below those of the model file. `{session}` stands for the id of the session.
+    /// Headers of every request; those of the model file override them. `{session}` stands for the id of the session.
     pub headers: BTreeMap<String, String>,
     pub chat: chat::Flags,
     pub responses: responses::Flags,
@@ -52,7 +52,7 @@ pub enum Auth {
 /// The dialect of a server with a model. `chosen` names a row and beats the address (`host[:port]/path`).
 ///
 /// # Errors
-/// A sentence, where there is no row of the chosen name.
+/// There is no row of the chosen name; the error is a sentence.
 pub fn resolve(chosen: Option<&str>, address: &str, model: &str) -> Result<Dialect, String> {
     let rows: Vec<Row> = rows().collect();
     let host = match chosen {
@@ -101,7 +101,7 @@ fn named(name: &str) -> Result<Row, String> {
 #[derive(Clone, Copy)]
 struct Row(&'static str);
 
-/// Each row from its first line to that of the next.
+/// The rows, each from its first line to that of the next.
 fn rows() -> impl Iterator<Item = Row> {
     let line_starts = std::iter::once(0).chain(memchr_iter(b'\n', DIALECTS.as_bytes()).map(|at| at + 1));
     let mut starts = line_starts.filter(|start| DIALECTS[*start..].starts_with("- ")).peekable();
@@ -138,8 +138,8 @@ fn without(mut row: Map<String, Value>, key: &str) -> Map<String, Value> {
     row
 }
 
-/// Whether an address (`host[:port]/path`) lies at a pattern: a host, `*.` before it for all below it, perhaps with a
-/// port and the beginning of a path.
+/// True if an address (`host[:port]/path`) matches a pattern: a host, with `*.` before it for all its subdomains,
+/// optionally with a port and the beginning of a path.
 fn is_at(address: &str, pattern: &str) -> bool {
     let rest = match pattern.strip_prefix("*.") {
         Some(suffix) => {
@@ -159,8 +159,8 @@ fn is_at(address: &str, pattern: &str) -> bool {
     rest.is_empty() || rest.starts_with(['/', ':'])
 }
 
-/// Whether a model's id matches a pattern, in which `*` stands for anything. What a router puts before the last `/`
-/// does not count, unless the pattern has a `/` too.
+/// True if a model's id matches a pattern, in which `*` stands for anything. A router's prefix up to the last `/` does
+/// not count, unless the pattern has a `/` too.
 fn is_model(id: &str, pattern: &str) -> bool {
     let id = id.to_ascii_lowercase();
     let id = if pattern.contains('/') { id.as_str() } else { id.rsplit('/').next().unwrap_or_default() };

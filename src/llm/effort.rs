@@ -1,8 +1,8 @@
-//! How much a model reasons: one scale for all, mapped to the levels that a model has.
+//! Levels of reasoning: one scale for all models, mapped to the levels that a model has.
 
 use serde::{Deserialize, Serialize};
 
-/// A level of reasoning, from nothing to the most that any model has.
+/// A level of reasoning, from none to the most that any model has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
@@ -40,8 +40,8 @@ impl Effort {
         Self::ALL.into_iter().find(|level| level.word() == word)
     }
 
-    /// The nearest of these levels; of two that are equally near the higher one. `None` never becomes a level of
-    /// thought while there is `None`; without it, it becomes the lowest.
+    /// The nearest of these levels, and the higher one of two that are equally near. `None` stays `None` if that is
+    /// among them; otherwise it becomes the lowest.
     #[must_use]
     pub fn nearest(self, levels: &[Self]) -> Option<Self> {
         let distance = |level: &Self| (*level as i8 - self as i8).unsigned_abs();

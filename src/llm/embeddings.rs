@@ -1,4 +1,4 @@
-//! Texts as vectors: `POST {base_url}/embeddings`, with the server and the key of the model.
+//! Turns texts into vectors: `POST {base_url}/embeddings`, with the server and the key of the model.
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use crate::contract::{Embedded, Embedder, ModelError, ModelErrorKind};
 
 use super::endpoint::Endpoint;
 
-/// The texts of one request. Every server takes as many.
+/// The number of texts in one request. Every server takes as many.
 const BATCH: usize = 256;
 
 /// A model behind a server that makes vectors.

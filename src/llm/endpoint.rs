@@ -1,4 +1,4 @@
-//! The address of a server, its key, and its failures in our words. The one door to async-openai, whose configuration
+//! The address of a server, its key, and its failures in our words. The only user of async-openai, whose configuration
 //! makes addresses and headers.
 
 use std::sync::Arc;
@@ -18,21 +18,21 @@ use crate::contract::{ModelError, ModelErrorKind};
 use crate::net::{self, Net, SendError};
 use crate::secrets::{Redactor, secrets_in};
 
-/// How many times as long to wait for an answer that comes whole as for the beginning of one.
+/// The wait for an answer that comes whole, as a multiple of the wait for the beginning of one.
 const WHOLE: u32 = 5;
 
 const EVENT_STREAM: &str = "text/event-stream";
 
-/// A server, and how it is reached.
+/// A server, and the means to reach it.
 pub(super) struct Endpoint {
     openai: OpenAIConfig,
     key: String,
     query: String,
-    /// Those of the model file.
+    /// The headers of the model file.
     own_headers: HeaderMap,
     /// The provider's name for the model.
     pub model: String,
-    /// Knows what is never shown, even if a server repeats it.
+    /// Removes secrets, even if a server repeats them.
     redactor: Redactor,
     pub timeouts: Timeouts,
     net: Arc<Net>,
@@ -40,7 +40,7 @@ pub(super) struct Endpoint {
     base: Url,
 }
 
-/// Whether requests can be made at all: `OpenAI` itself needs a key.
+/// True if requests can be made at all: `OpenAI` itself needs a key.
 #[must_use]
 pub fn is_configured(config: &ModelConfig) -> bool {
     let has_key = config.api_key.as_ref().is_some_and(|key| !key.reveal().trim().is_empty());
@@ -54,12 +54,12 @@ fn base_of(config: &ModelConfig) -> &str {
 }
 
 impl Endpoint {
-    /// Checks the configuration; connects to nothing.
+    /// Checks the configuration without connecting.
     pub fn new(config: &ModelConfig, model: &str, around: &Surroundings) -> Result<Self, ConnectError> {
         let wrong = |key: &str, why: String| ConnectError::wrong(&config.name, key, why);
         let key = config.api_key.as_ref().map(|key| key.reveal().trim()).unwrap_or_default();
         if HeaderValue::from_str(key).is_err() {
-            let why = "it holds a line break or another character that no header can carry".to_owned();
+            let why = "it contains a line break or another character that a header cannot carry".to_owned();
             return Err(wrong("api_key", why));
         }
         let base = base_of(config);
@@ -67,7 +67,7 @@ impl Endpoint {
         let base = base.trim_end_matches('/');
         let paths = [Wire::Chat, Wire::Responses, Wire::Anthropic].map(wires::path);
         let base = paths.iter().find_map(|path| base.strip_suffix(path)).unwrap_or(base);
-        // Unset fields would be filled from the variables of OpenAI, and sent to whatever host this is.
+        // Unset fields would be filled from OpenAI's environment variables and sent to whatever host this is.
         let openai = OpenAIConfig::new().with_api_key(key).with_org_id("").with_project_id("").with_api_base(base);
         let mut own_headers = HeaderMap::new();
         for (name, value) in &config.headers {
@@ -101,7 +101,7 @@ impl Endpoint {
         format!("{}{}", self.host(), self.base.path().trim_end_matches('/'))
     }
 
-    /// The address of a request. Messages lie below a version, which few people write.
+    /// The address of a request. Messages are below a version, which few people write.
     pub fn url(&self, path: &str) -> Url {
         let mut url = net::parse_url(&self.openai.url(path)).unwrap_or_else(|_| self.base.clone());
         if path == wires::path(Wire::Anthropic) && !self.base.path().trim_end_matches('/').ends_with("/v1") {
@@ -114,7 +114,8 @@ impl Endpoint {
         url
     }
 
-    /// The headers of a request: the key where `auth` wants it, `more`, and above all those of the model file.
+    /// The headers of a request: the key where `auth` wants it, then `more`, both overridden by those of the model
+    /// file.
     pub fn headers(&self, auth: Auth, streaming: bool, more: &[(&str, String)]) -> HeaderMap {
         let mut headers = self.openai.headers();
         let key_header = match auth {
@@ -137,7 +138,7 @@ impl Endpoint {
             }
         }
         for (name, value) in &self.own_headers {
-            // Betas of one's own come to those that the request needs.
+            // Betas of the model file are added to those that the request needs.
             let both = headers.get(name).filter(|_| name == "anthropic-beta").and_then(|needed| {
                 HeaderValue::from_bytes(&[needed.as_bytes(), b",", value.as_bytes()].concat()).ok()
             });
@@ -152,12 +153,12 @@ impl Endpoint {
         headers
     }
 
-    /// Why the wire log ended early; told once.
+    /// The reason that the wire log ended early, returned once.
     pub fn log_failure(&self) -> Option<String> {
         self.log.as_ref()?.take_failure()
     }
 
-    /// Sends a body and waits for a successful response, whose bytes belong into the log of the exchange.
+    /// Sends a body and waits for a successful response, whose bytes belong in the log of the exchange.
     pub async fn send(
         &self,
         url: &Url,
@@ -204,7 +205,7 @@ impl Endpoint {
         Ok(whole.freeze())
     }
 
-    /// A failure, with secrets blotted out.
+    /// A failure, with secrets redacted.
     pub fn error(&self, kind: ModelErrorKind, words: impl Into<String>) -> ModelError {
         let message = self.redactor.redact_known(&words.into()).into_owned();
         ModelError { kind, status: None, message, model: self.model.clone(), retry_after: None }
@@ -220,7 +221,8 @@ impl Endpoint {
         ModelError { status, retry_after, ..self.error(kind, words) }
     }
 
-    /// The server may still be at work: what it accepted is not sent again.
+    /// The error for an answer that did not come in full. The server may still be working on the request, so it is not
+    /// sent again.
     fn no_whole_answer(&self, limit: Duration) -> ModelError {
         let (host, limit) = (self.host(), format_duration(limit));
         let words = format!(

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-/// `extra` over `base`: objects key by key at any depth, `null` takes a key out, anything else replaces (RFC 7396).
+/// Merges `extra` into `base`: objects key by key at any depth, `null` removes a key, anything else replaces
+/// (RFC 7396).
 pub fn merge(base: &mut Map<String, Value>, extra: &Map<String, Value>) {
     for (key, value) in extra {
         match (base.get_mut(key), value) {

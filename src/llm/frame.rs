@@ -1,7 +1,7 @@
-//! The frame of an event: what stands around its text. Most servers repeat it byte for byte, so the text of the next
-//! event is found by comparing, and the JSON around it is not read again.
+//! The frame of an event: everything around its text. Most servers repeat it byte for byte, so the text of the next
+//! event is found by comparison, without parsing the JSON around it again.
 
-/// What stood before and after the text of an event, its quotes included. An empty one frames nothing.
+/// The bytes before and after the text of an event, its quotes included. An empty frame matches nothing.
 #[derive(Debug, Default)]
 pub struct Frame {
     before: Vec<u8>,
@@ -9,7 +9,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Takes the frame of `data`, whose only meaning is `text`. Text that was written with escapes has none.
+    /// Learns the frame of `data`, whose only meaning is `text`. Text that was written with escapes has none.
     pub fn learn(&mut self, data: &[u8], text: &str) {
         let Some(start) = (text.as_ptr() as usize).checked_sub(data.as_ptr() as usize) else { return };
         let end = start + text.len();
@@ -22,7 +22,7 @@ impl Frame {
         }
     }
 
-    /// The text of an event in this frame; `None` if it stands in another one or is written with escapes.
+    /// The text of an event in this frame; `None` if the event has another frame or its text has escapes.
     pub fn text<'d>(&self, data: &'d [u8]) -> Option<&'d str> {
         if self.before.is_empty() {
             return None;

@@ -1,12 +1,12 @@
-//! The normalising pass: from the items of a conversation, which know no provider, to turns as one server may read
-//! them. It runs before every request, and is the only place where a conversation is changed to suit a server.
+//! The normalising pass: turns the items of a conversation, which know no provider, into turns that one server
+//! accepts. It runs before every request, and is the only place where a conversation is changed to suit a server.
 //!
-//! - What a provider wants back goes only to the server and the model that it came from; foreign reasoning goes to
-//!   nobody, not even as text, as a model takes that for its own words.
+//! - What a provider wants back goes only to the server and the model that it came from. Reasoning of other models is
+//!   never sent, not even as text, since a model takes that for its own words.
 //! - Ids and names of calls are mapped to what the server accepts, the same for a call and its result.
 //! - Each call has one result, in the turn after it; a call without an answer gets one that says so.
-//! - Neighbouring texts in the person's place are one turn. A reply that says and calls nothing is left out.
-//! - Blank texts and NULs are left out. (Lone surrogates cannot be: a string of Rust holds none.)
+//! - Neighbouring texts in the person's place are one turn. A reply without text and calls is left out.
+//! - Blank texts and NULs are left out. (Lone surrogates cannot occur in a string of Rust.)
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -25,11 +25,11 @@ use crate::message::{Answer, Call, CallStatus, Item, Opaque, Origin, Part, Step}
 /// The order and the forms that a server accepts.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules<'a> {
-    /// Who reads: opaque parts of the same origin go back.
+    /// The reader: opaque parts of the same origin go back to it.
     pub origin: &'a Origin,
     pub ids: Ids,
     pub pictures: Pictures,
-    /// Whether the user may speak right after results.
+    /// True if the user may speak right after results.
     pub user_after_results: bool,
 }
 
@@ -40,7 +40,7 @@ pub enum Ids {
     /// Letters, digits, `_` and `-`, at most 64.
     #[default]
     Word64,
-    /// The same, at most 40.
+    /// Letters, digits, `_` and `-`, at most 40.
     Word40,
     /// Exactly nine letters and digits.
     Nine,
@@ -48,7 +48,7 @@ pub enum Ids {
     Any,
 }
 
-/// How pictures in results are sent.
+/// The way that pictures in results are sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pictures {
@@ -57,7 +57,7 @@ pub enum Pictures {
     /// As if the user had sent them after the results.
     #[default]
     AfterResults,
-    /// As notes: the model does not see.
+    /// As notes: the model cannot see.
     Notes,
 }
 
@@ -161,7 +161,7 @@ fn reply<'a>(turns: &mut Vec<Turn<'a>>, step: &'a Step, rules: &Rules<'_>) {
             })),
         }
     }
-    // Reasoning that led to nothing is refused.
+    // Servers refuse reasoning that led to nothing.
     while matches!(parts.last(), Some(ModelPart::Reasoning { .. })) {
         parts.pop();
     }
@@ -224,7 +224,7 @@ fn show_pictures<'a>(turns: &mut Vec<Turn<'a>>, step: &'a Step, rules: &Rules<'_
     }
 }
 
-/// What its provider wants back with a part, if that provider reads.
+/// The data that its provider wants back with a part, if that provider is the reader.
 fn own<'a>(opaque: Option<&'a Opaque>, rules: &Rules<'_>) -> Option<&'a serde_json::Value> {
     opaque.filter(|opaque| opaque.origin == *rules.origin).map(|opaque| &opaque.data)
 }
@@ -235,8 +235,8 @@ fn clean<'a>(text: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
 }
 
 impl Ids {
-    /// The id itself where it is accepted, else one made of its digest: the same for a call and its result, and for
-    /// every request.
+    /// The id itself if it is accepted, else one made of its digest, which is the same for a call and its result and
+    /// for every request.
     fn fit(self, id: &str) -> Cow<'_, str> {
         let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         let (is_good, length) = match self {
@@ -249,7 +249,7 @@ impl Ids {
     }
 }
 
-/// `length` letters and digits that stand for a text.
+/// A digest of a text, of `length` letters and digits.
 fn digest(text: &str, length: usize) -> String {
     const DIGITS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     let hash = Sha256::digest(text.as_bytes());
@@ -258,7 +258,7 @@ fn digest(text: &str, length: usize) -> String {
     digits.chain(more).take(length).collect()
 }
 
-/// A name that a model made up can hold what servers refuse in history.
+/// A name for the history. One that a model made up can contain what servers refuse there.
 fn name_for_history(name: &str) -> Cow<'_, str> {
     const LONGEST: usize = 64;
     let is_good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');

@@ -1,5 +1,5 @@
-//! What the refusals of a server teach: a part of the request that it does not know is left out, or replaced by its
-//! nearest, and the plan is so from then on. Pure: a table of words and changes.
+//! Learns from the refusals of a server: a part of the request that it does not know is left out or replaced by the
+//! nearest one, and the plan is changed for all later requests. Pure: a table of words and changes.
 
 use serde_json::{Map, Value, json};
 
@@ -19,7 +19,7 @@ pub struct Lesson {
     pub notice: String,
 }
 
-/// What a refusal of a request by `plan` teaches; `None` where nothing can be left out.
+/// Returns the lesson of the refusal of a request by `plan`; `None` if nothing can be left out.
 #[must_use]
 pub fn from(plan: &Plan, error: &ModelError) -> Option<Lesson> {
     if error.kind != ModelErrorKind::BadRequest || !matches!(error.status, None | Some(400..=422 | 500)) {
@@ -41,17 +41,17 @@ pub fn from(plan: &Plan, error: &ModelError) -> Option<Lesson> {
 
 /// Words of a refusal, and the change that answers it.
 struct Rule {
-    /// All must occur; of alternatives (`|`) one.
+    /// All must occur; one is enough of alternatives separated by `|`.
     words: &'static [&'static str],
-    /// Whether words that refuse a parameter must occur too.
+    /// True if words that refuse a parameter must occur too.
     names_parameter: bool,
-    /// The trouble, after the name of the model.
+    /// The problem, after the name of the model.
     about: &'static str,
-    /// The change and what it does, in words; `None` where the plan is so already.
+    /// Makes the change and returns it in words; `None` if the plan already has it.
     change: fn(&mut Plan, &str) -> Option<String>,
 }
 
-/// By these words servers refuse a parameter that they name.
+/// The words in which servers refuse a parameter that they name.
 const REFUSING: &[&str] = &[
     "unsupported",
     "not supported",
@@ -98,7 +98,7 @@ const fn trouble(
     Rule { words, names_parameter: false, about, change }
 }
 
-/// The rules, the most telling first: some refusals name a parameter besides what they are about.
+/// The rules, the most specific first: some refusals also name a parameter that is not their subject.
 const RULES: &[Rule] = &[
     trouble(&["bound to a different conversation"], "refuses earlier reasoning", |plan, _| strip(plan)),
     trouble(
@@ -293,7 +293,7 @@ const RULES: &[Rule] = &[
     }),
 ];
 
-/// The keys of a model file that make the first plan as the later one is, as far as there are such keys.
+/// The keys of a model file that turn the first plan into the later one, as far as there are such keys.
 #[must_use]
 pub fn keys(first: &Plan, now: &Plan) -> Map<String, Value> {
     let mut keys = Map::new();
@@ -365,7 +365,7 @@ fn swap_output(plan: &mut Plan, from: OutputField, to: OutputField) -> Option<St
     })
 }
 
-/// Asks for the nearest level that a refusal names, else for nothing.
+/// Asks for the nearest level that a refusal names, or for none if it names none.
 fn lower_effort(plan: &mut Plan, words: &str) -> Option<String> {
     let asked = plan.settings.effort?;
     let named: Vec<Effort> = words

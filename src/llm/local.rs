@@ -1,4 +1,4 @@
-//! Finds the model servers that answer on this machine, for the message to somebody who has configured none.
+//! Finds the model servers that answer on this machine, for the message to a user who has configured none.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Sessions that go on with another model: whatever wire a reply came by, the next request is valid on every other.
+//! Sessions that continue with another model: whatever wire a reply came by, the next request is valid on every other.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::contract::{Request, ToolChoice};
 use crate::message::{Item, Opaque, Part, Step};
 use crate::yaml;
 
-/// A model of every wire and of every host with rules of its own.
+/// A model of every wire and of every host with special rules.
 const MODELS: [&str; 9] = [
     "{ model: gpt-6-sol, api_key: k }",
     "{ model: gpt-5-mini, api_key: k, wire: chat }",
@@ -23,7 +23,7 @@ const MODELS: [&str; 9] = [
     "{ model: qwen3, base_url: http://127.0.0.1:9/v1 }",
 ];
 
-/// Six turns as a wire brings them: words, thoughts, calls side by side, a picture, a failure, a call that was cut off.
+/// Six turns as a wire delivers them: text, reasoning, parallel calls, a picture, a failure, a call that was cut off.
 const SESSION: &str = r"
 - user: one
 - reply: [ { reasoning: hm, keeps: THINKS }, { text: Let me look., keeps: SAYS }, { call: read_file, id: IDa, keeps: CALLS, answer: A }, { call: read_file, id: IDb, answer: B, pictures: 1 } ]
@@ -76,7 +76,7 @@ fn check(wire: Wire, body: &Value) -> Result<(), String> {
     }
 }
 
-/// The items as a compression leaves them: the first ones summarised, and nothing kept that held only before.
+/// The items as a compression leaves them: the first ones summarised, and nothing kept that was valid only before.
 fn compressed(items: &[Item]) -> Vec<Item> {
     let summary: Vec<Line> = yaml::parse("- summary: '## Goal'").expect("a summary");
     let origin = crate::message::Origin { wire: String::new(), host: String::new(), model: String::new() };
@@ -135,7 +135,7 @@ fn a_session_goes_on_with_every_other_model() {
     }
 }
 
-/// Whether the model is to speak: after a user's words, or after results.
+/// True if it is the model's turn: after a user's message or after results.
 fn ends_open(items: &[Item]) -> bool {
     items.last().is_some_and(|item| item.as_step().is_none_or(Step::has_calls))
 }
@@ -158,13 +158,13 @@ fn every_request_extends_the_one_before_it() {
             let (body, _) = plan.encode(&request, &Written::default());
             let mut body: Value = serde_json::from_slice(&body).expect("JSON");
             unmark(&mut body);
-            // It is not asked of a turn that another model began.
+            // It is not expected of a turn that another model began.
             body["thinking"].take();
             let field = if body.get("input").is_some() { "input" } else { "messages" };
             let Value::Array(messages) = body[field].take() else { panic!("{model}: {body}") };
             if let Some((earlier, rest)) = before.replace((messages.clone(), body.clone())) {
                 assert_eq!(rest, body, "{model}: {length} items");
-                // A user's words may go on in the last message.
+                // A user's text may continue in the last message.
                 let kept = earlier.len() - 1;
                 assert_eq!(earlier[..kept], messages[..kept], "{model}: {length} items");
             }
@@ -172,7 +172,7 @@ fn every_request_extends_the_one_before_it() {
     }
 }
 
-/// Takes out the marks of caches, which move.
+/// Removes the cache marks, which move.
 fn unmark(value: &mut Value) {
     match value {
         Value::Object(object) => {

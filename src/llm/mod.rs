@@ -1,9 +1,9 @@
-//! Models: the network and the script, behind one trait.
+//! Models, behind a server or scripted, behind one trait.
 //!
 //! A conversation becomes turns (`history`), turns a request of one of three wires (`chat`, `responses`, `anthropic`);
 //! bytes become events (`sse`), events a reply (the decoder of the wire, `assembly`), words an error (`errors`): all
-//! pure. How servers differ is data (`dialect`), and what one refuses changes the plan (`learn`). Only `server`,
-//! `endpoint` and `reply` talk to anybody. The public modules are public for benches/inside/.
+//! pure. The differences between servers are data (`dialect`), and a server's refusals change the plan (`learn`). Only
+//! `server`, `endpoint` and `reply` use the network. The public modules are public for benches/inside/.
 
 mod arguments;
 pub mod effort;
@@ -70,13 +70,13 @@ pub use stated::Stated;
 pub use unconfigured::{Face, advice};
 pub use wire_log::WireLog;
 
-/// The window of a model, in tokens, if nothing says how large it is.
+/// The window of a model, in tokens, if its size is unknown.
 const ASSUMED_WINDOW: u64 = 128_000;
 
 /// The smallest window, in tokens, in which a recipe and examples leave room for work.
 const ROOM_FOR_ADVICE: u64 = 8192;
 
-/// The reason why a configured model cannot be used. Nothing was sent yet.
+/// The reason that a configured model cannot be used. Nothing has been sent yet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
     /// The model's file is wrong.
@@ -96,11 +96,12 @@ pub struct Surroundings {
     pub net: Arc<Net>,
     /// `session.user_id` in scripts.
     pub user_id: String,
-    /// Takes what goes over the wire.
+    /// Records the traffic.
     pub wire_log: Option<Arc<WireLog>>,
-    /// What is known of models.
+    /// The known facts about models.
     pub catalogue: Arc<catalogue::Catalogue>,
-    /// The variables with keys of providers that are set: what to advise somebody who has configured no model.
+    /// The environment variables with providers' keys that are set, for the advice to a user who has configured no
+    /// model.
     pub keys_set: Vec<&'static str>,
 }
 
@@ -125,8 +126,8 @@ pub fn connect(config: &ModelConfig, around: &Surroundings) -> Result<Arc<dyn Ch
     })
 }
 
-/// Asks a server on this machine or in a private network what it is, and what window the model has there. Takes two
-/// seconds at most; public hosts are never asked.
+/// Asks a server on this machine or in a private network which program it is, and what window the model has there.
+/// Takes two seconds at most; public hosts are never asked.
 ///
 /// # Errors
 /// A mistake in the model's configuration.
@@ -147,7 +148,7 @@ pub fn embedder(config: &ModelConfig, id: &str, around: &Surroundings) -> Result
     Ok(Arc::new(embeddings::Embeddings::new(endpoint, id.to_owned())))
 }
 
-/// Facts about a model: those that its file declares, else those of the catalogue, else what is assumed.
+/// Facts about a model: those that its file declares, else those of the catalogue, else assumptions.
 fn facts(config: &ModelConfig, id: &str, around: &Surroundings) -> (ModelInfo, Known) {
     let scripted = config.provider == Provider::Scripted;
     let place = catalogue::providers::place_of(config.base_url.as_deref());
@@ -185,7 +186,7 @@ fn facts(config: &ModelConfig, id: &str, around: &Surroundings) -> (ModelInfo, K
     (info, Known { wire, sees, levels, most_output_tokens: output })
 }
 
-/// The part of the window that is kept for a reply. Some models could fill all of it, and never do.
+/// The part of the window that is kept for a reply. Some models could fill all of it, but never do.
 fn room_for_a_reply(most: u64, window: u64) -> u64 {
     const USUAL: u64 = 32_768;
     if most <= window / 3 { most } else { USUAL.min(window / 4) }

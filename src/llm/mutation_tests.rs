@@ -1,4 +1,4 @@
-//! Events as no server should send them: those of the wire cases with values replaced, left out, repeated and moved.
+//! Invalid events: those of the wire cases with values replaced, left out, repeated and moved.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use super::sse;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
-    /// Whatever stands in events, of this wire or of another, they end: no panic, and no two calls with one id.
+    /// Whatever events contain, of this wire or another, reading them ends: no panic, and no two calls with one id.
     #[test]
     fn mutated_events_end(
         case in any::<prop::sample::Index>(),
@@ -28,7 +28,7 @@ proptest! {
             mutation.apply(at, &mut events, place);
         }
         let mut reading = case.reading(wire.unwrap_or(case.wire));
-        // What is broken is read on: a decoder that has failed once must bear whatever follows.
+        // Reading continues after an error: a decoder that has failed once must cope with whatever follows.
         for (name, event) in &events {
             let _ = reading.event(name, event.to_string().as_bytes());
         }
@@ -49,7 +49,7 @@ proptest! {
 /// A change to the events of a stream.
 #[derive(Debug, Clone)]
 enum Mutation {
-    /// The value at a place is another one.
+    /// The value at a place is replaced.
     Set(Value),
     /// The field, or the element, at a place is missing.
     Remove,
@@ -88,7 +88,7 @@ fn mutation() -> impl Strategy<Value = Mutation> {
 type Events = Vec<(Vec<u8>, Value)>;
 
 impl Mutation {
-    /// Changes the event at `at`, which there is, perhaps at a place in it.
+    /// Changes the event at `at`, which exists, perhaps at a place in it.
     fn apply(&self, at: usize, events: &mut Events, place: prop::sample::Index) {
         match self {
             Self::Set(_) | Self::Remove => {
@@ -102,7 +102,7 @@ impl Mutation {
         }
     }
 
-    /// Walks to the value that has this place, in the order of the text; false where it lies further on.
+    /// Walks to the value at this place, in the order of the text; returns false if it is further on.
     fn change(&self, value: &mut Value, place: &mut usize) -> bool {
         if *place == 0 {
             *value = if let Self::Set(other) = self { other.clone() } else { Value::Null };
@@ -126,7 +126,7 @@ impl Mutation {
     }
 }
 
-/// The values in a value, itself included.
+/// Counts the values in a value, itself included.
 fn count(value: &Value) -> usize {
     match value {
         Value::Array(values) => 1 + values.iter().map(count).sum::<usize>(),

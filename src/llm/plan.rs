@@ -1,5 +1,5 @@
-//! The plan of requests to one server with one model: what is known of it from the model file, the dialect and the
-//! catalogue, and later from its refusals. Pure.
+//! The plan of requests to one server with one model, made from the model file, the dialect and the catalogue, and
+//! changed by the server's refusals. Pure.
 
 use super::asked::{Asked, Settings};
 use super::dialect::{self, Dialect};
@@ -15,28 +15,28 @@ use crate::config::{Capabilities, ModelConfig, Wire};
 use crate::contract::Request;
 use crate::message::Origin;
 
-/// How requests are made.
+/// The form of the requests to a server.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a server")]
 pub struct Plan {
     pub wire: Wire,
-    /// The model file names the wire.
+    /// True if the model file names the wire.
     pub wire_is_declared: bool,
     pub dialect: Dialect,
     pub settings: Settings,
-    /// Whether the model sees pictures.
+    /// True if the model sees pictures.
     pub sees: bool,
-    /// Whether reasoning goes back to the server that sent it.
+    /// True if reasoning goes back to the server that sent it.
     pub echoes_reasoning: bool,
-    /// Whether tools are sent.
+    /// True if tools are sent.
     pub tools: bool,
-    /// The levels of reasoning that the model has; `None` where nobody knows.
+    /// The levels of reasoning that the model has; `None` if they are unknown.
     pub levels: Option<Vec<Effort>>,
-    /// The host, as the origin of what its replies want back.
+    /// The host, as the origin of the data that its replies want back.
     pub host: String,
 }
 
-/// What the catalogue knows of the model.
+/// The facts that the catalogue has about the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known {
     pub wire: Option<Wire>,
@@ -46,7 +46,7 @@ pub struct Known {
 }
 
 impl Plan {
-    /// The plan for the first request, and what a person should know about it. `address` is that of the server,
+    /// The plan for the first request, and notices about it for the user. `address` is that of the server,
     /// `host[:port]/path`.
     pub fn new(
         config: &ModelConfig,
@@ -93,7 +93,7 @@ impl Plan {
         Ok((plan, notices))
     }
 
-    /// Where replies of this server come from.
+    /// The origin of this server's replies.
     #[must_use]
     pub fn origin(&self) -> Origin {
         Origin { wire: self.wire.name().to_owned(), host: self.host.clone(), model: self.settings.model.clone() }
@@ -127,7 +127,8 @@ impl Plan {
         (wires::encode(self.wire, &asked, &self.dialect), headers)
     }
 
-    /// Why the server would surely refuse a request with tools, and what to do; `None` where it may take it.
+    /// Returns the reason that the server is certain to refuse a request with tools, and what to do; `None` if it may
+    /// accept one.
     #[must_use]
     pub fn refuses_tools(&self, name: &str) -> Option<String> {
         let always_thinks = self.levels.as_ref().is_some_and(|levels| !levels.contains(&Effort::None));
@@ -147,7 +148,7 @@ fn strip_reasoning(turns: &mut Vec<Turn<'_>>) {
     }
 }
 
-/// What the model file declares beats the dialect.
+/// Overrides the dialect with what the model file declares.
 fn declare(dialect: &mut Dialect, declared: Capabilities) {
     let Dialect { chat, responses, anthropic, .. } = dialect;
     if let Some(asked) = declared.stream_usage {
@@ -185,7 +186,7 @@ fn effort(
     };
     let Some(asked) = Effort::read(&word.to_ascii_lowercase()) else {
         let known: Vec<&str> = Effort::ALL.iter().map(|level| level.word()).collect();
-        let why = format!("`{word}` is no level of reasoning. The levels are {}", known.join(", "));
+        let why = format!("`{word}` is not a level of reasoning. The levels are {}", known.join(", "));
         return Err(ConnectError::wrong(&config.name, "reasoning_effort", why));
     };
     let by_field;
@@ -194,7 +195,7 @@ fn effort(
         None if wire == Wire::Chat => {
             by_field = dialect.chat.effort.levels();
             if !dialect.chat.effort.has_levels() && !by_field.is_empty() {
-                // The field is a switch: every level of thought is the same to it.
+                // The field is a switch: all levels of reasoning are the same to it.
                 return Ok(Some(asked));
             }
             &by_field

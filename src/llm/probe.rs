@@ -1,9 +1,9 @@
-//! What a server on this machine or in a private network says of itself: which program it is, and the window of the
-//! model as it runs there. Asked once a second request is to be expected, where nothing declares the window; never of a
-//! public host.
+//! Asks a server on this machine or in a private network which program it is, and which window the model has there.
+//! The questions are sent when a second request is to be expected and nothing declares the window; never to a public
+//! host.
 //!
-//! Nothing here loads a model. Each question stands with its reader, the surest program first; what several questions
-//! say of the same program is joined, the first word holding.
+//! No question loads a model. Each is listed with the function that reads its answer, the most reliable program first;
+//! answers about the same program are merged, and the first value wins.
 
 use std::time::Duration;
 
@@ -14,25 +14,25 @@ use serde_json::{Value, json};
 
 use crate::net::{self, Net};
 
-/// What a server said of itself.
+/// The facts that a server stated about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probed {
     /// The program: `Ollama`.
     pub server: &'static str,
-    /// The tokens that the model takes as it runs there; `None` where it is not loaded or nothing says so.
+    /// The tokens that the model takes as it runs there; `None` if it is not loaded or no answer says so.
     pub window: Option<u64>,
-    /// Whether the model sees pictures, where that is said.
+    /// True if the model sees pictures; `None` if no answer says so.
     pub vision: Option<bool>,
 }
 
-/// How long the answers may take altogether.
+/// The most time for all answers together.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The longest answer that is read; templates of chats are among them.
+/// The longest answer that is read; some contain chat templates.
 const LONGEST: usize = 4 * 1024 * 1024;
 /// The window that Ollama gives a model if nothing else is set and the machine is small.
 const OLLAMA_DEFAULT: u64 = 4096;
 
-/// A question to a server, and what its answer shows.
+/// A question to a server, and the function that reads its answer.
 struct Question {
     at: Place,
     path: &'static str,
@@ -51,12 +51,12 @@ enum Place {
 /// An answer with a status of success.
 struct Answer {
     body: Value,
-    /// Whether LiteLLM names itself in a header.
+    /// True if LiteLLM names itself in a header.
     is_litellm: bool,
 }
 
 const QUESTIONS: [Question; 7] = [
-    // A router of several models is asked for this one, and not made to load it.
+    // A router of several models is asked about this one without making it load the model.
     Question { at: Place::Root, path: "/props?autoload=false&model=", read: llama_cpp },
     Question { at: Place::Root, path: "/api/ps", read: ollama_running },
     Question { at: Place::RootByPost, path: "/api/show", read: ollama_model },
@@ -66,8 +66,8 @@ const QUESTIONS: [Question; 7] = [
     Question { at: Place::Base, path: "/models", read: list_of_models },
 ];
 
-/// Asks the server of `base_url` what it is and what window `model` has, all questions at once. `headers` are those of
-/// a request, the key among them. Takes two seconds at most.
+/// Asks the server of `base_url` which program it is and what window `model` has, all questions at once. `headers` are
+/// those of a request, including the key. Takes two seconds at most.
 pub async fn probe(net: &Net, base_url: &Url, headers: &HeaderMap, model: &str) -> Option<Probed> {
     if !net::is_private(base_url) {
         return None;
@@ -95,7 +95,7 @@ impl Question {
         let root = base.strip_suffix("/v1").unwrap_or(base);
         let is_bare = base_url.path().trim_matches('/').is_empty();
         let before = match self.at {
-            // Where no version is written, the requests of one wire lie below it all the same.
+            // The requests of one wire are below a version even if the address has none.
             Place::Base if is_bare => &format!("{root}/v1"),
             Place::Base => base,
             Place::Root | Place::RootByPost => root,
@@ -121,7 +121,7 @@ async fn answer(request: RequestBuilder) -> Option<Answer> {
     Some(Answer { body: serde_json::from_slice(&body).ok()?, is_litellm })
 }
 
-/// What is said of the program that the first one names.
+/// Merges the answers about the program that the first one names.
 fn join(said: impl Iterator<Item = Probed>) -> Option<Probed> {
     said.reduce(|first, next| {
         if first.server != next.server {
@@ -137,7 +137,7 @@ fn llama_cpp(answer: &Answer, _model: &str) -> Option<Probed> {
     Some(Probed { server: "llama.cpp", window: tokens(settings.get("n_ctx")), vision })
 }
 
-/// The models that are loaded, with the window that was made for them.
+/// The models that are loaded, with the window of each.
 fn ollama_running(answer: &Answer, model: &str) -> Option<Probed> {
     let models = answer.body.get("models")?.as_array()?;
     let running = models.iter().find(|running| is_named(running, &["name", "model"], model));
@@ -205,7 +205,7 @@ fn litellm(answer: &Answer, model: &str) -> Option<Probed> {
     })
 }
 
-/// The list that every server has; vLLM and SGLang tell the window in it.
+/// The list that every server has; vLLM and SGLang state the window in it.
 fn list_of_models(answer: &Answer, model: &str) -> Option<Probed> {
     if answer.is_litellm {
         return Some(Probed { server: "LiteLLM", window: None, vision: None });

@@ -1,8 +1,8 @@
-//! A reply as it comes from a server: bytes are polled from the body, decoded and passed on as deltas.
+//! Reads a reply from a server: bytes are polled from the body, decoded and passed on as deltas.
 //!
-//! Bytes are read while they are ready. Text is passed on when none are ready or when enough of it has gathered, so
-//! that text that arrives together is seen together. The timer is armed only while there is nothing to read. A reply
-//! that has ended is read to the end of its body, within bounds, so that the connection can serve the next request.
+//! Bytes are read while they are ready. Text is passed on when none are ready or when enough has accumulated, so text
+//! that arrives together is seen together. The timer is armed only while there is nothing to read. A reply that has
+//! ended is read to the end of its body, within limits, so that the connection can serve the next request.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -27,15 +27,15 @@ use crate::{net, tokens};
 
 /// Text of this size is passed on even if more is ready.
 const LARGEST_DELTA: usize = 64 * 1024;
-/// The largest body that is kept to find out what it is.
+/// The largest body that is kept to determine what it is.
 const LARGEST_WHOLE: usize = 32 * 1024 * 1024;
-/// The most bytes of a stream, with all that stands around the text.
+/// The most bytes of a stream, including everything around the text.
 const MOST_RECEIVED: usize = 1024 * 1024 * 1024;
-/// How many times as long as in silence to wait while the server only keeps the connection alive.
+/// The wait while the server only keeps the connection alive, as a multiple of the wait in silence.
 const KEPT_ALIVE: u32 = 8;
-/// How long to wait for usage and `[DONE]` after `finish_reason`.
+/// The wait for usage and `[DONE]` after `finish_reason`.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long, and over how many bytes, to wait for the end of the body after `[DONE]`.
+/// The wait for the end of the body after `[DONE]`.
 const DRAIN: Duration = Duration::from_millis(250);
 const DRAIN_BYTES: usize = 64 * 1024;
 
@@ -58,7 +58,7 @@ pub(super) struct HttpReply {
     request: Bytes,
     exchange: Exchange,
     patience: Patience,
-    /// Whether the task was woken once more to see if more is ready.
+    /// True if the task was woken again to see whether more is ready.
     looked_again: bool,
     let_go: bool,
 }
@@ -164,7 +164,7 @@ impl HttpReply {
         }
         let too_long = fed == Err(TooLong) || self.unread.len() > LARGEST_WHOLE;
         if self.reading.reply.is_done() {
-            // Nothing spoils what is complete.
+            // A complete reply stays complete whatever follows.
         } else if let Some(broken) = broken {
             self.fail_with(broken);
         } else if too_long {
@@ -218,7 +218,7 @@ impl HttpReply {
 
     fn broke_off(&mut self, error: &reqwest::Error) {
         self.body = None;
-        // Nothing is lost if the connection breaks after the reply has ended.
+        // If the connection breaks after the reply has ended, nothing is lost.
         if !self.reading.reply.is_finished() {
             let after = self.received;
             let why = net::causes(error);
@@ -299,10 +299,10 @@ enum Limit {
     Silence(Duration),
 }
 
-/// One timer for all waits of a reply. It is moved when it fires too early, not with each read.
+/// The one timer for all waits of a reply. It is moved when it fires too early, not at each read.
 struct Patience {
     first_byte: Instant,
-    /// When an event last came, or the request was sent. What only keeps a connection alive is none.
+    /// The time of the last event, or of the request. Keep-alives do not count as events.
     progressed: Instant,
     waiting_since: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
@@ -315,7 +315,7 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// Starts the wait anew, as something came.
+    /// Restarts the wait, as something came.
     fn rest(&mut self) {
         self.waiting_since = None;
     }

@@ -1,5 +1,5 @@
-//! Requests as they go out, byte for byte. Each file of `tests/request_cases/` is a conversation with a model, and the
-//! body that is sent: adding a case is adding a file.
+//! Requests as they are sent, byte for byte. Each file of `tests/request_cases/` is a conversation with a model and the
+//! body that is sent: to add a case, add a file.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn every_request_case() {
     assert!(files.len() >= 18, "{} cases", files.len());
 }
 
-/// The body of a request, or why none is made.
+/// The body of a request, or the reason that there is none.
 fn sent(script: &Script) -> String {
     let model = script.model().expect("a model");
     let plan = model.plan();

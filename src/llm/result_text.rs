@@ -1,4 +1,4 @@
-//! The text of a result, which may be written already: nearly all of a long request is results.
+//! The text of a result, whose JSON may be cached: results make up nearly all of a long request.
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
-/// A text, and how it is written.
+/// A text and its JSON.
 #[derive(Debug)]
 pub struct Known {
     text: String,
@@ -29,7 +29,7 @@ impl Known {
         Self { text: text.to_owned(), json }
     }
 
-    /// Whether it is this text that was written.
+    /// True if this is the encoded text.
     #[must_use]
     pub fn is(&self, text: &str) -> bool {
         self.text == text
@@ -37,7 +37,7 @@ impl Known {
 }
 
 impl Text<'_> {
-    /// Lends what was written, which must be this text.
+    /// Uses the encoding of an earlier request, which must be of this text.
     pub fn reuse(&mut self, known: &Arc<Known>) {
         debug_assert!(known.is(self), "another text was written");
         self.known = Some(Arc::clone(known));

@@ -1,9 +1,8 @@
-//! Chooses the next reply of a script and renders it. Pure: the place in a script is found by going through the
-//! conversation again, so that a resumed session, an undone turn or a second process goes on where the conversation
-//! stands.
+//! Chooses the next reply of a script and renders it. Pure: the position in a script is found by replaying the
+//! conversation, so a resumed session, an undone turn or a second process continues where the conversation is.
 //!
-//! Replies are given in order, each once. One whose `when` does not hold is passed over and stays available. An error
-//! leaves no message behind, so the caller remembers which errors were given since the last message.
+//! Replies are given in order, each once. One whose `when` is not met is skipped and stays available. An error leaves
+//! no message behind, so the caller remembers which errors were given since the last message.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -62,7 +61,7 @@ struct Session<'a> {
 
 impl Script {
     /// # Errors
-    /// The first template that is wrong, with the number of its reply.
+    /// A template is wrong; the error names the first one by the number of its reply.
     pub fn compile(model: &str, replies: &[ScriptReply]) -> Result<Self, ConnectError> {
         let compile_reply = |(at, config): (usize, &ScriptReply)| {
             let wrong = |field: &str, error: &TemplateError| {
@@ -90,8 +89,8 @@ impl Script {
         Ok(Self { replies })
     }
 
-    /// The reply that the conversation has come to, by its place in the script. `errors` are the places of the errors
-    /// that were given since the last message of the model.
+    /// The reply that the conversation has reached, with its position in the script. `errors` are the positions of the
+    /// errors that were given since the last message of the model.
     pub fn next(&self, request: &Request<'_>, errors: &[usize]) -> Option<(usize, &Reply)> {
         let calls = |item: &Item| item.as_step().map_or(0, |step| step.calls().count());
         let answers: usize = request.items.iter().map(calls).sum();
@@ -103,11 +102,11 @@ impl Script {
         let mut used = vec![false; self.replies.len()];
         for item in request.items {
             match item {
-                // A turn begins: no call of it has returned.
+                // A turn begins: none of its calls has returned.
                 Item::Said(said) => scene = Scene { user: &said.text, ..Scene::default() },
                 Item::Summary(summary) => scene = Scene { user: &summary.text, ..Scene::default() },
                 Item::Step(step) => {
-                    // What no model wrote is no reply of the script.
+                    // A step that no model wrote is not a reply of the script.
                     if !step.given {
                         self.pass(&mut used, &scene);
                     }
@@ -129,7 +128,7 @@ impl Script {
         Some((at, &self.replies[at]))
     }
 
-    /// Marks what led to one message of the model: the errors that were retried, and the reply itself.
+    /// Marks as used what led to one message of the model: the errors that were retried, and the reply itself.
     fn pass(&self, used: &mut [bool], scene: &Scene<'_>) {
         while let Some(at) = self.first(used, scene) {
             let config = &self.replies[at].config;
@@ -148,7 +147,7 @@ impl Script {
 
 impl Reply {
     /// # Errors
-    /// A sentence that names the reply and what is wrong with its template.
+    /// A template is wrong; the error is a sentence that names the reply and the mistake.
     pub fn render(&self, request: &Request<'_>, user_id: &str) -> Result<Words, String> {
         let context = template::value(&Context {
             task: last_user_text(request),
@@ -158,7 +157,7 @@ impl Reply {
         let wrong = |error: TemplateError| format!("reply {} of the script: {error}", self.number);
         let call = |(name, arguments): &(String, Tree)| {
             let arguments = match arguments.render(&context)? {
-                // Raw text: what the model is to have written.
+                // Raw text, as if the model had written it.
                 Value::String(text) => text,
                 data => data.to_string(),
             };
@@ -216,7 +215,7 @@ impl Tree {
     }
 }
 
-/// The values that conditions look at.
+/// The values that conditions check.
 #[derive(Default)]
 struct Scene<'a> {
     user: &'a str,
@@ -233,7 +232,7 @@ impl Scene<'_> {
             && result_contains.as_ref().is_none_or(|text| self.result_contains(text))
     }
 
-    /// Whether a text is in what the model read or in the data behind it, as compact JSON.
+    /// True if a text occurs in what the model read or in the data behind it, as compact JSON.
     fn result_contains(&self, text: &str) -> bool {
         self.observation.contains(text)
             || self.record.is_some_and(|record| record.result.to_string().contains(text))

@@ -1,8 +1,8 @@
-//! A model that follows a script: for demos, for tests, and for trying a configuration without a provider. It goes
-//! through the same loop as a model behind a server; `ModelInfo::scripted` tells whoever shows it.
+//! A model that follows a script: for demos, for tests, and for trying a configuration without a provider. It is run
+//! by the same loop as a model behind a server; `ModelInfo::scripted` lets the interface mark it.
 //!
-//! A request that allows no calls gets the next reply without its calls, and a sentence that says so where nothing is
-//! left. A reply with text and an error streams the text first, then breaks.
+//! A request that allows no calls gets the next reply without its calls, or a sentence that says so if nothing is
+//! left. A reply with text and an error streams the text first, then fails.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -34,7 +34,7 @@ pub(super) struct Scripted {
     errors: Mutex<GivenErrors>,
 }
 
-/// The errors given since the last message of the model, which the conversation does not hold.
+/// The errors given since the last message of the model, which the conversation does not contain.
 #[derive(Default)]
 struct GivenErrors {
     session: String,

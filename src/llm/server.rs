@@ -1,7 +1,7 @@
-//! A model behind a server: the one way on which requests go out and replies come in, whatever the wire.
+//! A model behind a server: sends requests and receives replies, whatever the wire.
 //!
-//! What a server refuses that it could do without is left out and the request is sent again (`learn`), a few times at
-//! most; from then on the plan is as the server taught it, for all requests of this process.
+//! If a server refuses an optional part, it is left out and the request is sent again (`learn`), a few times at most;
+//! the plan stays changed for all later requests of this process.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -25,7 +25,7 @@ use crate::config::ModelConfig;
 use crate::contract::{ChatModel, Found, Learnt, ModelError, ModelErrorKind, ModelInfo, ReplyStream, Request};
 use crate::net::{self, Net};
 
-/// How often one request is changed because its server refused a part of it.
+/// The most changes of one request because its server refused a part of it.
 const MOST_LESSONS: usize = 3;
 
 /// A model behind a server.
@@ -37,34 +37,34 @@ pub(super) struct Server {
     first_plan: Arc<Plan>,
     state: Mutex<State>,
     written: Written,
-    /// What the server says of itself; it is asked once, if nothing declares the window.
+    /// The server's statements about itself; it is asked once, if nothing declares the window.
     found: Arc<OnceLock<Option<Found>>>,
     inquiry: Mutex<Inquiry>,
-    /// For the advice where nothing is configured.
+    /// For the advice if nothing is configured.
     keys_set: Vec<&'static str>,
 }
 
-/// Whether the server is to be asked what it is. A run of one request has no use for the answer, so it is asked once
-/// another one is to be expected: a call has begun, or the second request is sent.
+/// The state of the question to the server which program it is. A run of one request has no use for the answer, so the
+/// server is asked when another request is to be expected: a call has begun, or the second request is sent.
 #[derive(Clone, Copy, PartialEq)]
 enum Inquiry {
-    /// Its window is declared, it is public, or it was asked.
+    /// The window is declared, the server is public, or it was asked.
     Done,
     BeforeFirst,
     AfterFirst,
 }
 
-/// What changes while a server is used.
+/// The state that changes while a server is used.
 struct State {
     plan: Arc<Plan>,
-    /// The words of the server by which the plan was changed.
+    /// The refusals that changed the plan, in the server's words.
     refusals: Vec<String>,
-    /// What a person should be told with the next reply.
+    /// Notices for the user, delivered with the next reply.
     notices: Vec<String>,
 }
 
 impl Server {
-    /// Checks the configuration; connects to nothing.
+    /// Checks the configuration without connecting.
     pub fn new(
         config: &ModelConfig,
         mut info: ModelInfo,
@@ -88,17 +88,17 @@ impl Server {
         Ok(Self { info, endpoint, net, first_plan, state, written, found, inquiry, keys_set })
     }
 
-    /// The server without the model: for requests that are no conversation.
+    /// The server without the model, for requests that are not conversations.
     pub fn endpoint(&self) -> Arc<Endpoint> {
         Arc::clone(&self.endpoint)
     }
 
-    /// How requests are made as things stand.
+    /// The current plan of requests.
     pub fn plan(&self) -> Arc<Plan> {
         Arc::clone(&self.state.lock().expect("no holder of the plan panics").plan)
     }
 
-    /// Changes the plan by what a refusal teaches; false where it teaches nothing.
+    /// Changes the plan according to a refusal; returns false if it teaches nothing.
     fn learn(&self, refused: &Plan, error: &ModelError) -> bool {
         let mut state = self.state.lock().expect("no holder of the plan panics");
         let Some(lesson) = learn::from(refused, error) else { return false };
@@ -125,19 +125,19 @@ impl Server {
         }
     }
 
-    /// Asks the server of one's own what it is, and waits for the answer.
+    /// Asks a private server which program it is, and waits for the answer.
     pub async fn probed(&self) -> Option<Probed> {
         probe(&self.net, self.endpoint.base(), &self.headers_alone(), &self.info.id).await
     }
 
-    /// The headers of a request that is no conversation.
+    /// The headers of a request that is not a conversation.
     fn headers_alone(&self) -> HeaderMap {
         let plan = self.plan();
         let auth = plan.dialect.auth.unwrap_or_else(|| wires::auth(plan.wire));
         self.endpoint.headers(auth, false, &[])
     }
 
-    /// Asks the server of one's own for its window, unless that was done or its time has not come.
+    /// Asks a private server for its window, unless it was asked already or it is too early.
     fn inquire(&self) {
         let mut inquiry = self.inquiry.lock().expect("no holder panics");
         let before = std::mem::replace(&mut *inquiry, Inquiry::Done);
@@ -168,7 +168,7 @@ impl Server {
         let asked = Instant::now();
         let url = self.endpoint.url(wires::path(plan.wire));
         let sent = self.endpoint.send(&url, headers, body.clone()).await;
-        // Seven questions at once would hold up the request itself.
+        // Seven questions at once would delay the request itself.
         self.inquire();
         let (response, exchange) = sent?;
         let mut reply = Assembly::new(plan.origin(), history::call_ids(request.items));

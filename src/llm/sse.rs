@@ -1,7 +1,7 @@
 //! Server-sent events: bytes in, events out. Pure and incremental: the same events come however the bytes are cut.
 //!
-//! More forgiving than the standard where servers are: a last event without its blank line is still an event, and a
-//! byte order mark is skipped. Invalid UTF-8 is left for whoever reads the data to judge.
+//! More lenient than the standard where servers are sloppy: a last event without its blank line is still an event, and
+//! a byte order mark is skipped. Invalid UTF-8 is left to the reader of the data.
 
 /// The longest line or event that is read, in bytes. Anything longer is a broken server, not a reply.
 const LONGEST: usize = 16 * 1024 * 1024;
@@ -28,12 +28,12 @@ pub struct Decoder {
     data: Vec<u8>,
     has_data: bool,
     past_first_line: bool,
-    /// The last byte was a carriage return, so a line feed that follows belongs to it.
+    /// True if the last byte was a carriage return, to which a line feed that follows belongs.
     after_cr: bool,
 }
 
 impl Decoder {
-    /// Reads bytes and hands every event that they complete to `on_event`, which says whether to go on.
+    /// Reads bytes and passes every event that they complete to `on_event`, which returns whether to continue.
     pub fn feed(&mut self, mut bytes: &[u8], mut on_event: impl FnMut(Event<'_>) -> bool) -> Result<(), TooLong> {
         if self.after_cr && !bytes.is_empty() {
             self.after_cr = false;

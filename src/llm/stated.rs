@@ -1,13 +1,13 @@
 //! The numbers in a server's refusal of a request as too long, in its own tokens.
 //!
-//! Servers agree on no form. They name a number after a word for it (`maximum context length is 8192 tokens`,
+//! Every server words it differently. They put a number after a word for it (`maximum context length is 8192 tokens`,
 //! `n_ctx: 4096`), before one (`1000 in the completion`), or as a side of a comparison
 //! (`210000 tokens > 200000 maximum`).
 
 /// The numbers of a refusal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stated {
-    /// The most tokens that the model takes, those of its reply included where the server counts them.
+    /// The most tokens that the model takes, including those of its reply if the server counts them.
     pub limit: Option<u64>,
     /// The tokens of the request, without those that are kept for the reply.
     pub input: Option<u64>,
@@ -15,7 +15,7 @@ pub struct Stated {
     pub output: Option<u64>,
 }
 
-/// Words before the limit, the most telling first.
+/// Words before the limit, the most specific first.
 const LIMIT: &[&str] = &[
     "maximum context length",
     "max context length",
@@ -61,7 +61,7 @@ const OUTPUT: &[&str] =
     &["in the completion", "in the output", "tokens for the completion", "output tokens", "`max_new_tokens`"];
 
 impl Stated {
-    /// Finds the numbers, whatever the words around them.
+    /// Finds the numbers in the text of a refusal.
     #[must_use]
     pub fn read(refusal: &str) -> Self {
         let text = refusal.to_ascii_lowercase();
@@ -97,7 +97,7 @@ impl Stated {
         Some(Self { limit: Some(limit), input, output })
     }
 
-    /// Whether what is kept for the reply leaves so little of the limit that no shorter request would help.
+    /// True if the part kept for the reply leaves so little of the limit that no shorter request would help.
     #[must_use]
     pub fn reply_is_too_long(&self) -> bool {
         matches!((self.limit, self.output), (Some(limit), Some(output)) if output >= limit - limit / 8)
@@ -107,7 +107,7 @@ impl Stated {
 /// A smaller number is a code, a status or an index.
 const LEAST: u64 = 256;
 
-/// The first number that follows a word, wherever in the text the word stands.
+/// The first number that follows a word anywhere in the text.
 fn number_after(text: &str, word: &str) -> Option<u64> {
     let ends = text.match_indices(word).map(|(at, word)| at + word.len());
     ends.filter_map(|end| numbers(&text[end..]).next()).find(|number| *number >= LEAST)
@@ -122,7 +122,7 @@ fn number_before(text: &str, word: &str) -> Option<u64> {
     })
 }
 
-/// The whole numbers of a text, `200,000` and `200_000` among them.
+/// The integers in a text, including `200,000` and `200_000`.
 fn numbers(text: &str) -> impl Iterator<Item = u64> {
     text.split(|c| !is_part_of_number(c)).filter_map(|part| part.replace([',', '_'], "").parse().ok())
 }

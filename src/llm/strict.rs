@@ -1,8 +1,8 @@
-//! Whether strict decoding accepts a schema.
+//! Checks that strict decoding accepts a schema.
 
 use serde_json::Value;
 
-/// Whether every object of a schema is closed and requires all of its properties.
+/// True if every object of a schema is closed and requires all of its properties.
 #[must_use]
 pub fn allows_strict(schema: &Value) -> bool {
     match schema {

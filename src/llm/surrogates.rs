@@ -1,7 +1,7 @@
-//! Halves of surrogate pairs in JSON texts: servers write them that cut text between UTF-16 units.
+//! Halves of surrogate pairs in JSON texts, written by servers that cut text between UTF-16 units.
 
-/// Replaces halves of surrogate pairs in the strings of a JSON text, which servers write that cut text between UTF-16
-/// units, by replacement characters. `None` if there are none.
+/// Replaces halves of surrogate pairs in the strings of a JSON text by replacement characters. `None` if there are
+/// none.
 pub(super) fn without_lone(json: &[u8]) -> Option<Vec<u8>> {
     const ESCAPE: usize = 6;
     let unit = |at: usize| {
@@ -14,7 +14,7 @@ pub(super) fn without_lone(json: &[u8]) -> Option<Vec<u8>> {
             (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => (2 * ESCAPE, false),
             (Some(0xd800..=0xdfff), _) => (ESCAPE, true),
             (Some(_), _) => (ESCAPE, false),
-            // A backslash that is itself escaped begins nothing.
+            // An escaped backslash does not begin an escape.
             (None, _) => (if json[at] == b'\\' { 2 } else { 1 }, false),
         };
         let end = (at + taken).min(json.len());

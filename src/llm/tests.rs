@@ -1,5 +1,5 @@
-//! Models behind a server on this machine: what a body cannot show (status, silence, broken connections), and what is
-//! said before anything is sent.
+//! Models behind a server on this machine: what a body cannot show (status, silence, broken connections), and the
+//! errors before anything is sent.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ use crate::contract::{ChatModel, Delta, ModelError, ReplyStream, Request, ToolCh
 use crate::message::{Item, Opaque, Origin, Part, Said};
 use crate::yaml;
 
-/// What a provider wants back with the parts of a reply.
+/// The data that a provider wants back with the parts of a reply.
 fn kept(parts: &[Part]) -> String {
     let mut out = String::new();
     for part in parts {
@@ -97,7 +97,7 @@ struct Server {
     thread: JoinHandle<Vec<Vec<String>>>,
 }
 
-/// The bytes that a connection answers with, one entry a request.
+/// The bytes that a connection answers with, one entry per request.
 type Connection = &'static [&'static str];
 
 impl Server {
@@ -121,7 +121,7 @@ impl Server {
     }
 }
 
-/// Reads one request and answers it; `HANG` answers nothing until the client leaves.
+/// Reads one request and answers it; after `HANG` it sends nothing more until the client disconnects.
 fn serve_request(stream: &mut TcpStream, answer: &str) -> Option<String> {
     let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));
     let (mut head, mut length) = (String::new(), 0);
@@ -287,7 +287,7 @@ fn what_cannot_work_is_said_before_a_request() {
         ),
         (
             r#"{ base_url: "http://x/v1", api_key: "a\nb" }"#,
-            "models.m.api_key: it holds a line break or another character that no header can carry",
+            "models.m.api_key: it contains a line break or another character that a header cannot carry",
         ),
         (
             r#"{ base_url: "http://x/v1", headers: { "bad name": x } }"#,

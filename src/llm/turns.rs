@@ -1,8 +1,8 @@
-//! A conversation as one server may read it: what the normalising pass (`history`) makes of the items, and what the
-//! encoders of the wires write.
+//! A conversation in the form that one server accepts: the output of the normalising pass (`history`) and the input of
+//! the encoders of the wires.
 //!
-//! Whatever a server needs in another order, under another id or not at all is settled before: an encoder decides
-//! nothing about the conversation, and looks nothing up.
+//! The order, the ids and the omissions that a server needs are settled before: an encoder makes no decisions about
+//! the conversation and looks nothing up.
 
 use std::borrow::Cow;
 
@@ -46,7 +46,7 @@ pub enum ModelPart<'a> {
         text: Cow<'a, str>,
         opaque: Option<&'a Value>,
     },
-    /// Reasoning goes back only where its server wants it, so with opaque data. A text or a call follows it.
+    /// Reasoning goes back only if its server wants it, so it has opaque data. A text or a call follows it.
     Reasoning {
         text: &'a str,
         opaque: &'a Value,
@@ -67,7 +67,7 @@ pub struct WireCall<'a> {
 /// The answer to a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolResult<'a> {
-    /// That of the call.
+    /// The id of the call.
     pub id: Cow<'a, str>,
     pub name: Cow<'a, str>,
     /// Not blank.

@@ -1,5 +1,5 @@
-//! The error for somebody who has configured no model: the next step, by the keys that are set and the servers that
-//! answer on this machine.
+//! The error for a user who has configured no model: it names the next step, depending on the keys that are set and
+//! the servers that answer on this machine.
 
 use super::catalogue::providers::PROVIDERS;
 use super::local::{LocalServer, probe_local};
@@ -27,7 +27,7 @@ impl Face {
 const MOST_KEYS: usize = 3;
 
 /// The error of a model that has neither a key nor a server that works without one.
-/// `keys_set` are the variables with keys of providers that are set.
+/// `keys_set` are the environment variables with providers' keys that are set.
 pub(super) async fn no_model(net: &Net, id: &str, keys_set: &[&str]) -> ModelError {
     ModelError {
         kind: ModelErrorKind::Authentication,
@@ -38,7 +38,7 @@ pub(super) async fn no_model(net: &Net, id: &str, keys_set: &[&str]) -> ModelErr
     }
 }
 
-/// The next step: a line for each key that is set, and three for the rest.
+/// The next step: one line for each key that is set, and three for the rest.
 #[must_use]
 pub fn advice(servers: &[LocalServer], keys_set: &[&str], face: Face) -> String {
     let by_key = PROVIDERS.iter().filter_map(|provider| {

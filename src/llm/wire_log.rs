@@ -1,10 +1,10 @@
-//! The wire log (`--log-wire FILE`): requests and answers as they went over the wire, so that a report becomes a case of
-//! `tests/wire_cases` by copying.
+//! The wire log (`--log-wire FILE`): requests and answers as they went over the wire, so that a bug report can be
+//! copied into a case of `tests/wire_cases`.
 //!
-//! A line `=== 3 …` heads each part of the third exchange; what stands between the blank line after the headers and the
-//! next such line is a body, byte for byte but for secrets and one line break at its end. An answer is written when it
-//! has ended, in one piece, so that exchanges side by side stay whole. Headers that hold keys or names of accounts are
-//! left out.
+//! A line `=== 3 …` heads each part of the third exchange. The text between the blank line after the headers and the
+//! next such line is a body, byte for byte except for secrets and one line break at its end. An answer is written in
+//! one piece when it has ended, so that parallel exchanges do not mix. Headers with keys or names of accounts are left
+//! out.
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
@@ -23,7 +23,7 @@ const LONGEST: usize = 64 * 1024 * 1024;
 /// Parts of the names of headers that are left out.
 const HIDDEN: [&str; 8] = ["auth", "key", "cookie", "secret", "organization", "project", "account", "workspace"];
 
-/// A file that takes the exchanges with servers.
+/// The file to which exchanges with servers are written.
 #[derive(Debug)]
 pub struct WireLog {
     redactor: Redactor,
@@ -34,12 +34,12 @@ pub struct WireLog {
 struct State {
     file: File,
     exchanges: u64,
-    /// Why the log ended early, until somebody is told.
+    /// The reason that the log ended early, until it is reported.
     failure: Option<String>,
     ended: bool,
 }
 
-/// A request and its answer. The answer is written when this is dropped, however far it came.
+/// A request and its answer. What has come of the answer is written when this is dropped.
 #[derive(Default)]
 pub(super) struct Exchange(Option<Logged>);
 
@@ -49,17 +49,17 @@ struct Logged {
     /// The status line and the headers; empty while there are none.
     head: String,
     body: Vec<u8>,
-    /// The bytes of the body, also of what is not logged.
+    /// The bytes of the body, including those that are not logged.
     length: usize,
-    /// Why there is no answer.
+    /// The reason that there is no answer.
     failure: Option<String>,
 }
 
 impl WireLog {
-    /// Opens a file for appending; a new one can be read by this user alone.
+    /// Opens a file for appending; a new one can be read only by this user.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The file cannot be written.
     pub fn open(path: &Path, redactor: Redactor) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.append(true).create(true);
@@ -70,7 +70,7 @@ impl WireLog {
         Ok(Self { redactor, state: Mutex::new(state) })
     }
 
-    /// Why the log cannot be written; told once.
+    /// The reason that the log cannot be written, returned once.
     pub(super) fn take_failure(&self) -> Option<String> {
         self.state.lock().expect("no holder of the log panics").failure.take()
     }
@@ -88,7 +88,7 @@ impl WireLog {
 }
 
 impl Exchange {
-    /// Writes a request; nothing where there is no log.
+    /// Writes a request, or nothing if there is no log.
     pub fn begin(log: Option<&Arc<WireLog>>, url: &Url, headers: &HeaderMap, body: &[u8]) -> Self {
         let Some(log) = log else { return Self::default() };
         let number = {
@@ -97,7 +97,7 @@ impl Exchange {
             state.exchanges
         };
         let mut shown = url.clone();
-        // A login is no part of what was asked; neither call fails for an address of http.
+        // The login is left out; neither call fails for an http address.
         let _ = shown.set_username("");
         let _ = shown.set_password(None);
         let head = format!("POST {shown}\n{}", shown_headers(headers));
@@ -106,14 +106,14 @@ impl Exchange {
         Self(Some(Logged { log, number, head: String::new(), body: Vec::new(), length: 0, failure: None }))
     }
 
-    /// Notes the beginning of an answer.
+    /// Records the beginning of an answer.
     pub fn answered(&mut self, response: &Response) {
         if let Some(logged) = &mut self.0 {
             logged.head = format!("HTTP {}\n{}", response.status().as_u16(), shown_headers(response.headers()));
         }
     }
 
-    /// Notes a piece of the body.
+    /// Records a piece of the body.
     pub fn read(&mut self, bytes: &[u8]) {
         if let Some(logged) = &mut self.0 {
             logged.length += bytes.len();
@@ -122,7 +122,7 @@ impl Exchange {
         }
     }
 
-    /// Notes why there is no answer, or not the whole of it.
+    /// Records the reason that there is no answer, or an incomplete one.
     pub fn failed(&mut self, why: &str) {
         if let Some(logged) = &mut self.0 {
             logged.failure = Some(why.to_owned());
@@ -146,7 +146,7 @@ impl Drop for Logged {
     }
 }
 
-/// The headers that may be shown, a line each.
+/// The headers that may be shown, one per line.
 fn shown_headers(headers: &HeaderMap) -> String {
     let shown = headers.iter().filter(|(name, _)| !HIDDEN.iter().any(|part| name.as_str().contains(part)));
     shown.fold(String::new(), |mut lines, (name, value)| {

@@ -1,4 +1,4 @@
-//! The three wires behind one interface: what each writes, reads and expects.
+//! The three wires behind one interface.
 
 use super::asked::Asked;
 use super::decode::Decode;
@@ -18,7 +18,7 @@ pub fn path(wire: Wire) -> &'static str {
     }
 }
 
-/// The header that carries the key where the dialect names none.
+/// The header that carries the key if the dialect names none.
 #[must_use]
 pub fn auth(wire: Wire) -> Auth {
     match wire {
@@ -27,7 +27,7 @@ pub fn auth(wire: Wire) -> Auth {
     }
 }
 
-/// The ids of calls that go through.
+/// The ids of calls that the server accepts.
 #[must_use]
 pub fn ids(wire: Wire, dialect: &Dialect) -> Ids {
     match wire {
@@ -36,7 +36,7 @@ pub fn ids(wire: Wire, dialect: &Dialect) -> Ids {
     }
 }
 
-/// How pictures in results are sent to a model that sees.
+/// The way that pictures in results are sent to a model that sees.
 #[must_use]
 pub fn pictures(wire: Wire, dialect: &Dialect) -> Pictures {
     match wire {
@@ -46,7 +46,7 @@ pub fn pictures(wire: Wire, dialect: &Dialect) -> Pictures {
     }
 }
 
-/// Whether the user may speak right after results.
+/// True if the user may speak right after results.
 #[must_use]
 pub fn user_after_results(wire: Wire, dialect: &Dialect) -> bool {
     match wire {

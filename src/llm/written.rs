@@ -1,5 +1,5 @@
-//! The results of the last request as they were written. A request extends the one before it, and nearly all of it is
-//! results of calls: escaping them again would be most of what a step of a long conversation costs.
+//! Caches the encoded results of the last request. A request extends the one before it, and nearly all of it is
+//! results of calls: escaping them again would be most of the cost of a step in a long conversation.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,8 +14,8 @@ const LONG: usize = 256;
 pub struct Written(Mutex<Vec<Arc<Known>>>);
 
 impl Written {
-    /// Gives the results of a request what the one before wrote, up to the first that differs. The rest is written now
-    /// and kept for the next.
+    /// Reuses the encoding of the request before for the results of this one, up to the first that differs. The rest is
+    /// encoded now and kept for the next.
     pub fn reuse(&self, turns: &mut [Turn<'_>]) {
         let mut all = self.0.lock().expect("no holder of the results panics");
         let mut count = 0;

@@ -1,8 +1,8 @@
-//! Which block a line belongs to: quotes, items and footnotes hold one another and, innermost, one leaf.
+//! Finds the block of each line. Containers (quotes, items and footnotes) nest; the innermost one has a leaf.
 //!
-//! A line first goes on with what is open, from the outside in; then it may open something new; else it is text. That is
-//! CommonMark's own way of reading (0.31.2, appendix "A parsing strategy"), and needs nothing but the line and what is
-//! open. Code and HTML are handed on by line. Paragraphs and tables are kept until they end.
+//! A line first continues the open blocks, from the outside in; then it may open new ones; otherwise it is text. This
+//! is the parsing strategy of CommonMark (0.31.2, appendix), which needs only the line and the open blocks. Code and
+//! HTML are passed on line by line. Paragraphs and tables are kept until they end.
 
 use std::mem;
 
@@ -11,10 +11,10 @@ use super::inline;
 use super::starts::{self, Fence, HtmlEnd, Marker};
 use crate::text;
 
-/// The most quotes, items and footnotes around one line: what a line costs stays bounded. Deeper marks are text.
+/// The most containers around a line, to bound the cost of a line. Deeper marks are text.
 const MOST_CONTAINERS: usize = 32;
 
-/// What lines turn out to be, in the order of the text.
+/// The result of reading lines, in the order of the text.
 #[derive(Debug)]
 pub enum Piece<'t> {
     Open(&'t Container),
@@ -22,18 +22,18 @@ pub enum Piece<'t> {
     Close,
     /// One empty line or more.
     Blank,
-    /// A whole paragraph, as [`inline::Reader::lines`] reads it.
+    /// A whole paragraph, in the form that [`inline::Reader::lines`] reads.
     Paragraph(&'t str),
     Heading(usize, &'t str),
     Rule,
-    /// Code begins: its fence, if it has one, and what stands behind the fence.
+    /// The start of code: its fence, if it has one, and the text after the fence.
     Code(Option<Fence>, &'t str),
     CodeLine(&'t str),
     CodeEnd,
-    /// HTML begins.
+    /// The start of HTML.
     Html,
     HtmlLine(&'t str),
-    /// The head, the line beneath it, and the rows.
+    /// A whole table: the head, the delimiter line and the rows.
     Table(&'t str),
 }
 
@@ -45,7 +45,7 @@ pub enum Container {
         marker: Marker,
         /// The columns before its text.
         indent: usize,
-        /// Something stands in it.
+        /// True if the item has any content.
         is_filled: bool,
     },
     Note(String),
@@ -57,15 +57,15 @@ enum Leaf {
     #[default]
     None,
     Paragraph(String),
-    /// With the columns before its fence.
+    /// Fenced code, with the columns before its fence.
     Fenced(Fence, usize),
-    /// With the empty lines that belong to it if more code follows.
+    /// Indented code, with the empty lines that belong to it if more code follows.
     Indented(Vec<String>),
     Html(HtmlEnd),
     Table(String),
 }
 
-/// What is open.
+/// The open blocks.
 #[derive(Debug, Clone, Default)]
 pub struct Blocks {
     containers: Vec<Container>,
@@ -75,17 +75,17 @@ pub struct Blocks {
 /// A line that is being read.
 struct Reading<'l> {
     rest: &'l str,
-    /// How many containers it goes on with.
+    /// The number of open containers that it continues.
     depth: usize,
-    /// It is within all that are open, and what is open there is a paragraph.
+    /// True if it continues all open containers and the open leaf is a paragraph.
     interrupts: bool,
-    /// It has opened a container.
+    /// True if it has opened a container.
     is_new: bool,
 }
 
-/// What came of looking for the start of a block.
+/// The result of looking for the start of a block.
 enum Found {
-    /// A container: another block may start behind its mark.
+    /// A container: another block may start after its mark.
     Container,
     /// A block that takes the rest of the line.
     Leaf,
@@ -119,7 +119,7 @@ impl Blocks {
             return;
         }
         match &mut self.leaf {
-            // A line that opens nothing belongs to the paragraph, whatever it does not go on with.
+            // A line that opens nothing belongs to the paragraph, even if it does not continue all containers.
             Leaf::Paragraph(text) if !is_new => inline::add_line(text, rest),
             Leaf::Table(rows) if !is_new && is_inside => inline::add_row(rows, rest),
             _ => {
@@ -131,12 +131,12 @@ impl Blocks {
         }
     }
 
-    /// Closes whatever is open.
+    /// Closes all open blocks.
     pub fn finish(&mut self, out: &mut impl FnMut(Piece<'_>)) {
         self.keep(0, out);
     }
 
-    /// Whether the next line may be one of code.
+    /// True if the next line may be code.
     #[must_use]
     pub fn in_code(&self) -> bool {
         matches!(self.leaf, Leaf::Fenced(..) | Leaf::Indented(_))
@@ -153,7 +153,7 @@ impl Blocks {
         if let Leaf::Table(rows) = &self.leaf { Some(rows) } else { None }
     }
 
-    /// A copy that may be closed: of what is kept, it has the last bytes.
+    /// A copy that may be closed, with at most the last `bytes` of an open paragraph or table.
     #[must_use]
     pub fn sketch(&self, bytes: usize) -> Self {
         let leaf = match &self.leaf {
@@ -164,7 +164,7 @@ impl Blocks {
         Self { containers: self.containers.clone(), leaf }
     }
 
-    /// How many containers a line goes on with, and what of it stands within them.
+    /// The number of open containers that a line continues, and the rest of the line inside them.
     fn goes_on<'l>(&self, line: &'l str) -> (usize, &'l str) {
         let mut rest = line;
         for (depth, container) in self.containers.iter().enumerate() {
@@ -184,7 +184,7 @@ impl Blocks {
         (self.containers.len(), rest)
     }
 
-    /// Whether a line is one more of the code or the HTML that is open, or ends it.
+    /// True if a line continues or ends the open code or HTML.
     fn leaf_goes_on(&mut self, rest: &str, out: &mut impl FnMut(Piece<'_>)) -> bool {
         let (text, indent) = indented(rest);
         match &mut self.leaf {
@@ -227,7 +227,7 @@ impl Blocks {
             self.open(Leaf::Indented(Vec::new()));
             return Found::Leaf;
         }
-        // What most lines begin with begins no block.
+        // Most lines begin with one of these, which never start a block.
         if text.starts_with(|c: char| c.is_alphabetic() || matches!(c, '"' | '\'' | '(')) {
             return Found::Nothing;
         }
@@ -237,7 +237,7 @@ impl Blocks {
         self.opens_container(text, indent, reading, out)
     }
 
-    /// A heading, code, HTML or a rule.
+    /// Opens a heading, code, HTML or a rule. Returns false if the line starts none.
     fn opens_leaf(
         &mut self,
         text: &str,
@@ -267,7 +267,7 @@ impl Blocks {
         true
     }
 
-    /// A quote, an item or a footnote.
+    /// Opens a quote, an item or a footnote.
     fn opens_container<'l>(
         &mut self,
         text: &'l str,
@@ -283,7 +283,7 @@ impl Blocks {
         } else if let Some(marker) = starts::marker(text, reading.interrupts) {
             let rest = &text[marker.columns..];
             let blanks = indented(rest).1;
-            // Five blanks are one, and code.
+            // Of five or more spaces, one belongs to the marker and the rest begins code.
             let offset = marker.columns + if is_blank(rest) || blanks > 4 { 1 } else { blanks };
             let marker = self.numbered(marker, reading.depth);
             (Container::Item { marker, indent: indent + offset, is_filled: false }, offset)
@@ -301,7 +301,7 @@ impl Blocks {
         Found::Container
     }
 
-    /// A marker with the number that follows the one of the item before it, if that is of the same list.
+    /// Numbers a marker after the item before it, if both are in the same list.
     fn numbered(&self, marker: Marker, depth: usize) -> Marker {
         match self.containers.get(depth) {
             Some(Container::Item { marker: before, .. }) if before.kind == marker.kind => {
@@ -311,7 +311,7 @@ impl Blocks {
         }
     }
 
-    /// Whether a line makes a heading of the paragraph above it.
+    /// True if a line turns the paragraph above it into a heading.
     fn is_underlined(&mut self, text: &str, out: &mut impl FnMut(Piece<'_>)) -> bool {
         let (Leaf::Paragraph(paragraph), Some(level)) = (&self.leaf, starts::underline(text)) else {
             return false;
@@ -326,7 +326,7 @@ impl Blocks {
         true
     }
 
-    /// Whether a line makes the last line of the paragraph above it the head of a table.
+    /// True if a line turns the last line of the paragraph above it into the head of a table.
     fn is_head_of(&mut self, text: &str, out: &mut impl FnMut(Piece<'_>)) -> bool {
         let (Leaf::Paragraph(paragraph), Some(columns)) = (&self.leaf, starts::delimiters(text)) else {
             return false;
@@ -349,14 +349,14 @@ impl Blocks {
         self.leaf = leaf;
     }
 
-    /// Notes that something stands in the innermost container.
+    /// Marks the innermost item as having content.
     fn fill(&mut self) {
         if let Some(Container::Item { is_filled, .. }) = self.containers.last_mut() {
             *is_filled = true;
         }
     }
 
-    /// Closes the leaf, and the containers that are deeper than `depth`.
+    /// Closes the leaf, and the containers deeper than `depth`.
     fn keep(&mut self, depth: usize, out: &mut impl FnMut(Piece<'_>)) {
         self.close_leaf(out);
         while self.containers.len() > depth {

@@ -1,4 +1,4 @@
-//! Code blocks: their lines as they are, in the colours of their language. A diff has colours of its own.
+//! Draws code blocks: their lines unchanged, in the colours of their language or of a diff.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::highlight::Highlighter;
 use crate::ink::{Ink, Inks, Line};
 use crate::text;
 
-/// How the lines of a block are coloured.
+/// The colours of a block.
 #[derive(Debug, Clone)]
 enum Colours {
     None,
@@ -24,7 +24,7 @@ pub struct Code {
 }
 
 impl Code {
-    /// Begins a block; `info` stands behind its fence.
+    /// Begins a block; `info` is the text after its fence.
     #[must_use]
     pub fn new(fence: Option<Fence>, info: &str) -> Self {
         let language = info.split([' ', '\t', ',', '{']).next().unwrap_or_default();
@@ -49,7 +49,7 @@ impl Code {
         Line::new().with(Ink::Dim, &self.fence)
     }
 
-    /// A line of the code.
+    /// Draws a line of the code.
     pub fn line(&mut self, line: &str) -> Line {
         let line = without_tabs(line);
         match &mut self.colours {
@@ -78,7 +78,7 @@ fn diff_inks(line: &str) -> Inks {
     found.map_or(Inks::PLAIN, |(_, inks)| *inks)
 }
 
-/// A line with its tabs as blanks: as wide as an editor shows them.
+/// Expands the tabs of a line, as an editor shows them.
 fn without_tabs(line: &str) -> Cow<'_, str> {
     const STOP: usize = 4;
     if !line.contains('\t') {

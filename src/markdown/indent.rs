@@ -1,33 +1,33 @@
-//! What a line begins with: blanks, and tabs as the blanks that they stand for.
+//! The indentation of lines, in spaces and tabs.
 
 use std::borrow::Cow;
 
-/// A line without the blanks that it begins with, and how many those are.
+/// Splits off the spaces at the start of a line. Returns the rest and the number of spaces.
 #[must_use]
 pub fn indented(line: &str) -> (&str, usize) {
     let text = line.trim_start_matches(' ');
     (text, line.len() - text.len())
 }
 
-/// True of a line of blanks and tabs, and of none.
+/// True for an empty line, or one of spaces and tabs.
 #[must_use]
 pub fn is_blank(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' ' | b'\t'))
 }
 
-/// What follows the mark of a quote: one blank belongs to it.
+/// The text after the mark of a quote, to which one space belongs.
 #[must_use]
 pub fn after_quote(rest: &str) -> &str {
     rest.strip_prefix(' ').unwrap_or(rest)
 }
 
-/// What of a line stands within a container that needs so many columns.
+/// The part of a line inside a container that is indented by `needed` columns; `None` if the line is outside.
 #[must_use]
 pub fn held(line: &str, indent: usize, needed: usize) -> Option<&str> {
     (indent >= needed || is_blank(line)).then(|| &line[indent.min(needed)..])
 }
 
-/// A line whose tabs between and before marks are the blanks that they stand for.
+/// Expands the tabs before and between the marks at the start of a line.
 #[must_use]
 pub fn without_tabs(line: &str) -> Cow<'_, str> {
     let is_mark = |c: char| matches!(c, ' ' | '\t' | '>' | '-' | '+' | '*' | '.' | ')' | '0'..='9');

@@ -1,7 +1,7 @@
-//! The text within a block: emphasis, code, links and images, by pulldown-cmark.
+//! Draws the text within a block: emphasis, code, links and images, parsed by pulldown-cmark.
 //!
-//! A block is read when it ends, so a link knows the addresses that were defined above it. One that is defined further
-//! down stands as it was written, and its definition is shown then.
+//! A block is parsed when it ends, so a link can use addresses that were defined above it. A link whose address is
+//! defined below is shown as it was written, and the definition is shown when it arrives.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -16,19 +16,19 @@ use crate::text;
 const TEXT: Options = Options::ENABLE_STRIKETHROUGH;
 const TABLE: Options = TEXT.union(Options::ENABLE_TABLES);
 
-/// Stands above a text: whatever that begins with, it goes on with a paragraph.
+/// Put before a text to make it continue a paragraph, whatever it begins with.
 const GUARD: &str = "x\n    ";
 
-/// The most labels that are kept for definitions further down.
+/// The most undefined labels that are remembered.
 const MOST_MISSED: usize = 1000;
 
-/// Reads text, and remembers which addresses it has defined.
+/// Parses text, and remembers the addresses that it defines.
 #[derive(Debug, Clone)]
 pub struct Reader {
     style: Style,
-    /// Shared with the copies that draw what is unfinished.
+    /// The addresses by label, shared with the copies that draw unfinished text.
     defined: Arc<HashMap<String, String>>,
-    /// Labels that were used, but not defined so far.
+    /// Labels that were used but are not yet defined.
     missed: Arc<HashSet<String>>,
 }
 
@@ -40,22 +40,22 @@ pub struct Table {
     pub rows: Vec<Vec<Line>>,
 }
 
-/// Adds a line to a paragraph. One that would open a block elsewhere is indented, as text of a paragraph may be.
+/// Adds a line to a paragraph. A line that could open a block is indented, so it stays part of the paragraph.
 pub fn add_line(paragraph: &mut String, line: &str) {
     let line = line.trim_start_matches([' ', '\t']);
     *paragraph += if line.starts_with(opens_block) { "\n    " } else { "\n" };
     *paragraph += line;
 }
 
-/// Whether a line that begins with this could be something else than text.
+/// True if a line that begins with this character could be something other than text.
 fn opens_block(c: char) -> bool {
     matches!(c, '0'..='9' | '#' | '>' | '-' | '+' | '*' | '_' | '=' | '`' | '~' | '<' | '|' | ':')
 }
 
-/// A text without tabs and line feeds, made visible.
+/// Makes a text visible, with spaces in place of tabs and line feeds.
 pub fn shown(text: &str) -> Cow<'_, str> {
-    // Most text is, and needs no second look.
-    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+    // Fast path for plain ASCII.
+    if text::is_printable_ascii(text) {
         return Cow::Borrowed(text);
     }
     match text::visible(text) {
@@ -70,7 +70,7 @@ pub fn add_row(rows: &mut String, row: &str) {
     *rows += row.trim_start_matches(' ');
 }
 
-/// Whether a paragraph defines addresses and says nothing else.
+/// True if a paragraph consists only of definitions.
 #[must_use]
 pub fn is_only_definitions(paragraph: &str) -> bool {
     paragraph.starts_with('[') && Parser::new_ext(paragraph, TEXT).next().is_none()
@@ -82,7 +82,7 @@ impl Reader {
         Self { style, defined: Arc::default(), missed: Arc::default() }
     }
 
-    /// The lines of a paragraph or a heading, in these inks.
+    /// Draws a paragraph or a heading in these inks.
     pub fn lines(&mut self, paragraph: &str, inks: Inks) -> Vec<Line> {
         if !paragraph.bytes().any(|byte| b"\\`*_[<&~".contains(&byte)) {
             let plain = |line: &str| Line::new().with(inks, &shown(line.trim_matches([' ', '\t'])));
@@ -98,12 +98,12 @@ impl Reader {
         lines
     }
 
-    /// The cells of a table; none where pulldown-cmark sees no table.
+    /// Draws the cells of a table; none if pulldown-cmark does not see a table.
     pub fn table(&mut self, rows: &str) -> Table {
         self.written(rows, TABLE, Inks::PLAIN).table
     }
 
-    /// Keeps what a paragraph defines, and shows it where it was asked for above.
+    /// Stores the definitions of a paragraph. Returns lines for those whose labels were used before.
     fn define(&mut self, paragraph: &str) -> Vec<Line> {
         let parser = Parser::new_ext(paragraph, TEXT);
         let mut definitions: Vec<_> = parser.reference_definitions().iter().collect();
@@ -145,7 +145,7 @@ impl Reader {
     }
 }
 
-/// Labels are equal whatever their case and their blanks. `ẞ` is `SS`: upper case alone does not make them equal.
+/// Normalises a label: case and spaces do not count. Lower case first, because `ẞ` must equal `SS`.
 fn label_key(label: &str) -> String {
     label.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase().to_uppercase()
 }
@@ -154,14 +154,14 @@ fn label_key(label: &str) -> String {
 struct Target {
     address: String,
     link: Option<String>,
-    /// Its text so far.
+    /// The text so far.
     said: String,
 }
 
-/// Turns what pulldown-cmark reads into lines.
+/// Turns the events of pulldown-cmark into lines.
 struct Writer {
     style: Style,
-    /// The inks of what is written now, and below them those of what is around it.
+    /// A stack of inks, the innermost last.
     inks: Vec<Inks>,
     targets: Vec<Target>,
     done: Vec<Line>,
@@ -200,7 +200,7 @@ impl Writer {
             Event::SoftBreak | Event::HardBreak => self.done.push(mem::take(&mut self.line)),
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
-            // The extensions that these belong to are off.
+            // The extensions for these are off.
             Event::FootnoteReference(_)
             | Event::InlineMath(_)
             | Event::DisplayMath(_)
@@ -250,7 +250,7 @@ impl Writer {
         }
     }
 
-    /// Begins a piece in inks of its own. Without colours its mark stands there as it was written.
+    /// Begins a piece in other inks. Without colours its mark is shown as it was written.
     fn open(&mut self, mark: &str, inks: Inks) {
         self.mark(mark);
         let around = self.inks.last().copied().unwrap_or_default();
@@ -292,7 +292,7 @@ impl Writer {
         }
     }
 
-    /// Shows where a link leads, unless its text says so or the terminal does.
+    /// Shows the address of a link, unless its text or the terminal shows it.
     fn show_address(&mut self, target: &Target) {
         let is_click = self.style.links && target.link.is_some();
         let address = shown(&target.address);

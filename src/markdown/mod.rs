@@ -1,9 +1,9 @@
-//! Markdown as a model writes it, drawn line by line while it comes.
+//! Streaming Markdown: draws a model's answer line by line while it arrives.
 //!
-//! `blocks` reads lines and tells which block each one opens, continues or closes, as CommonMark 0.31 has it; nothing is
-//! read twice, so that an answer of any length costs the same for each of its bytes. What stands within a paragraph, a
-//! heading or a cell is read by pulldown-cmark (`inline`), which also reads whole tables. `page` lays the pieces out
-//! between the marks of the lists and quotes around them, and `printer` is what the rest of the program sees.
+//! `blocks` reads lines and finds the block that each one opens, continues or closes, by the rules of CommonMark 0.31.
+//! Nothing is parsed twice, so the cost per byte does not grow with the answer. pulldown-cmark parses the text within a
+//! paragraph, a heading or a cell (`inline`), and whole tables. `page` lays the pieces out between the marks of the
+//! lists and quotes around them, and `printer` is the interface to the rest of the program.
 
 mod indent;
 mod starts;

@@ -1,7 +1,6 @@
-//! Lays pieces out: the marks of lists and quotes before their lines, and empty lines where the text has some.
+//! Lays pieces out: puts the marks of lists and quotes before their lines, and keeps empty lines of the text.
 //!
-//! Lines of code stand at the first column, whatever list holds them, so that they can be copied; only quotes keep their
-//! bar.
+//! Lines of code start at the first column, even in a list, to make copying easy; only quotes keep their bar.
 
 use super::blocks::{Container, Piece};
 use super::code::Code;
@@ -11,12 +10,12 @@ use super::wrap::{trimmed, wrap};
 use crate::ink::{Ink, Inks, Line, Style};
 use crate::text;
 
-/// The marks of items, by how deep their list stands in others.
+/// The bullets of items, by the nesting of their list.
 const BULLETS: [&str; 3] = ["• ", "◦ ", "▪ "];
 const BAR: &str = "│ ";
 const LONGEST_RULE: usize = 40;
 
-/// Where the pieces are laid out.
+/// The state of the layout.
 #[derive(Debug, Clone)]
 pub struct Page {
     width: usize,
@@ -24,19 +23,19 @@ pub struct Page {
     reader: Reader,
     frames: Vec<Frame>,
     code: Option<Code>,
-    /// What was drawn last.
+    /// The kind of the last block drawn.
     last: Option<Kind>,
-    /// An empty line has come since then.
+    /// True if an empty line came since then.
     is_apart: bool,
-    /// How many of the frames hold both what was drawn last and what comes next.
+    /// The number of frames that contain both the last and the next block.
     shared: usize,
 }
 
-/// What stands before the lines of a container.
+/// The mark before the lines of a container.
 #[derive(Debug, Clone)]
 struct Frame {
     kind: FrameKind,
-    /// Before its first line.
+    /// The mark before the first line.
     mark: String,
     columns: usize,
     is_drawn: bool,
@@ -50,7 +49,7 @@ enum FrameKind {
     Named,
 }
 
-/// What a block is to the empty lines around it.
+/// The kind of a block, which decides the empty lines around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -87,7 +86,7 @@ impl Page {
         }
     }
 
-    /// What is drawn from now on has this width.
+    /// Sets the width of later lines.
     pub fn set_width(&mut self, width: usize) {
         self.width = width.max(1);
     }
@@ -135,14 +134,14 @@ impl Page {
         }
     }
 
-    /// Ends a container. An item without text is its mark.
+    /// Ends a container. An item without text is drawn as its mark.
     fn close(&mut self, out: &mut Vec<Line>) {
         self.draw_open_marks(out);
         self.frames.pop();
         self.shared = self.shared.min(self.frames.len());
     }
 
-    /// Draws the marks of items that nothing stands beside.
+    /// Draws the marks of items that have no text beside them.
     fn draw_open_marks(&mut self, out: &mut Vec<Line>) {
         if self.frames.iter().any(|frame| !frame.is_drawn) {
             self.place(vec![Line::new()], Kind::Text, out);
@@ -173,7 +172,7 @@ impl Page {
             _ => Ink::Italic.into(),
         };
         let mut lines = self.reader.lines(text, inks);
-        // Without colours the level shows by the marks.
+        // Without colours, the marks show the level.
         if let Some(first) = lines.first_mut().filter(|_| !self.style.colours) {
             let mark = format!("{} ", "#".repeat(level));
             *first = joined(Line::new().with(Inks::PLAIN, &mark), std::mem::take(first));
@@ -190,14 +189,14 @@ impl Page {
         self.place(table::lines(table, room), Kind::Table, out);
     }
 
-    /// The columns that lines have within the frames.
+    /// The columns for text within the frames.
     fn room(&self) -> usize {
         let marks: usize = self.frames.iter().map(|frame| frame.columns).sum();
-        // Where the marks would take more than half, they are part of the text.
+        // If the marks would take more than half of the width, they become part of the text.
         if marks * 2 > self.width { self.width } else { self.width - marks }
     }
 
-    /// Draws lines, broken to the width, between their marks.
+    /// Draws lines, wrapped to the width, after their marks.
     fn place(&mut self, mut lines: Vec<Line>, kind: Kind, out: &mut Vec<Line>) {
         self.gap(kind, out);
         if self.frames.is_empty() {
@@ -220,13 +219,13 @@ impl Page {
         }
     }
 
-    /// Draws a line that is not broken, at the first column or behind the bars of quotes.
+    /// Draws a line without wrapping it, at the first column or after the bars of quotes.
     fn place_unbroken(&self, line: Line, out: &mut Vec<Line>) {
         let bars = BAR.repeat(self.frames.iter().filter(|frame| frame.kind == FrameKind::Quote).count());
         out.push(trimmed(joined(Line::new().with(Ink::Dim, &bars), line)));
     }
 
-    /// What stands before the next line.
+    /// The marks before the next line.
     fn marks(&self) -> Line {
         let mut line = Line::new();
         for frame in &self.frames {
@@ -239,7 +238,7 @@ impl Page {
         line
     }
 
-    /// Draws the empty line before a block, if there is to be one.
+    /// Draws the empty line before a block, if it needs one.
     fn gap(&mut self, kind: Kind, out: &mut Vec<Line>) {
         let is_new = self.frames.iter().any(|frame| !frame.is_drawn);
         let stands_off = kind == Kind::Heading || kind == Kind::Table || self.last == Some(Kind::Table);
@@ -260,7 +259,8 @@ impl Page {
     }
 }
 
-/// Turns the mark of an item to a box, if its text begins with one; returns what is left to be said of it, and the text.
+/// Turns the mark of an item into a box if its text begins with one. Returns the box if it could not replace the mark,
+/// and the rest of the text.
 fn task<'t>(frame: &mut Frame, text: &'t str) -> (&'static str, &'t str) {
     let boxes = [("[ ] ", "☐ "), ("[x] ", "☑ "), ("[X] ", "☑ ")];
     let Some((written, drawn)) = boxes.into_iter().find(|(written, _)| text.starts_with(written)) else {

@@ -1,4 +1,4 @@
-//! What the rest of the program sees: text goes in as it comes, lines come out once they stand.
+//! The interface to the rest of the program: text goes in as it arrives, lines come out once they are final.
 
 use super::blocks::Blocks;
 use super::page::Page;
@@ -7,25 +7,25 @@ use super::wrap::wrap;
 use crate::ink::{Ink, Line, Style};
 use crate::text;
 
-/// The most bytes of an unfinished block that are read to draw its end.
+/// The most bytes of an unfinished block that are parsed to draw its end.
 const LONGEST_SKETCH: usize = 8 * 1024;
 
-/// Draws one text of Markdown. Each byte is read once, however small the pieces are that it comes in.
+/// Draws a Markdown text. Each byte is parsed once, however small the pieces are.
 #[derive(Debug)]
 pub struct Printer {
     width: usize,
     style: Style,
     blocks: Blocks,
     page: Page,
-    /// The line that has not ended yet.
+    /// The unfinished line.
     line: String,
-    /// The last piece ended with a carriage return: a line feed that follows belongs to it.
+    /// True if the last piece ended with a carriage return: then a line feed that follows belongs to it.
     is_returned: bool,
 }
 
 impl Printer {
-    /// For lines of so many columns. Without colours marks stay where they say something; without links addresses are
-    /// shown.
+    /// Creates a printer for lines of `width` columns. Without colours, marks that carry meaning stay; without links,
+    /// addresses are shown.
     #[must_use]
     pub fn new(width: usize, style: Style) -> Self {
         Self {
@@ -38,15 +38,14 @@ impl Printer {
         }
     }
 
-    /// From the next line that is drawn on.
+    /// Sets the width, from the next line on.
     pub fn set_width(&mut self, width: usize) {
         self.width = width;
         self.page.set_width(width);
     }
 
-    /// Takes the next piece, as the model wrote it, and returns the lines that stand now and do not change any more: of
-    /// a code block each one that is whole, of everything else what has ended. Lines of code may be wider than the
-    /// width.
+    /// Takes the next piece of text and returns the lines that are now final: complete lines of a code block, and other
+    /// blocks that have ended. Lines of code may be wider than the width.
     pub fn push(&mut self, text: &str) -> Vec<Line> {
         let mut out = Vec::with_capacity(text.len() / 32);
         let mut rest = text;
@@ -75,8 +74,8 @@ impl Printer {
         out
     }
 
-    /// The end of what has not been returned by [`Self::push`] yet, as it looks now: at most `rows` lines, none wider
-    /// than the width. A table with more rows is told in one line until it ends.
+    /// Draws the end of the text that [`Self::push`] has not returned yet: at most `rows` lines, none wider than the
+    /// width. A table with more rows is summed up in one line until it ends.
     #[must_use]
     pub fn tail(&self, rows: usize) -> Vec<Line> {
         if let Some(table) = self.blocks.table() {
@@ -102,7 +101,7 @@ impl Printer {
         let in_code = blocks.in_code();
         blocks.finish(&mut |piece| page.draw(piece, &mut out));
         if in_code {
-            // Its end is not there yet.
+            // The block has not ended, so its closing fence is not shown.
             out.pop();
         }
         let mut lines = Vec::with_capacity(out.len());
@@ -112,7 +111,7 @@ impl Printer {
         lines.split_off(lines.len().saturating_sub(rows))
     }
 
-    /// Ends the text, and returns what is left of it. The next piece begins another text.
+    /// Ends the text and returns its remaining lines. The next piece begins another text.
     pub fn finish(&mut self) -> Vec<Line> {
         let mut out = Vec::new();
         if !self.line.is_empty() {
@@ -129,7 +128,7 @@ impl Printer {
     }
 }
 
-/// Whether the start of a line could still become a mark that changes what stands above it.
+/// True if the start of a line could still become a mark that changes the line above it.
 fn is_undecided(line: &str, in_code: bool) -> bool {
     let line = line.trim();
     if in_code {

@@ -1,34 +1,35 @@
-//! The ways in which a line opens or closes a block. Each function gets a line without its indentation and tabs.
+//! Recognises lines that open or close a block. Each function gets a line without its indentation and tabs.
 
 /// A fence of a code block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fence {
     /// A backtick or a tilde.
     pub mark: char,
-    /// How often it stands there.
+    /// The number of marks.
     pub length: usize,
 }
 
-/// What an HTML block ends with.
+/// The end of an HTML block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HtmlEnd {
-    /// A line that holds one of these, whatever their case.
+    /// A line that contains one of these, in any case.
     With(&'static [&'static str]),
+    /// An empty line.
     Blank,
 }
 
 /// The mark of a list item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marker {
-    /// Items with the same one are of one list: `-`, `+`, `*`, `.` or `)`.
+    /// The kind of the list: `-`, `+`, `*`, `.` or `)`. Items of one list have the same kind.
     pub kind: char,
     /// The number of an ordered item.
     pub number: Option<u64>,
-    /// Its columns, without blanks.
+    /// The columns of the mark, without spaces.
     pub columns: usize,
 }
 
-/// A heading's level and its text.
+/// Parses a heading to its level and its text.
 #[must_use]
 pub fn heading(line: &str) -> Option<(usize, &str)> {
     let rest = line.trim_start_matches('#');
@@ -42,7 +43,7 @@ pub fn heading(line: &str) -> Option<(usize, &str)> {
     Some((level, if is_closed { open.trim_end_matches([' ', '\t']) } else { text }))
 }
 
-/// The level of the heading that a line beneath a paragraph makes of it.
+/// The level of the heading that this line makes of the paragraph above it.
 #[must_use]
 pub fn underline(line: &str) -> Option<usize> {
     let line = line.trim_end_matches([' ', '\t']);
@@ -50,7 +51,7 @@ pub fn underline(line: &str) -> Option<usize> {
     if all('=') { Some(1) } else { all('-').then_some(2) }
 }
 
-/// True of a line across the page: three or more of one mark.
+/// True for a thematic break: three or more of one mark.
 #[must_use]
 pub fn rule(line: &str) -> bool {
     let marks = || line.chars().filter(|c| !matches!(c, ' ' | '\t'));
@@ -58,7 +59,7 @@ pub fn rule(line: &str) -> bool {
     marks().count() >= 3 && marks().all(|c| c == mark)
 }
 
-/// The opening fence of a code block, and what it says about the code.
+/// Parses the opening fence of a code block and the text after it.
 #[must_use]
 pub fn fence(line: &str) -> Option<(Fence, &str)> {
     let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
@@ -68,14 +69,14 @@ pub fn fence(line: &str) -> Option<(Fence, &str)> {
     (length >= 3 && !is_inline).then(|| (Fence { mark, length }, rest.trim_matches([' ', '\t'])))
 }
 
-/// Whether a line closes the code block that this fence opened.
+/// True if a line closes the code block that this fence opened.
 #[must_use]
 pub fn closes(line: &str, fence: Fence) -> bool {
     let rest = line.trim_start_matches(fence.mark);
     line.len() - rest.len() >= fence.length && rest.trim_matches([' ', '\t']).is_empty()
 }
 
-/// The mark of a list item. `interrupts` is true beneath a line of a paragraph, where only some are taken for one.
+/// Parses the mark of a list item. `interrupts` is true below a line of a paragraph, where only some marks count.
 #[must_use]
 pub fn marker(line: &str, interrupts: bool) -> Option<Marker> {
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
@@ -91,7 +92,7 @@ pub fn marker(line: &str, interrupts: bool) -> Option<Marker> {
     (stands_alone && (!interrupts || may_interrupt)).then_some(marker)
 }
 
-/// The label of a footnote that a line begins, and the rest of the line.
+/// Parses the label of a footnote at the start of a line. Returns it with the rest of the line.
 #[must_use]
 pub fn note(line: &str) -> Option<(&str, &str)> {
     let (label, rest) = line.strip_prefix("[^")?.split_once("]:")?;
@@ -99,7 +100,7 @@ pub fn note(line: &str) -> Option<(&str, &str)> {
     is_label.then_some((label, rest))
 }
 
-/// The columns of a table whose head stands above this line.
+/// The number of columns of a table, if this is its delimiter line.
 #[must_use]
 pub fn delimiters(line: &str) -> Option<usize> {
     let is_cell = |cell: &str| {
@@ -122,7 +123,7 @@ pub fn delimiters(line: &str) -> Option<usize> {
     (columns > 0).then_some(columns)
 }
 
-/// The cells of a row of a table.
+/// Splits a row of a table into cells.
 pub fn cells(line: &str) -> impl Iterator<Item = &str> {
     let line = line.trim_matches([' ', '\t']);
     let line = line.strip_prefix('|').unwrap_or(line);
@@ -135,7 +136,7 @@ pub fn cells(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What the HTML block ends with that a line opens. `interrupts` is true beneath a line of a paragraph.
+/// The end of the HTML block that a line opens, if it opens one. `interrupts` is true below a line of a paragraph.
 #[must_use]
 pub fn html(line: &str, interrupts: bool) -> Option<HtmlEnd> {
     let after = line.strip_prefix('<')?;
@@ -161,7 +162,7 @@ pub fn html(line: &str, interrupts: bool) -> Option<HtmlEnd> {
     (is_block || !interrupts && is_tag(after)).then_some(HtmlEnd::Blank)
 }
 
-/// Whether an HTML block ends with this line.
+/// True if an HTML block ends with this line.
 #[must_use]
 pub fn ends_html(line: &str, end: HtmlEnd) -> bool {
     match end {
@@ -175,7 +176,7 @@ pub fn ends_html(line: &str, end: HtmlEnd) -> bool {
     }
 }
 
-/// Elements that begin an HTML block wherever they stand (CommonMark 0.31.2, 4.6).
+/// Elements that begin an HTML block anywhere (CommonMark 0.31.2, 4.6).
 #[rustfmt::skip]
 const BLOCKS: &[&str] = &[
     "address", "article", "aside", "base", "basefont", "blockquote", "body", "caption", "center", "col", "colgroup",
@@ -185,7 +186,7 @@ const BLOCKS: &[&str] = &[
     "summary", "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "track", "ul",
 ];
 
-/// Whether a line, behind its `<`, holds one whole tag and nothing else.
+/// True if a line, after its `<`, is one complete tag and nothing else.
 fn is_tag(line: &str) -> bool {
     let blank = |text: &str| text.trim_start_matches([' ', '\t']).len() < text.len();
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
@@ -214,7 +215,7 @@ fn is_tag(line: &str) -> bool {
     rest.strip_prefix('>').is_some_and(|after| after.trim_matches([' ', '\t']).is_empty())
 }
 
-/// What follows the value of an attribute.
+/// The text after the value of an attribute.
 fn after_value(value: &str) -> Option<&str> {
     if let Some(quote) = value.chars().next().filter(|c| matches!(c, '"' | '\'')) {
         return value[1..].split_once(quote).map(|(_, after)| after);

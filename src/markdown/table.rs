@@ -1,5 +1,5 @@
-//! Tables, fitted to a width: columns as wide as they need to be, or shrunk, the widest first, until all fit. Cells are
-//! broken, never cut. Where not even the longest words fit side by side, each row is a list of its cells.
+//! Draws tables, fitted to a width. Columns are as wide as needed, or shrunk, the widest first, until all fit. Cells
+//! are wrapped, never cut. If not even the longest words fit side by side, each row becomes a list of its cells.
 
 use pulldown_cmark::Alignment;
 
@@ -7,13 +7,13 @@ use super::inline::Table;
 use super::wrap::{trimmed, widest_word, wrap};
 use crate::ink::{Ink, Inks, Line};
 
-/// Between two columns.
+/// The separator between two columns.
 const GAP: &str = " │ ";
 const GAP_COLUMNS: usize = 3;
 /// A word wider than this may be broken to make room.
 const LONGEST_WORD: usize = 12;
 
-/// The lines of a table.
+/// Draws a table.
 #[must_use]
 pub fn lines(mut table: Table, width: usize) -> Vec<Line> {
     let columns = table.rows.first().map_or(0, Vec::len);
@@ -29,7 +29,7 @@ pub fn lines(mut table: Table, width: usize) -> Vec<Line> {
     }
 }
 
-/// The width of each column; none where they do not fit side by side.
+/// The width of each column; `None` if they do not fit side by side.
 fn widths(rows: &[Vec<Line>], columns: usize, width: usize) -> Option<Vec<usize>> {
     let widest = |measure: &dyn Fn(&Line) -> usize| -> Vec<usize> {
         (0..columns).map(|column| rows.iter().map(|row| measure(&row[column])).max().unwrap_or(0).max(1)).collect()
@@ -46,13 +46,13 @@ fn widths(rows: &[Vec<Line>], columns: usize, width: usize) -> Option<Vec<usize>
     Some(shrunk(&wanted, &needed, room))
 }
 
-/// Widths between those that are wanted and those that are needed: no column is wider than another one that would need
-/// more, except by what the division leaves over.
+/// Shrinks columns from their wanted widths down to no less than they need: all shrunk columns get the same width,
+/// except for the remainder.
 fn shrunk(wanted: &[usize], needed: &[usize], room: usize) -> Vec<usize> {
     let at = |most: usize| -> Vec<usize> {
         wanted.iter().zip(needed).map(|(wanted, needed)| (*wanted).min(most.max(*needed))).collect()
     };
-    // The highest water level at which all fit.
+    // Binary search for the largest common width at which all fit.
     let (mut fits, mut floods) = (0, room + 1);
     while floods - fits > 1 {
         let middle = usize::midpoint(fits, floods);
@@ -69,7 +69,7 @@ fn shrunk(wanted: &[usize], needed: &[usize], room: usize) -> Vec<usize> {
     widths
 }
 
-/// Cells side by side, beneath a head and a rule.
+/// Draws the cells side by side, below a head and a rule.
 fn grid(table: Table, widths: &[usize]) -> Vec<Line> {
     let alignments = table.alignments;
     let mut lines = Vec::new();
@@ -84,7 +84,7 @@ fn grid(table: Table, widths: &[usize]) -> Vec<Line> {
         })
         .collect();
     for (index, row) in rows.into_iter().enumerate() {
-        // Rows of several lines would run into one another.
+        // Rules separate rows of several lines.
         if index == 1 || index > 1 && is_tall {
             lines.push(rule(widths));
         }
@@ -133,7 +133,7 @@ fn rule(widths: &[usize]) -> Line {
     Line::new().with(Ink::Dim, &columns.join("─┼─"))
 }
 
-/// Each row as lines of `head: cell`, with an empty line between two rows.
+/// Draws each row as lines of `head: cell`, with an empty line between rows.
 fn list(table: Table, width: usize) -> Vec<Line> {
     let mut rows = table.rows.into_iter();
     let head = rows.next().unwrap_or_default();

@@ -1,6 +1,6 @@
-//! Text that stops in the middle: what it has opened is closed, so that it looks as it will when the rest is there.
+//! Closes the marks of unfinished text, so it already looks as it will once the rest arrives.
 
-/// Closes what the text of a paragraph has opened. It is drawn once, so a guess will do.
+/// Closes the open marks of a paragraph. The result is drawn only until more text arrives, so a guess is enough.
 pub fn close(text: &mut String) {
     text.truncate(text.trim_end().len());
     if text.rsplit_once("](").is_some_and(|(_, address)| !address.contains([')', ' ', '\n'])) {
@@ -17,7 +17,7 @@ pub fn close(text: &mut String) {
         let run = rest.len() - rest.trim_start_matches(c).len();
         match c {
             '\\' => at += 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
-            // What it would be a mark of has not come.
+            // The text after this mark has not arrived.
             _ if run == rest.len() && before.is_whitespace() => {
                 text.truncate(text[..at].trim_end().len());
                 break;
@@ -41,7 +41,7 @@ pub fn close(text: &mut String) {
     text.extend(open.into_iter().rev());
 }
 
-/// Where the code ends that so many backticks opened: behind as many.
+/// The end of inline code that was opened by this many backticks: after as many again.
 fn code_end(text: &str, ticks: usize) -> Option<usize> {
     let mut at = 0;
     while let Some(start) = text[at..].find('`') {
@@ -55,7 +55,7 @@ fn code_end(text: &str, ticks: usize) -> Option<usize> {
     None
 }
 
-/// Reads a run of one mark: each part of it closes what the same one has opened, or opens something.
+/// Reads a run of one mark: each part of it closes an open mark of the same kind, or opens one.
 fn read_marks(open: &mut Vec<&'static str>, c: char, run: usize, (before, after): (char, char)) {
     let names: &[&str] = match c {
         '*' => &["**", "*"],

@@ -1,5 +1,5 @@
-//! Lines broken to a width: between words, between wide characters, and within a word only where it is wider than a
-//! line. What a terminal draws as one character stays together.
+//! Wraps lines to a width: between words, between wide characters, and within a word only if it is wider than a line.
+//! Characters that a terminal draws as one stay together.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::ink::{Line, Span};
 use crate::text;
 
-/// Hands on the parts of a line, of `width` columns at most.
+/// Passes the parts of a line, each of at most `width` columns, to `out`.
 pub fn wrap(line: Line, width: usize, mut out: impl FnMut(Line)) {
     let text = match line.spans.as_slice() {
         [span] => Cow::Borrowed(span.text.as_str()),
@@ -23,13 +23,13 @@ pub fn wrap(line: Line, width: usize, mut out: impl FnMut(Line)) {
     }
 }
 
-/// The columns of the widest part of a text that is broken only where a line is narrower.
+/// The columns of the widest word of a text.
 #[must_use]
 pub fn widest_word(text: &str) -> usize {
     words(text).map(|word| text::columns(word.trim_end_matches(' '))).max().unwrap_or(0)
 }
 
-/// A line without blanks at its end.
+/// Removes the spaces at the end of a line.
 #[must_use]
 pub fn trimmed(mut line: Line) -> Line {
     while let Some(span) = line.spans.last_mut() {
@@ -42,11 +42,11 @@ pub fn trimmed(mut line: Line) -> Line {
     line
 }
 
-/// Takes the parts of a line in their order.
+/// Cuts a line into parts, in order.
 struct Cutter<'l> {
-    /// From the one on that the last part ended in.
+    /// The spans from the one in which the last part ended.
     spans: &'l [Span],
-    /// Where that begins, in bytes of the line.
+    /// The start of the first of them, in bytes of the line.
     at: usize,
 }
 
@@ -67,7 +67,7 @@ impl Cutter<'_> {
     }
 }
 
-/// The parts of a text that fit `width`, without the blanks between them.
+/// Splits a text into parts that fit `width`, without the spaces between them.
 fn breaks(text: &str, width: usize) -> Vec<Range<usize>> {
     let mut parts = Vec::with_capacity(text.len() / width.max(1) + 1);
     let mut part = 0..0;
@@ -103,7 +103,7 @@ fn breaks(text: &str, width: usize) -> Vec<Range<usize>> {
     parts
 }
 
-/// The smallest parts between which a text may be broken, each with the blanks behind it.
+/// Splits a text into the smallest parts that a line break may separate, each with the spaces after it.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -113,10 +113,10 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where the first word of a text ends, its blanks included.
+/// The end of the first word of a text, including the spaces after it.
 fn word_end(text: &str) -> usize {
     let blanks_end = |at: usize| text.len() - text[at..].trim_start_matches(' ').len();
-    // A word of ASCII needs no tables.
+    // Fast path for a word of ASCII.
     let plain = text.bytes().take_while(u8::is_ascii_graphic).count();
     if text[plain..].bytes().next().is_none_or(|byte| byte == b' ') {
         return blanks_end(plain);
@@ -134,17 +134,17 @@ fn word_end(text: &str) -> usize {
     blanks_end(at)
 }
 
-/// How a character behaves where a line could end.
+/// The behaviour of a character at a possible line break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Blank,
-    /// A letter of a script that parts its words by blanks.
+    /// A letter of a script that separates words by spaces.
     Narrow,
-    /// A character that takes two columns: lines end before and behind it.
+    /// A character of two columns: a line may break before and after it.
     Wide,
-    /// A mark that no line begins with.
+    /// Punctuation that never begins a line.
     Closing,
-    /// A mark that no line ends with.
+    /// Punctuation that never ends a line.
     Opening,
 }
 
@@ -164,7 +164,7 @@ impl Place {
         }
     }
 
-    /// Whether a line may end between two of them.
+    /// True if a line may break between two characters.
     fn may_part(before: Self, here: Self) -> bool {
         let sticks = before == Self::Opening || here == Self::Closing;
         let in_word = before == Self::Narrow && matches!(here, Self::Narrow | Self::Opening);
@@ -172,7 +172,7 @@ impl Place {
     }
 }
 
-/// The characters of a text as a terminal draws them: each with its marks, selectors and joiners.
+/// Splits a text into characters as a terminal draws them: each with its marks, selectors and joiners.
 fn clusters(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -188,7 +188,7 @@ fn cluster_end(text: &str) -> usize {
     let mut flags = usize::from(is_flag(before));
     for (at, c) in chars {
         let pairs = is_flag(c) && flags == 1;
-        // A joiner between what a terminal does not draw as one joins nothing.
+        // A joiner only counts if the terminal draws the sequence as one character.
         let joins = before == '\u{200d}' && text::columns(&text[..at + c.len_utf8()]) <= 2;
         let is_part = joins || pairs || matches!(c, '\u{1f3fb}'..='\u{1f3ff}') || is_zero(c);
         if !is_part {
@@ -200,12 +200,12 @@ fn cluster_end(text: &str) -> usize {
     text.len()
 }
 
-/// Two of these are the flag of a country.
+/// True for half of a flag: two of these make the flag of a country.
 fn is_flag(c: char) -> bool {
     matches!(c, '\u{1f1e6}'..='\u{1f1ff}')
 }
 
-/// A mark, a selector, a joiner.
+/// True for a mark, a selector or a joiner.
 fn is_zero(c: char) -> bool {
     !c.is_ascii() && text::columns(c.encode_utf8(&mut [0; 4])) == 0
 }

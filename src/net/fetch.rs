@@ -31,14 +31,14 @@ pub struct Fetched {
     /// Where it came from in the end.
     pub url: String,
     pub status: u16,
-    /// As the server says; empty where it says nothing.
+    /// As the server says; empty if it says nothing.
     pub content_type: String,
     pub body: Vec<u8>,
     /// False when the body was longer than it may be.
     pub whole: bool,
 }
 
-/// Why nothing came.
+/// The reason that nothing came.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
     #[error(transparent)]
@@ -62,7 +62,7 @@ pub enum FetchError {
 }
 
 impl FetchError {
-    /// Whether the same request may succeed later.
+    /// True if the same request may succeed later.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Failed { .. } | Self::Unknown { .. })
@@ -73,7 +73,7 @@ impl Net {
     /// Gets `url`, following redirects. `accept` says which kinds are preferred.
     ///
     /// # Errors
-    /// When an address may not be fetched or nothing answers. A status like 404 is no error.
+    /// An address may not be fetched or nothing answers. A status like 404 is no error.
     pub async fn fetch(&self, url: &str, accept: &str, rules: FetchRules<'_>) -> Result<Fetched, FetchError> {
         let mut url = parse_url(url)?;
         for _ in 0..=rules.most_redirects {

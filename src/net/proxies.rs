@@ -60,7 +60,7 @@ struct Named {
     variable: &'static str,
     /// With a scheme; may hold a password.
     address: String,
-    /// Why it is not the address of a proxy.
+    /// The reason that it is not the address of a proxy.
     mistake: Option<String>,
 }
 
@@ -106,13 +106,13 @@ impl Proxies {
 }
 
 impl Through<'_> {
-    /// Whether the proxy itself is spoken to over TLS.
+    /// True if the proxy itself is spoken to over TLS.
     #[must_use]
     pub fn is_tls(&self) -> bool {
         self.intercept.uri().scheme_str() == Some("https")
     }
 
-    /// Whether the proxy passes on requests of plain HTTP that name the whole address.
+    /// True if the proxy passes on requests of plain HTTP that name the whole address.
     #[must_use]
     pub fn takes_requests(&self) -> bool {
         self.intercept.uri().scheme_str() == Some("http")
@@ -175,7 +175,7 @@ where
         .map_err(|error| io::Error::other(format!("the proxy of this machine: {error}")))
 }
 
-/// Whether a name belongs to a private network by its form: without a dot, or with an end that the internet does not
+/// True if a name belongs to a private network by its form: without a dot, or with an end that the internet does not
 /// know.
 #[must_use]
 pub(super) fn is_private_name(host: &str) -> bool {
@@ -189,7 +189,7 @@ fn with_scheme(text: &str) -> String {
     if text.contains("://") { text.to_owned() } else { format!("http://{text}") }
 }
 
-/// Why a text is not the address of a proxy. Without a scheme it is one for http.
+/// The reason that a text is not the address of a proxy. Without a scheme it is one for http.
 fn mistake(text: &str) -> Option<String> {
     const SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
     match Url::parse(&with_scheme(text)) {

@@ -55,7 +55,7 @@ impl Hosts {
         self.named.iter().find(covers).map(String::as_str)
     }
 
-    /// Whether a host may be reached at an address. One that is not public must be named as it is.
+    /// True if a host may be reached at an address. One that is not public must be named as it is.
     fn allow(&self, host: &str, address: SocketAddr) -> bool {
         self.entry(host, address.port()).is_some_and(|entry| {
             let name = split(entry).0;
@@ -77,7 +77,7 @@ fn split(authority: &str) -> (&str, Option<u16>) {
 /// Serves on a thread of its own, until this program ends.
 ///
 /// # Errors
-/// When the thread cannot be started.
+/// The thread cannot be started.
 pub fn start(listener: std::net::TcpListener, hosts: Hosts) -> io::Result<()> {
     let serve = move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

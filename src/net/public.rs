@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether anybody on the internet could reach `address`. An IPv6 address that carries an IPv4 one is judged by that.
+/// True if anybody on the internet could reach `address`. An IPv6 address that carries an IPv4 one is judged by that.
 #[must_use]
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {

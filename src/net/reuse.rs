@@ -15,7 +15,7 @@ use reqwest::{Client, RequestBuilder, Response, Url};
 
 use super::{Net, NetError};
 
-/// Why a request got no response.
+/// The reason that a request got no response.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     #[error(transparent)]
@@ -60,7 +60,7 @@ impl Served {
         }
     }
 
-    /// Whether the request was lost with a connection that had served another one before.
+    /// True if the request was lost with a connection that had served another one before.
     fn forget(&self, error: &reqwest::Error) -> bool {
         let causes = || std::iter::successors(error.source(), |error| (*error).source());
         let Some(address) = causes().find_map(|cause| local_address(cause.downcast_ref()?)) else { return false };
@@ -75,7 +75,7 @@ fn local_address(error: &legacy::Error) -> Option<SocketAddr> {
     extensions.get::<HttpInfo>().map(HttpInfo::local_addr)
 }
 
-/// Whether a connection ended before it said anything.
+/// True if a connection ended before it said anything.
 fn says_nothing(cause: &(dyn Error + 'static)) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
     let ended = |error: &hyper::Error| error.is_incomplete_message() || error.is_canceled();

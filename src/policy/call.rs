@@ -20,7 +20,7 @@ pub struct Call<'a> {
     /// The tool is configured to ask every time.
     pub requires_confirmation: bool,
     pub effects: &'a [Effect],
-    /// Whether its result may come from the network.
+    /// True if its result may come from the network.
     pub has_network: bool,
     pub reads: Vec<Target>,
     pub writes: Vec<Target>,
@@ -83,7 +83,7 @@ pub(super) enum Opens {
 }
 
 impl Call<'_> {
-    /// Whether its command is one of the system and names something that the sandbox keeps from it: a place outside
+    /// True if its command is one of the system and names something that the sandbox keeps from it: a place outside
     /// the workspace, or the network.
     #[must_use]
     pub fn leaves(&self) -> bool {
@@ -133,7 +133,7 @@ impl Line {
         Self { script, parts, is_inside, files, starts_outside, configured }
     }
 
-    /// Whether it consists of programs that usually only read, and names nothing outside the workspace.
+    /// True if it consists of programs that usually only read, and names nothing outside the workspace.
     pub(super) fn only_reads(&self) -> bool {
         let opens_freely = |(target, opens): &(Option<Target>, Opens)| {
             *opens == Opens::ToRead && target.as_ref().is_none_or(Target::is_free_to_read)
@@ -145,7 +145,7 @@ impl Line {
             && self.leaves().is_none()
     }
 
-    /// Whether one of its programs is known to use the network.
+    /// True if one of its programs is known to use the network.
     pub(super) fn uses_network(&self) -> bool {
         self.script.all().iter().any(|command| uses_network(command))
     }
@@ -156,7 +156,7 @@ impl Line {
         named.or(self.script.names_home().then_some("~"))
     }
 
-    /// Whether it names something outside the workspace that it could read. Devices hold nobody's text.
+    /// True if it names something outside the workspace that it could read. Devices hold nobody's text.
     pub(super) fn reaches_outside(&self) -> bool {
         let opened = self.files.iter().filter(|(_, opens)| *opens == Opens::ToRead);
         let opened = opened.filter_map(|(target, _)| target.as_ref());
@@ -198,7 +198,7 @@ impl Part {
         Self { habit: habit(command), named, leaves }
     }
 
-    /// Whether it has no way to write, and reads in the workspace alone.
+    /// True if it has no way to write, and reads in the workspace alone.
     pub(super) fn is_harmless(&self) -> bool {
         self.habit == Habit::OnlyReads && self.leaves.is_none()
     }

@@ -39,7 +39,7 @@ const ANY_PATH: &str = "PATH";
 const LONGEST: usize = 200;
 
 impl Grants {
-    /// Whether all of it was granted.
+    /// True if all of it was granted.
     #[must_use]
     pub fn cover(&self, grant: &Grant) -> bool {
         grant.0.iter().all(|item| self.0.contains(item))

@@ -240,14 +240,14 @@ pub(super) fn habit(command: &Simple) -> Habit {
     command.assigned.iter().map(|name| of_variable(name)).fold(own, Habit::min)
 }
 
-/// Whether another program does the work, which no walls around this one hold.
+/// True if another program does the work, which no walls around this one hold.
 pub(super) fn delegates(command: &Simple) -> bool {
     let name = command.program().unwrap_or_default();
     let name = name.rsplit('/').next().unwrap_or_default();
     !name.is_empty() && DELEGATING.split_whitespace().any(|known| known == name)
 }
 
-/// Whether all that it runs is of the system: nothing in it speaks for the workspace.
+/// True if all that it runs is of the system: nothing in it speaks for the workspace.
 pub(super) fn is_of_system(command: &Simple) -> bool {
     match (&command.inside, command.argv.split_first()) {
         (Some(inside), _) => inside.script.doubt().is_none() && inside.script.commands.iter().all(is_of_system),
@@ -259,7 +259,7 @@ pub(super) fn is_of_system(command: &Simple) -> bool {
     }
 }
 
-/// Whether it usually uses the network.
+/// True if it usually uses the network.
 pub(super) fn uses_network(command: &Simple) -> bool {
     let Some((Arg::Literal(name), words)) = command.argv.split_first() else { return false };
     is_in(NETWORK, name, words) || is_in(NETWORK, name, without_leading_flags(name, words))
@@ -319,7 +319,7 @@ fn tells_of_itself(argv: &[Arg]) -> bool {
     }
 }
 
-/// Whether a word says that it writes.
+/// True if a word says that it writes.
 fn writes(argv: &[Arg]) -> bool {
     let name = argv.first().and_then(Arg::text).unwrap_or_default();
     let name = name.rsplit('/').next().unwrap_or_default();

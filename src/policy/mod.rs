@@ -2,10 +2,10 @@
 //! rules of the configuration.
 //!
 //! Calls that read inside the workspace run, and so do lines of programs that usually only read, in walls that hold
-//! them to it. Calls that write or execute ask, unless the mode or a rule says otherwise. Rules beat modes: deny wins, then ask, then allow. A call outside of the permitted scope asks and is
-//! never silently allowed; a call whose effects are unknown before it runs is never considered harmless. Once
-//! outside content has entered the conversation, calls that write or use the network ask, even if something else
-//! would permit them.
+//! them to it. Calls that write or execute ask, unless the mode or a rule says otherwise. Rules beat modes: deny wins,
+//! then ask, then allow. A call outside of the permitted scope asks and is never silently allowed; a call whose effects
+//! are unknown before it runs is never considered harmless. Once outside content has entered the conversation, calls
+//! that write or use the network ask, even if something else would permit them.
 
 mod call;
 mod grant;
@@ -145,17 +145,17 @@ pub fn judge_exploring(mode: ApprovalMode, rules: &Rules, call: &Call<'_>, taint
     }
 }
 
-/// Why a call does not run in mode `explore`, for the model.
+/// The reason that a call does not run in mode `explore`, for the model.
 const EXPLORING: &str =
     "this message is answered in mode `explore`, which changes nothing: propose it in your answer";
 
-/// Whether it is a line of programs that usually only read, and there are walls to hold it to that.
+/// True if it is a line of programs that usually only read, and there are walls to hold it to that.
 fn reads_in_walls(call: &Call<'_>) -> bool {
     let is_own = |line: &Line| line.configured.is_none() && line.only_reads();
     call.hold >= Hold::Reading && call.line.as_ref().is_some_and(is_own)
 }
 
-/// Why no walls hold what the command does, if none do.
+/// The reason that no walls hold what the command does, if none do.
 fn gap(rules: &Rules, call: &Call<'_>) -> Option<String> {
     let line = call.line.as_ref()?;
     if let Some(program) = rules.delegating(call.tool, line) {
@@ -165,7 +165,7 @@ fn gap(rules: &Rules, call: &Call<'_>) -> Option<String> {
     Some(format!("nothing here hides from a command what the rule `{rule}` forbids"))
 }
 
-/// Why the mode that allows everything asks all the same, if it does.
+/// The reason that the mode that allows everything asks all the same, if it does.
 fn what_all_leaves_out(call: &Call<'_>) -> Option<String> {
     let opened = |opens: Opens| {
         let files = call.line.iter().flat_map(|line| &line.files).filter(move |file| file.1 == opens);
@@ -212,7 +212,7 @@ fn reason_to_ask(mode: ApprovalMode, call: &Call<'_>, is_enclosed: bool) -> Opti
     })
 }
 
-/// Why a command is asked about.
+/// The reason that a command is asked about.
 fn why_it_runs(call: &Call<'_>) -> String {
     let line = call.line.as_ref().filter(|line| line.configured.is_none());
     match line {

@@ -53,7 +53,7 @@ impl CommandPattern {
         }
     }
 
-    /// Whether the pattern spells out the word at this position.
+    /// True if the pattern spells out the word at this position.
     pub fn spells(&self, at: usize) -> bool {
         self.words.get(at).is_some_and(|word| !word.as_str().contains(['*', '?', '[', '{', '\\']))
     }

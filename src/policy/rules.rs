@@ -84,7 +84,7 @@ impl Rules {
             .map(|rule| Objection::Doubtful(format!("it could be what the rule `{}` wants asked", rule.text)))
     }
 
-    /// Whether every part of the call may run without asking.
+    /// True if every part of the call may run without asking.
     pub(super) fn allow(&self, call: &Call<'_>, mode: ApprovalMode) -> bool {
         if let Some(line) = &call.line {
             return self.allow_line(call.tool, line, mode);
@@ -141,7 +141,7 @@ impl Rules {
         self.0.iter().find(hides).map(|rule| rule.text.as_str())
     }
 
-    /// Whether a redirection from or to this file may happen without asking.
+    /// True if a redirection from or to this file may happen without asking.
     pub(super) fn frees_file(&self, target: &Target, opens: Opens, mode: ApprovalMode) -> bool {
         match opens {
             Opens::ToRead => target.is_free_to_read() || self.covers("read_file", target, opens),
@@ -174,7 +174,7 @@ impl Rules {
         }
     }
 
-    /// Whether the rule covers a path. No rule covers a file that decides later what runs, and a path outside is
+    /// True if the rule covers a path. No rule covers a file that decides later what runs, and a path outside is
     /// covered only by a rule that names it.
     fn covers(&self, tool: &str, target: &Target, opens: Opens) -> bool {
         if opens == Opens::ToWrite && target.is_protected {
@@ -212,7 +212,7 @@ impl Rule {
         Ok(Self { effect, tool: Glob::word(tool)?, scope, text: rule.to_string() })
     }
 
-    /// Whether it denies a path to `read_file`, and so to every tool that reads.
+    /// True if it denies a path to `read_file`, and so to every tool that reads.
     fn denies_reading(&self) -> bool {
         self.effect == RuleEffect::Deny && self.tool.matches(Opens::ToRead.tool())
     }

@@ -74,13 +74,13 @@ impl Place {
 }
 
 impl Target {
-    /// Whether it lies in the workspace.
+    /// True if it lies in the workspace.
     #[must_use]
     pub fn is_inside(&self) -> bool {
         self.place == Place::Inside
     }
 
-    /// Whether reading it is free.
+    /// True if reading it is free.
     #[must_use]
     pub fn is_free_to_read(&self) -> bool {
         matches!(self.place, Place::Inside | Place::Readable)

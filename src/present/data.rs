@@ -20,7 +20,7 @@ pub fn fit(data: &Value, most: usize, kept: Option<&Kept>) -> Value {
     }
 }
 
-/// Whether [`fit`] leaves `data` whole.
+/// True if [`fit`] leaves `data` whole.
 pub(super) fn fits(data: &Value, most: usize) -> bool {
     data.to_string().len() <= most
 }

@@ -108,7 +108,7 @@ pub fn restore(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether `opener` and `rest` form a mark. Joiners in between are ignored: a mark that was broken already is
+/// True if `opener` and `rest` form a mark. Joiners in between are ignored: a mark that was broken already is
 /// broken once more, so that removing one joiner restores the original.
 fn is_mark(opener: char, rest: &str) -> bool {
     let Some((_, endings)) = MARKS.iter().find(|(mark, _)| *mark == opener) else { return false };

@@ -2,14 +2,13 @@
 //! given a text, and the command lines that a person runs.
 //!
 //! They stay in the group of this program, which is the one in the foreground: the terminal sends Ctrl-C and Ctrl-Z to
-//! both. [`has_terminal`] tells that an interrupt is meant for them.
+//! both. Whoever starts them ignores the interrupts of that time.
 
 use std::fs::File;
 use std::future::poll_fn;
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -21,41 +20,17 @@ use super::subject::{Pipes, exit, spawn};
 use super::{Exit, LINGER, SHELL};
 
 const READ_BYTES: usize = 8 * 1024;
-
-/// How many of them have the terminal.
-static AT_TERMINAL: AtomicUsize = AtomicUsize::new(0);
-
-/// Counts a program that has the terminal, as long as this lives.
-struct HasTerminal;
-
-impl HasTerminal {
-    fn new() -> Self {
-        AT_TERMINAL.fetch_add(1, Ordering::SeqCst);
-        Self
-    }
-}
-
-impl Drop for HasTerminal {
-    fn drop(&mut self) {
-        AT_TERMINAL.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-/// Whether a program of the person's own has the terminal now: then Ctrl-C is meant for it.
-#[must_use]
-pub fn has_terminal() -> bool {
-    AT_TERMINAL.load(Ordering::SeqCst) > 0
-}
+/// Ctrl-C reaches the shell as well. It waits for the program, which may make something of it.
+const WAIT_THROUGH_INTERRUPTS: &str = if cfg!(unix) { "trap : INT; " } else { "" };
 
 /// Runs a command line of the person's own (`code --wait`) with the terminal as its own, and `file` as its last word.
 /// Waits for its end; true if it ended well. Dropping the future kills it.
 ///
 /// # Errors
-/// When it cannot be started.
+/// It cannot be started.
 pub async fn in_foreground(line: &str, file: &Path) -> io::Result<bool> {
     let [shell, flag] = SHELL;
-    let line = format!("{line} \"$1\"");
-    let _has_terminal = HasTerminal::new();
+    let line = format!("{WAIT_THROUGH_INTERRUPTS}{line} \"$1\"");
     let status = Command::new(shell).args([flag, &line, shell]).arg(file).kill_on_drop(true).status().await?;
     Ok(status.success())
 }
@@ -64,19 +39,19 @@ pub async fn in_foreground(line: &str, file: &Path) -> io::Result<bool> {
 /// its end; true if it ended well. Dropping the future kills it.
 ///
 /// # Errors
-/// When it cannot be started.
+/// It cannot be started.
 pub async fn paged(line: &str, file: &Path) -> io::Result<bool> {
     let [shell, flag] = SHELL;
     let input = File::open(file)?;
-    let _has_terminal = HasTerminal::new();
-    let status = Command::new(shell).args([flag, line]).stdin(input).kill_on_drop(true).status().await?;
+    let line = format!("{WAIT_THROUGH_INTERRUPTS}{line}");
+    let status = Command::new(shell).args([flag, &line]).stdin(input).kill_on_drop(true).status().await?;
     Ok(status.success())
 }
 
 /// Gives a program its input, and waits for its end; true if it ended well in a few seconds.
 ///
 /// # Errors
-/// When it cannot be started, or does not take its input.
+/// It cannot be started, or does not take its input.
 pub async fn fed(program: &[&str], input: &[u8]) -> io::Result<bool> {
     const PATIENCE: Duration = Duration::from_secs(5);
     let [name, arguments @ ..] = program else { return Ok(false) };
@@ -95,7 +70,7 @@ pub async fn fed(program: &[&str], input: &[u8]) -> io::Result<bool> {
     }
 }
 
-/// Whether a program of this name lies in one of the directories of `path`, the value of `PATH`.
+/// True if a program of this name lies in one of the directories of `path`, the value of `PATH`.
 #[must_use]
 pub fn found(program: &str, path: &str) -> bool {
     std::env::split_paths(path).any(|dir| dir.is_absolute() && dir.join(program).is_file())
@@ -115,18 +90,16 @@ impl PersonsLine<'_> {
     /// end. Dropping the future kills the shell.
     ///
     /// # Errors
-    /// When the shell cannot be started.
+    /// The shell cannot be started.
     pub async fn run(self) -> io::Result<Exit> {
-        let _has_terminal = HasTerminal::new();
         self.command().status().await.map(exit)
     }
 
     /// The same, with its output in `heard` in place of the terminal.
     ///
     /// # Errors
-    /// When the shell cannot be started.
+    /// The shell cannot be started.
     pub async fn overhear(self, mut heard: impl FnMut(&[u8])) -> io::Result<Exit> {
-        let _has_terminal = HasTerminal::new();
         let (mut child, mut pipes) = spawn(self.command(), None)?;
         let ended = tokio::select! {
             () = pass(&mut pipes, &mut heard) => None,

@@ -53,7 +53,7 @@ impl Group {
         self.id.map(nix::unistd::Pid::as_raw)
     }
 
-    /// Signals every member; false when there is none.
+    /// Signals every member; returns false if there is none.
     pub fn signal(&self, force: Force) -> bool {
         use nix::sys::signal::{Signal, killpg};
         let signal = match force {

@@ -28,7 +28,7 @@ use crate::sandbox::{self, Walls};
 use group::Force;
 use subject::{Killer, Pipes, Subject};
 
-pub use foreground::{PersonsLine, fed, found, has_terminal, in_foreground, paged};
+pub use foreground::{PersonsLine, fed, found, in_foreground, paged};
 pub use group::kill_all;
 pub use shell::{SHELL, shell, shell_name};
 
@@ -66,7 +66,7 @@ pub struct Patience<'a> {
     pub leash: Option<&'a Leash>,
 }
 
-/// Why a child was ended: a clock ran out, or somebody asked.
+/// The reason that a child was ended: a clock ran out, or somebody asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
     Call,
@@ -151,7 +151,7 @@ pub enum Exit {
 /// kills the whole group.
 ///
 /// # Errors
-/// When the child cannot be started or watched, or cannot be killed.
+/// The child cannot be started or watched, or cannot be killed.
 pub async fn run(launch: Launch<'_>, mut seen: impl FnMut(&[u8]) + Send) -> io::Result<Ended> {
     let mut running = Running::start(&launch)?;
     let _held = launch.patience.leash.map(|leash| Held::new(leash, running.subject.killer()));

@@ -131,7 +131,7 @@ impl Subject {
         }
     }
 
-    /// Whether it had more processes than it may have.
+    /// True if it had more processes than it may have.
     pub fn flooded(&self) -> bool {
         match self {
             Self::Group { watch, .. } => watch.as_ref().is_some_and(Watch::flooded),
@@ -140,7 +140,7 @@ impl Subject {
         }
     }
 
-    /// Asks what it left behind to end; false when there was nothing.
+    /// Asks what it left behind to end; returns false if there was nothing.
     pub async fn ask_survivors(&mut self) -> bool {
         match self {
             Self::Group { group, .. } => group.signal(Force::Ask),
@@ -157,7 +157,7 @@ impl Subject {
         }
     }
 
-    /// Whether anything that it left behind may still run.
+    /// True if anything that it left behind may still run.
     pub fn is_alive(&self) -> bool {
         match self {
             Self::Group { group, .. } => group.is_alive(),

@@ -134,7 +134,7 @@ pub(super) fn bans<'a>(text: &'a str, tools: &[&'a str]) -> Vec<Ban<'a>> {
     found
 }
 
-/// Whether a line names a tool, or could be the head of a list of them.
+/// True if a line names a tool, or could be the head of a list of them.
 fn may_ban(line: &str, tools: &[&str]) -> bool {
     const HEADS: [&str; 5] = ["forbidden", "prohibited", "banned", "disallowed", "禁"];
     let line = line.to_ascii_lowercase();
@@ -302,7 +302,7 @@ fn separates(token: &Token) -> bool {
     }
 }
 
-/// Whether what comes next leaves the ban as it is.
+/// True if what comes next leaves the ban as it is.
 fn ends(rest: &[Token]) -> bool {
     match rest {
         [] | [Token::Mark(_), ..] => true,

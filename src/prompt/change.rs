@@ -27,7 +27,7 @@ impl Desk {
     /// Waits until no other process changes the prompt. `prompts` is a directory of prompts; it is made if need be.
     ///
     /// # Errors
-    /// When the directory cannot be made or locked.
+    /// The directory cannot be made or locked.
     pub fn open(prompts: &Path, name: &str) -> Result<Self, PromptError> {
         let dir = prompts.join(name);
         let opened = fs::create_dir_all(&dir).and_then(|()| File::open(&dir)).and_then(|file| {
@@ -43,7 +43,7 @@ impl Desk {
     /// Returns one sentence about it; `None` where nothing changes.
     ///
     /// # Errors
-    /// When a file is wrong or cannot be written. What the name means has not changed then.
+    /// A file is wrong or cannot be written. What the name means has not changed then.
     pub fn promote(
         &self,
         promotion: &Promotion<'_>,
@@ -90,7 +90,7 @@ impl Desk {
     /// Begins a version with this text. Overwrites nothing.
     ///
     /// # Errors
-    /// When the version is there already, or cannot be written.
+    /// The version is there already, or cannot be written.
     pub fn begin(&self, version: Version, text: &str) -> Result<PathBuf, PromptError> {
         let path = self.dir.join(format!("{version}.md"));
         let twin = self.dir.join(format!("{version}.txt"));
@@ -104,7 +104,7 @@ impl Desk {
     /// Adds a file beside the versions; `None` where it is there already.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// It cannot be written.
     pub fn add(&self, file: &str, text: &str) -> Result<Option<PathBuf>, PromptError> {
         let path = self.dir.join(file);
         if path.exists() {
@@ -126,7 +126,7 @@ impl Desk {
         self.write(CHANGELOG, &logged(&self.text(CHANGELOG)?, &self.name, version, line))
     }
 
-    /// The text of a file; empty where there is none.
+    /// The text of a file; empty if there is none.
     fn text(&self, file: &str) -> Result<String, PromptError> {
         let path = self.dir.join(file);
         let text = read_regular(&path).map_err(|why| PromptError::of_file(&path.display().to_string(), why))?;

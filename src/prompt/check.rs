@@ -209,7 +209,7 @@ fn uses<'t>(source: &'t str, name: &'t str) -> impl Iterator<Item = usize> + 't 
     })
 }
 
-/// Whether what stands at a place is between an opening and its closing mark, in a code fence, or written as JSON.
+/// True if what stands at a place is between an opening and its closing mark, in a code fence, or written as JSON.
 fn is_delimited(source: &str, at: usize) -> bool {
     let (before, after) = source.split_at(at);
     let in_tag = before.match_indices('<').filter_map(|(open, _)| {

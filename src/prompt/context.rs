@@ -33,7 +33,7 @@ pub struct PromptContext {
     pub vars: Map<String, Json>,
     /// The session's key-value state.
     pub state: Map<String, Json>,
-    /// The text of the project's instructions; empty where there are none.
+    /// The text of the project's instructions; empty if there are none.
     pub instructions: String,
     /// Only in the termination prompt.
     pub ending: Option<EndingFacts>,
@@ -48,7 +48,7 @@ pub struct SummaryFacts {
     pub parts: Vec<SummaryPart>,
     /// The topic that the user asked to keep above all; empty if none.
     pub focus: String,
-    /// Whether the conversation begins with a summary already.
+    /// True if the conversation begins with a summary already.
     pub updates: bool,
     /// How many tokens it may have.
     pub tokens: u64,
@@ -146,7 +146,7 @@ pub struct WorkspaceFacts {
     pub shell: String,
 }
 
-/// Why a turn has to end now.
+/// The reason that a turn has to end now.
 #[derive(Debug, Clone, Serialize)]
 pub struct EndingFacts {
     /// One sentence.

@@ -70,7 +70,7 @@ fn offends<'a>(word: &str, name: &str, description: &'a str) -> Option<&'a str> 
     sentences.find(|sentence| does(&sentence.to_lowercase(), word))
 }
 
-/// Whether a sentence says that the tool does this: `delete` in `Deletes records`, not in `Does not delete`.
+/// True if a sentence says that the tool does this: `delete` in `Deletes records`, not in `Does not delete`.
 fn does(sentence: &str, word: &str) -> bool {
     let denies = ["not ", "never ", "n't ", "without ", "不", "无"].iter().any(|denial| sentence.contains(denial));
     let mut at_word = sentence.match_indices(word).filter(|(at, _)| {

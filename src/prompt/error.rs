@@ -7,7 +7,7 @@ use crate::template::TemplateError;
 use crate::text::visible;
 use crate::yaml::YamlError;
 
-/// Why a prompt cannot be found, read or rendered.
+/// The reason that a prompt cannot be found, read or rendered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct PromptError {
     /// The file; `None` where no file is to blame (an unknown name).

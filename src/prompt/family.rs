@@ -14,7 +14,7 @@ pub(super) struct Family {
     pub versions: BTreeMap<Version, Place>,
     pub labels: BTreeMap<String, Version>,
     pub canary: Option<Canary>,
-    /// Whether any place has a `release.yaml` for it.
+    /// True if any place has a `release.yaml` for it.
     pub is_released: bool,
 }
 

@@ -123,7 +123,7 @@ impl Prompt {
     /// A prompt that is written out in a configuration file: no head, no version. `origin` is what errors call it.
     ///
     /// # Errors
-    /// When it is not a template.
+    /// It is not a template.
     pub fn inline(text: &str, origin: &str) -> Result<Self, PromptError> {
         let digest = sha256([text.as_bytes()]);
         let prompt = Self::of(("inline", None, origin), text.to_owned().into(), Head::default(), digest);
@@ -226,19 +226,19 @@ impl Prompt {
         &self.digest
     }
 
-    /// Whether a prompt may have this name: a folder, or one below `modules/`.
+    /// True if a prompt may have this name: a folder, or one below `modules/`.
     #[must_use]
     pub fn may_be_named(name: &str) -> bool {
         super::layer::is_name(name)
     }
 
-    /// Whether a workspace brings it, or a part of it, along.
+    /// True if a workspace brings it, or a part of it, along.
     #[must_use]
     pub fn is_of_project(&self) -> bool {
         self.owner == Owner::Project
     }
 
-    /// Whether it comes with the program, and is not a person's or a project's.
+    /// True if it comes with the program, and is not a person's or a project's.
     #[must_use]
     pub fn is_built_in(&self) -> bool {
         self.owner == Owner::Program
@@ -282,7 +282,7 @@ impl Prompt {
         self.attempt(context).1.names
     }
 
-    /// Whether it asks for a variable that the program does not know, so that a person has to give it.
+    /// True if it asks for a variable that the program does not know, so that a person has to give it.
     #[must_use]
     pub fn asks_for(&self, name: &str, context: &Value) -> bool {
         let modules = self.modules().map(|(_, module)| module.as_ref());

@@ -23,7 +23,7 @@ const NAMES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
 /// The instructions of a project to agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Instructions {
-    /// Each file between two lines that name it; empty where there is none.
+    /// Each file between two lines that name it; empty if there is none.
     pub text: String,
     /// The files, from the root down.
     pub files: Vec<PathBuf>,

@@ -104,7 +104,7 @@ impl Layer {
     }
 }
 
-/// Whether a prompt may have this name: one folder, or one below `modules/`.
+/// True if a prompt may have this name: one folder, or one below `modules/`.
 pub(super) fn is_name(name: &str) -> bool {
     let folder = name.strip_prefix(MODULES).unwrap_or(name);
     let is_fine = |c: char| c.is_alphanumeric() || "-_.".contains(c);

@@ -84,13 +84,13 @@ impl Prompt {
         }
     }
 
-    /// Whether it brings messages along.
+    /// True if it brings messages along.
     #[must_use]
     pub fn has_messages(&self) -> bool {
         !self.head.messages.is_empty()
     }
 
-    /// Whether it is a system prompt: by its own text, or as a system message is its first.
+    /// True if it is a system prompt: by its own text, or as a system message is its first.
     #[must_use]
     pub fn has_system(&self) -> bool {
         let first = self.head.messages.first();

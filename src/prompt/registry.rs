@@ -57,7 +57,7 @@ impl Registry {
     /// production (the latest version of a prompt that was never released).
     ///
     /// # Errors
-    /// When nothing has that name, version or label (with what there is), or a file is wrong.
+    /// Nothing has that name, version or label (with what there is), or a file is wrong.
     pub fn get(&self, reference: &str) -> Result<Arc<Prompt>, PromptError> {
         let (family, name, version) = self.find(reference)?;
         self.read(name, version, &family.versions[&version])
@@ -98,7 +98,7 @@ impl Registry {
     /// The names of all prompts, modules included, sorted.
     ///
     /// # Errors
-    /// When a directory cannot be listed.
+    /// A directory cannot be listed.
     pub fn names(&self) -> Result<BTreeSet<String>, PromptError> {
         self.layers.iter().try_fold(BTreeSet::new(), |mut names, layer| {
             names.extend(layer.names()?);
@@ -109,7 +109,7 @@ impl Registry {
     /// Every version of these prompts, by name, oldest first. Reads and compiles them.
     ///
     /// # Errors
-    /// When a directory cannot be listed, a name does not exist or a `release.yaml` is wrong.
+    /// A directory cannot be listed, a name does not exist or a `release.yaml` is wrong.
     pub fn list<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<Vec<Listed>, PromptError> {
         let mut listed = Vec::new();
         for name in names {
@@ -128,7 +128,7 @@ impl Registry {
     /// has it, and how errors call it.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// It cannot be read.
     pub fn beside(&self, name: &str, file: &str) -> Result<Option<(String, String)>, PromptError> {
         if !is_name(name) {
             return Err(self.no_such_name(name));
@@ -146,7 +146,7 @@ impl Registry {
     /// `None` where only the program has it.
     ///
     /// # Errors
-    /// When a directory cannot be listed.
+    /// A directory cannot be listed.
     pub fn home(&self, name: &str, version: Option<Version>) -> Result<Option<PathBuf>, PromptError> {
         for layer in self.layers.iter().rev() {
             let files = layer.files(name)?;
@@ -233,7 +233,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Whether a file that a workspace brings along is as it was agreed to.
+    /// True if a file that a workspace brings along is as it was agreed to.
     fn is_read(&self, layer: &Layer, path: &str) -> bool {
         match layer.read(path) {
             Ok(text) => text.is_some(),
@@ -345,7 +345,8 @@ impl Registry {
                 let parts = parts.map_err(|error| PromptError::of_head(&layer.origin(&name), error))?;
                 let body = match parts.body_line {
                     1 => parts.body.to_owned(),
-                    // A comment stands for the head, so that places are those of the file. It eats the line break below.
+                    // A comment stands for the head, so that places are those of the file. It eats the line break
+                    // below.
                     line => format!("{{#{}-#}}\n{}", "\n".repeat(line - 2), parts.body),
                 };
                 wanted.extend(includes::named(&body));

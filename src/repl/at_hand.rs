@@ -1,28 +1,28 @@
-//! What the person at the terminal has at hand: an editor, a pager, a clipboard. A chat over a pipe has less of it.
+//! The person's own programs: an editor, a shell, a pager, a clipboard. A chat over a pipe has fewer of them.
 
 use crate::process;
 use crate::sink::Editor;
 
-/// The programs of the person's own, and whether a terminal takes a clipboard.
+/// The person's programs, and whether the terminal supports a clipboard.
 #[derive(Debug, Clone, Default)]
 pub struct AtHand {
-    /// Opens a message.
+    /// The editor for messages.
     pub editor: Option<Editor>,
-    /// The shell for `!`; `None`: that of the system.
+    /// The shell for `!`; `None` means the system's shell.
     pub shell: Option<String>,
-    /// A line for a shell that shows what it reads; `None`: long text is printed.
+    /// The shell command of the pager; `None` means that long text is printed.
     pub pager: Option<String>,
-    /// The terminal may be given a text for its clipboard.
+    /// The terminal supports OSC 52, which sets its clipboard.
     pub osc52: bool,
     pub clipboard: Option<&'static Clipboard>,
 }
 
-/// A program that takes a text for the clipboard.
+/// A program that puts text into the clipboard.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Clipboard {
-    /// The variable without which it has no clipboard.
+    /// The variable that must be set for it to work.
     needs: Option<&'static str>,
-    /// With its arguments.
+    /// The program and its arguments.
     pub program: &'static [&'static str],
     /// It reads UTF-16, not UTF-8.
     is_utf16: bool,
@@ -37,8 +37,8 @@ const CLIPBOARDS: [Clipboard; 5] = [
 ];
 
 impl AtHand {
-    /// Finds the programs. `value` looks a variable up; `editor` opens a message, where a person is present; `osc52` is true
-    /// of a terminal that understands sequences.
+    /// Finds the programs. `value` looks up a variable; `editor` is `None` if no person is present; `osc52` is true if
+    /// the terminal supports escape sequences.
     pub fn find<'e>(value: impl Fn(&str) -> Option<&'e str>, editor: Option<Editor>, osc52: bool) -> Self {
         let path = value("PATH").unwrap_or_default();
         let less = || process::found("less", path).then_some("less");
@@ -60,13 +60,13 @@ impl AtHand {
 }
 
 impl Clipboard {
-    /// The text as the program reads it.
+    /// Encodes the text for the program.
     #[must_use]
     pub fn encoded(&self, text: &str) -> Vec<u8> {
         if !self.is_utf16 {
             return text.as_bytes().to_vec();
         }
-        // Without the mark it would be read in the code page of the system.
+        // Without the byte order mark it would be read in the system's code page.
         let units = std::iter::once(0xfeff).chain(text.encode_utf16());
         units.flat_map(u16::to_le_bytes).collect()
     }

@@ -1,28 +1,45 @@
-//! Lines as they come: from a plain terminal after a prompt, or from a pipe.
+//! Reads lines: from a plain terminal after a prompt, or from a pipe.
 
 use std::io::{self, BufRead, Read, Write};
 
 use super::multiline::Joined;
+use super::strokes::End;
+use super::typing::Typed;
 use crate::sink::PROMPT;
 
-/// One line, or why there is none.
+/// One line, or the reason that there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Line {
-    /// May hold line feeds.
+    /// Text, which may contain line feeds.
     Text(String),
-    /// The same, pasted at its start: it is no command, whatever it looks like.
+    /// Text whose start was pasted: it is never a command, whatever it looks like.
     Pasted(String),
-    /// The person wants to go on with this text in their own editor.
-    Elsewhere(String),
+    /// Text that the person wants to continue in their own editor.
+    Elsewhere(Typed),
+    /// The person wants to look at the last output, and go on with this line then.
+    Looking(Typed),
     /// Ctrl-C on an empty line.
     Interrupted,
-    /// Ctrl-C threw away what was typed.
+    /// Ctrl-C discarded the typed text.
     Cleared,
     Eof,
     Failed(String),
 }
 
-/// Reads lines of a plain terminal until a message is whole. `ahead` was typed before a question.
+impl Line {
+    /// The result of a line that a key other than Enter ended.
+    pub fn ended(end: End, line: Typed) -> Self {
+        match end {
+            End::Interrupted => Self::Interrupted,
+            End::Cleared => Self::Cleared,
+            End::Eof => Self::Eof,
+            End::Elsewhere => Self::Elsewhere(line),
+            End::Looking => Self::Looking(line),
+        }
+    }
+}
+
+/// Reads lines of a plain terminal until a message is complete. `ahead` was typed before a question.
 pub(super) fn read_plain(ahead: &mut Vec<u8>, joined: &mut Joined) -> Line {
     loop {
         prompted(if joined.is_empty() { PROMPT } else { ". " });
@@ -52,7 +69,7 @@ pub(super) fn prompted(prompt: &str) {
     let _ = stderr.write_all(prompt.as_bytes()).and_then(|()| stderr.flush());
 }
 
-/// Reads a line without its end, or says why there is none.
+/// Reads a line without its line ending, or returns the reason that there is none.
 pub(super) fn read_line(source: &mut impl BufRead) -> Result<String, Line> {
     const LONGEST: u64 = 16 * 1024 * 1024;
     let mut line = Vec::new();

@@ -1,11 +1,11 @@
-//! A chat: a conversation, the agent that answers in it, and the turns that are taken in it. Each turn is a run of its
-//! own in one session.
+//! A chat: a conversation, its agent and its turns. Each turn is a separate run in the same session.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::at_hand::AtHand;
+use super::look::Heard;
 use super::mentions;
 use crate::agent::exit::{self, Signal};
 use crate::agent::{
@@ -18,22 +18,22 @@ use crate::config::{Config, OwnCommand, OwnCommands};
 use crate::contract::{Approver, EventSink};
 use crate::image::Image;
 use crate::message::{Item, Said};
-use crate::sink::{Outlets, Rendering};
+use crate::sink::{Fanout, Outlets, Rendering};
 use crate::skills::Catalogue;
 use crate::workspace::Workspace;
 
-/// The parts that a chat is opened from.
+/// The parts needed to open a chat.
 pub struct Opening {
     pub config: Arc<Config>,
     pub workspace: Workspace,
     pub options: Options,
     pub approver: Arc<dyn Approver>,
     pub session: SessionChoice,
-    /// Files that go along with the first message.
+    /// Files to attach to the first message.
     pub attached: Vec<Attachment>,
-    /// Skills that go along with the first message.
+    /// Skills to load with the first message.
     pub skills: Vec<String>,
-    /// Shared with the screen.
+    /// The Markdown switch, shared with the screen.
     pub rendering: Rendering,
     /// The commands of the person and of the project.
     pub own: OwnCommands,
@@ -47,15 +47,15 @@ pub struct Chat {
     pub(super) options: Options,
     pub(super) approver: Arc<dyn Approver>,
     pub(super) services: Services,
-    /// The agent of the chat, while a turn has another model.
+    /// The chat's own agent, while a turn uses another model.
     pub(super) own_services: Option<Services>,
     pub(super) conversation: Conversation,
     pub(super) run: Run,
-    /// Files that go along with the next message.
+    /// Files to attach to the next message.
     attached: Vec<Attachment>,
-    /// Pictures that go along with the next message.
+    /// Pictures to attach to the next message.
     pub(super) images: Vec<Image>,
-    /// Skills that go along with the next message.
+    /// Skills to load with the next message.
     pub(super) skills: Vec<String>,
     /// The commands of the person and of the project.
     pub(super) own: Vec<OwnCommand>,
@@ -64,6 +64,7 @@ pub struct Chat {
     pub(super) at_hand: AtHand,
     pub(super) is_ephemeral: bool,
     pub(super) rendering: Rendering,
+    pub(super) heard: Heard,
     /// A turn has begun and its end has not been emitted.
     in_turn: bool,
 }
@@ -71,9 +72,9 @@ pub struct Chat {
 /// The end of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// With the exit code that the turn would have as a run.
+    /// It ended; the exit code that it would have as a run.
     With(u8),
-    /// stdout is closed: nobody sees what follows.
+    /// stdout is closed: nobody sees later output.
     Unseen,
 }
 
@@ -81,12 +82,14 @@ impl Chat {
     /// Assembles the agent and opens the session. Events go to `sink`, at the pace at which `outlets` are read.
     ///
     /// # Errors
-    /// When the agent cannot be assembled, or the session cannot be opened.
+    /// The agent cannot be assembled, or the session cannot be opened.
     pub fn open(opening: Opening, sink: Box<dyn EventSink>, outlets: &Outlets) -> Result<Self, SetupError> {
         let Opening { config, workspace, options, approver, session, attached, skills, rendering, own, at_hand } =
             opening;
         let mut services = app::assemble(&config, &workspace, &options, Arc::clone(&approver))?;
         let (conversation, notes) = app::open_conversation(&config, &workspace, &session, &services.agent)?;
+        let heard = Heard::default();
+        let sink = Box::new(Fanout { sinks: vec![sink, Box::new(heard.clone())] });
         let emitter = Emitter::new(conversation.session.id().to_owned(), app::new_run_id(), sink);
         let run = Run::new(emitter.through(outlets.clone()));
         run.emitter.warn(services.warnings.drain(..).chain(notes));
@@ -109,6 +112,7 @@ impl Chat {
             at_hand,
             is_ephemeral,
             rendering,
+            heard,
             in_turn: false,
         })
     }
@@ -119,7 +123,7 @@ impl Chat {
         &self.services.catalogue
     }
 
-    /// Attaches the files that `message` mentions to it. Returns why others are not attached.
+    /// Attaches the files that `message` mentions. Returns the reasons that others are not attached.
     pub(super) fn attach_mentioned(&mut self, message: &str) -> Vec<String> {
         let (attachments, refused) = mentions::expand(message, |name| mentions::read(&self.workspace, name));
         self.attached.extend(attachments);
@@ -132,8 +136,8 @@ impl Chat {
         self.attached.push(Attachment { name, content });
     }
 
-    /// Whether the prompt brings along messages that end with the user's, so that an answer comes first. Where that
-    /// cannot be told, the turn says why.
+    /// True if the prompt's messages end with a user message, so the model answers first. Also true if that cannot be
+    /// determined: the turn then reports the error.
     pub(super) fn is_asked(&self) -> bool {
         let opening = self.services.agent.opening(&self.conversation, &self.run.emitter.run_id());
         opening.map_or(true, |items| matches!(items.last(), Some(Item::Said(_))))
@@ -141,10 +145,11 @@ impl Chat {
 
     /// Takes one turn. The sink shows everything that happens in it. Dropping the future stops it.
     ///
-    /// Without a message it is what the prompt asks at the end of the messages that open the conversation.
+    /// Without a message, the turn answers the user message that ends the prompt's messages.
     pub(super) async fn turn(&mut self, message: Option<String>) -> Ended {
         self.in_turn = true;
         self.begin_run();
+        self.heard.begin(self.conversation.left_out());
         let agent = &self.services.agent;
         self.run.emitter.notify(started(agent, self.conversation.session.id()));
         let opened = agent.opening(&self.conversation, &self.run.emitter.run_id());
@@ -178,20 +183,20 @@ impl Chat {
         self.run.begin(self.conversation.session.id(), app::new_run_id());
     }
 
-    /// Settles the turn that was dropped by Ctrl-C.
+    /// Settles the turn that Ctrl-C dropped.
     pub(super) fn interrupted(&mut self) -> Ended {
         self.end_background();
         self.settle_turn(None)
     }
 
-    /// Settles the command that was dropped by Ctrl-C: counts the request that was under way.
+    /// Settles the command that Ctrl-C dropped: counts its unfinished request.
     pub(super) fn command_interrupted(&mut self) {
         if let Err(stop) = self.settle() {
             self.run.emitter.warn([self.reason(&stop)]);
         }
     }
 
-    /// Settles the turn, if one was running, that was dropped by a signal.
+    /// Settles the turn that a signal dropped, if one was running.
     pub fn ended_by(&mut self, signal: Signal) {
         self.end_background();
         if self.in_turn {
@@ -199,7 +204,7 @@ impl Chat {
         }
     }
 
-    /// Kills the background commands: a person stopped a turn, left the conversation, or is gone.
+    /// Kills the background commands, because the person stopped a turn, left the conversation or is gone.
     pub fn end_background(&self) {
         self.run.emitter.warn(self.services.agent.end_background());
     }
@@ -213,7 +218,7 @@ impl Chat {
         settle(&self.services.agent, &mut self.conversation, &mut self.run, &Stop::Interrupted)
     }
 
-    /// Ends the turn in the session, and emits its end.
+    /// Records the end of the turn in the session, and emits it.
     fn finish(&mut self, end: &TurnEnd, signal: Option<Signal>) -> Ended {
         self.in_turn = false;
         let agent = &self.services.agent;
@@ -236,7 +241,7 @@ impl Chat {
         self.services.agent.redactor.redact(&exit::ending(stop, 0, None).reason).into_owned()
     }
 
-    /// Renders a table of the next request. The system prompt is rendered first, as it is part of it.
+    /// Renders a table of the next request. The system prompt is rendered first, because it is part of the request.
     pub(super) fn table(
         &mut self,
         table: fn(&Agent, &mut Conversation, &mut Run) -> String,
@@ -247,7 +252,7 @@ impl Chat {
         Ok(table(agent, &mut self.conversation, &mut self.run))
     }
 
-    /// Replaces the conversation by a new one. Returns the old one.
+    /// Replaces the conversation with a new one. Returns the old one.
     pub(super) fn clear(&mut self) -> Result<Conversation, SetupError> {
         let choice = if self.is_ephemeral { SessionChoice::Ephemeral } else { SessionChoice::New };
         let agent = &self.services.agent;
@@ -257,7 +262,7 @@ impl Chat {
     }
 }
 
-/// What is said in a turn, and the messages before it: without a message the last of them.
+/// Returns the input of a turn and the messages before it. Without a message, the last of them is the input.
 fn with_asked(message: Option<String>, opened: anyhow::Result<Vec<Item>>) -> (Said, anyhow::Result<Vec<Item>>) {
     let Some(message) = message else {
         let mut items = opened;

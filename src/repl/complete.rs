@@ -1,4 +1,4 @@
-//! Completion: slash commands and their arguments at the start of a line, files of the workspace after `@`.
+//! Completion of slash commands and their arguments at the start of a line, and of workspace files after `@`.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ pub struct Vocabulary {
     pub skills: Vec<String>,
     pub own: Vec<OwnCommand>,
     pub files: Finder,
-    /// Names models, agents, prompts and keys.
+    /// The source of the names of models, agents, prompts and keys.
     pub config: Option<Arc<Config>>,
 }
 
-/// The most files that complete a word.
+/// The most files that are offered for a word.
 const MOST_FILES: usize = 16;
 
-/// Completes the word under the cursor. Returns where it begins (a byte of `line`), and what may replace it.
+/// Completes the word under the cursor. Returns its start (a byte of `line`) and the offers to replace it.
 #[must_use]
 pub fn offers(line: &str, cursor: usize, vocabulary: &Vocabulary) -> (usize, Vec<Offer>) {
     let typed = &line[..cursor];
@@ -68,7 +68,7 @@ pub fn offers(line: &str, cursor: usize, vocabulary: &Vocabulary) -> (usize, Vec
     }
 }
 
-/// The arguments that there are for a command.
+/// The possible arguments of a command.
 fn words(completes: Completes, argument: &str, vocabulary: &Vocabulary) -> Vec<String> {
     let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let config = vocabulary.config.as_deref();
@@ -98,7 +98,7 @@ fn words(completes: Completes, argument: &str, vocabulary: &Vocabulary) -> Vec<S
     }
 }
 
-/// Returns where the `@` word at the end of `typed` begins, if there is one.
+/// Returns the start of the `@` word at the end of `typed`, if there is one.
 #[must_use]
 pub fn mention(typed: &str) -> Option<usize> {
     let quoted = typed.rfind("@\"").filter(|at| !typed[at + 2..].contains('"'));

@@ -1,4 +1,4 @@
-//! Tables of the context, for people: what fills the window, and what a compression would do.
+//! Tables of the context for people: what fills the window, and what a compression would change.
 
 use crate::agent::{Agent, Conversation, Preview, Run, fill, preview};
 use crate::contract::{ModelInfo, WindowSource};
@@ -7,7 +7,7 @@ use crate::window::{Basis, Fill};
 
 use super::tables::columns;
 
-/// Shows what fills the window: a bar and a table. For `/context` and `agent session show --context`.
+/// Formats the contents of the window as a bar and a table, for `/context` and `agent session show --context`.
 #[must_use]
 pub fn table(agent: &Agent, conversation: &mut Conversation, run: &mut Run) -> String {
     let (usage, basis) = fill(agent, conversation, run);
@@ -22,7 +22,7 @@ pub fn table(agent: &Agent, conversation: &mut Conversation, run: &mut Run) -> S
     )
 }
 
-/// Shows what a compression would do. For `/compact --dry-run` and `agent session compact --dry-run`.
+/// Formats what a compression would change, for `/compact --dry-run` and `agent session compact --dry-run`.
 #[must_use]
 pub fn plan(agent: &Agent, conversation: &mut Conversation, run: &mut Run) -> String {
     let Preview { changes, before, after } = preview(agent, conversation, run);
@@ -36,10 +36,11 @@ pub fn plan(agent: &Agent, conversation: &mut Conversation, run: &mut Run) -> St
     format!("{}{before} tokens would become about {after}.\n", columns(&rows, terminal::width()))
 }
 
-/// The marks of the parts of the bar, in the order of the rows.
+/// The letters of the bar, in the order of the rows.
 const MARKS: [char; 13] = ['P', 'T', 'L', 'I', 'S', 'u', 'm', 'c', 'f', 'r', 's', 'U', 'R'];
 
-/// Draws `PPTTuummmcffff····│··░░░░`: what each kind uses, what is free until the next compression, the reserve.
+/// Draws `PPTTuummmcffff····│··░░░░`: the used tokens by kind, the free ones with the mark of the next compression, and
+/// the reserve.
 fn bar(usage: &Fill, width: usize) -> String {
     let cells = width.saturating_sub(3).clamp(10, 60) as u64;
     let whole = (usage.budget.tokens + usage.budget.reserve).max(1);
@@ -63,7 +64,7 @@ fn bar(usage: &Fill, width: usize) -> String {
     format!("[{out}]")
 }
 
-/// Lays out the rows. A narrow terminal gets no shares and no layers.
+/// Lays out the rows. On a narrow terminal, shares and layers are left out.
 fn listed(usage: &Fill, width: Option<usize>) -> String {
     const FEW: usize = 60;
     let rows = rows(usage);
@@ -110,7 +111,7 @@ fn rests_on(basis: Basis) -> &'static str {
         Basis::Estimate => "These are estimates.",
         Basis::Counted => "Counted with the model's own encoding.",
         Basis::Nearest => "Counted with a public encoding and a tenth more: the model's own is not public.",
-        Basis::Reported => "Counted by the provider; what came since is estimated.",
+        Basis::Reported => "Counted by the provider; later parts are estimated.",
     }
 }
 

@@ -1,7 +1,7 @@
-//! Files for `@`: a list of the workspace that is made beside the typing, and the completions out of it.
+//! Files for `@`: a list of the workspace's files, made in the background, and completions from it.
 //!
-//! The first `@` starts the list; what git ignores is not in it. Until it is whole, the part that is there completes. A
-//! list that is no longer new is made again while the old one still serves.
+//! The first `@` starts the list, which leaves out what git ignores. Until it is complete, completion uses the part
+//! that exists. An old list is made again while it still serves.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -16,13 +16,13 @@ use crate::text;
 
 /// The most files of a list. Directories near the top come first.
 const MOST_FILES: usize = 200_000;
-/// The most directories that are looked into.
+/// The most directories that are read.
 const MOST_DIRS: usize = 100_000;
-/// The age at which a list is made again.
+/// The age above which a list is made again.
 const OLD: Duration = Duration::from_secs(3);
-/// How long a completion waits for the first list.
+/// The longest time that a completion waits for the first list.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// The first part of a list to be seen; each further one is twice as long.
+/// The number of files in the first part of a list to be shown; each further part is twice as long.
 const FIRST_PART: usize = 1024;
 
 /// The files of a workspace. Clones share the list.
@@ -35,7 +35,7 @@ pub struct Finder {
 #[derive(Debug, Default)]
 struct List {
     state: Mutex<State>,
-    /// The first list is whole.
+    /// Notified when a list is complete.
     whole: Condvar,
 }
 
@@ -43,7 +43,7 @@ struct List {
 struct State {
     files: Arc<Vec<Box<str>>>,
     is_scanning: bool,
-    /// When the last list became whole.
+    /// The time when the last list became complete.
     made: Option<Instant>,
 }
 
@@ -54,13 +54,13 @@ impl List {
 }
 
 impl Finder {
-    /// Reads nothing yet.
+    /// Creates a finder. Reads nothing yet.
     #[must_use]
     pub fn new(root: &Path) -> Self {
         Self { root: root.to_path_buf(), list: Arc::default() }
     }
 
-    /// Makes the list in a thread of its own, unless there is a new one.
+    /// Starts a thread that makes the list, unless there is a recent one.
     pub fn prepare(&self) {
         let mut state = self.list.state();
         if state.is_scanning || state.made.is_some_and(|made| made.elapsed() < OLD) {
@@ -84,7 +84,7 @@ impl Finder {
         }
     }
 
-    /// The completions of a word that begins with `@`, at most `most`.
+    /// Completes a word that begins with `@`, with at most `most` offers.
     #[must_use]
     pub fn offers(&self, word: &str, most: usize) -> Vec<Offer> {
         let quoted = word.starts_with("@\"");
@@ -102,13 +102,13 @@ impl Finder {
             found.into_iter().filter(|path| !is_hidden(path)).take(most).collect()
         };
         if found.is_empty() {
-            // What git ignores is offered to those who name its directory.
+            // Ignored files are offered to those who name their directory.
             return self.listed(typed, quoted, most);
         }
         found.into_iter().map(|path| self.file_offer(path, quoted)).collect()
     }
 
-    /// The files so far. Waits a moment for the first list.
+    /// Returns the files found so far. Waits a moment for the first list.
     fn files(&self) -> Arc<Vec<Box<str>>> {
         self.prepare();
         let state = self.list.state();
@@ -143,7 +143,7 @@ impl Finder {
         names.truncate(most);
         let offers = names.into_iter().map(|(name, is_dir)| {
             if is_dir {
-                // A directory stays open, so that completion goes on inside it.
+                // The quotes of a directory stay open, so completion can continue inside it.
                 let whole = format!("{parent}{name}/");
                 let inserted =
                     if needs_quotes(&whole, quoted) { format!("@\"{whole}") } else { format!("@{whole}") };
@@ -154,7 +154,7 @@ impl Finder {
         offers.collect()
     }
 
-    /// The offer of a file, with about how many tokens it has.
+    /// Makes the offer of a file, with an estimate of its tokens.
     fn file_offer(&self, path: &str, quoted: bool) -> Offer {
         let inserted = if needs_quotes(path, quoted) { format!("@\"{path}\"") } else { format!("@{path}") };
         let size = fs::metadata(self.root.join(path)).map(|metadata| metadata.len());
@@ -167,10 +167,10 @@ impl Finder {
     }
 }
 
-/// An estimate that suits code and English.
+/// An estimate for code and English text.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// Lists the files below `root`, near ones first, without what git ignores. Shows parts of the list meanwhile.
+/// Lists the files below `root`, near ones first, except what git ignores. Passes growing parts of the list to `show`.
 fn scan(root: &Path, mut show: impl FnMut(&[Box<str>])) -> Vec<Box<str>> {
     let ignored = Ignored::anywhere();
     let mut files: Vec<Box<str>> = Vec::new();
@@ -205,7 +205,7 @@ fn scan(root: &Path, mut show: impl FnMut(&[Box<str>])) -> Vec<Box<str>> {
     files
 }
 
-/// The name of an entry that can be typed, and whether it is a directory. Links to directories are not followed.
+/// Returns the name of an entry if it can be typed, and whether it is a directory. Links to directories are skipped.
 fn typeable(entry: &fs::DirEntry) -> Option<(String, bool)> {
     let kind = entry.file_type().ok()?;
     let name = entry.file_name().into_string().ok().filter(|name| is_typeable(name))?;
@@ -213,7 +213,7 @@ fn typeable(entry: &fs::DirEntry) -> Option<(String, bool)> {
     (kind.is_dir() || is_file).then_some((name, kind.is_dir()))
 }
 
-/// False for a name that would garble the line, or that no quotes could hold.
+/// False for a name that would garble the line, or that cannot be quoted.
 fn is_typeable(name: &str) -> bool {
     text::visible(name) == name && !name.contains(['"', '\n'])
 }

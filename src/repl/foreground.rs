@@ -1,4 +1,4 @@
-//! What leaves the chat for a moment: a pager, an editor, the clipboard.
+//! Programs that take over from the chat for a moment: a pager, an editor, the clipboard.
 
 use super::at_hand::AtHand;
 use super::osc52;
@@ -6,17 +6,22 @@ use crate::process;
 use crate::sink::{Draft, Outlets};
 use crate::{terminal, text};
 
-/// Rows of the screen that stay free above and below a text that is printed.
+/// Rows of the screen that stay free around a printed text.
 const MARGIN: usize = 4;
 
-/// Shows a text in the pager. Returns what is to be printed instead: a text that fits the screen, or all of it where
-/// there is no pager or it fails.
+/// Shows a text in the pager. Returns the text to print instead if it fits the screen, or if there is no pager or it
+/// fails.
 pub(super) async fn page(at_hand: &AtHand, content: &str) -> Option<String> {
     let content = text::visible(content).into_owned();
-    let (Some(pager), Some(editor)) = (&at_hand.pager, &at_hand.editor) else { return Some(content) };
     if terminal::size().is_some_and(|(columns, rows)| fits(&content, columns, rows)) {
         return Some(content);
     }
+    paged(at_hand, content).await
+}
+
+/// Shows a text in the pager, however short it is. Returns it where there is no pager or it fails.
+pub(super) async fn paged(at_hand: &AtHand, content: String) -> Option<String> {
+    let (Some(pager), Some(editor)) = (&at_hand.pager, &at_hand.editor) else { return Some(content) };
     let Ok(draft) = Draft::write(&editor.dir, &content, "txt") else { return Some(content) };
     match process::paged(pager, draft.path()).await {
         Ok(true) => None,
@@ -29,30 +34,30 @@ fn fits(content: &str, columns: usize, rows: usize) -> bool {
     content.lines().map(rows_of).sum::<usize>() + MARGIN <= rows
 }
 
-/// Opens the editor for a message. `None` when nothing was written.
+/// Opens the editor for a message. `None` if nothing was written.
 ///
 /// # Errors
-/// One sentence for the person.
+/// A sentence for the person.
 pub(super) async fn compose(at_hand: &AtHand) -> Result<Option<String>, String> {
-    let Some(editor) = &at_hand.editor else { return Err("there is no terminal to edit at".to_owned()) };
+    let Some(editor) = &at_hand.editor else { return Err("there is no terminal for an editor".to_owned()) };
     let written = editor.edit("", "md").await?;
     Ok(written.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
 }
 
-/// Goes on with a text in the editor. Returns it as it is then, and what to tell the person.
+/// Continues a text in the editor. Returns the edited text, and a message for the person.
 pub(super) async fn go_on(at_hand: &AtHand, text: String) -> (String, String) {
-    let Some(editor) = &at_hand.editor else { return (text, "There is no terminal to edit at.".to_owned()) };
+    let Some(editor) = &at_hand.editor else { return (text, "There is no terminal for an editor.".to_owned()) };
     match editor.edit(&text, "md").await {
-        // Editors end the last line, which would be a line more at the prompt.
+        // Editors add a final line feed, which would be an extra line at the prompt.
         Ok(saved) => (saved.unwrap_or(text).trim_end_matches(['\n', '\r']).to_owned(), String::new()),
         Err(why) => (text, format!("error: {why}")),
     }
 }
 
-/// Puts a text into the clipboard: of the terminal, and by the program of the system. Returns what was done.
+/// Copies a text to the terminal's clipboard and, by a program, to the system's. Returns a message for the person.
 ///
 /// # Errors
-/// A sentence where nothing takes it.
+/// A sentence if there is no clipboard, or all of them failed.
 pub(super) async fn copy(at_hand: &AtHand, outlets: &Outlets, content: &str) -> Result<String, String> {
     let characters = content.chars().count();
     let (mut taken, mut missed) = (Vec::new(), Vec::new());

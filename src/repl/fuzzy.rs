@@ -1,27 +1,27 @@
-//! Finds the paths that somebody means by a few letters: those that have the letters in this order, the likeliest first.
+//! Fuzzy matching of paths: finds the paths that contain the given letters in order, the best matches first.
 //!
-//! Letters count more at the start of a name or of a word in it, next to one another, and in the file name itself. ASCII
-//! is compared without case.
+//! Letters score higher at the start of a name or of a word in it, next to one another, and in the file name itself.
+//! ASCII letters are compared without case.
 
 use std::cmp::Reverse;
 
 const MATCH: i32 = 16;
 const CONSECUTIVE: i32 = 12;
-/// At the start of a directory or file name.
+/// For a letter at the start of a directory or file name.
 const NAME_START: i32 = 12;
-/// At the start of a word within one.
+/// For a letter at the start of a word within a name.
 const WORD_START: i32 = 8;
-/// For each letter between two that match, up to a bound.
+/// The penalty for each letter between two that match, up to `WIDEST_GAP` letters.
 const GAP: i32 = 2;
 const WIDEST_GAP: i32 = 8;
-/// All letters are in the file name.
+/// If all letters are in the file name.
 const IN_FILE_NAME: i32 = 40;
-/// The path begins so, or the file is named so but for its extension.
+/// If the path begins with the query, or the query is the file name with or without its extension.
 const EXACT: i32 = 60;
-/// Bytes of a path for one point less: of equal matches the shorter path is likelier.
+/// One point is subtracted for this many bytes of a path, so shorter paths win among equal matches.
 const BYTES_PER_POINT: usize = 4;
 
-/// Returns the likeliest of `paths` for `query`, at most `most` of them, the best first.
+/// Returns the best matches of `query` in `paths`, at most `most`, the best first.
 #[must_use]
 pub fn best<'a, P: AsRef<str>>(query: &str, paths: &'a [P], most: usize) -> Vec<&'a str> {
     let query = query.to_ascii_lowercase();
@@ -38,7 +38,7 @@ pub fn best<'a, P: AsRef<str>>(query: &str, paths: &'a [P], most: usize) -> Vec<
     found.into_iter().take(most).map(|(_, _, path)| path).collect()
 }
 
-/// How well a path matches the letters of `query`, which are in lower case; `None` if it has not all of them.
+/// The score of a path for `query`, which is in lower case; `None` if the path does not match.
 fn score(query: &[u8], path: &str) -> Option<i32> {
     let bytes = path.as_bytes();
     let name = bytes.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
@@ -59,7 +59,7 @@ fn starts_with(bytes: &[u8], query: &[u8]) -> bool {
     bytes.get(..query.len()).is_some_and(|start| start.eq_ignore_ascii_case(query))
 }
 
-/// A short part of `bytes` from `from` on that has all letters: where it begins and ends.
+/// The bounds of a short part of `bytes`, starting at `from` or later, that contains all letters in order.
 fn window(query: &[u8], bytes: &[u8], from: usize) -> Option<(usize, usize)> {
     let mut wanted = query.iter();
     let mut next = *wanted.next()?;
@@ -76,7 +76,7 @@ fn window(query: &[u8], bytes: &[u8], from: usize) -> Option<(usize, usize)> {
         }
     }
     let end = end?;
-    // Back from the end: the first match of a letter may lie far before the others.
+    // Search back from the end: the first match of a letter may be far before the others.
     let mut wanted = query.iter().rev();
     let mut next = *wanted.next()?;
     for at in (from..end).rev() {
@@ -90,7 +90,7 @@ fn window(query: &[u8], bytes: &[u8], from: usize) -> Option<(usize, usize)> {
     None
 }
 
-/// The points of the letters within a window.
+/// The points of the letters in a window.
 fn points(query: &[u8], bytes: &[u8], from: usize, to: usize) -> i32 {
     let mut points = 0;
     let mut wanted = query.iter().peekable();

@@ -1,4 +1,4 @@
-//! The first lines of a chat: which model answers, in which directory, what it may do, and that /help helps.
+//! The first lines of a chat: the model, the directory, the permissions, and a pointer to /help.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::config::{ApprovalMode, Mode};
 use crate::ink::{Ink, Inks, Line};
 use crate::text;
 
-/// Three lines of at most `width` columns. `home` is shortened to `~` in the directory.
+/// Formats the greeting in three lines of at most `width` columns. `home` is shortened to `~` in the directory.
 #[must_use]
 pub fn greeting(outlook: &Outlook, directory: &Path, home: &Path, width: usize) -> Vec<Line> {
     let server = outlook.server.as_ref().map_or_else(|| " (a script)".to_owned(), |host| format!(" at {host}"));
@@ -21,7 +21,7 @@ pub fn greeting(outlook: &Outlook, directory: &Path, home: &Path, width: usize) 
     [model, directory, powers].map(|line| line.cut(width)).into()
 }
 
-/// The same for somebody who has no model: the reason, and the `advice` on how to get one, folded to `width` columns.
+/// Formats the greeting without a model: the reason and the `advice` on how to get one, folded to `width` columns.
 #[must_use]
 pub fn without_model(advice: &str, width: usize) -> Vec<Line> {
     let advice = text::visible(advice);
@@ -41,7 +41,7 @@ fn shown(directory: &Path, home: &Path) -> String {
     text::visible(path.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or(&path)).into_owned()
 }
 
-/// The last columns of a line that is too long: of a path they say more than the first.
+/// Shortens a long line to its last columns: the end of a path says more than its start.
 fn end_of(line: &str, width: usize) -> String {
     if text::columns(line) <= width {
         return line.to_owned();

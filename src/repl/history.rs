@@ -1,8 +1,8 @@
-//! The history of what was entered in a workspace, shared by all chats there.
+//! The input history of a workspace, shared by all of its chats.
 //!
-//! A file holds one entry a line, as a JSON string. Chats append under a lock, and read again what others appended when a
-//! line begins. A line that cannot be read is passed over. The file is written anew, under the same lock, once it has
-//! grown to twice of what is kept.
+//! The file has one entry per line, as a JSON string. Chats append under a lock, and read the entries of other chats
+//! before each line. A line that cannot be read is skipped. Once the file has twice the entries to keep, it is
+//! rewritten under the same lock.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -14,35 +14,35 @@ use sha2::{Digest, Sha256};
 
 use crate::regular::{self, Links};
 
-/// The most entries that are kept.
+/// The number of entries that are kept.
 pub const MOST_ENTRIES: usize = 1000;
-/// A longer entry, in bytes, is known to this chat alone.
+/// The longest entry on disk, in bytes; a longer one is kept by this chat only.
 const LONGEST_ENTRY: usize = 16 * 1024;
-/// The file is written anew when it has more bytes.
+/// The size in bytes above which the file is rewritten.
 const LARGEST_FILE: usize = 4 * 1024 * 1024;
-/// More bytes than any chat leaves behind: such a file is not read.
+/// The size in bytes above which a file cannot be a history, and is not read.
 const NO_HISTORY: u64 = 64 * 1024 * 1024;
 
-/// The entries, oldest first, no two of them equal.
+/// The entries, oldest first, without duplicates.
 #[derive(Debug, Default)]
 pub struct Shared {
-    /// `None`: nothing is kept on disk.
+    /// The file; `None` if nothing is kept on disk.
     path: Option<PathBuf>,
     entries: Vec<String>,
-    /// Entries that no file holds.
+    /// Entries that are not on disk.
     own: Vec<String>,
-    /// The file as it was last read.
+    /// The state of the file when it was last read.
     read: Option<Stamp>,
 }
 
-/// Tells whether a file has changed.
+/// The state of a file, compared to detect changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     length: u64,
     modified: Option<SystemTime>,
 }
 
-/// The file of a workspace's history in the state directory.
+/// Returns the path of a workspace's history in the state directory.
 #[must_use]
 pub fn file(state: &Path, workspace: &Path) -> PathBuf {
     let digest = Sha256::digest(workspace.as_os_str().as_encoded_bytes());
@@ -51,7 +51,7 @@ pub fn file(state: &Path, workspace: &Path) -> PathBuf {
 }
 
 impl Shared {
-    /// Opens the history in `path`. One that cannot be written is kept in memory.
+    /// Opens the history at `path`. If it cannot be written, the history is kept in memory.
     #[must_use]
     pub fn open(path: Option<PathBuf>) -> Self {
         let path = path.filter(|path| prepare(path).is_ok());
@@ -66,7 +66,7 @@ impl Shared {
         &self.entries
     }
 
-    /// Reads what other chats have added. Returns true if there is anything new.
+    /// Reads entries that other chats added. Returns true if there is anything new.
     pub fn refresh(&mut self) -> bool {
         let Some(path) = &self.path else { return false };
         let stamp = stamp(path);
@@ -85,7 +85,7 @@ impl Shared {
             return;
         }
         self.entries = latest(std::mem::take(&mut self.entries).into_iter().chain([entry.to_owned()]));
-        // A history that cannot be written is no reason to stop talking.
+        // A failure to write the history must not stop the chat.
         let is_kept =
             entry.len() <= LONGEST_ENTRY && self.path.as_ref().is_some_and(|path| append(path, entry).is_ok());
         if !is_kept {
@@ -94,7 +94,7 @@ impl Shared {
     }
 }
 
-/// The directory of the history, made for its owner alone.
+/// Creates the directory of the history, accessible only to its owner.
 fn prepare(path: &Path) -> io::Result<()> {
     let Some(dir) = path.parent() else {
         return Ok(());
@@ -122,7 +122,7 @@ fn append(path: &Path, entry: &str) -> io::Result<()> {
         file.seek(SeekFrom::End(-1))?;
         file.read_exact(&mut last)?;
     }
-    // The rest of a line that was never finished harms no other.
+    // A line that was never finished must not damage this one.
     if last != [b'\n'] {
         line.insert(0, '\n');
     }
@@ -131,7 +131,7 @@ fn append(path: &Path, entry: &str) -> io::Result<()> {
     shorten(path)
 }
 
-/// Writes the file anew if it has grown too long. Under the lock.
+/// Rewrites the file if it has grown too long. The caller holds the lock.
 fn shorten(path: &Path) -> io::Result<()> {
     let bytes = regular::read_bytes(path, Links::Refuse, NO_HISTORY).ok().flatten().unwrap_or_default();
     let lines = bytes.split(|byte| *byte == b'\n').count();
@@ -148,18 +148,18 @@ fn shorten(path: &Path) -> io::Result<()> {
         kept.push(line);
     }
     kept.reverse();
-    // A file of its own owner alone, as temporary files are.
+    // The new file is readable only by its owner, as temporary files are.
     regular::replace(path, kept.concat().as_bytes())
 }
 
-/// Waits for the lock of all histories in the directory. It goes with the file.
+/// Waits for the lock of all histories in the directory. Dropping the file releases it.
 fn lock(path: &Path) -> io::Result<File> {
     let file = owned(&path.with_file_name("lock"), OpenOptions::new().write(true))?;
     file.lock()?;
     Ok(file)
 }
 
-/// Opens a file that only its owner may read, and makes it if need be.
+/// Opens a file that only its owner may read. Creates it if necessary.
 fn owned(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     options.create(true);
     #[cfg(unix)]
@@ -171,7 +171,7 @@ fn parse(bytes: &[u8]) -> impl Iterator<Item = String> {
     bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok())
 }
 
-/// The last entries, each once, where it was entered last.
+/// Keeps the last entries; of equal ones, only the latest.
 fn latest(entries: impl Iterator<Item = String>) -> Vec<String> {
     let entries: Vec<String> = entries.collect();
     let mut seen = HashSet::new();

@@ -1,6 +1,6 @@
-//! The line editor on a terminal: keys, completion, history, hints. The only user of the editing crate.
+//! The line editor on a terminal, with completion, history and hints. The only user of the line-editing crate.
 //!
-//! Enter ends a line, and with it the message unless it continues (see `multiline`). `strokes` decides what keys do.
+//! Enter ends a line, and also the message unless it continues (see `multiline`). `strokes` decides what keys do.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -26,22 +26,22 @@ use super::lines::{Line, Setup};
 use super::multiline::Joined;
 use super::offered::{Offer, Offered, fitting};
 use super::reflow::{self, Width};
-use super::strokes::{Effect, End, Key, Seen, Strokes};
+use super::strokes::{Effect, Key, Seen, Strokes};
 use super::typing::Typed;
 use super::{commands, shell};
 use crate::config::EditMode;
 use crate::ink::{Ink, Style};
+use crate::sink::PROMPT;
 use crate::{terminal, text};
 
-const PROMPT: &str = "> ";
-/// Before the further lines of a message.
+/// The prompt of the second and later lines of a message.
 const MORE: &str = ". ";
-/// The columns of a screen of unknown width, and its rows.
+/// The columns and rows to assume for a screen of unknown size.
 const USUAL_SIZE: (usize, usize) = (80, 24);
 
 /// Reads lines from a person.
 pub struct Editor {
-    /// `Err` says why there is no editor.
+    /// The editor, or the reason that there is none.
     terminal: Result<Terminal, String>,
     history: Shared,
     keys: Arc<Keys>,
@@ -49,11 +49,11 @@ pub struct Editor {
 
 type Terminal = rustyline::Editor<Screen, MemHistory>;
 
-/// State that key handlers share with the editor.
+/// The state that key handlers share with the editor.
 #[derive(Default)]
 struct Keys {
     strokes: Mutex<Strokes>,
-    /// The line as it was last drawn, and its cursor.
+    /// The line as last drawn, and the position of its cursor.
     drawn: Mutex<(String, usize)>,
     width: Width,
 }
@@ -77,7 +77,7 @@ impl Editor {
         editor
     }
 
-    /// Reads lines until a message is whole. `joined` holds its lines so far, `begun` is the start of the next one.
+    /// Reads lines until a message is complete. `joined` holds its lines so far, `begun` is the start of the next one.
     pub fn read_message(&mut self, mut joined: Joined, begun: &Typed) -> Line {
         if self.history.refresh() {
             self.learn();
@@ -98,12 +98,9 @@ impl Editor {
                         return self.whole(&message, is_pasted);
                     }
                 }
-                Line::Elsewhere(text) => {
-                    joined.add(&text);
-                    let text = joined.rest().unwrap_or(text);
-                    return Line::Elsewhere(self.keys.strokes().pastes.expand(&text));
-                }
-                // Ctrl-C threw away the lines before as well; Ctrl-D sends them.
+                Line::Elsewhere(line) => return Line::Elsewhere(self.left(joined, line, is_first)),
+                Line::Looking(line) => return Line::Looking(self.left(joined, line, is_first)),
+                // Ctrl-C discards the earlier lines too; Ctrl-D sends them.
                 Line::Interrupted if !joined.is_empty() => return Line::Cleared,
                 Line::Eof => return joined.rest().map_or(Line::Eof, |rest| self.whole(&rest, false)),
                 line => return line,
@@ -113,7 +110,15 @@ impl Editor {
         }
     }
 
-    /// A message as it stood in the line, with its pastes in full.
+    /// A message that is left for a while, with its pastes in full. `line` is its last one.
+    fn left(&self, mut joined: Joined, line: Typed, is_first: bool) -> Typed {
+        let strokes = self.keys.strokes();
+        let pasted = line.pasted.filter(|_| is_first).map(|start| strokes.pastes.expand(&start));
+        let text = joined.add(&line.text).or_else(|| joined.rest()).unwrap_or_default();
+        Typed { text: strokes.pastes.expand(&text), pasted }
+    }
+
+    /// Expands the pastes of a message, and adds it to the history.
     fn whole(&mut self, message: &str, is_pasted: bool) -> Line {
         let mut strokes = self.keys.strokes();
         let whole = strokes.pastes.expand(message);
@@ -131,7 +136,7 @@ impl Editor {
         self.learn();
     }
 
-    /// Gives the editor the entries of the history, the long ones by their size.
+    /// Gives the editor the entries of the history; long ones are shown by their size.
     fn learn(&mut self) {
         let Ok(editor) = &mut self.terminal else { return };
         let mut strokes = self.keys.strokes();
@@ -144,10 +149,10 @@ impl Editor {
     }
 }
 
-/// Reads one line. Whatever ends it, the keys after it are kept.
+/// Reads one line. The keys after its end are kept.
 fn read(editor: &mut Terminal, keys: &Keys, prompt: &str, begun: &str, is_pasted: bool) -> Line {
     if let Some(end) = keys.strokes().begin(is_pasted.then(|| begun.to_owned())) {
-        return ended(end, String::new());
+        return Line::ended(end, Typed::default());
     }
     *keys.drawn() = (begun.to_owned(), begun.len());
     loop {
@@ -157,32 +162,27 @@ fn read(editor: &mut Terminal, keys: &Keys, prompt: &str, begun: &str, is_pasted
         let end = keys.strokes().take_end();
         match result {
             Ok(_) if keys.strokes().take_stop() => terminal::stop(),
-            Ok(text) => return end.map_or_else(|| Line::Text(text.clone()), |end| ended(end, text.clone())),
+            Ok(text) => {
+                let Some(end) = end else { return Line::Text(text) };
+                let pasted = keys.strokes().is_pasted(&text).then(|| text.clone());
+                return Line::ended(end, Typed { text, pasted });
+            }
             // Ctrl-C that the editor handled itself.
             Err(ReadlineError::Interrupted) => return Line::Cleared,
-            // Nothing was readable behind Enter, or the terminal has gone.
+            // Nothing was readable after Enter, or the terminal is gone.
             Err(ReadlineError::Eof) => {
                 let Some(entered) = keys.strokes().take_entered() else { return Line::Eof };
                 reflow::leave(prompt, &entered, terminal::width().unwrap_or(USUAL_SIZE.0));
                 return Line::Text(entered.line);
             }
-            // A key that is no UTF-8 is lost, the line is not.
+            // A key that is not UTF-8 is lost; the line is kept.
             Err(ReadlineError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {}
             Err(error) => return Line::Failed(error.to_string()),
         }
     }
 }
 
-fn ended(end: End, text: String) -> Line {
-    match end {
-        End::Interrupted => Line::Interrupted,
-        End::Cleared => Line::Cleared,
-        End::Eof => Line::Eof,
-        End::Elsewhere => Line::Elsewhere(text),
-    }
-}
-
-/// True for a line that is no message: a slash command, or one for the shell.
+/// True for a line that is not a message: a slash command or a shell command.
 fn is_command(line: &str) -> bool {
     shell::parse(line).is_some() || matches!(commands::parse(line, &[]), commands::Input::Command(..))
 }
@@ -199,7 +199,7 @@ fn open(setup: &Setup, keys: &Arc<Keys>) -> rustyline::Result<Terminal> {
         .completion_show_all_if_ambiguous(true)
         .completion_prompt_limit(usize::MAX)
         .bell_style(BellStyle::None)
-        // Sets the time that Esc waits for more, too.
+        // Also sets how long the editor waits after Esc.
         .edit_mode(edit_mode)
         .behavior(if setup.stdout_terminal { Behavior::Stdio } else { Behavior::PreferTerm })
         .build();
@@ -220,9 +220,9 @@ fn open(setup: &Setup, keys: &Arc<Keys>) -> rustyline::Result<Terminal> {
     Ok(editor)
 }
 
-/// Completion, hints and colours.
+/// The helper of the editor: completion, hints and colours.
 struct Screen {
-    /// The words that complete.
+    /// The words to complete.
     vocabulary: Arc<OnceLock<Vocabulary>>,
     style: Style,
     reflows: bool,
@@ -231,7 +231,7 @@ struct Screen {
 }
 
 impl Screen {
-    /// Waits for the words, which are known once the agent is assembled.
+    /// Returns the offers. Waits for the words, which are known once the agent is assembled.
     fn offers(&self, line: &str, pos: usize) -> (usize, Vec<Offer>) {
         let (start, found) = offers(line, pos, self.vocabulary.wait());
         (start, fitting(found, terminal::size().unwrap_or(USUAL_SIZE)))
@@ -240,7 +240,7 @@ impl Screen {
 
 impl Helper for Screen {}
 
-/// Whether a message is whole is decided after Enter.
+/// Does nothing: whether a message is complete is decided after Enter.
 impl Validator for Screen {}
 
 impl Completer for Screen {
@@ -262,7 +262,7 @@ impl Completer for Screen {
 
     fn update(&self, line: &mut LineBuffer, start: usize, elected: &str, changes: &mut Changeset) {
         let end = line.pos();
-        // What several offers have in common may lack letters that were typed.
+        // The common start of several offers may lack letters that were typed.
         let mut offered = self.offered.borrow_mut();
         if elected.starts_with(&line.as_str()[start..end]) || offered.has(elected) {
             line.replace(start..end, elected, changes);
@@ -271,7 +271,7 @@ impl Completer for Screen {
     }
 }
 
-/// The rest of an entry of the history.
+/// A hint: the rest of an entry of the history.
 struct Rest {
     whole: String,
     shown: String,
@@ -306,7 +306,7 @@ impl Hinter for Screen {
         let newest = context.history().len().checked_sub(1)?;
         let found = context.history().starts_with(line, newest, SearchDirection::Reverse).ok()??;
         let rest = found.entry.get(line.len()..).filter(|rest| !rest.is_empty())?;
-        // It ends on the row of the cursor, so that nothing scrolls.
+        // The hint ends on the row of the cursor, so the screen does not scroll.
         let width = terminal::width().unwrap_or(USUAL_SIZE.0);
         let last = line.rsplit('\n').next().unwrap_or_default();
         let used = (text::columns(last) + PROMPT.len()) % width.max(1);
@@ -322,11 +322,7 @@ impl Highlighter for Screen {
     /// True after a change of the width: then the whole line is drawn.
     fn highlight_char(&self, line: &str, pos: usize, _: CmdKind) -> bool {
         let now = terminal::width().unwrap_or(USUAL_SIZE.0);
-        let Some(before) = self.keys.width.change(now) else { return false };
-        if self.reflows {
-            reflow::take_away(&format!("{PROMPT}{line}"), PROMPT.len() + pos, before, now);
-        }
-        true
+        self.keys.width.follow(now, self.reflows, &format!("{PROMPT}{line}"), PROMPT.len() + pos)
     }
 
     fn highlight_prompt<'b, 's: 'b, 'p: 'b>(&'s self, prompt: &'p str, _default: bool) -> Cow<'b, str> {
@@ -338,7 +334,7 @@ impl Highlighter for Screen {
     }
 }
 
-/// Takes every key first. What it does not change has its usual effect.
+/// Handles every key before the editor. Keys that it does not change have their usual effect.
 struct Handler(Arc<Keys>);
 
 impl ConditionalEventHandler for Handler {
@@ -384,8 +380,9 @@ fn key(event: &Event, mode: rustyline::EditMode) -> Key {
         (KeyCode::Char('C'), Modifiers::CTRL) => Key::Interrupt,
         (KeyCode::Char('D'), Modifiers::CTRL) => Key::Eof,
         (KeyCode::Char('Z'), Modifiers::CTRL) => Key::Stop,
+        (KeyCode::Char('O'), Modifiers::CTRL) => Key::Look,
         (KeyCode::Char('e' | 'E'), Modifiers::ALT) => Key::Elsewhere,
-        // In the keys of vi, Esc has another meaning, once or twice.
+        // In vi mode, Esc has another meaning.
         (KeyCode::Esc, Modifiers::NONE) if mode == rustyline::EditMode::Emacs => Key::Cancel,
         (KeyCode::Backspace, Modifiers::NONE) => Key::Backspace,
         (KeyCode::End, Modifiers::NONE) | (KeyCode::Char('E'), Modifiers::CTRL) => Key::LineEnd,

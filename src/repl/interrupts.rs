@@ -1,4 +1,4 @@
-//! Interrupts: Ctrl-C, wherever it was seen, on its way to the loop.
+//! Carries interrupts (Ctrl-C, as a key or a signal) to the loop of the chat.
 
 use tokio::sync::mpsc;
 
@@ -13,7 +13,7 @@ pub struct Interrupts {
     receiver: mpsc::UnboundedReceiver<()>,
 }
 
-/// Makes a pair of both. `Interrupts` lasts at least as long as the chat.
+/// Creates a sender and a receiver.
 #[must_use]
 pub fn interrupts() -> (Interrupter, Interrupts) {
     let (sender, receiver) = mpsc::unbounded_channel();
@@ -36,7 +36,7 @@ impl Interrupts {
         }
     }
 
-    /// Drops the interrupts that came so far, and returns whether there were any.
+    /// Drops the interrupts received so far. Returns true if there were any.
     pub(super) fn forget(&mut self) -> bool {
         let mut any = false;
         while self.receiver.try_recv().is_ok() {

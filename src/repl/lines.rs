@@ -1,8 +1,8 @@
 //! The source of messages: the line editor on a terminal, plain lines elsewhere.
 //!
 //! On a terminal that can be drawn on, the [`Console`] owns the input: it lends the terminal to the line editor between
-//! turns, and hears keys itself while a turn runs. On a plain one (`TERM=dumb`) the terminal edits the line. A question
-//! is never answered by what was typed before it appeared.
+//! turns, and reads keys itself while a turn runs. On a plain one (`TERM=dumb`) the terminal edits the line. Text typed
+//! before a question appeared never answers it.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use super::complete::Vocabulary;
 use super::input::Editor;
 use super::interrupts::Interrupter;
 use super::multiline::Joined;
-use super::typing::{Listening, MARK_PASTE, Next, Steer, Typing};
+use super::typing::{Listening, MARK_PASTE, Next, Typed, Typing, Wishes};
 use crate::config::EditMode;
 use crate::ink::{Ink, Inks, Line as InkLine, Style};
 use crate::sink::{AskLine, Bystander, Loan, Outlets, PROMPT};
@@ -31,7 +31,7 @@ use crate::text;
 pub struct Setup {
     /// The file of the history; `None` keeps none.
     pub history: Option<PathBuf>,
-    /// The words that complete. They may be set while the editor runs.
+    /// The words to complete. They may be set while the editor runs.
     pub vocabulary: Arc<OnceLock<Vocabulary>>,
     pub style: Style,
     pub edit_mode: EditMode,
@@ -39,9 +39,9 @@ pub struct Setup {
     pub reflows: bool,
     /// stdout is a terminal too; otherwise the editor draws on the controlling terminal.
     pub stdout_terminal: bool,
-    /// The terminal is asked for its background with the first message.
+    /// If true, the terminal is asked for its background colour after the first message.
     pub asks_theme: bool,
-    /// Written to the end before the editor draws.
+    /// The outlets, which are emptied before the editor draws.
     pub outlets: Outlets,
 }
 
@@ -49,16 +49,16 @@ pub struct Setup {
 pub struct Lines {
     source: Source,
     replies: Mutex<mpsc::Receiver<Line>>,
-    /// A line was requested and has not come. The next caller gets it.
+    /// True while a requested line has not arrived. The next caller gets it.
     waiting: AtomicBool,
     interrupter: Interrupter,
     interactive: bool,
 }
 
 enum Source {
-    /// Lends the terminal to the editor.
+    /// A console that lends the terminal to the editor.
     Keys(Keys),
-    /// A thread that reads lines of stdin.
+    /// A thread that reads lines from stdin.
     Lines(requests::Sender<Request>),
 }
 
@@ -75,16 +75,16 @@ struct Keys {
 
 pub(super) enum Request {
     Message,
-    /// With its prompt.
+    /// An answer to a question, which has this prompt.
     Question(String),
 }
 
 const MARK_NO_PASTE: &str = "\x1b[?2004l";
-/// Asks for the colour of the background, and for something that every terminal answers (xterm's OSC 11, DA1).
+/// Asks for the background colour (xterm's OSC 11), then for attributes (DA1), which every terminal answers.
 const ASK_BACKGROUND: &str = "\x1b]11;?\x1b\\\x1b[c";
 
 impl Lines {
-    /// The line editor, on a terminal that can be drawn on. `None` where keys cannot be read.
+    /// Opens the line editor on a terminal that can be drawn on. `None` if keys cannot be read.
     #[must_use]
     pub fn editor(setup: Setup, interrupter: Interrupter) -> Option<Self> {
         let outlets = setup.outlets.clone();
@@ -99,7 +99,7 @@ impl Lines {
         Some(Self::over(Source::Keys(keys), receiver, interrupter, true))
     }
 
-    /// Lines of a terminal that draws nothing, each after a prompt. The terminal itself edits them.
+    /// Reads lines of a plain terminal, each after a prompt. The terminal itself edits them.
     #[must_use]
     pub fn plain(outlets: Outlets, interrupter: Interrupter) -> Self {
         Self::threaded(interrupter, true, move || {
@@ -154,7 +154,7 @@ impl Lines {
         self.interactive
     }
 
-    /// The input, where keys are read one by one.
+    /// The console, if keys are read one by one.
     #[must_use]
     pub fn console(&self) -> Option<Arc<Console>> {
         match &self.source {
@@ -163,56 +163,56 @@ impl Lines {
         }
     }
 
-    /// Says how a turn is steered.
-    pub(super) fn connect(&self, steer: Steer) {
+    /// Sets the functions that a person reaches a running turn with.
+    pub(super) fn connect(&self, wishes: Wishes) {
         if let Source::Keys(keys) = &self.source {
-            keys.typing.connect(steer);
+            keys.typing.connect(wishes);
         }
     }
 
-    /// Puts messages before all others that were typed.
+    /// Puts messages before all queued ones.
     pub(super) fn put_first(&self, messages: Vec<String>) {
         if let Source::Keys(keys) = &self.source {
             keys.typing.put_first(messages);
         }
     }
 
-    /// Shows the prompt already: the first message may be typed while the chat is assembled.
+    /// Shows the prompt early, so the first message can be typed while the chat is assembled.
     pub fn begin(&self) {
         if let Source::Keys(keys) = &self.source {
             self.waiting.store(true, Ordering::Relaxed);
-            // What was typed before the program was ready.
+            // A line may have been typed before the program was ready.
             if let Some(line) = keys.request() {
                 let _ = keys.replies.try_send(line);
             }
         }
     }
 
-    /// Reads the next message. Dropping the future loses nothing: the line comes with the next call.
+    /// Reads the next message. Dropping the future loses nothing: the next call returns the line.
     pub(super) async fn read(&self) -> Line {
         self.next(Request::Message).await
     }
 
-    /// Puts `text` into the next line, for the person to go on with.
-    pub(super) fn begin_with(&self, text: &str) {
+    /// Puts `text` into the next line, for the person to continue.
+    pub(super) fn begin_with(&self, text: Typed) {
         if let Source::Keys(keys) = &self.source {
             keys.typing.begin_with(text);
         }
     }
 
-    /// Lends the terminal to another program, until the loan is dropped.
+    /// Lends the terminal to another program until the loan is dropped.
     pub(super) async fn lend(&self, outlets: &Outlets) -> Loan {
         Loan::take(self.console().as_deref(), outlets).await
     }
 
-    /// Ctrl-C came as a signal while a line was read. The terminal of a plain editor threw the line away.
+    /// Handles a Ctrl-C that arrived as a signal while a line was read. A plain terminal has discarded the line.
     pub(super) fn interrupted(&self) {
         if let Source::Lines(_) = &self.source {
             prompted(&format!("\nCtrl-D or /exit leaves.\n{PROMPT}"));
         }
     }
 
-    /// A message was sent: what the editor could not ask the terminal while it drew is asked now.
+    /// Asks the terminal for its background at the start of a turn, which is not possible while the editor draws.
     pub(super) fn turn_begins(&self) {
         if let Source::Keys(keys) = &self.source
             && keys.asks_theme.swap(false, Ordering::Relaxed)
@@ -241,7 +241,7 @@ impl Lines {
 }
 
 impl Keys {
-    /// Returns what waits already. Else lets the editor read a message.
+    /// Returns a message that is already queued. Otherwise lets the editor read one.
     fn request(&self) -> Option<Line> {
         if let Some(next) = self.typing.ready() {
             return Some(self.queued(next));
@@ -250,7 +250,7 @@ impl Keys {
         let keys = self.clone();
         self.console.lend(move || {
             keys.outlets.wait();
-            // Keys that came until now went to the line of a turn.
+            // Keys that arrived until now belong to the line typed during the turn.
             let line = match keys.typing.next() {
                 Next::Begun(begun) => {
                     let mut editor = keys.editor.lock().expect("the editor does not panic");
@@ -260,13 +260,13 @@ impl Keys {
             };
             keys.outlets.display.control(MARK_PASTE);
             drop(away);
-            // Without a receiver the chat is over.
+            // Fails if the chat is over.
             let _ = keys.replies.blocking_send(line);
         });
         None
     }
 
-    /// The line of a message that waited, shown as if it had been typed now.
+    /// Returns a queued message, shown as if it had been typed now.
     fn queued(&self, next: Next) -> Line {
         let (Next::Message(message) | Next::Begun(message)) = next else {
             return Line::Eof;
@@ -288,9 +288,10 @@ impl AskLine for Lines {
     fn ask<'a>(&'a self, prompt: &'a str) -> BoxFuture<'a, Option<String>> {
         async move {
             match self.next(Request::Question(prompt.to_owned())).await {
-                Line::Text(text) | Line::Pasted(text) | Line::Elsewhere(text) => Some(text),
+                Line::Text(text) | Line::Pasted(text) => Some(text),
+                Line::Elsewhere(begun) | Line::Looking(begun) => Some(begun.text),
                 Line::Interrupted | Line::Cleared => {
-                    // The turn that asks is dropped for it; an answer would let it go on for a moment.
+                    // The interrupt drops the turn that asks. An answer would let it continue for a moment.
                     self.interrupter.interrupt();
                     std::future::pending().await
                 }
@@ -306,7 +307,7 @@ impl Drop for Lines {
         let Source::Keys(_) = &self.source else {
             return;
         };
-        // The editor may still be reading. It is left alone; the terminal gets its modes back.
+        // The editor may still be reading. It is left alone; only the modes of the terminal are restored.
         let line_end = if self.waiting.load(Ordering::Relaxed) { "\r\n" } else { "" };
         let mut stderr = io::stderr();
         let _ = write!(stderr, "{line_end}{MARK_NO_PASTE}").and_then(|()| stderr.flush());

@@ -1,7 +1,7 @@
 //! `@path` in a message attaches the file.
 //!
-//! Only files of the workspace are attached: a message is often pasted, and a paste must not send other files. A word
-//! after `@` that names no file is just a word.
+//! Only files of the workspace are attached: messages are often pasted, and a paste must not send other files. A word
+//! after `@` that does not name a file is an ordinary word.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,21 +12,21 @@ use crate::workspace::Workspace;
 /// The size of the largest file, in bytes.
 pub const MOST_BYTES: u64 = 256 * 1024;
 
-/// A mentioned file, read.
+/// The result of reading a mentioned file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mentioned {
-    /// There is no such file; the word means something else.
+    /// There is no such file; the word is an ordinary word.
     Nothing,
     Text(String),
     /// The file is not attached. The text says why.
     Refused(String),
 }
 
-/// Reads the files that `message` mentions, each once, in order. Also returns why others are not attached.
+/// Reads the files that `message` mentions, each once, in order. Also returns the reasons that others are not attached.
 pub fn expand(message: &str, mut read: impl FnMut(&str) -> Mentioned) -> (Vec<Attachment>, Vec<String>) {
     let (mut attachments, mut refused) = (Vec::<Attachment>::new(), Vec::new());
     for mention in mentions(message) {
-        // `see @src/main.rs.` means the file without the full stop, unless there is one with it.
+        // `see @src/main.rs.` means the file without the full stop, unless a file with it exists.
         let trimmed = mention.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '}', '\'', '"', '`']);
         for name in [mention, trimmed] {
             if name.is_empty() || attachments.iter().any(|known| known.name == name) {
@@ -47,12 +47,12 @@ pub fn expand(message: &str, mut read: impl FnMut(&str) -> Mentioned) -> (Vec<At
 #[must_use]
 pub fn read(workspace: &Workspace, name: &str) -> Mentioned {
     let resolved = workspace.resolve(name);
-    // Anything else (a directory, a pipe that would block) is not something to attach.
+    // Anything else (a directory, a pipe that would block) cannot be attached.
     let Some(metadata) = std::fs::metadata(&resolved.path).ok().filter(std::fs::Metadata::is_file) else {
         return Mentioned::Nothing;
     };
     if !resolved.inside {
-        return Mentioned::Refused("it is outside of the workspace".to_owned());
+        return Mentioned::Refused("it is outside the workspace".to_owned());
     }
     if metadata.len() > MOST_BYTES {
         let (size, most) = (metadata.len() / 1024, MOST_BYTES / 1024);

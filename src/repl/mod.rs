@@ -1,7 +1,7 @@
 //! The interactive front end: a line editor, slash commands, one turn after another.
 //!
-//! [`run`] reads lines and gives each to the [`Chat`]: a command changes it, a message is a turn in it. A turn that is
-//! interrupted is dropped and settled, and the next line is read.
+//! [`run`] reads lines and passes each to the [`Chat`]: a command changes it, a message begins a turn. An interrupted
+//! turn is dropped and settled, then the next line is read.
 
 pub mod tables;
 pub mod context;
@@ -13,6 +13,7 @@ mod at_hand;
 mod osc52;
 mod own;
 mod foreground;
+mod look;
 mod chat;
 mod switch;
 pub mod greeting;
@@ -31,8 +32,11 @@ mod typing;
 mod by_line;
 mod lines;
 
+use std::convert::Infallible;
 use std::io::Write;
 use std::sync::Arc;
+
+use tokio::sync::mpsc;
 
 pub use at_hand::AtHand;
 pub use chat::{Chat, Opening};
@@ -47,8 +51,9 @@ use crate::{terminal, text};
 use chat::Ended;
 use commands::{Command, Input, Outcome, Run};
 use lines::Line;
+use typing::{Typed, Wishes};
 
-/// The words that complete in a chat.
+/// Collects the words to complete in a chat.
 #[must_use]
 pub fn vocabulary(chat: &Chat) -> Vocabulary {
     Vocabulary {
@@ -62,12 +67,18 @@ pub fn vocabulary(chat: &Chat) -> Vocabulary {
 /// Reads lines and takes turns until the lines end. Hints, tables and warnings go to stderr. Returns the exit code: 0
 /// for a person, unless a second Ctrl-C ended the chat; for a pipe the code of the last turn that failed.
 pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, outlets: &mut Outlets) -> u8 {
-    let interactive = lines.interactive();
     let mut code = exit::DONE;
     let steering = chat.run.steering.clone();
-    lines.connect(Box::new(move |said| steering.push(said)));
+    let (look, looks) = mpsc::unbounded_channel();
+    let steer = Box::new(move |said| steering.push(said));
+    let look = Box::new(move || {
+        // Without a receiver the chat is over.
+        let _ = look.send(());
+    });
+    lines.connect(Wishes { steer, look });
+    let mut beside = Beside { lines, outlets: outlets.clone(), looks };
     if chat.is_asked()
-        && let Some(code) = taken(chat, None, interrupts, interactive, &mut code).await
+        && let Some(code) = taken(chat, None, interrupts, &mut beside, &mut code).await
     {
         return code;
     }
@@ -94,7 +105,7 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
         let Some(done) = carried_out(chat, outcome, lines, outlets).await else {
             return code;
         };
-        // A Ctrl-C for the pager or the editor was no interrupt.
+        // A Ctrl-C in the pager or the editor was not an interrupt.
         interrupts.forget();
         let message = match done {
             Done::Message(message) => message,
@@ -107,24 +118,24 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
         for why in chat.attach_mentioned(&message) {
             tell(outlets, &format!("warning: {why}"));
         }
-        if let Some(code) = taken(chat, Some(message), interrupts, interactive, &mut code).await {
+        if let Some(code) = taken(chat, Some(message), interrupts, &mut beside, &mut code).await {
             return code;
         }
         lines.put_first(chat.run.steering.take_rest());
     }
 }
 
-/// What came of a line.
+/// The result of reading a line.
 enum Heard {
     Input(Input),
-    /// It was dealt with.
+    /// The line is already handled.
     Nothing,
     End,
     /// The chat ends with this code.
     Failed(u8),
 }
 
-/// Reads a line, and deals with what is neither a message nor a command of the chat.
+/// Reads a line. Handles it at once if it is neither a message nor a command of the chat.
 async fn heard(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, outlets: &mut Outlets) -> Heard {
     let interactive = lines.interactive();
     let line = tokio::select! {
@@ -142,13 +153,23 @@ async fn heard(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, outl
     let (text, is_pasted) = match line {
         Line::Text(text) => (text, false),
         Line::Pasted(text) => (text, true),
-        Line::Elsewhere(text) => {
+        Line::Elsewhere(Typed { text, pasted }) => {
             let lent = lines.lend(outlets).await;
             let (text, told) = foreground::go_on(&chat.at_hand, text).await;
             drop(lent);
             interrupts.forget();
-            lines.begin_with(&text);
+            lines.begin_with(Typed { text, pasted });
             tell(outlets, &told);
+            return Heard::Nothing;
+        }
+        Line::Looking(begun) => {
+            let shown = commands::last(chat, "").unwrap_or_else(|why| Outcome::Tell(error(why)));
+            let done = carried_out(chat, shown, lines, outlets).await;
+            interrupts.forget();
+            lines.begin_with(begun);
+            if let Some(Done::Told(text)) = done {
+                tell(outlets, &text);
+            }
             return Heard::Nothing;
         }
         Line::Cleared => return Heard::Nothing,
@@ -166,13 +187,13 @@ async fn heard(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, outl
         Some(block) if block.trim().is_empty() => Input::Empty,
         Some(block) => Input::Message(block.to_owned()),
         None if is_pasted => Input::Message(text),
-        // What comes through a pipe is not typed by a person.
+        // Shell commands are only for a person: a pipe may carry text from elsewhere.
         None => match shell::parse(&text).filter(|_| interactive) {
             Some(escape) => {
                 let lent = lines.lend(outlets).await;
                 let told = shell::run(chat, escape).await;
                 drop(lent);
-                // Ctrl-C was for the command.
+                // A Ctrl-C was for the command.
                 interrupts.forget();
                 tell(outlets, &told);
                 return Heard::Nothing;
@@ -182,15 +203,15 @@ async fn heard(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, outl
     })
 }
 
-/// What an outcome leads to.
+/// The result of carrying out an outcome.
 enum Done {
     /// A message for the model.
     Message(String),
-    /// Words for the person; none if empty.
+    /// Text for the person; may be empty.
     Told(String),
 }
 
-/// Does what a command wants of the terminal. `None`: the chat ends.
+/// Does what a command asks of the terminal. `None` ends the chat.
 async fn carried_out(chat: &Chat, outcome: Outcome, lines: &Lines, outlets: &mut Outlets) -> Option<Done> {
     Some(match outcome {
         Outcome::Leave => return None,
@@ -214,16 +235,17 @@ async fn carried_out(chat: &Chat, outcome: Outcome, lines: &Lines, outlets: &mut
     })
 }
 
-/// Takes one turn, and keeps the code of one that failed. Returns the code of a chat that ends with it.
+/// Takes one turn, and stores its code if it failed. Returns the exit code if the chat ends with it.
 async fn taken(
     chat: &mut Chat,
     message: Option<String>,
     interrupts: &mut Interrupts,
-    interactive: bool,
+    beside: &mut Beside<'_>,
     code: &mut u8,
 ) -> Option<u8> {
     let interrupted = Signal::Interrupt.code();
-    let end = match Box::pin(turn(chat, message, interrupts)).await {
+    let interactive = beside.lines.interactive();
+    let end = match Box::pin(turn(chat, message, interrupts, beside)).await {
         Some(Ended::Unseen) => return Some(*code),
         Some(Ended::With(end)) => end,
         None => return Some(interrupted),
@@ -259,13 +281,30 @@ fn error(why: String) -> String {
     format!("error: {why}")
 }
 
-/// Takes one turn. Ctrl-C stops it. Returns `None` when a second Ctrl-C came meanwhile.
-async fn turn(chat: &mut Chat, message: Option<String>, interrupts: &mut Interrupts) -> Option<Ended> {
+/// Takes one turn. Ctrl-C stops it. Returns `None` if a second Ctrl-C arrives meanwhile.
+async fn turn(
+    chat: &mut Chat,
+    message: Option<String>,
+    interrupts: &mut Interrupts,
+    beside: &mut Beside<'_>,
+) -> Option<Ended> {
     interrupts.forget();
+    let (at_hand, heard) = (chat.at_hand.clone(), chat.heard.clone());
+    let open = tokio::sync::Mutex::new(());
+    let taking = async {
+        let ended = tokio::select! {
+            biased;
+            () = interrupts.next() => None,
+            ended = chat.turn(message) => Some(ended),
+        };
+        // A pager that is open is read to its end.
+        drop(open.lock().await);
+        ended
+    };
     let ended = tokio::select! {
         biased;
-        () = interrupts.next() => None,
-        ended = chat.turn(message) => Some(ended),
+        ended = taking => ended,
+        never = beside.serve(&open, &at_hand, &heard) => match never {},
     };
     if ended.is_some() {
         return ended;
@@ -274,7 +313,42 @@ async fn turn(chat: &mut Chat, message: Option<String>, interrupts: &mut Interru
     (!interrupts.forget()).then_some(ended)
 }
 
-/// Writes to stderr. Errors are ignored: a closed stderr is no reason to stop.
+/// What a person may do beside a turn.
+struct Beside<'l> {
+    lines: &'l Lines,
+    outlets: Outlets,
+    /// Each asks for the full output of the last call.
+    looks: mpsc::UnboundedReceiver<()>,
+}
+
+impl Beside<'_> {
+    /// Shows the full output of the last call whenever it is asked for, and holds `open` meanwhile.
+    async fn serve(&mut self, open: &tokio::sync::Mutex<()>, at_hand: &AtHand, heard: &look::Heard) -> Infallible {
+        self.forget();
+        loop {
+            if self.looks.recv().await.is_none() {
+                return std::future::pending().await;
+            }
+            let _open = open.lock().await;
+            let Some(content) = heard.look() else {
+                tell(&mut self.outlets, "Nothing was run since this chat began; /last shows what ran before.");
+                continue;
+            };
+            let lent = self.lines.lend(&self.outlets).await;
+            let unseen = foreground::paged(at_hand, text::visible(&content).into_owned()).await;
+            drop(lent);
+            tell(&mut self.outlets, &unseen.unwrap_or_default());
+            self.forget();
+        }
+    }
+
+    /// Drops what was asked for while nothing could be shown.
+    fn forget(&mut self) {
+        while self.looks.try_recv().is_ok() {}
+    }
+}
+
+/// Writes to stderr. Errors are ignored: a closed stderr does not stop the chat.
 fn tell(outlets: &mut Outlets, text: &str) {
     let text = text.trim_end();
     if text.is_empty() {

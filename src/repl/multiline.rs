@@ -1,11 +1,11 @@
 //! Messages of several lines.
 //!
-//! A line that ends in `\`, and an open `"""`, continue in the next line. Pasted text is kept as it is: only its end
-//! counts.
+//! A line that ends in `\`, and an open `"""`, continue in the next line. Within pasted text only the end counts; the
+//! rest is kept as it is.
 
 const FENCE: &str = "\"\"\"";
 
-/// Returns the text of a block without its fences; `None` if the message is no block.
+/// Returns the text of a block without its fences; `None` if the message is not a block.
 #[must_use]
 pub fn block(message: &str) -> Option<&str> {
     let inner = message.trim().strip_prefix(FENCE)?;
@@ -14,14 +14,14 @@ pub fn block(message: &str) -> Option<&str> {
     Some(inner.strip_suffix('\n').unwrap_or(inner))
 }
 
-/// Joins lines that come one by one (from a pipe, or typed ahead) to messages.
+/// Joins single lines (from a pipe, or typed ahead) into messages.
 #[derive(Debug, Default)]
 pub struct Joined {
     begun: String,
 }
 
 impl Joined {
-    /// Adds a line without its line feed. Returns the message once it is whole.
+    /// Adds a line without its line feed. Returns the message once it is complete.
     pub fn add(&mut self, line: &str) -> Option<String> {
         self.begun += line;
         if !is_open(&self.begun) {
@@ -39,7 +39,7 @@ impl Joined {
         self.begun.is_empty()
     }
 
-    /// Takes the message that has begun and not ended.
+    /// Takes the unfinished message.
     pub fn rest(&mut self) -> Option<String> {
         Some(std::mem::take(&mut self.begun)).filter(|rest| !rest.is_empty())
     }
@@ -51,7 +51,7 @@ fn is_open(typed: &str) -> bool {
     inner.is_some_and(|inner| !inner.ends_with(FENCE))
 }
 
-/// True if the text ends in a backslash that no other escapes.
+/// True if the text ends in a backslash that is not escaped.
 fn goes_on(typed: &str) -> bool {
     let backslashes = typed.len() - typed.trim_end_matches('\\').len();
     backslashes % 2 == 1

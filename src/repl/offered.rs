@@ -1,13 +1,13 @@
-//! The offers of a completion while a person goes through them: the first Tab lists them, each further one takes the next.
+//! The offers of a completion: the first Tab lists them, each further Tab inserts the next one.
 
 use crate::text::{columns, cut};
 
 /// One completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// Its text in the list.
+    /// The text in the list.
     pub shown: String,
-    /// Its text in the line.
+    /// The text inserted into the line.
     pub inserted: String,
 }
 
@@ -15,7 +15,7 @@ pub struct Offer {
 #[derive(Debug, Default)]
 pub struct Offered {
     offers: Vec<Offer>,
-    /// The line in which Tab takes the next of them, and its cursor.
+    /// The line in which Tab inserts the next offer, and its cursor.
     line: String,
     pos: usize,
     start: usize,
@@ -23,12 +23,12 @@ pub struct Offered {
 }
 
 impl Offered {
-    /// Keeps what is offered for a line.
+    /// Stores the offers for a line.
     pub fn keep(&mut self, line: &str, pos: usize, start: usize, offers: &[Offer]) {
         *self = Self { offers: offers.to_vec(), line: line.to_owned(), pos, start, next: 0 };
     }
 
-    /// Takes the next offer, if the line is still the one that they were listed for. Also returns where it goes.
+    /// Takes the next offer if the line is unchanged since the offers were listed. Also returns the place to insert it.
     pub fn again(&mut self, line: &str, pos: usize) -> Option<(usize, Offer)> {
         let is_same = self.offers.len() > 1 && (line, pos) == (self.line.as_str(), self.pos);
         let offer = self.offers.get(self.next).filter(|_| is_same)?.clone();
@@ -41,15 +41,15 @@ impl Offered {
         self.offers.iter().any(|offer| offer.inserted == text)
     }
 
-    /// An offer, or the start of all, has been put into the line, which now is this one.
+    /// Stores the line after an offer, or the common start of all, was inserted.
     pub fn moved(&mut self, line: &str, pos: usize) {
         (self.line, self.pos) = (line.to_owned(), pos);
     }
 }
 
-/// As many of the offers as a list on this screen shows without scrolling, each on one row: `size` is columns and rows.
+/// Keeps as many offers as fit on the screen without scrolling, each cut to one row. The size is columns and rows.
 pub fn fitting(mut offers: Vec<Offer>, (width, height): (usize, usize)) -> Vec<Offer> {
-    /// Between two columns of the list.
+    /// The space between two columns of the list.
     const GAP: usize = 2;
     for offer in &mut offers {
         offer.shown = cut(&offer.shown, width.saturating_sub(GAP).max(1)).into_owned();

@@ -1,11 +1,11 @@
-//! OSC 52: hands a text to the clipboard of the person's terminal, also over a connection to another machine.
+//! OSC 52: puts a text into the clipboard of the person's terminal, even over a connection to another machine.
 
 use crate::image::base64;
 
-/// The longest text in bytes: what is longer, terminals drop or show as text.
+/// The longest text in bytes. Terminals drop a longer one, or show it as text.
 pub const MOST_BYTES: usize = 74_994;
 
-/// The sequence that puts a text into the clipboard; `None` where it is too long.
+/// The sequence that puts a text into the clipboard; `None` if it is too long.
 #[must_use]
 pub fn sequence(text: &str) -> Option<String> {
     (text.len() <= MOST_BYTES).then(|| format!("\x1b]52;c;{}\x07", base64(text.as_bytes())))

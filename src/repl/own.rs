@@ -1,5 +1,5 @@
-//! Commands of one's own: a text with places for arguments becomes a message. The text is data, and so are the
-//! arguments: what an argument brings along is not looked at for further places.
+//! Custom commands: a text with placeholders for arguments becomes a message. Placeholders inside an argument are not
+//! replaced.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,10 @@ use crate::config::OwnCommand;
 
 const ALL: &str = "ARGUMENTS";
 
-/// The message of a command with its arguments.
+/// Inserts the arguments into the text of a command.
 ///
 /// # Errors
-/// A sentence where arguments are given and the text has no place for them.
+/// A sentence if arguments are given and the text has no placeholder.
 pub fn message(command: &OwnCommand, arguments: &str) -> Result<String, String> {
     let words = words(arguments);
     let mut message = String::with_capacity(command.text.len() + arguments.len());
@@ -45,7 +45,7 @@ pub fn message(command: &OwnCommand, arguments: &str) -> Result<String, String> 
     Ok(message)
 }
 
-/// Whether the text has a place for arguments.
+/// True if the text has a placeholder for arguments.
 #[must_use]
 pub fn takes_arguments(command: &OwnCommand) -> bool {
     message(command, "x").is_ok()
@@ -53,11 +53,11 @@ pub fn takes_arguments(command: &OwnCommand) -> bool {
 
 enum Place {
     All,
-    /// By its index.
+    /// A word, by its index.
     Word(usize),
 }
 
-/// The place that is named behind a `$`, and the length of its name. `$100` and `$ARGUMENTS_OF` name none.
+/// Parses the placeholder after a `$`, with the length of its name. `$100` and `$ARGUMENTS_OF` are not placeholders.
 fn place(after: &str) -> Option<(Place, usize)> {
     let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
     if let Some(rest) = after.strip_prefix(ALL) {
@@ -68,7 +68,7 @@ fn place(after: &str) -> Option<(Place, usize)> {
     ends(&after[1..]).then_some((Place::Word(index), 1))
 }
 
-/// The words of the arguments. Quotes hold a word together, as in a shell.
+/// Splits the arguments into words. Quotes keep a word together, as in a shell.
 fn words(arguments: &str) -> Vec<Cow<'_, str>> {
     let mut words = Vec::new();
     let mut rest = arguments.trim_start();
@@ -78,7 +78,7 @@ fn words(arguments: &str) -> Vec<Cow<'_, str>> {
             let quoted = rest[first.len_utf8()..].split_once(first).filter(|_| matches!(first, '"' | '\''));
             let (piece, after) = quoted.unwrap_or_else(|| {
                 let is_plain = |c: char| !c.is_whitespace() && !matches!(c, '"' | '\'');
-                // A quote that nothing closes is a character like others.
+                // An unclosed quote is an ordinary character.
                 let length =
                     rest.char_indices().skip(1).find(|(_, c)| !is_plain(*c)).map_or(rest.len(), |(at, _)| at);
                 rest.split_at(length)

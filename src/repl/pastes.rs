@@ -1,19 +1,19 @@
-//! Long pastes: the line shows `[pasted 84 lines]` in place of each, and the message holds the text.
+//! Long pastes: the line shows `[pasted 84 lines]` in place of each, and the message contains the text.
 
-/// A paste of more lines is shown by its number of lines.
+/// The most lines of a paste that is shown in full.
 const MOST_LINES: usize = 20;
-/// And so is one of more bytes, as lines may be long.
+/// The most bytes of a paste that is shown in full, since lines may be long.
 const MOST_BYTES: usize = 8 * 1024;
 
-/// The long pastes of a chat, each with the words that stand for it.
+/// The long pastes of a chat, each with the label that replaces it.
 #[derive(Debug, Default)]
 pub struct Pastes {
-    /// The words in the line, and the text.
+    /// The labels and their texts.
     known: Vec<(String, String)>,
 }
 
 impl Pastes {
-    /// Returns the text for the line: a short one as it is, the words that stand for a long one.
+    /// Returns the text for the line: a short paste as it is, the label of a long one.
     pub fn shown(&mut self, text: String) -> String {
         let lines = text.lines().count();
         if lines <= MOST_LINES && text.len() <= MOST_BYTES {
@@ -27,12 +27,12 @@ impl Pastes {
         words
     }
 
-    /// Puts the texts in place of the words that stand for them. Words that a person has changed stand for nothing.
+    /// Replaces labels with their texts. A label that the person changed is not replaced.
     #[must_use]
     pub fn expand(&self, line: &str) -> String {
         let mut out = String::new();
         let mut rest = line;
-        // In one pass, as a text may hold the words of another paste.
+        // In one pass, because a text may contain the label of another paste.
         while let Some(at) = rest.find('[') {
             let (before, from) = rest.split_at(at);
             out += before;
@@ -47,13 +47,13 @@ impl Pastes {
         out + rest
     }
 
-    /// True if `typed` ends with the words of a paste.
+    /// True if `typed` ends with the label of a paste.
     #[must_use]
     pub fn ends(&self, typed: &str) -> bool {
         self.known.iter().any(|(words, _)| typed.ends_with(words.as_str()))
     }
 
-    /// The words for a paste of so many lines that no other paste has.
+    /// An unused label for a paste of this many lines.
     fn free_words(&self, lines: usize) -> String {
         let plural = if lines == 1 { "" } else { "s" };
         let first = format!("[pasted {lines} line{plural}]");

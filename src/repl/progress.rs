@@ -1,4 +1,4 @@
-//! A plan and how far it has come, for a person: `/plan`, `agent session show`.
+//! Formats a plan and its progress for a person: `/plan`, `agent session show`.
 
 use std::fmt::Write;
 
@@ -6,10 +6,10 @@ use crate::agent::orchestration::progress::{Progress, State};
 use crate::event::plan::{self, Decision, PlanStep, Reflection, StepStatus};
 use crate::text;
 
-/// The longest part of a line.
+/// The columns of the longest part of a line.
 const LONGEST: usize = 200;
 
-/// The last plan with the states of its steps, and its judgements; `None` where there was no plan.
+/// Formats the last plan with the states of its steps and its judgements; `None` if there was no plan.
 #[must_use]
 pub fn table(happened: &[plan::Progress]) -> Option<String> {
     let machine = Progress::replay(happened);

@@ -17,16 +17,21 @@ impl Width {
         self.0.store(0, Ordering::Relaxed);
     }
 
+    /// Follows the screen to the width `now`. True if the line, which is drawn for another one, must be drawn as a whole; on
+    /// a terminal that `reflows` its rows are taken away first. `whole` is the prompt and the line, `cursor` a byte of it.
+    pub fn follow(&self, now: usize, reflows: bool, whole: &str, cursor: usize) -> bool {
+        let Some(before) = self.change(now) else { return false };
+        if reflows {
+            write(&taken_away(whole, cursor, before, now));
+        }
+        true
+    }
+
     /// The line is about to be drawn for this width. Returns the width that it stands there for, if that is another one.
-    pub fn change(&self, now: usize) -> Option<usize> {
+    fn change(&self, now: usize) -> Option<usize> {
         let before = self.0.swap(now, Ordering::Relaxed);
         Some(before).filter(|before| *before != 0 && *before != now)
     }
-}
-
-/// Takes a line away as [`taken_away`] says.
-pub(super) fn take_away(whole: &str, cursor: usize, before: usize, now: usize) {
-    write(&taken_away(whole, cursor, before, now));
 }
 
 /// Leaves the rows of a line whose cursor was not on its last one.

@@ -1,5 +1,5 @@
-//! `!command` and `!!command`: a command line that a person runs as in their shell, outside of the sandbox. The output of
-//! the second form goes to the model too.
+//! `!command` and `!!command`: a command that the person runs as in their shell, outside the sandbox. With the second
+//! form, the model gets the output too.
 
 use std::io::{self, Write};
 
@@ -10,18 +10,18 @@ use crate::tools::{Bounded, Plain};
 
 /// The most bytes of output that the model gets.
 const MOST_BYTES: usize = 32 * 1024;
-/// The part of them that comes from the start of a longer output.
+/// The percentage of them taken from the start of a longer output.
 const HEAD_PERCENT: usize = 30;
 
-/// A command line of a person.
+/// A shell command of the person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Escape<'a> {
     pub line: &'a str,
-    /// `!!`: the model gets its output.
+    /// True for `!!`: the model gets the output.
     pub is_told: bool,
 }
 
-/// Reads a line that begins with `!`; `None` for any other.
+/// Parses a line that begins with `!`; `None` for any other.
 #[must_use]
 pub fn parse(line: &str) -> Option<Escape<'_>> {
     let rest = line.trim().strip_prefix('!')?;
@@ -29,7 +29,7 @@ pub fn parse(line: &str) -> Option<Escape<'_>> {
     Some(Escape { line: told.unwrap_or(rest).trim(), is_told: told.is_some() })
 }
 
-/// Runs the command with the terminal as its own. Returns what to tell the person.
+/// Runs the command in the foreground of the terminal. Returns a message for the person.
 pub(super) async fn run(chat: &mut Chat, escape: Escape<'_>) -> String {
     let Escape { line, is_told } = escape;
     if line.is_empty() {
@@ -55,13 +55,13 @@ pub(super) async fn run(chat: &mut Chat, escape: Escape<'_>) -> String {
             let status = status(&exit);
             let name = format!("output of `{}`, {status}", escape.line);
             chat.attach(name, &output.finish());
-            format!("{}. The output goes along with your next message.", capitalised(&status))
+            format!("{}. The output goes with your next message.", capitalised(&status))
         }
         Err(error) => not_started(&line, &error),
     }
 }
 
-/// Goes to a new line if the output did not end with one: a line of blanks fits only into an empty one.
+/// Starts a new line unless the cursor is at the start of one: a full row of spaces wraps if the row is not empty.
 fn begin_line() {
     let Some(width) = terminal::width() else { return };
     let mut stderr = io::stderr();
@@ -85,7 +85,7 @@ fn capitalised(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// Output on its way to the screen, and the part of it that is kept for the model.
+/// Shows output on the screen, and keeps part of it for the model.
 struct Overheard {
     plain: Plain,
     kept: Bounded<'static>,
@@ -100,7 +100,7 @@ impl Default for Overheard {
 impl Overheard {
     fn take(&mut self, bytes: &[u8]) {
         let mut stderr = io::stderr();
-        // A closed stderr is no reason to stop.
+        // A closed stderr does not stop the command.
         let _ = stderr.write_all(bytes).and_then(|()| stderr.flush());
         let mut text = String::new();
         self.plain.push(bytes, &mut text);

@@ -1,13 +1,13 @@
-//! The strokes of keys at the prompt, decided without a terminal: where a message ends, what is a paste, and what the keys
-//! do that the line editor does not know.
+//! The meaning of keys at the prompt, decided without a terminal: where a message ends, what is a paste, and the keys
+//! that the line editor does not know.
 //!
-//! Enter ends a line only if no text is readable right behind it. A paste of a terminal that does not mark pastes comes
-//! in one burst, so its line feeds stay line feeds; nobody types that fast. A line that is a command ends at its Enter in
-//! any case. What came behind Enter and is no text ends the line too: Ctrl-C and Ctrl-D are obeyed afterwards.
+//! Enter ends a line only if no text is readable right after it. A terminal that does not mark pastes sends a paste in
+//! one burst, so its line feeds stay line feeds; nobody types that fast. A command always ends at its Enter. A key
+//! after Enter that is not text ends the line too: Ctrl-C and Ctrl-D take effect afterwards.
 
 use super::pastes::Pastes;
 
-/// A key, as far as it matters here.
+/// A key, reduced to what matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
     Text(char),
@@ -32,16 +32,18 @@ pub enum Key {
     LineEnd,
     /// The key that opens the person's editor.
     Elsewhere,
+    /// Ctrl-O.
+    Look,
     Other,
 }
 
-/// The line when a key comes.
+/// The line at the time of a key.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen<'a> {
     pub line: &'a str,
     /// The cursor, a byte of `line`.
     pub pos: usize,
-    /// A hint stands behind the line.
+    /// A hint is shown after the line.
     pub is_hinted: bool,
     /// Characters are inserted; false in the command mode of vi.
     pub inserts: bool,
@@ -52,21 +54,21 @@ pub struct Seen<'a> {
 /// The effect of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// The usual one of the line editor.
+    /// The usual effect in the line editor.
     Usual,
     Nothing,
-    /// The line is drawn again.
+    /// Redraws the line.
     Redraw,
     Insert(String),
-    /// The line ends.
+    /// Ends the line.
     Accept,
-    /// The hint becomes text.
+    /// Turns the hint into text.
     TakeHint,
-    /// Everything from the last `[` to the cursor goes.
+    /// Deletes everything from the last `[` to the cursor.
     KillBracket,
 }
 
-/// How a line ended, if not by Enter.
+/// The end of a line by another key than Enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// Ctrl-C on an empty line.
@@ -74,8 +76,10 @@ pub enum End {
     /// Ctrl-C on a line with text.
     Cleared,
     Eof,
-    /// It goes on in the person's editor.
+    /// The line continues in the person's editor.
     Elsewhere,
+    /// It goes on after a look at the last output.
+    Looking,
 }
 
 /// A line that Enter ended.
@@ -91,13 +95,13 @@ pub struct Strokes {
     state: State,
     pub pastes: Pastes,
     ended: Option<End>,
-    /// The line is left for a moment, as the program stops.
+    /// True if the line ended only for the program to stop.
     stops: bool,
-    /// How the next line ends, before any other key.
+    /// The end of the next line, before any key.
     after: Option<End>,
-    /// The start of the line came in one piece.
+    /// The start of the line that was pasted.
     pasted: Option<String>,
-    /// The last message, as it stood in the line. Esc Esc takes it back.
+    /// The last message, as it was in the line. Esc Esc takes it back.
     last: Option<String>,
 }
 
@@ -112,7 +116,7 @@ enum State {
 }
 
 impl Strokes {
-    /// Begins a line, of which this much is there and was pasted. Returns how it ends if that is known already.
+    /// Begins a line whose pasted start is `pasted`. Returns its end if that is already known.
     pub fn begin(&mut self, pasted: Option<String>) -> Option<End> {
         (self.state, self.ended, self.pasted) = (State::Idle, None, pasted);
         self.after.take()
@@ -127,12 +131,12 @@ impl Strokes {
         }
     }
 
-    /// True if the next key shows whether Enter ended the line. None shows it as well.
+    /// True if the next key, or its absence, decides whether Enter ended the line.
     pub fn is_entered(&self) -> bool {
         matches!(self.state, State::Entered(_))
     }
 
-    /// Takes the line that Enter has ended, as nothing was readable behind it.
+    /// Takes the line that Enter has ended, because nothing was readable after it.
     pub fn take_entered(&mut self) -> Option<Entered> {
         match std::mem::take(&mut self.state) {
             State::Entered(entered) => Some(entered),
@@ -143,22 +147,22 @@ impl Strokes {
         }
     }
 
-    /// Takes how the line ended, if not by Enter.
+    /// Takes the end of the line, if it was not Enter.
     pub fn take_end(&mut self) -> Option<End> {
         self.ended.take()
     }
 
-    /// Takes whether the line was left only for the program to stop.
+    /// Takes whether the line ended only for the program to stop.
     pub fn take_stop(&mut self) -> bool {
         std::mem::take(&mut self.stops)
     }
 
-    /// True if the start of `line` was pasted: then it is no command, whatever it looks like.
+    /// True if the start of `line` was pasted: then it is not a command, whatever it looks like.
     pub fn is_pasted(&self, line: &str) -> bool {
         self.pasted.as_ref().is_some_and(|start| line.starts_with(start.as_str()))
     }
 
-    /// Keeps a message for Esc Esc, as it stood in the line.
+    /// Keeps a message for Esc Esc, as it was in the line.
     pub fn keep_last(&mut self, message: &str) {
         self.last = Some(message.to_owned());
     }
@@ -168,7 +172,7 @@ impl Strokes {
             Key::Return | Key::Feed if seen.is_command && self.pasted.is_none() => Effect::Accept,
             Key::Return | Key::Feed => {
                 self.state = State::Entered(Entered { line: seen.line.to_owned(), pos: seen.pos });
-                // Without the hint.
+                // Redrawing removes the hint.
                 if seen.pos == seen.line.len() { Effect::Redraw } else { Effect::Nothing }
             }
             Key::PasteBegins if seen.inserts => {
@@ -182,6 +186,7 @@ impl Strokes {
                 self.stops = true;
                 Effect::Accept
             }
+            Key::Look => self.end(End::Looking),
             Key::Cancel if seen.line.is_empty() => {
                 self.last.clone().filter(|last| !last.is_empty()).map_or(Effect::Usual, Effect::Insert)
             }
@@ -193,7 +198,7 @@ impl Strokes {
 
     fn pasting(&mut self, mut text: String, key: Key, seen: Seen<'_>) -> Effect {
         match key {
-            // Without the mark at its end, Ctrl-C ends a paste.
+            // Ctrl-C ends a paste whose end mark is missing.
             Key::PasteEnds | Key::Interrupt => return self.pasted(text, seen),
             Key::Text(c) => text.push(c),
             Key::Tab => text.push('\t'),

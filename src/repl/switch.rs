@@ -1,5 +1,5 @@
-//! What a person changes in a running chat: the agent, its model, prompt, mode and approval, the configuration. Each
-//! assembles an agent anew before the old one goes, so that a mistake leaves everything as it was.
+//! Changes to a running chat: the agent, its model, prompt, mode and approval, and the configuration. Each change
+//! assembles a new agent before it drops the old one, so a mistake leaves everything as it was.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::llm::effort::Effort;
 use crate::tools;
 
 impl Chat {
-    /// Uses another model, or lets it reason more or less. The conversation goes on.
+    /// Changes the model, its reasoning effort, or both. The conversation goes on.
     pub(super) fn switch_model(&mut self, name: Option<&str>, effort: Option<Effort>) -> Result<(), SetupError> {
         let mut options = self.options.clone();
         if let Some(name) = name {
@@ -20,33 +20,34 @@ impl Chat {
         self.assemble_again(options)
     }
 
-    /// Uses another agent with its own model, prompt and mode. The conversation goes on, and so do limits and the
-    /// approval that the person chose.
+    /// Changes to another agent with its own model, prompt and mode. The conversation goes on; the limits and the
+    /// approval that the person chose stay.
     pub(super) fn switch_agent(&mut self, name: &str) -> Result<(), SetupError> {
         let agent = Some(name.to_owned());
         let (model, prompt, mode, effort) = (None, None, None, None);
         self.assemble_again(Options { agent, model, prompt, mode, effort, ..self.options.clone() })
     }
 
-    /// Uses another system prompt, `NAME[@VERSION]`. The conversation goes on.
+    /// Changes the system prompt to `NAME[@VERSION]`. The conversation goes on.
     pub(super) fn switch_prompt(&mut self, reference: &str) -> Result<(), SetupError> {
         self.assemble_again(Options { prompt: Some(reference.to_owned()), ..self.options.clone() })
     }
 
-    /// Carries out what follows in another mode. The conversation goes on.
+    /// Changes the mode for later requests. The conversation goes on.
     pub(super) fn switch_mode(&mut self, mode: Mode) -> Result<(), SetupError> {
         self.assemble_again(Options { mode: Some(mode), ..self.options.clone() })
     }
 
-    /// Lets other calls run without a question, as `--approve` does.
+    /// Changes which calls run without a question, as `--approve` does.
     pub(super) fn switch_approval(&mut self, mode: ApprovalMode) -> Result<(), SetupError> {
         self.assemble_again(Options { approve: Some(mode), ..self.options.clone() })
     }
 
-    /// Sets a value as `--set KEY=VALUE` does. Returns what is another one now.
+    /// Sets a value as `--set KEY=VALUE` does. Returns the changed values.
     ///
     /// # Errors
-    /// The mistakes of the configuration, or why no agent can be put together with it; nothing has changed then.
+    /// The mistakes in the configuration, or the reason that no agent can be assembled with it; then nothing has
+    /// changed.
     pub(super) fn set(&mut self, key: &str, value: &str) -> Result<Vec<Changed>, String> {
         let mut sets = self.config.sets().to_vec();
         sets.push(format!("{key}={value}"));
@@ -64,19 +65,18 @@ impl Chat {
         Ok(changed)
     }
 
-    /// Uses another model for the next turn alone.
+    /// Uses another model for the next turn only.
     pub(super) fn lend_model(&mut self, name: &str) -> Result<(), SetupError> {
         let options = Options { model: Some(name.to_owned()), effort: None, ..self.options.clone() };
         let lent = self.assembled(&self.config, &options)?;
-        self.own_services = Some(std::mem::replace(&mut self.services, lent));
+        self.own_services = Some(self.replace(lent));
         Ok(())
     }
 
-    /// Goes back to the agent of the chat after a turn with another model.
+    /// Returns to the agent of the chat after a turn with another model.
     pub(super) fn take_back(&mut self) {
         if let Some(own) = self.own_services.take() {
-            self.end_background();
-            self.services = own;
+            self.replace(own);
         }
     }
 
@@ -91,8 +91,9 @@ impl Chat {
         app::assemble(config, &self.workspace, options, Arc::clone(&self.approver))
     }
 
-    fn replace(&mut self, services: Services) {
-        self.end_background();
-        self.services = services;
+    /// Lets another agent go on with what runs in the background. Returns the one before it.
+    fn replace(&mut self, services: Services) -> Services {
+        self.run.emitter.warn(services.follow(&self.services));
+        std::mem::replace(&mut self.services, services)
     }
 }

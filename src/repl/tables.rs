@@ -46,7 +46,7 @@ pub fn columns<const N: usize>(rows: &[[String; N]], terminal: Option<usize>) ->
     out
 }
 
-/// The width of the terminal on stdout; `None` for a pipe or a file, for which nothing is cut.
+/// The width of the terminal on stdout; `None` for a pipe or a file, where nothing is cut.
 #[must_use]
 pub fn edge() -> Option<usize> {
     io::stdout().is_terminal().then(terminal::width).flatten()
@@ -66,7 +66,7 @@ pub fn models(models: &[Listed], current: &ModelInfo) -> String {
     )
 }
 
-/// The same as one line for each, to choose from.
+/// Lists models as one line each, to choose from.
 #[must_use]
 pub fn labels(models: &[Listed], current: &str) -> Vec<String> {
     let rows: Vec<[String; 5]> = models
@@ -80,7 +80,7 @@ pub fn labels(models: &[Listed], current: &str) -> Vec<String> {
     columns(&rows, None).lines().map(str::to_owned).collect()
 }
 
-/// Name, the provider's name, window, price.
+/// The cells of a row: name, id, window, price.
 fn cells(model: &Listed) -> [String; 4] {
     let id = model.id.as_deref().map_or("a script".into(), text::visible).into_owned();
     [text::visible(&model.name).into_owned(), id, model.window_in_short(), model.price_in_short()]
@@ -97,7 +97,7 @@ pub fn agents(config: &Config, current: &str) -> String {
     columns(&config.agents.values().map(row).collect::<Vec<_>>(), terminal::width())
 }
 
-/// How a mode carries requests out, in a few words.
+/// The meaning of a mode in a few words.
 #[must_use]
 pub fn meaning(mode: Mode) -> &'static str {
     match mode {

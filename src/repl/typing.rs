@@ -1,7 +1,7 @@
-//! The line that a person types while the agent works, and the messages that wait for their turn.
+//! The line that a person types while the agent works, and the queued messages.
 //!
-//! Enter puts the line into the queue, Alt-Enter gives it to the running turn, Up takes the last one of the queue back.
-//! What is not sent when the turn ends goes on in the line editor.
+//! Enter queues the line, Alt-Enter gives it to the running turn, Up takes the last queued message back. Text that is
+//! not sent when the turn ends continues in the line editor.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -13,18 +13,18 @@ use crate::sink::{Bystander, Display, Moment, Part, Picture, Sketch, typed};
 use crate::terminal::{Edited, Field, Key, Listener};
 use crate::text;
 
-/// The message that comes next.
+/// The next input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Next {
-    /// It was queued.
+    /// A queued message.
     Message(Typed),
     /// Ctrl-D was pressed.
     End,
-    /// Nothing is queued; the line begins with this.
+    /// Nothing is queued; the next line begins with this text.
     Begun(Typed),
 }
 
-/// A text, and its start if that was pasted.
+/// A text, and its start if the start was pasted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Typed {
     pub text: String,
@@ -32,7 +32,7 @@ pub(super) struct Typed {
 }
 
 impl Typed {
-    /// True if it begins with what was pasted: then it is no command, whatever it looks like.
+    /// True if it begins with pasted text: then it is not a command, whatever it looks like.
     pub fn is_pasted(&self) -> bool {
         self.pasted.as_ref().is_some_and(|start| self.text.starts_with(start.as_str()))
     }
@@ -44,7 +44,7 @@ impl From<String> for Typed {
     }
 }
 
-/// What was typed. Clones share it.
+/// The typed line and the queue. Clones share them.
 #[derive(Clone)]
 pub(super) struct Typing {
     state: Arc<Mutex<State>>,
@@ -58,11 +58,16 @@ struct State {
     queue: VecDeque<Typed>,
     ended: bool,
     vocabulary: Arc<OnceLock<Vocabulary>>,
-    steer: Option<Steer>,
+    wishes: Option<Wishes>,
 }
 
-/// Gives a text to the running turn.
-pub type Steer = Box<dyn Fn(String) + Send>;
+/// The functions that a person reaches a running turn with.
+pub(super) struct Wishes {
+    /// A text for its next step.
+    pub steer: Box<dyn Fn(String) + Send>,
+    /// A look at the full output of its last call.
+    pub look: Box<dyn Fn() + Send>,
+}
 
 impl Typing {
     pub fn new(display: Display, vocabulary: Arc<OnceLock<Vocabulary>>) -> Self {
@@ -72,7 +77,7 @@ impl Typing {
             queue: VecDeque::new(),
             ended: false,
             vocabulary,
-            steer: None,
+            wishes: None,
         };
         Self { state: Arc::new(Mutex::new(state)), display }
     }
@@ -81,12 +86,12 @@ impl Typing {
         self.state.lock().expect("nobody panics while holding the line")
     }
 
-    /// Says how a turn is steered.
-    pub fn connect(&self, steer: Steer) {
-        self.lock().steer = Some(steer);
+    /// Sets the functions that a person reaches a running turn with.
+    pub fn connect(&self, wishes: Wishes) {
+        self.lock().wishes = Some(wishes);
     }
 
-    /// Puts a message at the front of the queue.
+    /// Puts messages at the front of the queue.
     pub fn put_first(&self, messages: Vec<String>) {
         let mut state = self.lock();
         for message in messages.into_iter().rev() {
@@ -96,13 +101,14 @@ impl Typing {
     }
 
     /// Puts a text at the start of the line.
-    pub fn begin_with(&self, text: &str) {
+    pub fn begin_with(&self, begun: Typed) {
         let mut state = self.lock();
         let typed = state.field.take();
-        state.field = Field::with(&format!("{text}{typed}"));
+        state.field = Field::with(&format!("{}{typed}", begun.text));
+        state.pasted = begun.pasted;
     }
 
-    /// Takes a message that waits, or the end. `None`: the line is still typed.
+    /// Takes a queued message, or the end. `None` if there is only an unfinished line.
     pub fn ready(&self) -> Option<Next> {
         let mut state = self.lock();
         let ready = match state.queue.pop_front() {
@@ -116,7 +122,7 @@ impl Typing {
         ready
     }
 
-    /// Takes what comes next.
+    /// Takes the next input.
     pub fn next(&self) -> Next {
         self.ready().unwrap_or_else(|| {
             let mut state = self.lock();
@@ -135,6 +141,12 @@ impl Typing {
                     let said = format!("for the next step: {}", text::one_line(&said, 200));
                     self.display.lines(vec![InkLine::from((Ink::Dim, said.as_str()))]);
                 }
+            }
+            Key::Ctrl('o') => {
+                if let Some(wishes) = &state.wishes {
+                    (wishes.look)();
+                }
+                return;
             }
             Key::Up => state.take_back(),
             Key::Tab => state.complete(),
@@ -172,17 +184,17 @@ impl State {
         let mut joined = Joined::default();
         match joined.add(&self.field.take()) {
             Some(text) => self.queue.push_back(Typed { text, pasted: self.pasted.take() }),
-            // It goes on in the next line.
+            // The message continues in the next line.
             None => self.field = Field::with(&joined.rest().unwrap_or_default()),
         }
     }
 
     /// Gives the line to the running turn. Returns it.
     fn steer(&mut self) -> Option<String> {
-        let steer = self.steer.as_ref().filter(|_| !self.field.text().trim().is_empty())?;
+        let wishes = self.wishes.as_ref().filter(|_| !self.field.text().trim().is_empty())?;
         let said = self.field.take();
         self.pasted = None;
-        steer(said.clone());
+        (wishes.steer)(said.clone());
         Some(said)
     }
 
@@ -205,7 +217,7 @@ impl State {
     }
 }
 
-/// The queue and the line, with the cursor.
+/// Draws the queue and the line.
 fn picture(state: &State) -> Picture {
     let field = state.field.clone();
     let queue: Vec<String> = state.queue.iter().map(|message| message.text.clone()).collect();
@@ -227,10 +239,10 @@ fn queued(message: &str, room: usize) -> InkLine {
     InkLine::from((Ink::Dim, format!("next: {first}{more}").as_str())).cut(room)
 }
 
-/// The terminal puts marks around what is pasted, so that a paste of many lines is one message (private mode 2004).
+/// Makes the terminal put marks around pasted text, so a paste of many lines is one message (private mode 2004).
 pub(super) const MARK_PASTE: &str = "\x1b[?2004h";
 
-/// Hands keys to the line.
+/// Passes keys to the line.
 pub(super) struct Listening {
     pub typing: Typing,
     pub screen: Bystander,

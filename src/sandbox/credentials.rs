@@ -132,7 +132,7 @@ pub(super) fn paths(plan: &Boundary, superuser: bool) -> Vec<PathBuf> {
     found
 }
 
-/// Whether a text, in lower case, names a hidden place.
+/// True if a text, in lower case, names a hidden place.
 pub(super) fn are_named_in(text: &str, plan: &Boundary) -> bool {
     let text = text.replace("//", "/");
     let own = plan.own.iter().map(|path| path.to_string_lossy().to_lowercase());

@@ -84,7 +84,7 @@ impl Denial {
     }
 }
 
-/// Whether the output of a failed command says that it could not write: "read-only" or "permission denied", by their
+/// True if the output of a failed command says that it could not write: "read-only" or "permission denied", by their
 /// words or by the numbers of the errors.
 #[must_use]
 pub fn says_it_could_not_write(output: &str) -> bool {

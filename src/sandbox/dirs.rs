@@ -31,7 +31,7 @@ impl Seen {
         }
     }
 
-    /// Whether it is a directory in which no entry has come, gone or been replaced since then.
+    /// True if it is a directory in which no entry has come, gone or been replaced since then.
     pub fn is_as(self, then: Self) -> bool {
         matches!(self, Self::Dir(Some(_))) && self == then
     }

@@ -47,7 +47,7 @@ const HARMLESS: &[(&str, Option<&[&str]>)] = &[
     ),
 ];
 
-/// Whether what differs between two versions of a configuration is harmless. What is not understood is not.
+/// True if what differs between two versions of a configuration is harmless. What is not understood is not.
 pub(super) fn differ_harmlessly(before: &str, after: &str) -> bool {
     let (Some(mut before), Some(mut after)) = (settings(before), settings(after)) else { return false };
     before.retain(|setting| match after.iter().position(|other| other == setting) {

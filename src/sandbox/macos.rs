@@ -19,7 +19,7 @@ pub(super) struct Confinement {
 
 impl Confinement {
     /// # Errors
-    /// When the program is not there.
+    /// The program is not there.
     pub fn build(plan: &Boundary, temp: &Path, places: &[Arc<Places>], walls: Profile) -> Result<Self, String> {
         if !Path::new(PROGRAM).exists() {
             return Err(format!("{PROGRAM} does not exist"));

@@ -58,7 +58,7 @@ pub use system::TEMP;
 #[cfg(target_os = "linux")]
 pub use system::{End, Inside, Killer, News, Status};
 
-/// Whether this program has a boundary for this system.
+/// True if this program has a boundary for this system.
 pub const SUPPORTED: bool = cfg!(any(target_os = "linux", target_os = "macos"));
 /// A command that has started more processes than this is ended.
 pub const MOST_PROCESSES: usize = 512;
@@ -96,7 +96,7 @@ struct Ground {
     plan: Boundary,
     /// With its path, links resolved.
     temp: OnceLock<(TempDir, PathBuf)>,
-    /// Whether the system's rules are whole.
+    /// True if the system's rules are whole.
     has_rules: OnceLock<bool>,
     places: OnceLock<Vec<Arc<Places>>>,
     /// For the profiles `Read` and `Write`.
@@ -117,7 +117,7 @@ enum Spaces {
     Refused(String),
 }
 
-/// Why there is no boundary on this system.
+/// The reason that there is no boundary on this system.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "commands cannot be run, because the sandbox is not available: {0}. `sandbox.mode: off` runs them without"
@@ -189,7 +189,7 @@ impl Sandbox {
         })
     }
 
-    /// Whether walls can hide paths from a command.
+    /// True if walls can hide paths from a command.
     #[must_use]
     pub fn hides(&self) -> bool {
         self.form().is_ok_and(|form| !matches!(form, Form::WithoutNamespaces(_)))
@@ -296,7 +296,7 @@ impl Walls {
     /// The directory for temporary files (`TMPDIR`) of commands, as they see it; emptied when the run ends.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// It cannot be made.
     pub fn temp_dir(&self) -> io::Result<PathBuf> {
         match self.space {
             Some(_) => Ok(PathBuf::from(TEMP)),
@@ -304,7 +304,7 @@ impl Walls {
         }
     }
 
-    /// Whether no command behind them can write in the workspace or in another directory of the settings.
+    /// True if no command behind them can write in the workspace or in another directory of the settings.
     fn only_read(&self) -> bool {
         self.space.is_some() && self.profile == Profile::Read
     }
@@ -344,7 +344,7 @@ impl Walls {
     /// Does `work` inside the boundary; everything that it starts stays inside.
     ///
     /// # Errors
-    /// When the boundary cannot be applied; then `work` was not done.
+    /// The boundary cannot be applied; then `work` was not done.
     pub fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         self.ground.confinement(self.profile).map_err(io::Error::other)?.inside(work)
     }
@@ -358,7 +358,7 @@ impl Walls {
     /// The command line that runs `program` inside, where a separate program enforces the boundary.
     ///
     /// # Errors
-    /// When the boundary is not available.
+    /// The boundary is not available.
     pub fn command_line(&self, program: &str, arguments: &[&str]) -> io::Result<Vec<String>> {
         let mut line = self.ground.confinement(self.profile).map_err(io::Error::other)?.prefix();
         line.extend([&[program], arguments].concat().into_iter().map(str::to_owned));
@@ -370,7 +370,7 @@ impl Walls {
 pub struct Watch(system::Watch);
 
 impl Watch {
-    /// Whether the group exceeded the limit.
+    /// True if the group exceeded the limit.
     #[must_use]
     pub fn flooded(&self) -> bool {
         self.0.flooded()

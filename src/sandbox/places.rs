@@ -171,7 +171,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whether it is a git directory of any name: a bare repository.
+/// True if it is a git directory of any name: a bare repository.
 fn is_git_dir(dir: &Path) -> bool {
     dir.join("HEAD").is_file() && dir.join("objects").is_dir() && dir.join("refs").is_dir()
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// The permissions of the boundary.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Boundary {
     /// Absolute, without symbolic links.
     pub workspace: PathBuf,
@@ -19,7 +19,7 @@ pub struct Boundary {
     pub undone: PathBuf,
     /// Where what commands write to caches in the home is kept, for this workspace.
     pub caches: PathBuf,
-    /// Whether namespaces are tried. They need a program that calls [`super::serve`] first thing.
+    /// True if namespaces are tried. They need a program that calls [`super::serve`] first thing.
     pub namespaces: bool,
 }
 

@@ -270,7 +270,7 @@ impl Snapshot {
         new.map(|(path, _)| (path.clone(), None)).chain(changed).collect()
     }
 
-    /// Whether a repository's configuration differs only in what runs nothing: with it before and after, or just made.
+    /// True if a repository's configuration differs only in what runs nothing: with it before and after, or just made.
     fn is_harmless(&self, path: &Path, before: Option<&Entry>, after: Option<&Entry>) -> bool {
         let text = |entry: Option<&Entry>| match entry {
             None => Some(String::new()),

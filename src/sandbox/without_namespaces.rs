@@ -30,7 +30,7 @@ impl Begun {
 /// Never exists.
 pub(super) enum Space {}
 
-/// Whether the system's rules are whole.
+/// True if the system's rules are whole.
 pub(super) fn has_rules() -> bool {
     true
 }

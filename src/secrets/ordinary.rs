@@ -4,7 +4,7 @@
 /// Values that are shorter are placeholders.
 const SHORTEST: usize = 8;
 
-/// Whether `value` is too short or too plain to be told from ordinary text. A longer phrase is not: words joined by
+/// True if `value` is too short or too plain to be told from ordinary text. A longer phrase is not: words joined by
 /// hyphens make passwords, and what somebody calls `my-own-token` is one.
 #[must_use]
 pub fn is_ordinary(value: &str) -> bool {

@@ -97,7 +97,7 @@ impl std::fmt::Debug for Redactor {
     }
 }
 
-/// Whether the value of this key is a secret. Counts of tokens are not.
+/// True if the value of this key is a secret. Counts of tokens are not.
 fn key_is_secret(key: &str) -> bool {
     const MARKS: [&str; 4] = ["AUTHORIZATION", "COOKIE", "HEADERS", "PASSWD"];
     let key = key.to_ascii_uppercase();

@@ -18,7 +18,7 @@ impl<'r> Redacting<'r> {
         Self { redactor, in_key: None }
     }
 
-    /// The next piece as it may be shown; empty where all of it belongs to a key.
+    /// The next piece as it may be shown; empty if all of it belongs to a key.
     pub fn push(&mut self, piece: &str) -> String {
         let mut rest = piece;
         if let Some(seen) = self.in_key.take() {

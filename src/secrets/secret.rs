@@ -22,7 +22,7 @@ impl Secret {
         &self.0
     }
 
-    /// Whether there is nothing to hide.
+    /// True if there is nothing to hide.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.trim().is_empty()
@@ -41,7 +41,7 @@ impl Serialize for Secret {
     }
 }
 
-/// Whether a variable or a key of this name holds a secret, by its name alone.
+/// True if a variable or a key of this name holds a secret, by its name alone.
 #[must_use]
 pub fn looks_secret(name: &str) -> bool {
     const PARTS: [&str; 8] =

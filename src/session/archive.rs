@@ -19,7 +19,7 @@ use super::lines::{Lines, LinesBack};
 /// The items that the view does not show verbatim. Shared with the tools that read them.
 #[derive(Debug, Default)]
 pub(super) struct Originals {
-    /// `None`: the items are in memory.
+    /// `None` if the items are in memory.
     log: Option<PathBuf>,
     /// The hidden items by number. With a log, only the numbers are kept.
     hidden: Mutex<BTreeMap<u64, Option<Box<Item>>>>,
@@ -65,7 +65,7 @@ impl Originals {
         let Some(log) = &self.log else {
             let hidden = self.hidden();
             let mut newest = hidden.iter().rev().filter_map(|(number, item)| Some((*number, item.as_deref()?)));
-            // Nothing is left to be done with the first item that was refused.
+            // Stop at the first item that was refused.
             let _ = newest.all(|(number, item)| each(number, item));
             return Ok(());
         };
@@ -75,7 +75,7 @@ impl Originals {
         }
         let numbers = self.numbers();
         let mut lines = LinesBack::new(File::open(log)?)?;
-        // Answers stand behind their step.
+        // Answers come after their step.
         let mut answers: Vec<(u64, usize, Answer)> = Vec::new();
         while let Some(line) = lines.read()? {
             if Head::of(&line).is_none_or(|head| numbers.binary_search(&head.number).is_err()) {
@@ -123,8 +123,8 @@ impl Originals {
     }
 }
 
-/// Hands out the wanted items of a log, in order, their answers in them, until `each` says stop. Only their lines are
-/// parsed, and one item is in memory at a time. Damaged lines are passed over.
+/// Passes the wanted items of a log to `each`, in order and with their answers, until it returns false. Only their
+/// lines are parsed, and one item is in memory at a time. Damaged lines are skipped.
 pub(super) fn each_item(
     log: &Path,
     wanted: impl Fn(u64) -> bool,
@@ -176,7 +176,7 @@ impl Archive for Originals {
         let mut newest = Newest { limit, hits: 0, found: Vec::new() };
         self.each_newest(|number, item| {
             let calls: Vec<&Call> = item.as_step().into_iter().flat_map(Step::calls).collect();
-            // What `recall` found would be found again, and again.
+            // Otherwise the results of `recall` would be found again and again.
             let is_asked = |call: &Call| !is_recall(&call.request.name, &call.request.arguments);
             for (at, call) in calls.into_iter().enumerate().rev().filter(|(_, call)| is_asked(call)) {
                 let answer = call.answer.as_ref().map_or("", |answer| &answer.content);
@@ -199,7 +199,7 @@ impl Archive for Originals {
     }
 }
 
-/// The texts that were found, the newest first, until there are so many hits.
+/// The texts that were found, the newest first, up to a number of hits.
 struct Newest {
     limit: usize,
     hits: usize,
@@ -207,7 +207,7 @@ struct Newest {
 }
 
 impl Newest {
-    /// Searches a text that is older than those before, unless they hold enough.
+    /// Searches a text that is older than those before, unless they have enough hits.
     fn add(&mut self, handle: Handle, look: impl FnOnce() -> Vec<Row>) {
         if self.hits >= self.limit {
             return;
@@ -225,12 +225,12 @@ fn look(text: &str, query: &str, limit: usize) -> Vec<Row> {
     long_text::search(text.as_bytes(), query, limit).expect("memory can be read")
 }
 
-/// Whether a line of a step is a call of `recall`, as [`text_of`] writes it.
+/// True if a line of a step is a call of `recall`, as [`text_of`] writes it.
 fn is_call_of_recall(line: &str) -> bool {
     line.split_once(' ').is_some_and(|(name, rest)| rest.starts_with('{') && is_recall(name, rest))
 }
 
-/// Whether a call is one of `recall`, by itself or through `call_tool`.
+/// True if a call is one of `recall`, directly or through `call_tool`.
 fn is_recall(name: &str, arguments: &str) -> bool {
     match name {
         "recall" => true,

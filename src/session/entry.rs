@@ -1,9 +1,9 @@
 //! The format of the log: one JSON object per line. The first line is a header.
 //!
 //! ```text
-//! {"v":2,"type":"session","id":…,"workspace":…,"agent":…,"model":…,"created_at":…}   of a helper also "parent":…
+//! {"v":2,"type":"session","id":…,"workspace":…,"agent":…,"model":…,"created_at":…}   for a helper also "parent":…
 //! {"type":"turn.started","run_id":…,"time":…}
-//! {"type":"system","time":…,"text":…,"basis":{…}}       the system prompt, and what it was made from
+//! {"type":"system","time":…,"text":…,"basis":{…}}       the system prompt and its ingredients
 //! {"type":"said","n":1,"time":…,"text":…}
 //! {"type":"partial","text":…}                           a reply so far, piece by piece
 //! {"type":"partial.void"}                               the reply restarts
@@ -18,9 +18,9 @@
 //! {"type":"pinned","numbers":[1,2],"time":…}            items that no compression touches
 //! {"type":"spent","time":…,"usage":{…}}                 tokens of a request that left no reply
 //! {"type":"role","role":"planner","text":…,"usage":{…}} a reply beside the conversation: a router, a planner, …
-//! {"type":"progress","what":"planned",…}                what happened to a plan: see `event::plan::Progress`
-//! {"type":"flow","what":"finished",…}                   what happened to a flow: see `event::plan::FlowNote`
-//! {"type":"switched","agent":…,"model":…,"time":…}      who answers from here on
+//! {"type":"progress","what":"planned",…}                an event of a plan: see `event::plan::Progress`
+//! {"type":"flow","what":"finished",…}                   an event of a flow: see `event::plan::FlowNote`
+//! {"type":"switched","agent":…,"model":…,"time":…}      the agent and the model from here on
 //! ```
 //!
 //! A reply replaces the pieces before it. Readers skip types and fields that they do not know.
@@ -36,7 +36,7 @@ use crate::message::{Answer, Said, Step, Summary, Usage};
 use super::state::StateChange;
 use super::view::Edit;
 
-/// The version that is written. It grows only when an older reader would misread a log.
+/// The version that is written. It is raised only if an older reader would misread a log.
 pub(super) const FORMAT_VERSION: u32 = 2;
 
 /// The first line.
@@ -76,7 +76,7 @@ impl Header {
         }
     }
 
-    /// The same for a session that was begun for another.
+    /// Makes this the header of a session that was begun for another.
     pub(super) fn of_child(self, parent: &str) -> Self {
         Self { parent: Some(parent.to_owned()), ..self }
     }
@@ -257,9 +257,9 @@ pub(super) enum Line {
 /// The beginning of a line that belongs to an item: enough to know whether the rest is worth parsing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
-    /// Of the item.
+    /// The number of the item.
     pub number: u64,
-    /// The line holds the answer to this call of the item, not the item.
+    /// The call of the item that the line answers; `None` if the line is the item.
     pub call: Option<usize>,
 }
 
@@ -277,14 +277,14 @@ impl Head {
         Some(Self { number, call })
     }
 
-    /// Whether a line changes what is sent, judged by its beginning alone.
+    /// True if a line changes what is sent, judging only by its beginning.
     pub fn is_edit(line: &[u8]) -> bool {
         const EDITS: [&[u8]; 3] = [br#"{"type":"compressed""#, br#"{"type":"unloaded""#, br#"{"type":"restored""#];
         EDITS.iter().any(|start| line.starts_with(start))
     }
 }
 
-/// A number, and what follows it.
+/// A number, and the text after it.
 fn digits(text: &[u8]) -> Option<(u64, &[u8])> {
     let (digits, rest) = text.split_at(text.iter().take_while(|byte| byte.is_ascii_digit()).count());
     Some((std::str::from_utf8(digits).ok()?.parse().ok()?, rest))
@@ -292,7 +292,7 @@ fn digits(text: &[u8]) -> Option<(u64, &[u8])> {
 
 impl Line {
     /// # Errors
-    /// When the line is not an entry.
+    /// The line is not an entry.
     pub fn parse(line: &[u8]) -> serde_json::Result<Self> {
         serde_json::from_slice(line)
     }

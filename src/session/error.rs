@@ -3,13 +3,13 @@
 use std::io;
 use std::path::PathBuf;
 
-/// An error, with a hint where the person can act on it.
+/// An error, with a hint if the user can act on it.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     #[error("there is no session `{id}`{hint}; `agent session list` shows them")]
     Unknown { id: String, hint: String },
 
-    #[error("`{id}` is the beginning of several sessions: {ids}; write more of it")]
+    #[error("`{id}` is the beginning of several sessions: {ids}; write more of the id")]
     Ambiguous { id: String, ids: String },
 
     #[error("session {id} is in use by another process; wait for it, or start a new session")]
@@ -34,7 +34,7 @@ impl SessionError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Io { doing: "created" | "written" | "synced", .. } => Some(
-                "--ephemeral keeps the session in memory alone; XDG_DATA_HOME names another place for sessions",
+                "--ephemeral keeps the session only in memory; XDG_DATA_HOME names another place for sessions",
             ),
             _ => None,
         }

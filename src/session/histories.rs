@@ -1,5 +1,5 @@
-//! Sessions of many compressions: whatever happened to one, read again it is the same, and texts that it no longer
-//! shows are not looked at.
+//! Sessions with many compressions: whatever happened to one, it is the same when it is read again, and texts that it
+//! no longer shows are not parsed.
 
 use std::fs;
 
@@ -14,11 +14,11 @@ use crate::message::{Answer, CallStatus, Handle, Item, Opaque, Origin, Part, Sum
 #[derive(Debug, Clone)]
 enum Happens {
     Said,
-    /// A step with so many calls, of which this many are answered.
+    /// A step with this many calls, and the number of those answered.
     Step(usize, usize),
-    /// The oldest items go, and a summary stands for them or not.
+    /// The oldest items are removed, with or without a summary.
     Removed(usize, bool),
-    /// An item goes, wherever it is.
+    /// An item is removed, wherever it is.
     OneRemoved(usize),
     /// The answer to a call of an item is shortened.
     Shortened(usize, usize),
@@ -94,7 +94,7 @@ fn begin(session: &mut Session, calls: usize, answered: usize) {
     }
 }
 
-/// All that a session knows but for the log itself.
+/// The whole state of a session except the log.
 fn state(session: &Session) -> impl PartialEq + std::fmt::Debug + use<> {
     let items: Vec<(ItemId, Item)> = session.ids().iter().copied().zip(session.items().to_vec()).collect();
     (
@@ -109,7 +109,7 @@ fn state(session: &Session) -> impl PartialEq + std::fmt::Debug + use<> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// The view, the sums and the archive of a session that was closed are those that it had.
+    /// The view, the sums and the archive of a session are the same after it was closed and read again.
     #[test]
     fn a_session_is_the_same_when_it_is_read_again(first in happenings(), second in happenings()) {
         let (_dir, store, mut session) = begun();
@@ -168,7 +168,7 @@ fn damage_in_what_is_no_longer_shown_is_told_and_changes_nothing_else() {
         fs::write(&path, bytes).expect("written");
         let (session, warnings) = store.open(&id, NOON).expect("readable");
         assert_eq!(texts(session.items()), shown);
-        let expected = format!("{}:{}: this line is damaged and is passed over: ", path.display(), damaged + 1);
+        let expected = format!("{}:{}: this line is damaged and is skipped: ", path.display(), damaged + 1);
         assert!(warnings.len() == 1 && warnings[0].starts_with(&expected), "{warnings:?}");
     }
 }
@@ -192,7 +192,7 @@ fn a_log_whose_numbers_name_two_items_is_read_as_a_whole() {
     let (_dir, store, session) = shortened();
     let (id, path) = (session.id().to_owned(), path(&session));
     drop(session);
-    // The last words get the number of the first, which a compression removed.
+    // The last message gets the number of the first, which a compression removed.
     let log = fs::read_to_string(&path).expect("a log");
     let (before, last) = log.trim_end().rsplit_once('\n').expect("lines");
     fs::write(&path, format!("{before}\n{}\n", last.replace("\"n\":6", "\"n\":1"))).expect("written");

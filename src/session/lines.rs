@@ -1,17 +1,17 @@
-//! The lines of a log, each lent from one buffer: a line that nobody wants is found, and never copied.
+//! The lines of a log, all borrowed from one buffer: a line that nobody wants is skipped without a copy.
 
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 
 use memchr::{memchr, memrchr};
 
-/// How much is read at once. The buffer grows where a line is longer.
+/// The bytes that are read at once. The buffer grows if a line is longer.
 const BLOCK: usize = 256 * 1024;
 
 /// Reads line by line.
 pub(super) struct Lines<R> {
     from: R,
     buffer: Vec<u8>,
-    /// Where the next line begins in the buffer, and where what was read ends.
+    /// The beginning of the next line in the buffer, and the end of the bytes that were read.
     begin: usize,
     end: usize,
 }
@@ -53,7 +53,7 @@ impl<R: Read> Lines<R> {
 /// Reads line by line, the last one first.
 pub(super) struct LinesBack<R> {
     from: R,
-    /// What was read and not handed out yet, and where it begins.
+    /// The bytes that were read but not returned yet, and their position in the file.
     buffer: Vec<u8>,
     offset: u64,
 }
@@ -66,7 +66,7 @@ impl<R: Read + Seek> LinesBack<R> {
 
     /// The line before, with its line break, which the last one may lack; `None` at the beginning.
     pub fn read(&mut self) -> io::Result<Option<Vec<u8>>> {
-        // Its own line break ends it and none before it.
+        // The line ends with its own line break, not with that of the line before.
         let mut unsearched = self.buffer.len().saturating_sub(1);
         loop {
             if let Some(at) = memrchr(b'\n', &self.buffer[..unsearched]) {
@@ -79,9 +79,9 @@ impl<R: Read + Seek> LinesBack<R> {
         }
     }
 
-    /// Reads the block before what is there. Returns how much of the buffer was not searched yet.
+    /// Reads the block before the buffer. Returns the number of bytes that were not searched yet.
     fn prepend(&mut self) -> io::Result<usize> {
-        // In proportion, so that a long line is not moved again and again.
+        // In proportion to the buffer, so that a long line is not moved again and again.
         let wanted = self.buffer.len().max(BLOCK);
         let length = usize::try_from(self.offset).map_or(wanted, |offset| offset.min(wanted));
         self.offset -= length as u64;

@@ -23,9 +23,9 @@ pub(super) struct Log {
     len: u64,
     pending: Vec<u8>,
     unsynced: bool,
-    /// Files that the log names: on disk before it.
+    /// Files that the log names, which must be on disk before it.
     before: Vec<File>,
-    /// The first sync that failed. After one nobody knows what the disk holds, so that every later one fails too.
+    /// The first sync that failed. After it the content of the disk is unknown, so every later sync fails too.
     failed: Failed,
 }
 
@@ -47,7 +47,7 @@ impl Syncing {
     /// Waits for the disk. Blocks.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// The disk fails.
     pub fn wait(self) -> Result<(), SessionError> {
         let synced = self.before.iter().chain([&self.file]).try_for_each(File::sync_data);
         if let Err(error) = synced {
@@ -143,12 +143,12 @@ impl Log {
         }
     }
 
-    /// Takes files that the entries to come name.
+    /// Takes files that the next entries name.
     pub fn sync_before(&mut self, files: Vec<File>) {
         self.before.extend(files);
     }
 
-    /// Writes what is queued; the result waits for the disk. `None` when there is nothing to wait for.
+    /// Writes the queued entries; the result waits for the disk. `None` if there is nothing to wait for.
     pub fn begin_sync(&mut self) -> Result<Option<Syncing>, SessionError> {
         self.write()?;
         check(&self.failed, &self.path)?;
@@ -188,8 +188,8 @@ fn make_dir(dir: &Path) -> io::Result<()> {
     builder.create(dir)
 }
 
-/// A child that was just started holds the lock of a session that its parent has closed, until it runs its own program.
-/// So a lock that is held is tried for again, for a moment.
+/// Locks the file. A child that was just started holds the lock of a session that its parent has closed, until it
+/// executes its program, so a lock that is held is retried for a moment.
 fn lock(file: &File, path: &Path, id: &str) -> Result<(), SessionError> {
     const TRIES: u32 = 5;
     const BETWEEN: Duration = Duration::from_millis(20);

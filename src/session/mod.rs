@@ -77,7 +77,7 @@ pub struct Session {
     started_at: Timestamp,
     transcript: Transcript,
     partial: Partial,
-    /// `None`: nothing is written.
+    /// `None` if nothing is written.
     log: Option<Log>,
     originals: Arc<Originals>,
 }
@@ -95,13 +95,13 @@ impl Session {
         &self.header.id
     }
 
-    /// The session that this one was begun for, if it is a helper's.
+    /// The session that called the helper, if this one is a helper's.
     #[must_use]
     pub fn parent(&self) -> Option<&str> {
         self.header.parent.as_deref()
     }
 
-    /// When the session began: the clock of its prompts.
+    /// The time when the session began, which is the clock of its prompts.
     #[must_use]
     pub fn started_at(&self) -> Timestamp {
         self.started_at
@@ -153,8 +153,8 @@ impl Session {
         &self.transcript.view.ids
     }
 
-    /// How many of [`Session::items`] the request of an earlier step held, and its size as the server counted it: the
-    /// last such request, if the next one extends it.
+    /// The number of [`Session::items`] in the last request that the server counted, and that count, if the next
+    /// request extends it.
     #[must_use]
     pub fn counted(&self) -> Option<(usize, u64)> {
         let (number, tokens) = self.transcript.counted?;
@@ -164,7 +164,7 @@ impl Session {
     /// All original items, whether they are still sent or not.
     ///
     /// # Errors
-    /// When the log cannot be read.
+    /// The log cannot be read.
     pub fn originals(&self) -> Result<Vec<Item>, SessionError> {
         let view = self.original_view()?;
         Ok(view.items)
@@ -179,7 +179,7 @@ impl Session {
     /// Applies one compression to the items that are sent; the log keeps the originals.
     ///
     /// # Errors
-    /// When the disk fails. In memory the edits apply all the same.
+    /// The disk fails. In memory the edits apply all the same.
     pub fn compress(
         &mut self,
         done: &Compressed,
@@ -196,7 +196,7 @@ impl Session {
     /// Removes the instructions of skills from the items that are sent.
     ///
     /// # Errors
-    /// When the disk fails. In memory the edits apply all the same.
+    /// The disk fails. In memory the edits apply all the same.
     pub fn unload(&mut self, skills: &[String], edits: &[Edit], now: Timestamp) -> Result<(), SessionError> {
         self.push(&Entry::Unloaded { time: &stamp(now), skills, edits });
         let originals = &self.originals;
@@ -204,11 +204,11 @@ impl Session {
         self.sync()
     }
 
-    /// Sends all original items again, and holds them so: see [`Session::is_held`]. Returns how many items come
-    /// back.
+    /// Sends all original items again, and keeps it that way: see [`Session::is_held`]. Returns the number of items
+    /// that come back.
     ///
     /// # Errors
-    /// When the log cannot be read or written; nothing has changed then.
+    /// The log cannot be read or written; nothing has changed then.
     pub fn restore(&mut self, now: Timestamp) -> Result<usize, SessionError> {
         self.sync()?;
         let restored = self.originals.len();
@@ -220,7 +220,7 @@ impl Session {
         Ok(restored)
     }
 
-    /// Whether a person undid the compressions and wants none until they ask for one.
+    /// True if a person undid the compressions and wants none until they ask for one.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.transcript.held
@@ -235,7 +235,7 @@ impl Session {
     /// Keeps items out of every compression.
     ///
     /// # Errors
-    /// When the disk fails. In memory the items are pinned all the same.
+    /// The disk fails. In memory the items are pinned all the same.
     pub fn pin(&mut self, numbers: &[u64], now: Timestamp) -> Result<(), SessionError> {
         self.push(&Entry::Pinned { numbers, time: &stamp(now) });
         self.transcript.pinned.extend(numbers);
@@ -248,7 +248,7 @@ impl Session {
         self.transcript.usage
     }
 
-    /// The cost of all requests in USD; `None` where that of a part is not known.
+    /// The cost of all requests in USD; `None` if that of a part is unknown.
     #[must_use]
     pub fn cost_usd(&self) -> Option<f64> {
         self.transcript.cost.usd()
@@ -260,7 +260,7 @@ impl Session {
         self.transcript.spend(usage, cost_usd);
     }
 
-    /// How many turns ended with each exit code.
+    /// The number of turns that ended with each exit code.
     #[must_use]
     pub fn codes(&self) -> &BTreeMap<u8, u64> {
         &self.transcript.codes
@@ -284,7 +284,7 @@ impl Session {
         self.transcript.calls
     }
 
-    /// What the answered calls cost, by tool.
+    /// The costs of the answered calls, by tool.
     #[must_use]
     pub fn costs(&self) -> &Tally {
         &self.transcript.costs
@@ -312,8 +312,8 @@ impl Session {
         self.transcript.taint.as_deref()
     }
 
-    /// Records that outside content enters the conversation; false if some did before. The caller removes secrets
-    /// from the source first. Call it before the answer that holds the content; it reaches the disk with that
+    /// Records that outside content enters the conversation; returns false if some did before. The caller removes
+    /// secrets from the source first. Call it before the answer that holds the content; it reaches the disk with that
     /// answer.
     pub fn mark_tainted(&mut self, source: &str, now: Timestamp) -> bool {
         if self.transcript.taint.is_some() {

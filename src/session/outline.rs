@@ -1,5 +1,5 @@
-//! Lines of items whose texts do not count: the numbers, the calls and the costs in them. Texts are passed over and
-//! not copied; that they are there and well formed is looked at all the same.
+//! Reads lines of items whose texts do not count: only their numbers, calls and costs. Texts are skipped without a
+//! copy, but they must be present and well formed.
 
 use serde::Deserialize;
 use serde::de::{Error, IgnoredAny};
@@ -15,9 +15,9 @@ struct Outline {
     #[serde(rename = "type")]
     kind: Kind,
     n: u64,
-    /// Of what a person said.
+    /// The text of a person's message.
     text: Option<IgnoredAny>,
-    /// These are of a reply.
+    /// The fields of a reply follow.
     parts: Option<Vec<PartOutline>>,
     finish_reason: Option<FinishReason>,
     #[serde(default)]
@@ -25,7 +25,7 @@ struct Outline {
     cost_usd: Option<f64>,
     #[serde(default)]
     given: bool,
-    /// These are of an answer.
+    /// The fields of an answer follow.
     call: Option<usize>,
     content: Option<IgnoredAny>,
     status: Option<CallStatus>,
@@ -54,12 +54,12 @@ enum PartKind {
     Call,
 }
 
-/// The line of an item, with empty texts. Of the parts of a reply, its calls alone remain.
+/// The line of an item, with empty texts. Of the parts of a reply, only the calls remain.
 ///
 /// # Errors
-/// When the line is not an entry of an item.
+/// The line is not an entry of an item.
 pub(super) fn of(line: &[u8]) -> serde_json::Result<Line> {
-    // What is passed over is text all the same.
+    // Skipped texts must be valid UTF-8 too.
     let line = std::str::from_utf8(line).map_err(Error::custom)?;
     let outline: Outline = serde_json::from_str(line)?;
     let n = outline.n;

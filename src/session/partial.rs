@@ -1,11 +1,11 @@
-//! The reply that is streaming, and how much of it is logged.
+//! The reply that is streaming, and the part of it that is logged.
 
 /// The reply so far.
 #[derive(Debug, Default)]
 pub(super) struct Partial {
     pub text: String,
     pub reasoning: String,
-    /// How many bytes of each are in the log.
+    /// The number of bytes of each that are in the log.
     pub logged_text: usize,
     pub logged_reasoning: usize,
 }

@@ -22,7 +22,7 @@ impl Session {
     /// Adds text in the person's place. The caller removes secrets first.
     ///
     /// # Errors
-    /// When the disk fails. The text is in memory all the same, and is written with the next entry.
+    /// The disk fails. The text is in memory all the same, and is written with the next entry.
     pub fn say(&mut self, said: Said, now: Timestamp) -> Result<(), SessionError> {
         self.push(&Entry::Said { n: self.transcript.last + 1, time: &stamp(now), said: &said });
         self.transcript.say(said);
@@ -32,7 +32,7 @@ impl Session {
     /// Adds a reply; its calls are open. A reply with calls is durable when this returns. Returns its number.
     ///
     /// # Errors
-    /// When the disk fails. The reply is in memory all the same, and is written with the next entry.
+    /// The disk fails. The reply is in memory all the same, and is written with the next entry.
     pub fn reply(&mut self, step: Step, now: Timestamp) -> Result<u64, SessionError> {
         self.partial = Partial::default();
         let (n, has_calls) = (self.transcript.last + 1, step.has_calls());
@@ -49,7 +49,7 @@ impl Session {
     /// Answers an open call; a filled slot stays as it is.
     ///
     /// # Errors
-    /// When the disk fails. The answer is in memory all the same, and is written with the next entry.
+    /// The disk fails. The answer is in memory all the same, and is written with the next entry.
     pub fn answer(
         &mut self,
         (number, call): (u64, usize),
@@ -85,33 +85,33 @@ impl Session {
         self.transcript.role(usage, cost_usd);
     }
 
-    /// Adds what happened to a plan. The caller removes secrets first.
+    /// Adds an event of a plan. The caller removes secrets first.
     ///
     /// # Errors
-    /// When the disk fails. In memory it is known all the same.
+    /// The disk fails. In memory it is known all the same.
     pub fn note_progress(&mut self, progress: Progress, now: Timestamp) -> Result<(), SessionError> {
         self.push(&Entry::Progress { time: &stamp(now), progress: &progress });
         self.transcript.progress(progress);
         self.write()
     }
 
-    /// Adds what happened to a flow. The caller removes secrets first.
+    /// Adds an event of a flow. The caller removes secrets first.
     ///
     /// # Errors
-    /// When the disk fails. In memory it is known all the same.
+    /// The disk fails. In memory it is known all the same.
     pub fn note_flow(&mut self, note: FlowNote, now: Timestamp) -> Result<(), SessionError> {
         self.push(&Entry::Flow { time: &stamp(now), note: &note });
         self.transcript.flow(note);
         self.write()
     }
 
-    /// What happened to the last flow, oldest first.
+    /// The events of the last flow, oldest first.
     #[must_use]
     pub fn flow(&self) -> &[FlowNote] {
         &self.transcript.flow
     }
 
-    /// What happened to the last plan, oldest first.
+    /// The events of the last plan, oldest first.
     #[must_use]
     pub fn progress(&self) -> &[Progress] {
         &self.transcript.progress
@@ -120,7 +120,7 @@ impl Session {
     /// Waits until everything that was recorded is durable.
     ///
     /// # Errors
-    /// When the disk fails, now or at an earlier sync.
+    /// The disk fails, now or at an earlier sync.
     pub fn sync(&mut self) -> Result<(), SessionError> {
         self.log.as_mut().map_or(Ok(()), Log::sync)
     }
@@ -132,10 +132,10 @@ impl Session {
         }
     }
 
-    /// Begins to make everything durable that was recorded; the result waits for it. `None` when it is already.
+    /// Begins to make everything durable that was recorded; the result waits for it. `None` if it already is.
     ///
     /// # Errors
-    /// When the disk is in the way.
+    /// The disk is in the way.
     pub fn begin_sync(&mut self) -> Result<Option<Syncing>, SessionError> {
         self.log.as_mut().map_or(Ok(None), Log::begin_sync)
     }
@@ -146,25 +146,25 @@ impl Session {
         self.push(&Entry::TurnStarted { run_id, time: &stamp(now) });
     }
 
-    /// Records the end of a turn; `stop` says why (`completed`, `limit`, …), and `code` is the exit code that stands
-    /// for it. Everything is then durable.
+    /// Records the end of a turn with its reason `stop` (`completed`, `limit`, …) and its exit code. Everything is then
+    /// durable.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// The disk fails.
     pub fn end_turn(&mut self, stop: &str, code: u8, now: Timestamp) -> Result<(), SessionError> {
         *self.transcript.codes.entry(code).or_default() += 1;
         self.push(&Entry::TurnCompleted { stop, code, time: &stamp(now) });
         self.sync()
     }
 
-    /// Adds visible text to the streaming reply. True where so much is unlogged that [`Session::log_partial`]
+    /// Adds visible text to the streaming reply. Returns true if so much is unlogged that [`Session::log_partial`]
     /// should be called now.
     pub fn stream_text(&mut self, text: &str) -> bool {
         self.partial.text.push_str(text);
         self.partial.unlogged() >= MUCH
     }
 
-    /// Adds reasoning to the streaming reply, likewise.
+    /// Adds reasoning to the streaming reply; returns the same.
     pub fn stream_reasoning(&mut self, reasoning: &str) -> bool {
         self.partial.reasoning.push_str(reasoning);
         self.partial.unlogged() >= MUCH
@@ -196,10 +196,10 @@ impl Session {
     }
 
     /// Completes the conversation after an interruption: open calls are answered with `why`, and streamed text
-    /// becomes an interrupted reply. Does nothing where nothing is open.
+    /// becomes an interrupted reply. Does nothing if nothing is open.
     ///
     /// # Errors
-    /// When the disk fails; in memory the conversation is complete.
+    /// The disk fails; in memory the conversation is complete.
     pub fn settle(&mut self, why: &str, now: Timestamp) -> Result<(), SessionError> {
         let mut recorded = Ok(());
         for open in self.open_calls() {
@@ -216,7 +216,7 @@ impl Session {
     /// Turns the streamed text into an interrupted reply. `None` where there is no visible text.
     ///
     /// # Errors
-    /// When the disk fails; in memory the reply stands.
+    /// The disk fails; in memory the reply stands.
     pub fn keep_partial(&mut self, usage: Usage, now: Timestamp) -> Result<Option<u64>, SessionError> {
         if self.partial.text.trim().is_empty() {
             self.clear_partial();

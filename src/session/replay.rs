@@ -1,10 +1,10 @@
-//! Reads a log: the conversation that it holds, and the damage that was skipped.
+//! Reads a log: the conversation in it, and the damage that was skipped.
 //!
 //! A torn last line is the trace of a crash and is dropped; a damaged line elsewhere is skipped. Both are
 //! reported. A log of another format is refused rather than half understood.
 //!
-//! The log is read twice: first for the edits alone, then for everything but the texts that they took out. What it
-//! costs in memory is what the view still shows.
+//! The log is read twice: first only for the edits, then for everything except the texts that they removed. So it needs
+//! memory only for what the view still shows.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -37,7 +37,7 @@ pub(super) struct Replayed {
     pub partial: (String, String),
     /// Bytes up to the end of the last valid line.
     pub whole: u64,
-    /// Whether those bytes end with a line break.
+    /// True if those bytes end with a line break.
     pub ends_with_newline: bool,
     pub warnings: Vec<String>,
     /// Answers without a call.
@@ -47,7 +47,7 @@ pub(super) struct Replayed {
 /// Reads a whole log.
 ///
 /// # Errors
-/// When it is not a session log, or has another format.
+/// It is not a session log, or has another format.
 pub(super) fn replay(path: &Path, file: &File) -> Result<Replayed, SessionError> {
     let unreadable = |error| SessionError::io(path, "read", error);
     // Another process may append meanwhile: both readings end where the log ends now.
@@ -75,7 +75,7 @@ pub(super) fn replay(path: &Path, file: &File) -> Result<Replayed, SessionError>
             Err(_) if !whole => {
                 let beginning = text::one_line(&String::from_utf8_lossy(&line[..line.len().min(256)]), 60);
                 log.warnings.push(format!(
-                    "{}: the last line was not written to its end; {} bytes are dropped: {beginning}",
+                    "{}: the last line is incomplete; {} bytes are dropped: {beginning}",
                     path.display(),
                     line.len()
                 ));
@@ -83,7 +83,7 @@ pub(super) fn replay(path: &Path, file: &File) -> Result<Replayed, SessionError>
             }
             Err(error) => log
                 .warnings
-                .push(format!("{}:{number}: this line is damaged and is passed over: {error}", path.display())),
+                .push(format!("{}:{number}: this line is damaged and is skipped: {error}", path.display())),
         }
         log.whole += line.len() as u64;
         log.ends_with_newline = whole;
@@ -102,7 +102,7 @@ fn from_start(mut file: &File, length: u64) -> io::Result<io::Take<&File>> {
 /// Reads the first line.
 ///
 /// # Errors
-/// When it is not a header, or has another format.
+/// It is not a header, or has another format.
 pub(super) fn header(path: &Path, line: &[u8]) -> Result<Header, SessionError> {
     #[derive(Deserialize)]
     struct Probe {
@@ -134,7 +134,7 @@ pub(super) fn restored(path: &Path) -> io::Result<View> {
 }
 
 impl Replayed {
-    /// Takes in a line. `is_undone`: a later line sends again what this one removes.
+    /// Takes in a line. `is_undone` is true if a later line restores what this one removes.
     fn apply(&mut self, line: Line, is_undone: bool) {
         let transcript = &mut self.transcript;
         let originals = &self.originals;
@@ -204,7 +204,7 @@ mod tests {
         assert_ne!(fs::read_to_string(&path).expect("a log"), sound);
 
         let (mut session, warnings) = store.open(&id, NOON).expect("repaired");
-        assert!(warnings[0].contains("was not written to its end; 41 bytes are dropped"), "{warnings:?}");
+        assert!(warnings[0].contains("the last line is incomplete; 41 bytes are dropped"), "{warnings:?}");
         assert_eq!(fs::read_to_string(&path).expect("a log"), sound);
         session.say(user("again"), NOON).expect("written");
         drop(session);

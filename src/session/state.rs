@@ -24,7 +24,7 @@ pub struct StateChange {
 }
 
 impl StateChange {
-    /// Whether nothing changes.
+    /// True if nothing changes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.files.is_empty() && self.skills.is_empty()

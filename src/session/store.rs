@@ -28,15 +28,15 @@ pub struct Store {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Summary {
     pub id: String,
-    /// The user's first words, on one line; empty where there are none yet.
+    /// The user's first words, on one line; empty if there are none yet.
     pub title: String,
     pub workspace: String,
     pub agent: String,
     pub model: String,
-    /// Of a helper's session: that of the agent that called it.
+    /// For a helper's session: the session of the agent that called it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// RFC 3339, both.
+    /// Both times are in RFC 3339.
     pub created_at: String,
     pub updated_at: String,
     /// The size of the log.
@@ -62,11 +62,11 @@ impl Store {
         Session::child(about, parent, now, self)
     }
 
-    /// Opens a session to continue it: locked, repaired, and settled where it was interrupted. The warnings name
-    /// the repairs.
+    /// Opens a session to continue it: locked, repaired, and settled if it was interrupted. The warnings name the
+    /// repairs.
     ///
     /// # Errors
-    /// When there is no such session, it is in use, or its log cannot be read or written.
+    /// There is no such session, it is in use, or its log cannot be read or written.
     pub fn open(&self, id: &str, now: Timestamp) -> Result<(Session, Vec<String>), SessionError> {
         let path = self.find(id)?;
         let mut log = Log::open(&path, &id_of(&path))?;
@@ -81,23 +81,23 @@ impl Store {
     /// Reads a session without changing it: entries recorded in the result are not written.
     ///
     /// # Errors
-    /// When there is no such session or its log cannot be read.
+    /// There is no such session or its log cannot be read.
     pub fn read(&self, id: &str) -> Result<(Session, Vec<String>), SessionError> {
         let path = self.find(id)?;
         let file = File::open(&path).map_err(|error| SessionError::io(&path, "read", error))?;
         restored(&path, replay::replay(&path, &file)?, None)
     }
 
-    /// The most recently used session of this workspace, those of helpers left out.
+    /// The most recently used session of this workspace, leaving out those of helpers.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// The store cannot be read.
     pub fn latest(&self, workspace: &Path) -> Result<Option<Summary>, SessionError> {
         let logs = logs_in(&self.dir.join(workspace_slug(workspace)))?;
         let used = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
         let mut logs: Vec<(Option<SystemTime>, PathBuf)> =
             logs.into_iter().map(|path| (used(&path), path)).collect();
-        // As `list` has them; of files that are no logs, the next one is taken.
+        // In the order of `list`; files that are not logs are skipped.
         logs.sort_by(|(a_used, a), (b_used, b)| b_used.cmp(a_used).then_with(|| b.cmp(a)));
         let mut summaries = logs.iter().filter_map(|(_, path)| summary(path).ok()).map(|(_, summary)| summary);
         Ok(summaries.find(|summary| summary.parent.is_none()))
@@ -106,7 +106,7 @@ impl Store {
     /// The sessions of a workspace, or of all, most recently used first. Skips files that are not session logs.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// The store cannot be read.
     pub fn list(&self, workspace: Option<&Path>) -> Result<Vec<Summary>, SessionError> {
         let logs = match workspace {
             Some(workspace) => logs_in(&self.dir.join(workspace_slug(workspace)))?,
@@ -120,7 +120,7 @@ impl Store {
     /// The log of the session with this id, or with the only id that has this prefix.
     ///
     /// # Errors
-    /// When none matches, or more than one.
+    /// None matches, or more than one.
     pub fn find(&self, id: &str) -> Result<PathBuf, SessionError> {
         const SHOWN: usize = 5;
         let logs = self.logs()?;
@@ -172,7 +172,7 @@ fn restored(path: &Path, replayed: Replayed, log: Option<Log>) -> Result<(Sessio
     Ok((Session { header, started_at, transcript, partial, log, originals }, warnings))
 }
 
-/// Reads no further than the user's first words.
+/// Reads no further than the user's first message.
 fn summary(path: &Path) -> Result<(SystemTime, Summary), SessionError> {
     /// A system prompt comes before them; a session with a longer one has no title.
     const MOST_BYTES: u64 = 512 * 1024;
@@ -208,7 +208,7 @@ fn logs_in(dir: &Path) -> Result<Vec<PathBuf>, SessionError> {
     Ok(entries(dir)?.into_iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect())
 }
 
-/// The entries of a directory; empty where it does not exist.
+/// The entries of a directory; empty if it does not exist.
 fn entries(dir: &Path) -> Result<Vec<PathBuf>, SessionError> {
     let listing = match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! Sessions on disk and in memory: recorded entries are read again, even from a damaged log.
+//! Sessions on disk and in memory: recorded entries can be read back, even from a damaged log.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -161,7 +161,7 @@ fn what_recall_was_asked_and_returned_is_not_found_again() {
 #[cfg(unix)]
 fn a_file_that_the_log_names_is_synced_before_it() {
     type Sync = fn(&mut Session) -> Result<(), SessionError>;
-    // Whatever syncs the log. A pipe cannot be synced, so that waiting for it fails.
+    // All ways to sync the log. A pipe cannot be synced, so waiting for it fails.
     let syncs: [Sync; 4] = [
         Session::sync,
         |session| session.end_turn("completed", 0, NOON),

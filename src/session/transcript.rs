@@ -26,23 +26,23 @@ pub(super) struct Transcript {
     pub last: u64,
     /// The numbers of the items that no compression touches.
     pub pinned: BTreeSet<u64>,
-    /// A person undid the compressions and wants none until they ask for one.
+    /// True if a person undid the compressions and wants none until they ask for one.
     pub held: bool,
     pub usage: Usage,
     pub cost: Cost,
     pub turns: u64,
-    /// How many turns ended with each exit code.
+    /// The number of turns that ended with each exit code.
     pub codes: BTreeMap<u8, u64>,
     pub steps: u64,
     pub calls: u64,
-    /// What the answered calls cost, by tool.
+    /// The costs of the answered calls, by tool.
     pub costs: Tally,
     pub state: State,
     /// The source of the first outside content, if any.
     pub taint: Option<String>,
-    /// What happened to the last plan, oldest first.
+    /// The events of the last plan, oldest first.
     pub progress: Vec<Progress>,
-    /// What happened to the last flow, oldest first.
+    /// The events of the last flow, oldest first.
     pub flow: Vec<FlowNote>,
 }
 
@@ -56,7 +56,7 @@ impl Transcript {
         self.view.push(self.last, Item::Said(said));
     }
 
-    /// The system prompt, in the place of the one before.
+    /// Sets the system prompt, replacing the one before.
     pub fn brief(&mut self, prompt: SystemPrompt) {
         self.counted = None;
         self.system = Some(prompt);
@@ -72,8 +72,8 @@ impl Transcript {
         self.view.push(self.last, Item::Step(step));
     }
 
-    /// Fills the slot of a call; false where there is none, or it is filled. A call that a prompt brought along never
-    /// ran, so that it was not measured, and is not counted.
+    /// Fills the slot of a call; returns false if there is none, or it is filled. A call that a prompt brought along
+    /// never ran, so that it was not measured, and is not counted.
     pub fn answer(&mut self, number: u64, call: usize, answer: Answer, cost: &CallTelemetry) -> bool {
         let step = self.view.step_mut(number);
         let ran = step.as_ref().is_some_and(|step| !step.given || !cost.execution_id.is_empty());
@@ -102,7 +102,7 @@ impl Transcript {
         self.edit(edits, summary, kept);
     }
 
-    /// A compression that was undone later: what it cost stays, and the number of its summary is taken.
+    /// Counts a compression that was undone later: its cost stays, and the number of its summary remains used.
     pub fn pass_over(&mut self, done: &Compressed, has_summary: bool) {
         self.spend(done.usage, done.cost_usd);
         self.counted = None;
@@ -115,19 +115,19 @@ impl Transcript {
         self.view.edit(edits, summary, kept);
     }
 
-    /// Shows every item again as it was said, and holds it so.
+    /// Shows every item again in its original form, and keeps it that way.
     pub fn restore(&mut self, view: View) {
         self.view = view;
         self.hold();
     }
 
-    /// No compression comes until a person asks for one.
+    /// Prevents compressions until a person asks for one.
     pub fn hold(&mut self) {
         self.counted = None;
         self.held = true;
     }
 
-    /// Another agent or model answers from here on.
+    /// Sets the agent and the model that answer from here on.
     pub fn switch(&mut self, agent: &str, model: &str) {
         self.counted = None;
         agent.clone_into(&mut self.agent);
@@ -145,7 +145,7 @@ impl Transcript {
         self.spend(usage, cost_usd);
     }
 
-    /// Adds what happened to the plan; the first plan of a request takes the place of the one before.
+    /// Adds an event of the plan; the first plan of a request replaces the one before.
     pub fn progress(&mut self, progress: Progress) {
         if matches!(&progress, Progress::Planned(plan) if plan.revision == 1) {
             self.progress.clear();
@@ -153,7 +153,7 @@ impl Transcript {
         self.progress.push(progress);
     }
 
-    /// Adds what happened to the flow; one that begins takes the place of the one before.
+    /// Adds an event of the flow; one that begins replaces the one before.
     pub fn flow(&mut self, note: FlowNote) {
         if matches!(note, FlowNote::Begun { .. }) {
             self.flow.clear();

@@ -1,5 +1,5 @@
-//! The parts of a log that its view does not show in the end. They are found before the log is read, so that a text is
-//! not taken into memory only to be thrown away: what a conversation costs is what it still sends.
+//! The parts of a log that its view does not show in the end. They are found before the log is read, so that texts are
+//! not loaded only to be discarded: a conversation needs memory only for what it still sends.
 
 use std::collections::HashSet;
 use std::io::{self, Read};
@@ -15,7 +15,7 @@ pub(super) struct Unseen {
     items: HashSet<u64>,
     /// The answers that were replaced: the number of the item, the position of the call.
     answers: HashSet<(u64, usize)>,
-    /// The number of the line that undid all compressions before it; 0 where there is none.
+    /// The number of the line that undid all compressions before it; 0 if there is none.
     restored: usize,
 }
 
@@ -23,7 +23,7 @@ impl Unseen {
     /// Looks through a log. Only the lines of compressions are parsed.
     ///
     /// # Errors
-    /// When the log cannot be read.
+    /// The log cannot be read.
     pub fn find(log: impl Read) -> io::Result<Self> {
         let mut unseen = Self::default();
         let mut lines = Lines::new(log);
@@ -45,19 +45,19 @@ impl Unseen {
             }
         }
         if !numbers_grow {
-            // A number does not name one item: every text is read.
+            // A number is not unique: every text is read.
             unseen = Self { restored: unseen.restored, ..Self::default() };
         }
         Ok(unseen)
     }
 
-    /// Whether the texts of a line no longer count.
+    /// True if the texts of a line no longer count.
     pub fn covers(&self, line: &[u8]) -> bool {
         let Some(Head { number, call }) = Head::of(line) else { return false };
         self.items.contains(&number) || call.is_some_and(|call| self.answers.contains(&(number, call)))
     }
 
-    /// Whether an edit in this line was undone later.
+    /// True if an edit in this line was undone later.
     pub fn is_undone(&self, line_number: usize) -> bool {
         line_number < self.restored
     }

@@ -1,8 +1,8 @@
 //! The view: the items of a conversation that are sent. It shows every item verbatim, except those that an edit
 //! changed or removed. The log keeps the originals.
 //!
-//! Items are numbered in the order of recording. A summary takes a number of its own and stands in the place of
-//! the first item that it replaces.
+//! Items are numbered in the order of recording. A summary has its own number and takes the place of the first item
+//! that it replaces.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ pub struct Edit {
     pub change: Change,
 }
 
-/// How an item changes.
+/// The change of an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum Change {
@@ -66,7 +66,7 @@ impl View {
         }
     }
 
-    /// Applies edits to the view, and puts a summary in the place of the first removed item. `kept` receives the
+    /// Applies edits to the view, and puts a summary in place of the first removed item. `kept` receives the
     /// original of each item before its first change. Edits of items that the view does not show do nothing.
     pub fn edit(&mut self, edits: &[Edit], summary: Option<(u64, Summary)>, mut kept: impl FnMut(u64, &Item)) {
         self.passes += 1;
@@ -94,7 +94,7 @@ impl View {
             self.ids.insert(0, id);
             self.items.insert(0, item);
         }
-        // What was before them is not as it was.
+        // The items before them have changed.
         self.items.iter_mut().for_each(Item::void_bound);
     }
 }
@@ -110,7 +110,7 @@ impl Item {
         }
     }
 
-    /// Applies a change; false where the item is no longer sent.
+    /// Applies a change; returns false if the item is no longer sent.
     pub fn apply(&mut self, change: &Change) -> bool {
         match (self, change) {
             (_, Change::Remove) => return false,

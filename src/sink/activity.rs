@@ -1,4 +1,4 @@
-//! What a run is doing right now: the model that is waited for, the calls that run. Drawn again and again while it moves.
+//! The current work of a run: the request that is waited for and the running calls. It is redrawn while it changes.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -8,9 +8,9 @@ use super::views::{self, RunningCall, Work};
 use crate::event::{Event, EventKind};
 use crate::ink::Line;
 
-/// A rate of tokens is told once the answer has streamed for so long.
+/// The answer streams for this long, in milliseconds, before a rate of tokens is shown.
 const ENOUGH_MS: u64 = 1000;
-/// The most lines that are kept of a call's output.
+/// The number of lines kept of a call's output.
 const LINES: usize = 5;
 
 /// The work of a turn.
@@ -18,15 +18,15 @@ const LINES: usize = 5;
 pub(super) struct Activity {
     doing: Option<(Doing, Instant)>,
     calls: Vec<Call>,
-    /// When the first word of the reply came, and the bytes since.
+    /// The time of the first piece of the reply, and the bytes since.
     streamed: Option<(Instant, usize)>,
 }
 
-/// The work beside calls.
+/// Work other than calls.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Doing {
     Thinking,
-    /// With the bytes of reasoning so far.
+    /// The model reasons; the bytes of reasoning so far.
     Reasoning(usize),
     Retry {
         attempt: u32,
@@ -38,7 +38,7 @@ pub(super) enum Doing {
     Role(String),
 }
 
-/// A call that runs.
+/// A running call.
 #[derive(Debug)]
 pub(super) struct Call {
     pub running: Running,
@@ -49,19 +49,19 @@ pub(super) struct Call {
 }
 
 impl Activity {
-    /// Begins other work.
+    /// Replaces the current work.
     pub fn set(&mut self, doing: Doing) {
         self.doing = Some((doing, Instant::now()));
         self.streamed = None;
     }
 
-    /// Nothing is waited for but calls.
+    /// Ends the current work; running calls stay.
     pub fn rest(&mut self) {
         self.doing = None;
         self.streamed = None;
     }
 
-    /// Everything is over.
+    /// Ends all work and all calls.
     pub fn end(&mut self) {
         *self = Self::default();
     }
@@ -90,7 +90,7 @@ impl Activity {
         self.calls.push(call);
     }
 
-    /// Takes a piece of a call's output. Returns the lines that are whole now.
+    /// Takes a piece of a call's output. Returns the lines that it completed.
     pub fn hear(&mut self, whose: &str, call_id: &str, chunk: &str) -> Option<String> {
         let call = self.calls.iter_mut().find(|call| call.is(whose, call_id))?;
         let lines = call.running.hear(chunk);
@@ -109,7 +109,7 @@ impl Activity {
         Some(self.calls.remove(at))
     }
 
-    /// Keeps the calls of a helper among those that run.
+    /// Follows the calls of a helper.
     pub fn follow_helper(&mut self, event: &Event) {
         let whose = event.path.join(" › ");
         match &event.kind {
@@ -129,7 +129,7 @@ impl Activity {
         self.doing.is_some() || !self.calls.is_empty()
     }
 
-    /// The work as it stands, in at most `rows` lines.
+    /// Draws the current work in at most `rows` lines.
     pub fn lines(&self, tick: usize, room: usize, rows: usize) -> Vec<Line> {
         let mut lines = Vec::new();
         if let Some((doing, since)) = &self.doing
@@ -172,7 +172,7 @@ impl Call {
         self.running.call_id == call_id && self.whose == whose
     }
 
-    /// Its last lines, the one that has not ended among them.
+    /// The last lines of the output, including an unfinished one.
     fn output(&self) -> Vec<String> {
         let open = Some(self.running.partial.clone()).filter(|open| !open.trim().is_empty());
         let lines: Vec<String> = self.lines.iter().cloned().chain(open).collect();
@@ -180,7 +180,7 @@ impl Call {
     }
 }
 
-/// Tokens in a second. An estimate: four bytes are a token.
+/// Tokens per second, estimated at four bytes per token.
 fn rate((since, bytes): (Instant, usize)) -> Option<u64> {
     let elapsed_ms = millis(since);
     (elapsed_ms >= ENOUGH_MS).then(|| about(bytes) * 1000 / elapsed_ms)

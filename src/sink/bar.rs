@@ -1,21 +1,21 @@
-//! A bar on stderr for work whose size is known. Where stderr is no terminal, nothing is drawn, and neither is a bar of
-//! work that ends at once.
+//! A progress bar on stderr for work of a known size. It is not drawn if stderr is not a terminal, or if the work ends
+//! at once.
 
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// How long work takes before its bar is drawn.
+/// The delay before the bar is drawn.
 const PATIENCE: Duration = Duration::from_millis(150);
 
-/// A bar, drawn until it is dropped.
+/// A progress bar, drawn until it is dropped.
 pub struct Bar {
     bar: ProgressBar,
     since: Instant,
 }
 
 impl Bar {
-    /// A bar on stderr, hidden where `shown` is false.
+    /// Creates a bar on stderr, hidden unless `shown`.
     #[must_use]
     pub fn on_stderr(shown: bool) -> Self {
         let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -24,7 +24,7 @@ impl Bar {
         Self { bar: ProgressBar::with_draw_target(Some(0), target).with_style(style), since: Instant::now() }
     }
 
-    /// Shows how much is done of what. `what` is one line.
+    /// Shows that `done` of `all` items are done. `what` is one line about the current item.
     pub fn set(&self, done: usize, all: usize, what: &str) {
         if self.since.elapsed() < PATIENCE {
             return;

@@ -1,4 +1,4 @@
-//! The handle to the screen of a capable terminal: it sends changes to the thread that draws it, in order with the text.
+//! A handle to the screen of a capable terminal. It sends changes to the drawing thread, in order with the text.
 
 use crate::ink::{Line, Theme};
 
@@ -11,7 +11,7 @@ pub struct Display {
     outlet: Option<Outlet>,
 }
 
-/// Keeps the live area away while it lives: another program, or the line editor, draws.
+/// Hides the live area until it is dropped, so that another program or the line editor can draw.
 pub struct Suspended {
     display: Display,
 }
@@ -29,13 +29,13 @@ impl Display {
         self.outlet.is_some()
     }
 
-    /// Adds to the answer. `markdown` decides for an answer that begins with it.
+    /// Adds text to the answer. `markdown` counts only for the first text of an answer.
     pub fn answer(&self, text: &str, markdown: bool) -> std::io::Result<()> {
         let Some(outlet) = &self.outlet else { return Ok(()) };
         outlet.say(text, markdown)
     }
 
-    /// Ends the answer: what follows is another one.
+    /// Ends the answer; the next text begins a new one.
     pub fn end_answer(&self) {
         self.change(Surface::end_answer);
     }
@@ -45,19 +45,19 @@ impl Display {
         self.change(move |surface| surface.commit(&lines));
     }
 
-    /// Shows a part of the live area, or takes it away.
+    /// Shows a part of the live area, or removes it.
     pub fn set(&self, part: Part, picture: Option<Picture>) {
         self.change(move |surface| surface.set(part, picture));
     }
 
-    /// The same for what a person types: drawn at once.
+    /// Does the same as [`Display::set`], but draws at once: for keys that are echoed.
     pub fn set_now(&self, part: Part, picture: Option<Picture>) {
         if let Some(outlet) = &self.outlet {
             outlet.change(true, move |surface| surface.set(part, picture));
         }
     }
 
-    /// Shows a question, and opens its gate as it is drawn.
+    /// Shows a question, and opens its gate when it is drawn.
     pub fn ask(&self, picture: Picture, gate: impl FnOnce() + Send + 'static) {
         if let Some(outlet) = &self.outlet {
             outlet.change(true, move |surface| {
@@ -67,12 +67,12 @@ impl Display {
         }
     }
 
-    /// Takes the live area away, but for what is typed and asked: a turn is over.
+    /// Removes the live area at the end of a turn, except the typed line and the question.
     pub fn settle(&self) {
         self.change(Surface::settle);
     }
 
-    /// Sends the terminal a control sequence that draws nothing: a bell, a question.
+    /// Sends the terminal a control sequence that draws nothing, such as a bell or a query.
     pub fn control(&self, sequence: &str) {
         let sequence = sequence.to_owned();
         self.change(move |surface| surface.control(&sequence));
@@ -83,8 +83,7 @@ impl Display {
         self.change(move |surface| surface.set_theme(theme));
     }
 
-    /// Takes the live area away until the returned value is dropped. What is written meanwhile waits, unless
-    /// `passes`.
+    /// Hides the live area until the returned value is dropped. Text written meanwhile waits, unless `passes`.
     #[must_use]
     pub fn suspend(&self, passes: bool) -> Suspended {
         self.change(move |surface| surface.suspend(passes));

@@ -1,4 +1,4 @@
-//! A text in the person's own editor.
+//! Opens a text in the person's own editor.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -7,32 +7,32 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::process::in_foreground;
 
-/// The most bytes that are read back.
+/// The most bytes that are read back from a file.
 const LONGEST: u64 = 1024 * 1024;
 
 /// The editor of a person, and the directory for the files that it opens.
 #[derive(Debug, Clone)]
 pub struct Editor {
-    /// A line for a shell: `vi`, `code --wait`.
+    /// The shell command that starts it, such as `vi` or `code --wait`.
     pub line: String,
     pub dir: PathBuf,
 }
 
-/// A file that only its owner reads, and that goes when it is no longer needed.
+/// A temporary file that only its owner can read. Dropping it removes the file.
 #[derive(Debug)]
 pub struct Draft(PathBuf);
 
 impl Draft {
-    /// Writes the text into a new file of this directory, which is made where there is none.
+    /// Writes the text to a new file in this directory, which is created if necessary.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The file cannot be written.
     pub fn write(dir: &Path, text: &str, extension: &str) -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         fs::create_dir_all(dir)?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = dir.join(format!("draft-{}-{number}.{extension}", std::process::id()));
-        // One of a process that was killed, and had the same id.
+        // A killed process with the same id may have left its file behind.
         let _ = fs::remove_file(&path);
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -44,7 +44,7 @@ impl Draft {
         Ok(draft)
     }
 
-    /// Its path.
+    /// The path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
@@ -58,10 +58,10 @@ impl Drop for Draft {
 }
 
 impl Editor {
-    /// Opens `text`, and waits until the editor ends. Returns what was saved; `None` where that is no change.
+    /// Opens `text` and waits until the editor ends. Returns the saved text, or `None` if it is unchanged.
     ///
     /// # Errors
-    /// One sentence for the person.
+    /// A sentence for the person.
     pub async fn edit(&self, text: &str, extension: &str) -> Result<Option<String>, String> {
         let line = &self.line;
         let at = |error: io::Error| format!("cannot edit in {}: {error}", self.dir.display());

@@ -1,5 +1,5 @@
-//! What happens in helpers: one line for each of their calls, and what is wrong with them. Their words are for the agent
-//! that called them.
+//! Shows helpers: one line for each of their calls, and their warnings. Their answers go only to the agent that called
+//! them.
 
 use std::collections::HashMap;
 
@@ -8,12 +8,12 @@ use super::views::{Ended, errand, warning};
 use crate::event::{Event, EventKind};
 use crate::ink::Line;
 
-/// The running calls of helpers: what each is about, by helper and call.
+/// The running calls of helpers: the subject of each, by helper and call.
 #[derive(Debug, Default)]
 pub(super) struct Errands(HashMap<(String, String), String>);
 
 impl Errands {
-    /// The line for an event of a helper, if it has one.
+    /// Returns the line for an event of a helper, if it has one.
     pub fn line(&mut self, event: &Event, verbosity: Verbosity, room: usize) -> Option<Line> {
         let whose = event.path.join(" › ");
         match &event.kind {

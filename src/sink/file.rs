@@ -8,9 +8,9 @@ pub(super) type Target = Box<dyn Write + Send>;
 /// An open stream.
 pub(super) struct File {
     pub target: Target,
-    /// The device and inode of its file, where that is known.
+    /// The device and inode of its file, if known.
     pub identity: Option<(u64, u64)>,
-    /// No reader can hold up a write: it goes to a regular file, or to `/dev/null`.
+    /// True if no reader can delay a write: it is a regular file or `/dev/null`.
     pub is_free: bool,
 }
 
@@ -27,7 +27,7 @@ impl File {
         Self { target: Box::new(stream), identity: None, is_free: false }
     }
 
-    /// Duplicates the handle: a blocked thread would hold the lock of `io::stdout()` for ever.
+    /// Duplicates the handle: a blocked thread would hold the lock of `io::stdout()` forever.
     #[cfg(unix)]
     fn of(stream: &impl std::os::fd::AsFd) -> Option<Self> {
         use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -38,7 +38,7 @@ impl File {
         Some(Self { target: Box::new(file), identity: Some((metadata.dev(), metadata.ino())), is_free })
     }
 
-    /// Uses the standard library, which encodes text for the console.
+    /// Returns `None`: the standard library must encode text for the console.
     #[cfg(not(unix))]
     fn of<S>(_: &S) -> Option<Self> {
         None

@@ -10,7 +10,7 @@ use crate::event::{Event, EventKind};
 /// Writes events as JSON and flushes after each line.
 pub struct Jsonl<W> {
     out: W,
-    /// Only `run.completed` is written.
+    /// True if only `run.completed` is written.
     last_only: bool,
     /// Reused for each event, so a delta allocates nothing.
     line: Vec<u8>,

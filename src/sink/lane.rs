@@ -1,4 +1,4 @@
-//! A queue of what is to be written, and the thread that writes it: as it comes, or in frames where it is drawn.
+//! A queue of output and the thread that writes it: as it comes, or in frames on a screen.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -15,16 +15,16 @@ pub(super) const ROOM: usize = 256 * 1024;
 /// The most bytes in one write. A pipe takes this many at once or none, so progress is visible, and lines of two
 /// processes in one log do not mix.
 pub(super) const CHUNK: usize = 4096;
-/// How long a stream may stay blocked once the run is being ended; then the rest is dropped.
+/// The longest time that a stream may stay blocked at the end of a run; then the rest is dropped.
 const STALLED: Duration = Duration::from_millis(500);
 
 /// A queue and its thread.
 pub(super) struct Lane {
     pub queue: Mutex<Queue>,
     pub filled: Condvar,
-    /// Notified after each write that another one follows, and when the queue is empty.
+    /// Notified after each write, and when the queue is empty.
     pub moved: Notify,
-    /// Nothing is queued: each write goes to its file at once.
+    /// True if nothing is queued: each write goes to its file at once.
     pub at_once: bool,
 }
 
@@ -35,10 +35,10 @@ pub(super) struct Queue {
     pub waiting: usize,
     /// The time of the last write.
     pub moved: Option<Instant>,
-    /// The thread is processing an item.
+    /// True while the thread is processing an item.
     pub busy: bool,
     pub streams: Vec<Stream>,
-    /// `None` once the thread has taken it, and where nothing is drawn.
+    /// `None` once the thread has taken it, and if nothing is drawn.
     pub surface: Option<Box<Surface>>,
 }
 
@@ -54,14 +54,14 @@ pub(super) enum Item {
         stream: usize,
         bytes: Vec<u8>,
     },
-    /// Run once everything before it was written.
+    /// A function to call once everything before it is written.
     Then(Box<dyn FnOnce() + Send>),
     /// A piece of the answer, for the screen.
     Say {
         text: String,
         markdown: bool,
     },
-    /// A change of the screen; an urgent one is drawn at once.
+    /// A change to the screen; an urgent one is drawn at once.
     Change {
         urgent: bool,
         change: Box<dyn FnOnce(&mut Surface) + Send>,
@@ -69,14 +69,14 @@ pub(super) enum Item {
 }
 
 impl Lane {
-    /// A lane of these streams.
+    /// Creates a lane for these streams.
     pub fn over(targets: Vec<Target>, at_once: bool) -> Self {
         let streams = targets.into_iter().map(|target| Stream { target: Some(target), failure: None }).collect();
         let queue = Mutex::new(Queue { streams, ..Queue::default() });
         Self { queue, filled: Condvar::new(), moved: Notify::new(), at_once }
     }
 
-    /// Changes the queue, and wakes the thread where that is due. The thread starts with the first change.
+    /// Changes the queue, and wakes the thread if it `wakes` or is idle. The first change starts the thread.
     pub fn put(
         self: &Arc<Self>,
         stream: usize,
@@ -97,7 +97,7 @@ impl Lane {
             return Err(error);
         }
         into(&mut queue, stream);
-        // A thread that waits for the time of the next frame is left to it.
+        // A busy thread waits for the time of its next frame and need not be woken.
         let wakes = wakes || !queue.busy;
         drop(queue);
         if wakes {
@@ -119,13 +119,13 @@ impl Lane {
             match self.take() {
                 Item::Then(act) => act(),
                 Item::Bytes { stream, bytes } => self.write_bytes(&mut targets[stream], stream, &bytes),
-                // Only a screen gets these.
+                // These are only for a screen.
                 Item::Say { .. } | Item::Change { .. } => {}
             }
         }
     }
 
-    /// Draws frames. What comes while a frame is not due goes into the next one.
+    /// Draws frames. Items that arrive before a frame is due go into that frame.
     fn draw(&self, targets: &mut [Target], mut surface: Surface) {
         loop {
             let items = self.take_all(surface.next_frame(), surface.is_dirty());
@@ -151,7 +151,7 @@ impl Lane {
         }
     }
 
-    /// Writes a frame. All streams of this queue are the same terminal, so one of them is written.
+    /// Writes a frame. All streams of this queue are the same terminal, so only one is written.
     fn paint(&self, targets: &mut [Target], surface: &mut Surface) {
         let frame = surface.frame();
         let mut outcome = Ok(());
@@ -171,7 +171,7 @@ impl Lane {
             }
         }
         if !surface.is_dirty() {
-            // What came since is still in the queue.
+            // Only items that arrived since then are left in the queue.
             queue.waiting = queue.items.iter().map(Item::weight).sum();
         }
         drop(queue);
@@ -203,7 +203,7 @@ impl Lane {
         }
     }
 
-    /// Takes everything, or nothing once `due` has come. `busy` says that a frame has yet to be written.
+    /// Takes all items, or none once `due` has passed. `busy` means that a frame has yet to be written.
     fn take_all(&self, due: Option<Instant>, busy: bool) -> VecDeque<Item> {
         let mut queue = self.lock();
         loop {
@@ -238,7 +238,7 @@ impl Lane {
             queue.streams[stream].failure = outcome.err();
             let is_last = rest.is_empty() && queue.items.is_empty();
             drop(queue);
-            // After the last one, `take` tells: each telling wakes the turn, if it waits.
+            // After the last write `take` notifies: each notification wakes a waiting turn.
             if !is_last {
                 self.moved.notify_waiters();
             }
@@ -247,7 +247,7 @@ impl Lane {
         self.lock().waiting -= rest.len();
     }
 
-    /// Waits until everything is written, or until the stream took nothing for 500 ms: then false.
+    /// Waits until everything is written. Returns false if the stream takes nothing for 500 ms.
     pub async fn flush_in_time(&self) -> bool {
         let began = Instant::now();
         let stalled = async {

@@ -1,27 +1,58 @@
-//! The terminal, lent to another program: a pager, an editor.
+//! A loan of the terminal to another program, such as a pager or an editor.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::display::Suspended;
 use super::outlets::Outlets;
 use crate::terminal::{Away, Console};
 
-/// The terminal is another program's, in the modes in which it was found, as long as this lives. What is written meanwhile
-/// waits.
+/// The number of loans.
+static LOANS: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts as a loan until it is dropped.
+struct Counted;
+
+impl Counted {
+    fn new() -> Self {
+        LOANS.fetch_add(1, Ordering::SeqCst);
+        Self
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        LOANS.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Lends the terminal to another program, in its original modes, until it is dropped. Output waits meanwhile, and Ctrl-C
+/// is for the other program.
 pub struct Loan {
-    /// Ends before the keys come back: what waits is written before a line is read.
+    /// Dropped before the keys come back: output that waits is written before a line is read.
     _screen: Suspended,
-    /// Nothing where the terminal has its own modes all the time.
+    /// `None` if the terminal has its original modes all the time.
     _keys: Option<Away>,
+    _counted: Counted,
 }
 
 impl Loan {
     /// Lends the terminal, and the keys of `console` with it.
     pub async fn take(console: Option<&Console>, outlets: &Outlets) -> Self {
+        let counted = Counted::new();
         let screen = outlets.display.suspend(false);
-        outlets.wait();
+        let written = outlets.clone();
+        // A thread of its own waits for a slow reader. It fails only where the runtime ends.
+        let _ = tokio::task::spawn_blocking(move || written.wait()).await;
         let keys = match console {
             Some(console) => Some(console.leave().await),
             None => None,
         };
-        Self { _screen: screen, _keys: keys }
+        Self { _screen: screen, _keys: keys, _counted: counted }
     }
+}
+
+/// True while another program has the terminal: then Ctrl-C is for that program.
+#[must_use]
+pub fn is_lent() -> bool {
+    LOANS.load(Ordering::SeqCst) > 0
 }

@@ -4,9 +4,9 @@ use crate::config::ThemeChoice;
 use crate::ink::{Colour, Style, Theme, Wishes};
 use crate::terminal::Abilities;
 
-/// The input of the decision.
+/// The facts that decide the look.
 #[derive(Debug, Clone, Copy, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact or an option of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate fact or option")]
 pub struct Facts<'a> {
     pub stdout_terminal: bool,
     pub stderr_terminal: bool,
@@ -18,13 +18,13 @@ pub struct Facts<'a> {
     pub schema: bool,
     pub quiet: bool,
     pub verbose: bool,
-    /// A chat: each turn ends with its cost.
+    /// True in a chat, where each turn ends with its cost.
     pub chat: bool,
     pub colour: Colour,
-    /// The variables that speak of colours.
+    /// The environment variables about colours.
     pub wishes: Wishes<'a>,
     pub abilities: Abilities,
-    /// The setting, where it is not `auto`; without a background to draw on there are no colours.
+    /// The setting `ui.theme`; `none` turns colours off.
     pub theme: ThemeChoice,
 }
 
@@ -50,9 +50,9 @@ pub enum Verbosity {
     Verbose,
 }
 
-/// The decision.
+/// The look of the output.
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "each decides something of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate decision")]
 pub struct Look {
     pub answer: AnswerTo,
     pub verbosity: Verbosity,
@@ -66,14 +66,14 @@ pub struct Look {
     pub progress_on_terminal: bool,
     /// stderr is a terminal that can be drawn on.
     pub live: bool,
-    /// The terminal breaks lines anew when its width changes.
+    /// The terminal rewraps lines when its width changes.
     pub reflows: bool,
-    /// The terminal is to be asked for its background.
+    /// The terminal should be asked for its background colour.
     pub asks_theme: bool,
     /// The end of a turn shows tokens, cost and time.
     pub footer: bool,
     pub style: Style,
-    /// The columns of the terminal on stderr. Called for each line, because windows are resized.
+    /// Returns the columns of the terminal on stderr. Called for each line, because windows are resized.
     pub width: fn() -> Option<usize>,
 }
 

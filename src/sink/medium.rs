@@ -1,4 +1,4 @@
-//! The two ways to show a run: plain lines, or a screen that is drawn on.
+//! The two ways to show a run: as plain lines, or on a screen that is drawn on.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -16,7 +16,7 @@ use crate::config::Notify;
 use crate::ink::{Ink, Line};
 use crate::text;
 
-/// What happens now, and what is to be done: shared by the events that change it and the thread that draws it.
+/// The current work, the plan and the todo list, shared by the sink that changes them and the thread that draws them.
 #[derive(Clone, Default)]
 pub(super) struct Shared(Arc<Mutex<Now>>);
 
@@ -33,52 +33,53 @@ impl Shared {
     }
 }
 
-/// Where a run is shown.
+/// A place where a run is shown.
 pub trait Medium: Send {
-    /// A piece of the answer.
+    /// Shows a piece of the answer.
     ///
     /// # Errors
-    /// When nobody reads the answer any more.
+    /// Nobody reads the answer any more.
     fn answer(&mut self, text: &str) -> io::Result<()>;
 
-    /// Ends the answer. What follows begins a line.
+    /// Ends the answer; later output begins on a new line.
     ///
     /// # Errors
-    /// When nobody reads the answer any more.
+    /// Nobody reads the answer any more.
     fn end_answer(&mut self) -> io::Result<()>;
 
-    /// A piece of the model's reasoning.
+    /// Shows a piece of the model's reasoning.
     ///
     /// # Errors
-    /// When nobody reads the answer any more.
+    /// Nobody reads the answer any more.
     fn reasoning(&mut self, text: &str) -> io::Result<()>;
 
-    /// A line about the run.
+    /// Shows a line about the run.
     ///
     /// # Errors
-    /// When nobody reads the answer any more.
+    /// Nobody reads the answer any more.
     fn line(&mut self, line: &Line) -> io::Result<()>;
 
-    /// True if what happens is drawn while it happens.
+    /// True if the current work is drawn while it happens.
     fn is_live(&self) -> bool;
 
-    /// What happens has changed.
+    /// Redraws after the current work began or ended.
     fn moved(&mut self);
 
-    /// The list of things to do, or the plan, has changed.
+    /// Redraws after the plan or the todo list changed.
     fn listed(&mut self);
 
-    /// The turn is over, after so many milliseconds.
+    /// Ends the turn, which took `duration_ms`.
     fn over(&mut self, duration_ms: u64);
 }
 
-/// Lines on `A` (stdout) and `P` (stderr).
+/// Shows a run as lines on `A` (stdout) and `P` (stderr).
 pub(super) struct Plain<A, P> {
     pub answer: A,
     pub progress: P,
     pub look: Look,
-    /// The last byte written to this stream was not a line feed.
+    /// The last byte written to stdout was not a line feed.
     pub answer_open: bool,
+    /// The last byte written to stderr was not a line feed.
     pub progress_open: bool,
 }
 
@@ -144,27 +145,27 @@ impl<A: Write + Send, P: Write + Send> Medium for Plain<A, P> {
     fn over(&mut self, _: u64) {}
 }
 
-/// How an answer gets to stdout.
+/// The way an answer gets to stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Goes {
-    /// It streams on the screen that is drawn on.
+    /// Streamed on the screen that is drawn on.
     Drawn,
-    /// To a terminal, with control characters made visible.
+    /// Written to a terminal, with control characters made visible.
     Visible,
-    /// As it is, into a pipe or a file.
+    /// Written as it is to a pipe or a file.
     Plain,
 }
 
-/// A screen that is drawn on.
+/// Shows a run on a screen that is drawn on.
 pub(super) struct Live {
     pub display: Display,
-    /// Where an answer goes that is not drawn: stdout is another file.
+    /// The outlet for an answer that is not drawn, because stdout is another file.
     pub answer: Outlet,
     goes: Goes,
     pub rendering: Rendering,
     pub notify: Notify,
     pub now: Shared,
-    /// A line of reasoning that has not ended.
+    /// The unfinished line of reasoning.
     aside: String,
     answer_open: bool,
     is_working: bool,
@@ -251,7 +252,7 @@ impl Medium for Live {
     }
 
     fn listed(&mut self) {
-        /// The lists may take so many rows; the answer needs some too.
+        /// The most rows of the lists, so that the answer has room too.
         const ROWS: usize = 12;
         let now = self.now.clone();
         let picture: Picture = Box::new(move |moment: &Moment| {

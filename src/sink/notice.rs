@@ -1,16 +1,17 @@
-//! Calls a person who looks elsewhere: a bell, or a notification of the desktop.
+//! Notifies a person who is looking elsewhere, by a bell or a desktop notification.
 
 use super::display::Display;
 use crate::config::Notify;
 
-/// A turn or a wait of so many seconds is long: the person may have turned away.
+/// After this many seconds of a turn or a question, the person may be looking elsewhere.
 pub(super) const LONG: u64 = 10;
 
-/// Sends the notice. `words` are the program's own: printable, without semicolons.
+/// Sends the notification. `words` come from the program: printable, without semicolons.
 pub(super) fn send(display: &Display, notify: Notify, words: &str) {
     match notify {
         Notify::Bell => display.control("\x07"),
-        // OSC 9 of iTerm2 and others, OSC 777 of rxvt, VTE and foot. A terminal ignores the one that it does not know.
+        // iTerm2 and others know OSC 9; rxvt, VTE and foot know OSC 777. Terminals ignore a sequence that they do not
+        // know.
         Notify::Desktop => display.control(&format!("\x1b]9;{words}\x1b\\\x1b]777;notify;agent;{words}\x1b\\")),
         Notify::Off => {}
     }

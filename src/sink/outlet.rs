@@ -1,4 +1,4 @@
-//! One output stream behind a queue: callers never block, a thread writes.
+//! One output stream behind a queue: callers never block, and a thread writes.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::surface::Surface;
 #[derive(Clone)]
 pub struct Outlet {
     pub(super) lane: Arc<Lane>,
-    /// Which stream of the queue.
+    /// The index of the stream in the queue.
     pub(super) stream: usize,
 }
 
@@ -27,12 +27,12 @@ impl Outlet {
         Self { lane: Arc::new(Lane::over(targets, at_once)), stream: 0 }
     }
 
-    /// Runs `act` on the writing thread once everything before it was written.
+    /// Calls `act` on the writing thread once everything before it is written.
     pub(super) fn then(&self, act: impl FnOnce() + Send + 'static) {
         if self.lane.at_once {
             return act();
         }
-        // A stream that failed needs nothing more done to it.
+        // After a failure there is nothing to do.
         let _ = self.put(true, |queue, _| queue.items.push_back(Item::Then(Box::new(act))));
     }
 
@@ -55,11 +55,11 @@ impl Outlet {
     /// Changes the screen.
     pub(super) fn change(&self, urgent: bool, change: impl FnOnce(&mut Surface) + Send + 'static) {
         let change = Box::new(change);
-        // A screen that failed shows nothing any more.
+        // After a failure the screen shows nothing.
         let _ = self.put(urgent, |queue, _| queue.items.push_back(Item::Change { urgent, change }));
     }
 
-    /// Blocks this thread until everything that was put into the queue before is written.
+    /// Blocks this thread until everything queued so far is written.
     pub fn wait(&self) {
         if self.lane.lock().is_empty() {
             return;

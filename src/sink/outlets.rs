@@ -1,9 +1,9 @@
 //! stdout and stderr behind queues.
 //!
 //! If both streams are the same file, one thread writes both, so a screen or a log keeps its order. A thread starts
-//! with its first byte. A queue accepts everything, because no event may be lost; it stays small because the turn
-//! waits for [`Outlets::room`] before it goes on. What no reader can hold up, a regular file, is written without both.
-//! On a terminal that can be drawn on, the thread owns the screen: see [`Display`].
+//! with its first byte. A queue accepts everything, because no event may be lost; it stays small because the turn waits
+//! for [`Outlets::room`] before it goes on. A regular file, which no reader can delay, is written without a queue. On a
+//! terminal that can be drawn on, the thread owns the screen: see [`Display`].
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct Outlets {
 }
 
 impl Outlets {
-    /// Opens the streams of this process. Where the look says so, the terminal on stderr is drawn on.
+    /// Opens the streams of this process. If `look.live`, the terminal on stderr is drawn on.
     #[must_use]
     pub fn open(look: &Look) -> Self {
         let (stdout, stderr) = (File::stdout(), File::stderr());
@@ -58,7 +58,7 @@ impl Outlets {
             return self.display.lines(lines);
         }
         let text: String = lines.iter().map(|line| line.painted(self.style) + "\n").collect();
-        // Errors are ignored: a closed stderr is no reason to stop.
+        // Errors are ignored: a closed stderr does not stop a run.
         let _ = self.progress.clone().write_all(text.as_bytes());
     }
 
@@ -75,7 +75,7 @@ impl Outlets {
         }
     }
 
-    /// Waits until stdout has failed: its reader left, or its disk is full.
+    /// Waits until stdout has failed because its reader is gone or its disk is full.
     pub async fn closed(&self) {
         self.answer.lane.until(|queue| queue.streams[self.answer.stream].failure.is_some()).await;
     }
@@ -86,8 +86,8 @@ impl Outlets {
         self.answer.lane.lock().failure(self.answer.stream)
     }
 
-    /// Waits until everything is written, however slow the reader is. After `hurry`, gives up on a stream that takes
-    /// nothing for 500 ms. Returns true if everything was written.
+    /// Waits until everything is written, however slow the reader is. Once `hurry` completes, gives up on a stream that
+    /// takes nothing for 500 ms. Returns true if everything was written.
     pub async fn flush(&self, hurry: impl Future<Output = ()>) -> bool {
         let [one, other] = self.lanes();
         tokio::select! {
@@ -98,12 +98,12 @@ impl Outlets {
         tokio::join!(one.flush_in_time(), other.flush_in_time()) == (true, true)
     }
 
-    /// Writes a last line to stderr, unless stderr waits for the reader of stdout, and gives up on it as `flush` does.
+    /// Writes a last line to stderr, unless it shares the stuck queue of stdout. Gives up as `flush` does.
     pub async fn last_words(&mut self, line: &str) {
         if self.are_one() {
             return;
         }
-        // There is no other place to report an error of stderr.
+        // An error on stderr can be reported nowhere else.
         let _ = writeln!(self.progress, "{line}");
         self.progress.lane.flush_in_time().await;
     }
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
     use crate::sink::lane::{CHUNK, ROOM};
 
-    /// Takes one write for each permit; keeps what it got.
+    /// Takes one write for each permit, and keeps what it got.
     struct Reader {
         permits: mpsc::Receiver<()>,
         got: mpsc::Sender<Vec<u8>>,

@@ -1,7 +1,7 @@
-//! Asks a person at the terminal, or nobody.
+//! The two approvers: a person at the terminal, and nobody.
 //!
-//! A question shows all that is to be judged. Only a plain yes allows. Keys typed before the question appeared never
-//! answer it.
+//! A question shows everything that is to be judged. Only a plain yes allows. Keys typed before the question appeared
+//! never answer it.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,6 +15,7 @@ use super::outlets::Outlets;
 use super::question;
 use super::review;
 use super::sheet::{Sheet, Size};
+use super::views;
 use crate::config::Notify;
 use crate::contract::{Approval, Approver, Enclosure, PlanReview, PlanSheet, Question};
 use crate::ink::{Ink, Inks, Line};
@@ -45,11 +46,11 @@ impl Approver for Nobody {
 /// A person at the terminal.
 pub struct Person {
     ask: Arc<dyn Ask>,
-    /// The size of the screen, where there is one. Called for each question, because windows are resized.
+    /// Returns the size of the screen, if there is one. Called for each question, because windows are resized.
     size: fn() -> Option<Size>,
-    /// Opens plans and proposals; without one they are not edited.
+    /// The editor for plans and proposals; without one they cannot be edited.
     editor: Option<Editor>,
-    /// The answer is written to the screen as it comes.
+    /// True if the answer is written to the screen as it comes.
     sees_answer: bool,
     /// Held while a question is open, so that parallel calls ask one at a time.
     turn: tokio::sync::Mutex<()>,
@@ -64,13 +65,13 @@ const TELL: Choice = Choice { key: 't', word: "tell it what to do instead" };
 const EXPLAIN: Choice = Choice { key: '?', word: "explain" };
 
 impl Person {
-    /// A person who answers by keys, on a screen that is drawn on.
+    /// Creates a person who answers by keys, on a screen that is drawn on.
     #[must_use]
     pub fn by_keys(keyed: Keyed, look: &Look) -> Self {
         Self::asked(Arc::new(keyed), terminal::size, sees_answer(look))
     }
 
-    /// A person who answers by lines. A terminal that draws nothing is shown the whole of each question.
+    /// Creates a person who answers by lines. A plain terminal always shows the whole question.
     #[must_use]
     pub fn by_lines(lines: Arc<dyn AskLine>, outlets: &Outlets, look: &Look) -> Self {
         let out = Mutex::new(outlets.progress.clone());
@@ -78,7 +79,7 @@ impl Person {
         Self::asked(Arc::new(ask), || None, sees_answer(look))
     }
 
-    /// A person beside a run, where only questions read the terminal.
+    /// Creates a person beside a run, where only questions read the terminal.
     #[must_use]
     pub fn beside(outlets: &Outlets, look: &Look, notify: Notify) -> Self {
         let bystander = Bystander { outlets: outlets.clone(), stopped: None };
@@ -90,7 +91,7 @@ impl Person {
         }
     }
 
-    /// The same, with an editor.
+    /// Adds an editor.
     #[must_use]
     pub fn with_editor(self, editor: Editor) -> Self {
         Self { editor: Some(editor), ..self }
@@ -100,7 +101,7 @@ impl Person {
         Self { ask, size, editor: None, sees_answer, turn: tokio::sync::Mutex::new(()) }
     }
 
-    /// Shows as much of a sheet as fits. True if something was left out.
+    /// Shows as much of a sheet as fits. Returns true if something was left out.
     fn present_sheet(&self, sheet: &Sheet) -> bool {
         let abridged = sheet.abridged((self.size)());
         self.ask.show(abridged.as_ref().unwrap_or(sheet).lines());
@@ -129,7 +130,7 @@ fn sees_answer(look: &Look) -> bool {
     look.answer == AnswerTo::Live && look.answer_on_terminal
 }
 
-/// The choices that are offered.
+/// Keeps the choices that are offered.
 fn offered(choices: &[(bool, Choice)]) -> Vec<Choice> {
     choices.iter().filter(|(is_offered, _)| *is_offered).map(|(_, choice)| *choice).collect()
 }
@@ -142,7 +143,8 @@ impl Approver for Person {
     fn approve<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Approval> {
         async move {
             let _turn = self.turn.lock().await;
-            let sheet = question::sheet(&question);
+            let room = views::room((self.size)().map(|(columns, _)| columns));
+            let sheet = question::sheet(&question, room);
             let is_abridged = self.present_sheet(&sheet);
             let always = question.always.is_some();
             let tell = if question.editable.is_some() { TELL } else { Choice { key: 'e', ..TELL } };
@@ -231,29 +233,29 @@ impl Approver for Person {
     }
 }
 
-/// The answers in words: what each of them would mean.
+/// Explains each answer in a line.
 fn explained(question: &Question<'_>) -> Vec<Line> {
     let mut lines = vec![
         ("y", "runs exactly what is shown above, this once.".to_owned()),
-        ("n", "refuses it; the model is told so, and goes on.".to_owned()),
+        ("n", "refuses it; the model learns of that and goes on.".to_owned()),
     ];
-    let tell = "refuses it as well, and tells the model in your words what to do instead.".to_owned();
+    let tell = "refuses it too, and tells the model in your words what to do instead.".to_owned();
     if question.editable.is_some() {
-        lines.push(("e", "lets you change the command, and runs what you wrote.".to_owned()));
+        lines.push(("e", "lets you change the command, then runs the changed one.".to_owned()));
         lines.push(("t", tell));
     } else {
         lines.push(("e", tell));
     }
     if let Some(always) = question.always {
         let always = text::revealed(always).replace('\n', "␊");
-        lines.push(("a", format!("runs it, and asks no more in this session about: {always}")));
+        lines.push(("a", format!("runs it, and no longer asks in this session about: {always}")));
     }
     let walls = match question.enclosure {
         Some(Enclosure::Read | Enclosure::Write) => {
-            "The system holds the command to these walls, whatever it tries: credentials are hidden from it."
+            "The system enforces these limits, whatever the command tries; credentials are hidden from it."
         }
-        Some(Enclosure::Outside) => "Nothing holds the command back: it may do whatever you may.",
-        None => "No command runs: the tool itself does what is shown.",
+        Some(Enclosure::Outside) => "Nothing limits the command: it can do whatever you can.",
+        None => "No command runs: the tool itself makes the change that is shown.",
     };
     let mut shown: Vec<Line> = lines
         .iter()
@@ -262,7 +264,7 @@ fn explained(question: &Question<'_>) -> Vec<Line> {
     shown.push(Line::from((Ink::Dim, format!("     {walls}").as_str())));
     if !question.why.is_empty() {
         let why = text::revealed(question.why).replace('\n', "␊");
-        shown.push(Line::from((Ink::Dim, format!("     It is asked because {why}.").as_str())));
+        shown.push(Line::from((Ink::Dim, format!("     You are asked because {why}.").as_str())));
     }
     shown
 }
@@ -272,7 +274,7 @@ mod tests {
     use super::*;
     use crate::ink::Style;
 
-    /// Answers with these lines, then with nothing.
+    /// Answers with these lines, then with the end of the input.
     struct Typed(Mutex<Vec<&'static str>>);
 
     impl AskLine for Typed {
@@ -283,7 +285,7 @@ mod tests {
         }
     }
 
-    /// What was written, kept where the test can read it.
+    /// Keeps everything that is written, where the test can read it.
     #[derive(Clone, Default)]
     struct Shown(Arc<Mutex<Vec<u8>>>);
 
@@ -327,6 +329,7 @@ mod tests {
             helper: None,
             tool: "run_command",
             preview,
+            is_change: false,
             why: "it executes",
             always,
             workspace,
@@ -385,6 +388,7 @@ mod tests {
             helper: None,
             tool: "write_file",
             preview: &long,
+            is_change: false,
             why: "",
             always: None,
             workspace,

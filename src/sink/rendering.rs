@@ -1,14 +1,14 @@
-//! Whether answers are laid out, or shown as the model wrote them.
+//! The switch between answers laid out as Markdown and answers as the model wrote them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A switch that the screen and `/raw` share. Clones are the same switch.
+/// The switch, which the screen and `/raw` share. Clones are the same switch.
 #[derive(Debug, Clone)]
 pub struct Rendering(Arc<AtomicBool>);
 
 impl Rendering {
-    /// `markdown` says whether answers are laid out as Markdown.
+    /// Creates a switch; answers are laid out as Markdown if `markdown` is true.
     #[must_use]
     pub fn new(markdown: bool) -> Self {
         Self(Arc::new(AtomicBool::new(markdown)))
@@ -20,7 +20,7 @@ impl Rendering {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Turns it over, from the next answer on. Returns the new state.
+    /// Flips the switch, from the next answer on. Returns the new state.
     pub fn toggle(&self) -> bool {
         !self.0.fetch_xor(true, Ordering::Relaxed)
     }

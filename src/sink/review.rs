@@ -1,18 +1,17 @@
-//! A plan as a person reads it before it runs: what each step calls, with what, and after which others.
+//! The text of a plan for a person's review: what each step calls, with what input, and after which other steps.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::question::ink_of;
 use super::sheet::Sheet;
 use crate::contract::PlanSheet;
 use crate::event::plan::{PlanCreated, PlanStep, StepCheck};
 use crate::ink::{Ink, Inks, Line};
 use crate::{json, text};
 
-/// The text of a question about a plan or a proposal, and the question. `is_shown` says that the words of a proposal
-/// stand on the screen already.
+/// Formats a plan or a proposal, and returns the question about it. `is_shown` means that the text of a proposal is
+/// already on the screen.
 pub(super) fn sheet(what: PlanSheet<'_>, is_shown: bool) -> (Sheet, &'static str) {
     let bold = |line: &str| Line::from((Ink::Bold, line));
     match what {
@@ -70,6 +69,15 @@ fn of_step(step: &PlanStep, plan: &PlanCreated, preview: Option<&String>) -> Vec
         StepCheck::Schema(schema) => format!("     checked against the schema {}", line(&schema.to_string())),
     });
     lines.into_iter().chain(check.map(unpainted)).collect()
+}
+
+/// The colour of a line of a diff.
+fn ink_of(line: &str) -> Inks {
+    match line.as_bytes() {
+        [b'+', ..] => Ink::Green.into(),
+        [b'-', ..] => Ink::Red.into(),
+        _ => Inks::PLAIN,
+    }
 }
 
 #[cfg(test)]

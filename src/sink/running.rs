@@ -1,4 +1,4 @@
-//! A call between its start and its end, as the screen knows it.
+//! A call between its start and its end, as the screen tracks it.
 
 /// A running call.
 #[derive(Debug)]
@@ -6,12 +6,12 @@ pub(super) struct Running {
     pub call_id: String,
     pub name: String,
     pub subject: String,
-    /// Live output without a line feed so far.
+    /// The unfinished line of the live output.
     pub partial: String,
 }
 
 impl Running {
-    /// The longest line that is waited for.
+    /// The longest unfinished line that is kept, in bytes.
     const LONGEST_LINE: usize = 4096;
 
     pub fn new(call_id: &str, name: &str, subject: &str) -> Self {
@@ -19,7 +19,7 @@ impl Running {
         Self { call_id, name, subject, partial: String::new() }
     }
 
-    /// Takes a piece of live output. Returns the lines that are whole now.
+    /// Takes a piece of live output. Returns the lines that it completed.
     pub fn hear(&mut self, chunk: &str) -> String {
         let mut lines = std::mem::take(&mut self.partial) + chunk;
         let is_long = lines.len() > Self::LONGEST_LINE;

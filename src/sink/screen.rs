@@ -1,8 +1,8 @@
 //! Shows a run to a person: the answer on stdout, everything else on stderr.
 //!
-//! [`Look`] decides what goes where. Text is written as it arrives, never held back for a better layout. A line begun
-//! on one stream ends before the other writes to the same screen. Errors on stderr are ignored: only a closed stdout
-//! means that nobody sees the answer.
+//! [`Look`] decides what goes where. Text is written as it arrives. A line begun on one stream ends before the other
+//! stream writes to the same screen. Errors on stderr are ignored: only a closed stdout means that nobody sees the
+//! answer.
 
 use std::collections::HashSet;
 use std::io;
@@ -23,26 +23,26 @@ use crate::event::{
 use crate::ink::{Ink, Inks, Line};
 use crate::text;
 
-/// The most rows of a diff.
+/// The most rows of a diff that are shown.
 const DIFF: usize = 40;
 
-/// Shows events.
+/// Shows events to a person.
 pub struct Screen {
     medium: Box<dyn Medium>,
     look: Look,
     now: Shared,
     shows_reasoning: bool,
     footer: Footer,
-    /// The step that was requested and has no reply.
+    /// The step that was requested and has no reply yet.
     asking: Option<u64>,
-    /// The text of the current step that was shown.
+    /// The text of the current step that is shown.
     shown: String,
     /// The lines shown last below the line of a call.
     below: String,
     errands: Errands,
-    /// Calls that the person has allowed, and so has seen.
+    /// The calls that the person allowed, and has therefore seen.
     seen: HashSet<String>,
-    /// The list of things to do changed in this turn.
+    /// The todo list changed in this turn.
     has_todo: bool,
 }
 
@@ -75,7 +75,7 @@ impl Screen {
         }
     }
 
-    /// Begins other work, where it is shown.
+    /// Shows `doing` as the current work, unless the run is quiet.
     fn work(&mut self, doing: Doing) {
         if self.look.verbosity > Verbosity::Quiet {
             self.now.lock().activity.set(doing);
@@ -83,7 +83,7 @@ impl Screen {
         }
     }
 
-    /// Nothing is waited for but calls.
+    /// Ends the current work; running calls stay.
     fn rest(&mut self) {
         self.now.lock().activity.rest();
         self.medium.moved();
@@ -101,7 +101,7 @@ impl Screen {
         Ok(())
     }
 
-    /// A second request of a step voids the text that was shown.
+    /// Begins a request. A second request of the same step voids the text that is shown.
     fn on_request(&mut self, step: u64) -> io::Result<()> {
         let again = self.asking.replace(step) == Some(step);
         self.medium.end_answer()?;
@@ -200,7 +200,7 @@ impl Screen {
             return Ok(());
         }
         let subject = call.as_ref().map_or("", |call| &call.subject);
-        // The list itself is drawn.
+        // The live screen draws the list itself.
         let is_drawn = self.medium.is_live() && name == views::TODO;
         let below = summary.split_once('\n').filter(|_| !is_drawn).map_or("", |(_, below)| below);
         self.say(&views::finished(&Ended { name, subject, status: *status, summary, telemetry }, self.room()))?;
@@ -208,8 +208,8 @@ impl Screen {
         self.show_below(below, was_seen)
     }
 
-    /// Shows the lines below a call, unless they equal the ones shown last. A log is spared the diffs, and so is a person
-    /// who has just allowed one.
+    /// Shows the lines below a call, unless they equal the ones shown last. Diffs are left out of a log, and for a
+    /// person who has just allowed the change.
     fn show_below(&mut self, lines: &str, was_seen: bool) -> io::Result<()> {
         let is_diff = views::is_diff(lines);
         let is_wanted = self.medium.is_live() || self.look.verbosity == Verbosity::Verbose;
@@ -248,14 +248,14 @@ impl Screen {
             let room = (self.look.width)().map(|_| self.room());
             views::failure(run, room).iter().try_for_each(|line| self.say(line))?;
         }
-        // Turns stand apart.
+        // An empty line separates turns.
         if self.look.footer && self.medium.is_live() {
             self.say(&Line::new())?;
         }
         Ok(())
     }
 
-    /// Leaves the list of things to do where it was drawn, if it changed.
+    /// Writes the todo list once more to stay above, if it changed in this turn.
     fn end_todo(&mut self) -> io::Result<()> {
         if !std::mem::take(&mut self.has_todo) || !self.medium.is_live() {
             return Ok(());
@@ -290,7 +290,7 @@ impl Screen {
         self.medium.end_answer()
     }
 
-    /// Follows the plan: as a list that is drawn again, or line by line.
+    /// Shows the progress of the plan: as a list that is redrawn, or line by line.
     fn on_plan(&mut self, kind: &EventKind) -> io::Result<()> {
         let room = self.room();
         let lines = self.now.lock().plan.follow(kind, room);
@@ -299,7 +299,7 @@ impl Screen {
         }
         if self.medium.is_live() {
             self.medium.listed();
-            // The list shows it.
+            // The list already shows the started step.
             if matches!(kind, EventKind::StepStarted(_)) {
                 return Ok(());
             }
@@ -435,7 +435,7 @@ mod tests {
         (answer.text(), progress.text())
     }
 
-    /// What was written, kept where the test can read it.
+    /// Keeps everything that is written, where the test can read it.
     #[derive(Clone, Default)]
     struct Kept(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
 

@@ -1,6 +1,6 @@
-//! What a person reads before they decide: lines, as many as fit, and all of them on demand.
+//! The text above a question: as many lines as fit, and all of them on demand.
 //!
-//! Nothing is left out silently: what does not fit on the screen is counted, and a key shows all of it.
+//! Nothing is left out silently: lines that do not fit on the screen are counted, and a key shows all of them.
 
 use crate::ink::{Ink, Inks, Line};
 use crate::text;
@@ -18,22 +18,22 @@ pub(super) struct Sheet {
 }
 
 impl Sheet {
-    /// As much as fits; `None` where all of it does, and without a size (a plain terminal, a log).
+    /// Shortens the sheet to fit; `None` if all of it fits, or there is no size (a plain terminal, a log).
     pub fn abridged(&self, size: Option<Size>) -> Option<Self> {
         let body = size.and_then(|size| abridged(&self.body, size))?;
         Some(Self { body, ..self.clone() })
     }
 
-    /// Its lines.
+    /// All lines of the sheet.
     pub fn lines(&self) -> Vec<Line> {
         [&self.head, &self.body, &self.foot].into_iter().flatten().cloned().collect()
     }
 }
 
-/// The beginning and the end of what does not fit; `None` where all of it does. Rows of the screen are counted, so
-/// that one line of a hundred thousand characters fits no better than a thousand lines.
+/// Keeps the beginning and the end of lines that do not fit; `None` if all fit. Rows of the screen are counted, so one
+/// line of a hundred thousand characters fits no better than a thousand lines.
 fn abridged(lines: &[Line], (columns, rows): Size) -> Option<Vec<Line>> {
-    /// Rows for the title, the walls, what "always" means, the prompt, and what stood there before.
+    /// Rows for the title, the limits, the meaning of "always", the prompt and some earlier lines.
     const AROUND: usize = 8;
     const LEAST: usize = 10;
     let room = rows.saturating_sub(AROUND).max(LEAST);
@@ -50,7 +50,7 @@ fn abridged(lines: &[Line], (columns, rows): Size) -> Option<Vec<Line>> {
     Some(first.iter().cloned().chain([mark]).chain(last.iter().cloned()).collect())
 }
 
-/// A line as a screen breaks it.
+/// Breaks a line into the rows that it takes on the screen.
 fn rows_of(line: &Line, width: usize) -> Vec<Line> {
     let mut rows = vec![Line::new()];
     let mut used = 0;

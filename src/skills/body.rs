@@ -40,7 +40,7 @@ impl Body {
         self.text.len() as u64 / 4
     }
 
-    /// The files on one line; empty where there are none.
+    /// The files on one line; empty if there are none.
     #[must_use]
     pub fn listing(&self) -> String {
         self.files.join(", ") + &and_more(self.more_files)

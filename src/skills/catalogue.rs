@@ -64,7 +64,7 @@ pub(super) enum Place {
 }
 
 impl Skill {
-    /// Whether the name consists of the standard's letters, so that it is one plain word in every shell.
+    /// True if the name consists of the standard's letters, so that it is one plain word in every shell.
     #[must_use]
     pub fn has_plain_name(&self) -> bool {
         !self.name.starts_with('-') && self.name.chars().all(standard::is_letter_of_names)
@@ -152,7 +152,7 @@ impl Catalogue {
         std::iter::once(self.cache.clone()).chain(folders).collect()
     }
 
-    /// Whether there are no skills.
+    /// True if there are no skills.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.skills.is_empty()
@@ -166,7 +166,7 @@ impl Catalogue {
     /// The skill of this name.
     ///
     /// # Errors
-    /// When there is none, with the nearest names.
+    /// There is none, with the nearest names.
     pub fn get(&self, name: &str) -> Result<&Skill, SkillError> {
         self.skills.get(name).ok_or_else(|| unknown(name, self.skills.keys().map(String::as_str)))
     }
@@ -174,7 +174,7 @@ impl Catalogue {
     /// The skill of this name, if the model may load it.
     ///
     /// # Errors
-    /// When there is none, with the nearest names.
+    /// There is none, with the nearest names.
     pub fn get_offered(&self, name: &str) -> Result<&Skill, SkillError> {
         let skill = self.skills.get(name).filter(|skill| !skill.is_hidden);
         skill.ok_or_else(|| unknown(name, self.offered().map(|skill| skill.name.as_str())))
@@ -184,7 +184,7 @@ impl Catalogue {
     /// unpacked, so that its files have paths.
     ///
     /// # Errors
-    /// When there is no such skill, or its `SKILL.md` can no longer be read or cannot be rendered.
+    /// There is no such skill, or its `SKILL.md` can no longer be read or cannot be rendered.
     pub fn load(&self, name: &str, arguments: &str) -> Result<Body, SkillError> {
         let skill = self.get(name)?;
         let unusable = |why: String| SkillError::new(SkillErrorKind::Unreadable, why);
@@ -234,7 +234,7 @@ impl Catalogue {
     /// Reads a part of one file in a skill's folder.
     ///
     /// # Errors
-    /// When there is no such skill, the path leads out of its folder, or the file or line does not exist.
+    /// There is no such skill, the path leads out of its folder, or the file or line does not exist.
     pub fn reference(&self, name: &str, path: &str, window: Window) -> Result<Page, SkillError> {
         let unpacked = self.cache.join(name);
         match &self.get(name)?.place {

@@ -20,7 +20,7 @@ use super::standard;
 pub struct Checked {
     /// Its file, or its directory where there is none.
     pub path: String,
-    /// Empty where it is valid.
+    /// Empty if it is valid.
     pub problems: Vec<Problem>,
 }
 
@@ -46,7 +46,7 @@ impl Problem {
 /// skill how many of how many are done, and which is next.
 ///
 /// # Errors
-/// When there is nothing to check.
+/// There is nothing to check.
 pub fn check(dir: &Path, tell: &dyn Fn(usize, usize, &str)) -> Result<Vec<Checked>, String> {
     let root = dir.canonicalize().map_err(|error| format!("{}: {error}", dir.display()))?;
     if !root.is_dir() {

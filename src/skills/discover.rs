@@ -98,7 +98,7 @@ pub(super) fn root(dir: &SkillDir, notes: &mut Vec<Note>) -> Option<PathBuf> {
 /// The text between the dashes at the beginning of a file.
 ///
 /// # Errors
-/// When there is no head, or it cannot be read.
+/// There is no head, or it cannot be read.
 fn read_head(file: &Path, through: &Through) -> Result<String, Remark> {
     let unreadable = |error: io::Error| (None, error.to_string());
     let mut reader = Cursor::new(through.start(file, HEAD_BYTES).map_err(|why| (None, format!("it {why}")))?);

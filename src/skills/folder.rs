@@ -113,7 +113,7 @@ impl Folder<'_> {
     /// Reads a part of the file at `path`, which is relative to the folder (or absolute and inside it).
     ///
     /// # Errors
-    /// When the path leads outside, is not a file, cannot be read, or has no such line.
+    /// The path leads outside, is not a file, cannot be read, or has no such line.
     pub fn page(self, path: &str, window: Window) -> Result<Page, SkillError> {
         let root = match self {
             Self::Disk(root, _) | Self::Builtin(_, root) => root,

@@ -40,7 +40,7 @@ pub(super) struct Header {
 /// Reads the text between the dashes. Its first line is the second of the file.
 ///
 /// # Errors
-/// Why the head cannot be used.
+/// The reason that the head cannot be used.
 pub(super) fn read(head: &str) -> Result<Header, Remark> {
     // The line break replaces the opening dashes, so places in the head are places in the file.
     let located = |head: &str| yaml::tree_of_firsts(&format!("\n{head}"), 0);

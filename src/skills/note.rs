@@ -10,7 +10,7 @@ pub struct Note {
     /// 1-based, where known.
     pub line: Option<usize>,
     pub message: String,
-    /// Whether the skill is used all the same.
+    /// True if the skill is used all the same.
     pub used: bool,
 }
 

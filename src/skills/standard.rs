@@ -11,7 +11,7 @@ use super::header::{DESCRIPTION_CHARS, KEYS, NAME_CHARS};
 const COMPATIBILITY_CHARS: usize = 500;
 const DASHES: &str = "---";
 
-/// The problems of a file in a directory of this name; empty where it is valid.
+/// The problems of a file in a directory of this name; empty if it is valid.
 pub(super) fn problems(content: &str, folder: &str) -> Vec<Problem> {
     let Some(rest) = content.strip_prefix(DASHES) else {
         let why = if content.starts_with('\u{feff}') {
@@ -77,7 +77,7 @@ fn field<'n>(node: &'n Node, key: &str) -> Result<(usize, &'n str), Problem> {
     }
 }
 
-/// Whether the standard allows this character in a skill's name, ignoring case.
+/// True if the standard allows this character in a skill's name, ignoring case.
 pub(super) fn is_letter_of_names(c: char) -> bool {
     c == '-' || text::is_letter_or_number(c)
 }

@@ -14,7 +14,7 @@ use crate::builtin::Dir;
 /// Gives `target` the content of `skill`.
 ///
 /// # Errors
-/// When the directory cannot be written.
+/// The directory cannot be written.
 pub(super) fn unpack(skill: &Dir<'_>, target: &Path) -> io::Result<()> {
     make_dir(target)?;
     for file in skill.files() {

@@ -24,7 +24,7 @@ pub struct Spent {
 pub struct Watch {
     before: Option<Sums>,
     number: u64,
-    /// Whether another one was open at its beginning.
+    /// True if another one was open at its beginning.
     accompanied: bool,
 }
 

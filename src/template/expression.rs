@@ -64,7 +64,7 @@ impl Expression {
     /// The value as data, with `context` as the top-level names.
     ///
     /// # Errors
-    /// When it cannot be evaluated, is undefined, or is no data (a function).
+    /// It cannot be evaluated, is undefined, or is no data (a function).
     pub fn value(&self, context: &Value) -> Result<Json, String> {
         let value = self.evaluated(context)?;
         if value.is_undefined() {
@@ -76,7 +76,7 @@ impl Expression {
     /// The answer, with `context` as the top-level names.
     ///
     /// # Errors
-    /// When it cannot be evaluated, or its value is neither true nor false.
+    /// It cannot be evaluated, or its value is neither true nor false.
     pub fn holds(&self, context: &Value) -> Result<bool, String> {
         let value = self.evaluated(context)?;
         match value.kind() {
@@ -85,10 +85,10 @@ impl Expression {
         }
     }
 
-    /// Whether the value counts as true: not false, none, zero or empty.
+    /// True if the value counts as true: not false, none, zero or empty.
     ///
     /// # Errors
-    /// When it cannot be evaluated, or is undefined.
+    /// It cannot be evaluated, or is undefined.
     pub fn is_true(&self, context: &Value) -> Result<bool, String> {
         let value = self.evaluated(context)?;
         if value.is_undefined() {

@@ -31,7 +31,7 @@ impl Filling {
     /// The value, with `context` as the top-level names.
     ///
     /// # Errors
-    /// When something that it reads is undefined, or it breaks a bound.
+    /// Something that it reads is undefined, or it breaks a bound.
     pub fn fill(&self, context: &Value) -> Result<Json, String> {
         match self {
             Self::Typed(expression) => expression.value(context),

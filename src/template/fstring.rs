@@ -23,7 +23,7 @@ pub(super) struct FString {
     undefined: Undefined,
 }
 
-/// Why a field cannot be written.
+/// The reason that a field cannot be written.
 enum Failure {
     TooLong,
     Wrong(String),

@@ -2,8 +2,9 @@
 //! itself has a gigabyte after thirty steps.
 //!
 //! The engine has no hook for its operators and for `set`, so checks (`sizes`) are written into the source, as filters:
-//! behind each operand of `~` and `+` and behind slices and what `in` looks into, behind each expression with one of `~ + *`, and behind what `set` keeps. What the
-//! engine would go through by calling itself until the stack is full is refused before it sees it.
+//! behind each operand of `~` and `+` and behind slices and what `in` looks into, behind each expression with one of
+//! `~ + *`, and behind what `set` keeps. What the engine would go through by calling itself until the stack is full is
+//! refused before it sees it.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -19,7 +20,7 @@ const LONGEST_CHAIN: usize = 200;
 /// The most `elif` of all blocks that lie in one another.
 const MOST_ELIFS: usize = 100;
 
-/// Why a source is refused: the byte and the message.
+/// The reason that a source is refused: the byte and the message.
 pub(super) type Refusal = (usize, String);
 
 /// The source with checks in it.

@@ -171,7 +171,7 @@ fn undefined_name(error: &Error) -> Option<String> {
     before.rsplit_once('`').map(|(_, name)| name.to_owned())
 }
 
-/// Whether `name` is `told` or one of its attributes.
+/// True if `name` is `told` or one of its attributes.
 fn is_part(told: &str, name: &str) -> bool {
     // An item of it is named `one[0]`.
     let told = told.split('[').next().unwrap_or(told);

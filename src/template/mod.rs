@@ -99,13 +99,13 @@ pub enum Undefined {
     Error,
 }
 
-/// Whether `text` has anything to render. Text without marks need not be compiled.
+/// True if `text` has anything to render. Text without marks need not be compiled.
 #[must_use]
 pub fn is_template(text: &str) -> bool {
     text.as_bytes().windows(2).any(|pair| matches!(pair, b"{{" | b"{%" | b"{#"))
 }
 
-/// Whether a template may be included by this name: a relative path without `..`.
+/// True if a template may be included by this name: a relative path without `..`.
 #[must_use]
 pub fn is_safe_name(name: &str) -> bool {
     !name.is_empty()

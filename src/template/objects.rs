@@ -62,7 +62,7 @@ impl Object for Lookup {
     }
 }
 
-/// Whether it is a map that can be read as a whole; the clock is none.
+/// True if it is a map that can be read as a whole; the clock is none.
 fn is_map(value: &Value) -> bool {
     value.kind() == ValueKind::Map && value.try_iter().is_ok()
 }

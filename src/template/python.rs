@@ -109,7 +109,7 @@ fn write_quoted(out: &mut impl Write, text: &str, ascii: bool) -> fmt::Result {
     out.write_char(quote)
 }
 
-/// Whether Python would show the character itself. Characters that no version of Unicode has assigned are taken for
+/// True if Python would show the character itself. Characters that no version of Unicode has assigned are taken for
 /// printable.
 fn is_printable(c: char) -> bool {
     let format = matches!(u32::from(c),

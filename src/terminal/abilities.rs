@@ -1,31 +1,34 @@
-//! The abilities of a terminal, as its variables tell them. A terminal that tells nothing is taken to have the least.
+//! The abilities of a terminal, judged by its environment variables. Without them a terminal is assumed to have the
+//! least.
 
 use crate::ink::Theme;
 
-/// The things that not every terminal can do.
+/// Abilities that not every terminal has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Abilities {
-    /// It moves its cursor and erases, so that rows can be drawn again.
+    /// It can move its cursor and erase, so rows can be redrawn.
     pub draws: bool,
-    /// It makes links of OSC 8.
+    /// It supports links by OSC 8.
     pub links: bool,
-    /// It breaks lines anew when its width changes.
+    /// It rewraps lines when its width changes.
     pub reflows: bool,
-    /// The background that `COLORFGBG` tells.
+    /// The theme for the background in `COLORFGBG`.
     pub theme: Theme,
 }
 
-/// Values of `TERM` without a cursor that goes where it is told.
+/// Values of `TERM` for terminals that cannot move their cursor.
 const PLAIN: [&str; 5] = ["", "dumb", "unknown", "emacs", "cons25"];
-/// Variables whose presence means OSC 8, and the values of `TERM_PROGRAM` and the starts of `TERM` that do.
+/// Variables whose presence means that OSC 8 is supported.
 const LINKING: [&str; 5] = ["KITTY_WINDOW_ID", "WT_SESSION", "DOMTERM", "KONSOLE_VERSION", "WEZTERM_PANE"];
+/// Values of `TERM_PROGRAM` that mean the same.
 const LINKING_PROGRAMS: [&str; 5] = ["iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper"];
+/// Starts of `TERM` that mean the same.
 const LINKING_TERMS: [&str; 5] = ["xterm-kitty", "alacritty", "foot", "xterm-ghostty", "wezterm"];
-/// The version of VTE from which on its terminals make links.
+/// The first version of VTE that supports links.
 const LINKING_VTE: u32 = 5000;
 
 impl Abilities {
-    /// A terminal that only takes lines.
+    /// The abilities of a terminal that only prints lines.
     pub const NONE: Self = Self { draws: false, links: false, reflows: false, theme: Theme::Either };
 
     /// Reads the variables that terminals set.
@@ -41,7 +44,7 @@ impl Abilities {
             || vte.is_some_and(|version| version >= LINKING_VTE);
         Self {
             draws: !PLAIN.contains(&term),
-            // A multiplexer stands between; it may drop them.
+            // A multiplexer in between may drop them.
             links: links && !in_multiplexer,
             reflows: variable("XTERM_VERSION").is_none() && term != "linux",
             theme: variable("COLORFGBG").and_then(theme).unwrap_or_default(),
@@ -49,7 +52,7 @@ impl Abilities {
     }
 }
 
-/// Reads `COLORFGBG`: `15;0`, or `0;default;15`. The last number is the background, of the sixteen colours.
+/// Parses `COLORFGBG`: `15;0` or `0;default;15`. The last number is the background, one of sixteen colours.
 fn theme(colours: &str) -> Option<Theme> {
     let background: u8 = colours.rsplit(';').next()?.parse().ok()?;
     Some(if matches!(background, 7 | 9..=15) { Theme::Light } else { Theme::Dark })

@@ -1,8 +1,8 @@
-//! The owner of the terminal's input: one thread, which reads keys for whoever has them, or lends the terminal to a
-//! line editor.
+//! The owner of the terminal's input: one thread, which reads keys and passes them on, or lends the terminal to a line
+//! editor.
 //!
-//! Keys go to the [`Listener`] that the program came with, unless a question has the focus. Keys that were typed before
-//! a question appeared stay with the listener, and so do those of a person who is in the middle of typing.
+//! Keys go to the [`Listener`], unless a question has the focus. Keys typed before a question appeared go to the
+//! listener, and so do those of a person who is in the middle of typing.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -20,20 +20,20 @@ use super::keys::{Decoder, Key};
 use super::modes::{Modes, Stop};
 use crate::ink::Theme;
 
-/// How long an escape may stay alone before it is the key.
+/// The time after which a lone escape is the key.
 const ESCAPE: Duration = Duration::from_millis(30);
-/// A person who typed so recently is typing still.
+/// A person whose last key is more recent is still typing.
 const TYPING: Duration = Duration::from_millis(400);
-/// How long the terminal may take to say what its background is.
+/// The longest wait for the terminal's answer about its background.
 const ANSWER: Duration = Duration::from_millis(300);
 
-/// What takes the keys while nobody asks, and hears of the terminal's answers. Called on the reading thread.
+/// The receiver of keys while no question is asked, and of the terminal's answers. Called on the reading thread.
 pub trait Listener: Send {
     /// Takes a key.
     fn press(&mut self, key: Key);
-    /// The terminal told its background.
+    /// Takes the theme for the terminal's background.
     fn learn(&mut self, theme: Theme);
-    /// The program is about to stop (Ctrl-Z), or goes on. Returns once the screen is ready for it.
+    /// Prepares the screen before the program stops (Ctrl-Z), and after it continues. Returns once the screen is ready.
     fn stop(&mut self, stops: bool);
     /// Another program had the terminal, and may have changed its private modes.
     fn come_back(&mut self);
@@ -46,7 +46,7 @@ pub struct Console {
     modes: Modes,
 }
 
-/// The keys, as long as it lives.
+/// The claim of a question to the keys. Dropping it returns them to the listener.
 pub struct Focus {
     pub keys: mpsc::UnboundedReceiver<Key>,
     is_open: Arc<AtomicBool>,
@@ -67,15 +67,15 @@ struct Shared {
 enum Request {
     /// Keys go here once the gate is open.
     Focus(Claim, oneshot::Sender<()>),
-    /// They go to the listener again.
+    /// Keys go to the listener again.
     Blur,
-    /// Somebody else reads the terminal.
+    /// Lets a function read the terminal.
     Lend(Box<dyn FnOnce() + Send>),
     /// Another program has the terminal until the second channel closes.
     Leave(oneshot::Sender<()>, back::Receiver<()>),
     /// The terminal was asked for its background.
     Asked,
-    /// Nobody reads any more.
+    /// Ends the thread.
     Rest,
 }
 
@@ -98,9 +98,9 @@ impl Shared {
 }
 
 impl Console {
-    /// Starts the thread. With `listens` it reads from now on; else only while a question has the focus, and what is typed
-    /// otherwise stays, unseen, for whoever reads the terminal next. `None` where stdin is no terminal, or the system
-    /// gives no thread.
+    /// Starts the thread. If `listens`, it reads from now on; otherwise only while a question has the focus, and other
+    /// typed text stays, not echoed, for the next reader of the terminal. `None` if stdin is not a terminal or the
+    /// thread cannot be started.
     #[must_use]
     pub fn open(listener: Box<dyn Listener>, listens: bool) -> Option<Self> {
         let modes = Modes::save()?;
@@ -126,25 +126,25 @@ impl Console {
         Some(Self { shared, waker, modes })
     }
 
-    /// Claims the keys. Those that are typed until the gate opens stay with the listener.
+    /// Claims the keys. Keys typed before the gate opens go to the listener.
     pub async fn focus(&self) -> Focus {
         let (sender, keys) = mpsc::unbounded_channel();
         let (ready, is_ready) = oneshot::channel();
         let is_open = Arc::new(AtomicBool::new(false));
         let claim = Claim { keys: sender, is_open: Arc::clone(&is_open) };
         self.shared.send(Request::Focus(claim, ready), &self.waker);
-        // An error means that the thread is gone; then no key comes either.
+        // An error means that the thread is gone; then no key arrives either.
         let _ = is_ready.await;
         let waker = self.waker.try_clone().expect("a socket can be cloned");
         Focus { keys, is_open, shared: Arc::clone(&self.shared), waker }
     }
 
-    /// Runs `read` on the reading thread, with the terminal to itself.
+    /// Calls `read` on the reading thread, with exclusive use of the terminal.
     pub fn lend(&self, read: impl FnOnce() + Send + 'static) {
         self.shared.send(Request::Lend(Box::new(read)), &self.waker);
     }
 
-    /// Leaves the terminal to another program, in the modes in which it was found, until the returned value is dropped.
+    /// Leaves the terminal to another program, in its original modes, until the returned value is dropped.
     pub async fn leave(&self) -> Away {
         let (returned, is_returned) = back::channel();
         let (left, is_left) = oneshot::channel();
@@ -154,7 +154,7 @@ impl Console {
         Away { _returned: returned }
     }
 
-    /// The terminal was asked for its background; the answer is waited for before the terminal is lent.
+    /// Waits for the terminal's answer about its background before the terminal is lent next.
     pub fn expect_answer(&self) {
         self.shared.send(Request::Asked, &self.waker);
     }
@@ -168,7 +168,7 @@ impl Drop for Console {
 }
 
 impl Focus {
-    /// Opens the gate: the question is on the screen.
+    /// Returns a function that opens the gate, to call when the question is on the screen.
     pub fn gate(&self) -> impl FnOnce() + Send + 'static {
         let is_open = Arc::clone(&self.is_open);
         move || is_open.store(true, Ordering::SeqCst)
@@ -181,7 +181,7 @@ impl Drop for Focus {
     }
 }
 
-/// The thread's own.
+/// The state of the reading thread.
 struct Reader {
     shared: Arc<Shared>,
     woken: UnixStream,
@@ -189,11 +189,11 @@ struct Reader {
     listener: Box<dyn Listener>,
     listens: bool,
     focus: Option<Claim>,
-    /// The person was typing when the question came, and has not paused since.
+    /// The person was typing when the question appeared, and has not paused since.
     is_typing: bool,
-    /// When the listener got a character last.
+    /// The time of the last character that went to the listener.
     last_key: Option<Instant>,
-    /// When the terminal was asked for its background.
+    /// The time when the terminal was asked for its background.
     asked: Option<Instant>,
     decoder: Decoder,
 }
@@ -238,7 +238,7 @@ impl Reader {
         self.shared.lock().pop_front()
     }
 
-    /// Reads what is there. False at the end of the input.
+    /// Reads the available input. Returns false at its end.
     fn read(&mut self) -> bool {
         let mut bytes = [0; 4096];
         let Some(count) = input::read(&mut bytes) else { return true };
@@ -260,16 +260,18 @@ impl Reader {
                 return;
             }
             Key::Ctrl('z') => return self.stop(),
+            // It asks for a look at what is there, and answers no question.
+            Key::Ctrl('o') => return self.listener.press(key),
             _ => {}
         }
         self.is_typing &= self.is_typing_still();
         match &self.focus {
             Some(claim) if claim.is_open.load(Ordering::SeqCst) && !self.is_typing => {
-                // A question that was answered meanwhile needs no key.
+                // Fails if the question was answered meanwhile.
                 let _ = claim.keys.send(key);
             }
             _ => {
-                // A line that was sent is no longer typed.
+                // After Enter the person is no longer typing.
                 match key {
                     Key::Char(_) | Key::Backspace => self.last_key = Some(Instant::now()),
                     Key::Enter => self.last_key = None,
@@ -299,7 +301,7 @@ impl Reader {
         self.rest();
     }
 
-    /// The modes while nobody has the focus.
+    /// Sets the modes for the time when no question has the focus.
     fn rest(&self) {
         if self.listens {
             self.modes.hold_keys(Stop::IsKey);
@@ -336,7 +338,7 @@ impl Reader {
         self.asked = None;
     }
 
-    /// Stops the program as Ctrl-Z does in a shell, and goes on when the shell says so.
+    /// Stops the program as Ctrl-Z does in a shell, and continues when the shell resumes it.
     fn stop(&mut self) {
         self.listener.stop(true);
         super::put_back();
@@ -347,7 +349,7 @@ impl Reader {
     }
 }
 
-/// A panic leaves the terminal as it was found, and its message readable.
+/// Restores the terminal before a panic's message is written.
 fn put_back_after_panic() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -359,8 +361,8 @@ fn put_back_after_panic() {
     });
 }
 
-/// Text that came in one piece with line feeds between it is a paste: nobody types that fast. It is one text, whatever
-/// marks the terminal puts around pastes. A command of the chat (`/clear`) ends at its Enter.
+/// Joins text that arrived in one piece, with line feeds in it, into a paste: nobody types that fast. This works
+/// without the terminal's marks around pastes. A command of the chat (`/clear`) ends at its Enter.
 fn joined(keys: Vec<Key>) -> Vec<Key> {
     let is_text = |key: &Key| matches!(key, Key::Char(_) | Key::Tab | Key::Enter);
     let breaks = keys.iter().position(|key| *key == Key::Enter).is_some_and(|at| at + 1 < keys.len());

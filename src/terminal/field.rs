@@ -1,9 +1,9 @@
-//! A line that is edited key by key: text and a cursor. It may hold several lines.
+//! An input field that is edited key by key: text, which may have several lines, and a cursor.
 
 use super::keys::Key;
 use crate::text;
 
-/// The text with the cursor, a byte offset between characters.
+/// The text, and the cursor as a byte offset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Field {
     text: String,
@@ -14,12 +14,12 @@ pub struct Field {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edited {
     Changed,
-    /// The key means nothing here.
+    /// The key has no meaning here.
     Ignored,
 }
 
 impl Field {
-    /// A field that begins with `text`, with the cursor at its end.
+    /// Creates a field with `text` and the cursor at its end.
     #[must_use]
     pub fn with(text: &str) -> Self {
         Self { text: text.to_owned(), cursor: text.len() }
@@ -31,19 +31,19 @@ impl Field {
         &self.text
     }
 
-    /// True if nothing was typed.
+    /// True if there is no text.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// The text before the cursor, and the text behind it.
+    /// The text before the cursor and the text after it.
     #[must_use]
     pub fn split(&self) -> (&str, &str) {
         self.text.split_at(self.cursor)
     }
 
-    /// Takes the text out.
+    /// Takes the text and leaves the field empty.
     pub fn take(&mut self) -> String {
         self.cursor = 0;
         std::mem::take(&mut self.text)
@@ -61,7 +61,7 @@ impl Field {
         self.insert(text);
     }
 
-    /// Edits by the keys of emacs, which shells have too.
+    /// Edits with the keys of Emacs, as shells do.
     pub fn press(&mut self, key: &Key) -> Edited {
         match key {
             Key::Char(c) => self.insert(c.encode_utf8(&mut [0; 4])),
@@ -89,7 +89,7 @@ impl Field {
         self.cursor = from;
     }
 
-    /// Before the character on the left, with what combines with it.
+    /// The start of the character on the left, including combining characters.
     fn left(&self) -> usize {
         let before = &self.text[..self.cursor];
         let mut at = before.len();
@@ -103,7 +103,7 @@ impl Field {
         at
     }
 
-    /// Behind the character on the right, with what combines with it.
+    /// The end of the character on the right, including combining characters.
     fn right(&self) -> usize {
         let after = &self.text[self.cursor..];
         let mut chars = after.char_indices();
@@ -132,7 +132,7 @@ impl Field {
     }
 }
 
-/// Whether a character is one by itself: marks and joiners take no column.
+/// True if a character takes room by itself; marks and joiners take no columns.
 fn takes_room(c: char) -> bool {
     c == '\n' || text::columns(c.encode_utf8(&mut [0; 4])) > 0
 }

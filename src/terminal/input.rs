@@ -1,4 +1,4 @@
-//! Bytes out of the terminal at stdin: waiting for them, and reading those that are there.
+//! Waits for bytes from the terminal at stdin, and reads them.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -9,18 +9,18 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::modes::{self, Modes, Stop};
 
-/// What came first.
+/// The result of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ready {
     /// stdin can be read, or has ended.
     Input,
-    /// Another thread wants something.
+    /// Another thread sent a request.
     Woken,
-    /// The time is over.
+    /// The time is up.
     Nothing,
 }
 
-/// Waits for input (where `reads`), for a byte in `waker`, or until `patience` is over.
+/// Waits for input (if `reads`), for a byte in `waker`, or until `patience` is over.
 pub(super) fn wait(reads: bool, waker: Option<&UnixStream>, patience: Option<Duration>) -> Ready {
     let stdin = io::stdin();
     let timeout = patience.map_or(PollTimeout::NONE, |time| time.try_into().unwrap_or(PollTimeout::MAX));
@@ -31,14 +31,14 @@ pub(super) fn wait(reads: bool, waker: Option<&UnixStream>, patience: Option<Dur
         .filter_map(|(ready, fd)| fd.map(|fd| (ready, PollFd::new(fd, PollFlags::POLLIN))))
         .unzip();
     if poll(&mut fds, timeout).is_err() {
-        // A signal came; the caller waits again.
+        // A signal interrupted the wait; the caller waits again.
         return Ready::Woken;
     }
     let first = fds.iter().position(|fd| fd.any() == Some(true));
     first.map_or(Ready::Nothing, |at| names[at])
 }
 
-/// Reads what stdin holds into `bytes`; the count is 0 at its end. `None`: try again.
+/// Reads available input into `bytes`. Returns 0 at its end, and `None` if the caller should try again.
 pub(super) fn read(bytes: &mut [u8]) -> Option<usize> {
     match nix::unistd::read(io::stdin().as_fd(), bytes) {
         Ok(count) => Some(count),
@@ -47,7 +47,7 @@ pub(super) fn read(bytes: &mut [u8]) -> Option<usize> {
     }
 }
 
-/// The bytes that the terminal at stdin holds now, taken out of it. Never waits.
+/// Takes the bytes that were already typed at the terminal on stdin. Never waits.
 #[must_use]
 pub fn typed_ahead() -> Vec<u8> {
     let mut typed = Vec::new();
@@ -61,14 +61,14 @@ pub fn typed_ahead() -> Vec<u8> {
     typed
 }
 
-/// Throws away what was typed at the terminal at stdin and nobody has read, Enter or not.
+/// Discards the text that was typed at the terminal at stdin and not read, with or without Enter.
 pub fn forget_typed() {
-    // Fails where stdin is no terminal; then nobody types.
+    // Fails if stdin is not a terminal; then nobody types.
     let _ = nix::sys::termios::tcflush(io::stdin(), nix::sys::termios::FlushArg::TCIFLUSH);
 }
 
-/// Lets reading from the terminal at stdin end at once where no key is waiting, or wait for one as usual. Whoever puts
-/// back the modes of the terminal lets it wait again.
+/// Makes a read from the terminal at stdin wait for a key as usual, or return at once if no key is available. Restoring
+/// the modes of the terminal makes it wait again.
 pub fn wait_for_keys(waits: bool) {
     use nix::sys::termios::{SetArg, SpecialCharacterIndices, tcgetattr, tcsetattr};
 
@@ -76,21 +76,21 @@ pub fn wait_for_keys(waits: bool) {
     if let Ok(mut modes) = tcgetattr(&stdin) {
         modes.control_chars[SpecialCharacterIndices::VMIN as usize] = waits.into();
         modes.control_chars[SpecialCharacterIndices::VTIME as usize] = 0;
-        // Nothing can be done about a terminal that has gone away.
+        // If the terminal is gone, nothing can be done.
         let _ = tcsetattr(&stdin, SetArg::TCSANOW, &modes);
     }
 }
 
-/// Keeps SIGTSTP and SIGWINCH away from this thread, and from those that it starts. The thread that reads keys takes them.
-/// A signal that only one thread takes has stopped the process when `kill` returns, so that modes are set again after the
-/// stop and not before it; and the line editor hears of another size only by a read that ends early. To be called before
-/// other threads are started.
+/// Blocks SIGTSTP and SIGWINCH on this thread and the threads that it starts. Only the thread that reads keys takes them.
+/// Then the process has stopped by the time `kill` returns, so the modes are set again after the stop and not before it;
+/// and the line editor notices a new size, which it does only if the signal ends its read. Call this before other threads
+/// are started.
 pub fn leave_signals_to_the_reader() {
-    // Where that fails, a terminal may have the wrong modes after `fg`.
+    // If this fails, the terminal may have the wrong modes after `fg`.
     let _ = of_the_reader().thread_block();
 }
 
-/// Takes these signals on this thread.
+/// Unblocks these signals on this thread.
 pub(super) fn take_signals() {
     let _ = of_the_reader().thread_unblock();
 }
@@ -102,8 +102,8 @@ fn of_the_reader() -> nix::sys::signal::SigSet {
     signals
 }
 
-/// Stops the program as Ctrl-Z does in a shell, with the terminal as it was found. Returns when it goes on, with keys held
-/// as for whoever the terminal is lent to. To be called on the thread that reads keys.
+/// Stops the program as Ctrl-Z does in a shell, with the terminal in its original modes. Returns when it continues, with
+/// keys held as for a borrower of the terminal. Call this on the thread that reads keys.
 pub fn stop() {
     modes::put_back();
     stop_process();
@@ -112,7 +112,7 @@ pub fn stop() {
     }
 }
 
-/// Stops this process and its group, as Ctrl-Z does. Returns when it goes on.
+/// Stops this process and its group, as Ctrl-Z does. Returns when it continues.
 pub(super) fn stop_process() {
     use nix::sys::signal::{Signal, kill};
     use nix::unistd::Pid;

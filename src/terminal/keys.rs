@@ -1,9 +1,9 @@
-//! Keys, out of the bytes that a terminal sends: text, control keys, escape sequences, pastes, and the terminal's answers.
+//! Decodes the bytes of a terminal into keys: text, control keys, escape sequences, pastes, and the terminal's answers.
 //!
-//! Sequences as xterm's control sequences describe them (ctlseqs), in the form that common terminals send. What is not
-//! known is left out whole, so that no part of it becomes text.
+//! Sequences follow xterm's ctlseqs, in the form that common terminals send. Unknown sequences are dropped whole, so no
+//! part of them becomes text.
 
-/// A key, or what came in place of one.
+/// A key, a paste or an answer of the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
     Char(char),
@@ -20,19 +20,19 @@ pub enum Key {
     WordLeft,
     WordRight,
     Escape,
-    /// With its letter in lower case.
+    /// Ctrl with a letter, in lower case.
     Ctrl(char),
     Alt(char),
     AltEnter,
-    /// The text between the marks of a paste, or text that came in one piece with line feeds in it.
+    /// The text between the marks of a paste, or text with line feeds that arrived in one piece.
     Paste(String),
-    /// The answer to a question about the colour of the background: red, green, blue.
+    /// The answer about the background colour: red, green, blue.
     Background([u8; 3]),
-    /// The answer to a question about what the terminal is (DA1), which all terminals know.
+    /// The answer about the terminal's attributes (DA1), which all terminals support.
     Attributes,
 }
 
-/// Turns bytes into keys. A sequence that is not whole waits for the rest.
+/// Turns bytes into keys. An incomplete sequence waits for the rest.
 #[derive(Debug, Default)]
 pub struct Decoder {
     bytes: Vec<u8>,
@@ -40,21 +40,21 @@ pub struct Decoder {
 
 const PASTE_BEGINS: &[u8] = b"\x1b[200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
-/// The most bytes of a sequence that does not end; more is no sequence.
+/// The most bytes of an unfinished sequence; more bytes are not a sequence.
 const LONGEST_SEQUENCE: usize = 256;
 
-/// What stands at the start of some bytes.
+/// The result of decoding the start of some bytes.
 enum Found {
-    /// A key of so many bytes.
+    /// A key and its length in bytes.
     Key(Key, usize),
-    /// So many bytes that mean nothing.
+    /// The number of bytes that mean nothing.
     Nothing(usize),
-    /// The start of something.
+    /// An incomplete key.
     Unfinished,
 }
 
 impl Decoder {
-    /// Takes bytes, and returns the keys that are whole.
+    /// Takes bytes and returns the complete keys.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Key> {
         self.bytes.extend_from_slice(bytes);
         let mut keys = Vec::new();
@@ -73,13 +73,13 @@ impl Decoder {
         keys
     }
 
-    /// True if a sequence has begun. An escape that stays alone for a moment is the key.
+    /// True if a sequence is incomplete. An escape that stays alone for a moment is the key.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         !self.bytes.is_empty() && !self.bytes.starts_with(PASTE_BEGINS)
     }
 
-    /// Gives up waiting: a lone escape is the key, the rest of a sequence nothing.
+    /// Gives up waiting: a lone escape is the key; an incomplete sequence is dropped.
     pub fn give_up(&mut self) -> Option<Key> {
         let waited = std::mem::take(&mut self.bytes);
         (waited == b"\x1b").then_some(Key::Escape)
@@ -101,7 +101,7 @@ fn first(bytes: &[u8]) -> Found {
     }
 }
 
-/// The first character and its length; no character for bytes that are not UTF-8. `None`: it is not whole.
+/// The first character and its length, without a character for bytes that are not UTF-8. `None` if it is incomplete.
 fn character(bytes: &[u8]) -> Option<(Option<char>, usize)> {
     const LONGEST: usize = 4;
     let start = &bytes[..bytes.len().min(LONGEST)];
@@ -152,7 +152,7 @@ fn sequence(bytes: &[u8]) -> Found {
     };
     let length = end + 3;
     if !(0x40..=0x7e).contains(&rest[end]) {
-        // A new key in the middle of a sequence: the sequence is lost, the key is not.
+        // A new key in the middle of a sequence: only the sequence is lost.
         return Found::Nothing(length - 1);
     }
     let is_private = rest.first() == Some(&b'?');
@@ -168,7 +168,7 @@ fn sequence(bytes: &[u8]) -> Found {
     known(key, length)
 }
 
-/// The key of a sequence with this final byte and these numbers. The second number says which modifiers are held.
+/// The key of a sequence with this final byte and these numbers. The second number encodes the modifiers.
 fn named(last: u8, numbers: &[u16]) -> Option<Key> {
     let is_held = numbers.get(1).is_some_and(|modifiers| *modifiers > 1);
     Some(match (last, numbers.first().copied().unwrap_or(0)) {
@@ -181,8 +181,9 @@ fn named(last: u8, numbers: &[u16]) -> Option<Key> {
         (b'H', _) | (b'~', 1 | 7) => Key::Home,
         (b'F', _) | (b'~', 4 | 8) => Key::End,
         (b'~', 3) => Key::Delete,
-        // Enter with modifiers, of terminals that tell them apart.
-        (b'u', 13) | (b'~', 27) => Key::AltEnter,
+        // Enter with modifiers, from terminals that report them.
+        (b'u', 13) => Key::AltEnter,
+        (b'~', 27) if numbers.get(2) == Some(&13) => Key::AltEnter,
         (b'u', 27) => Key::Escape,
         _ => return None,
     })
@@ -197,7 +198,7 @@ fn paste(bytes: &[u8]) -> Found {
     Found::Key(Key::Paste(text), PASTE_BEGINS.len() + end + PASTE_ENDS.len())
 }
 
-/// A sequence that holds text. Only one of them is known: the colour of the background.
+/// Decodes a sequence that contains text. Only the background colour is known.
 fn text_sequence(bytes: &[u8]) -> Found {
     let body = &bytes[2..];
     let Some(end) = body.iter().position(|byte| matches!(byte, 0x07 | 0x1b)) else {
@@ -215,13 +216,15 @@ fn text_sequence(bytes: &[u8]) -> Found {
     known(colour.map(Key::Background), length)
 }
 
-/// Reads `11;rgb:RRRR/GGGG/BBBB`, with one to four digits each (XParseColor).
+/// Parses `11;rgb:RRRR/GGGG/BBBB`, with one to four digits each (XParseColor).
 fn background(answer: &str) -> Option<[u8; 3]> {
     let colours = answer.strip_prefix("11;rgb:").or_else(|| answer.strip_prefix("11;rgba:"))?;
     let mut parts = colours.split('/').map(|digits| {
+        let most = match digits.len() {
+            length @ 1..=4 => (1_u32 << (4 * length)) - 1,
+            _ => return None,
+        };
         let value = u32::from_str_radix(digits, 16).ok()?;
-        let most =
-            16_u32.checked_pow(u32::try_from(digits.len()).ok()?)?.checked_sub(1).filter(|most| *most > 0)?;
         u8::try_from(value * 255 / most).ok()
     });
     let mut next = || parts.next().flatten();
@@ -252,8 +255,9 @@ mod tests {
             ("\x1b]11;rgb:ffff/8080/0000\x1b\\x", vec![Key::Background([255, 128, 0]), Key::Char('x')]),
             ("\x1b]11;rgb:f/8/0\x07", vec![Key::Background([255, 136, 0])]),
             ("\x1b[?62;4c", vec![Key::Attributes]),
-            ("\x1b[13;2u", vec![Key::AltEnter]),
-            // What nobody asked for leaves no text behind.
+            ("\x1b[13;2u\x1b[27;2;13~\x1b[27;5;9~", vec![Key::AltEnter, Key::AltEnter]),
+            // Answers that nobody asked for, or with too many digits, leave no text behind.
+            ("\x1b]11;rgb:fffffff/0/0\x07\x1b]11;rgb:/0/0\x07x", vec![Key::Char('x')]),
             ("\x1b]52;c;QUJD\x07\x1bPstuff\x1b\\\x1b[<0;1;1M\x1b[99~y", vec![Key::Char('y')]),
         ] {
             assert_eq!(keys(bytes.as_bytes()), expected, "{bytes:?}");

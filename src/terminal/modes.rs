@@ -1,4 +1,4 @@
-//! The modes of the terminal: kept as they were found, changed while keys are read, and put back at every end.
+//! The modes of the terminal: saved at the start, changed while keys are read, and restored at every end.
 
 use std::io;
 #[cfg(unix)]
@@ -8,35 +8,36 @@ use std::sync::OnceLock;
 #[cfg(unix)]
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The meaning of Ctrl-Z while keys are held.
+/// The meaning of Ctrl-Z while keys are read one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// A key like others: whoever reads it stops the program, once the screen is ready.
+    /// An ordinary key: its reader stops the program once the screen is ready.
     IsKey,
     /// It stops the program at once.
     IsSignal,
 }
 
-/// The modes that the terminal had when the program came.
+/// The modes that the terminal had when the program started.
 #[cfg(unix)]
 #[derive(Clone, Copy)]
 pub struct Modes {
     before: nix::libc::termios,
 }
 
-/// The modes to go back to, and whether the terminal has others now.
+/// The modes to restore.
 #[cfg(unix)]
 static BEFORE: OnceLock<Modes> = OnceLock::new();
+/// True while the terminal has other modes.
 #[cfg(unix)]
 static IS_CHANGED: AtomicBool = AtomicBool::new(false);
 
-/// Ends what may have been switched on: marks around pastes, a hidden cursor, a frame (private modes 2004, 25, 2026).
+/// Turns off everything that may be on: marks around pastes, a hidden cursor, a frame (private modes 2004, 25, 2026).
 #[cfg(unix)]
 const ALL_OFF: &str = "\x1b[?2026l\x1b[?25h\x1b[?2004l";
 
 #[cfg(unix)]
 impl Modes {
-    /// `None` when stdin is no terminal.
+    /// Saves the modes. `None` if stdin is not a terminal.
     #[must_use]
     pub fn save() -> Option<Self> {
         let stdin = io::stdin();
@@ -47,19 +48,19 @@ impl Modes {
         Some(*BEFORE.get_or_init(|| modes))
     }
 
-    /// The modes that were saved; `None` before that.
+    /// The modes that were saved; `None` if none were.
     pub fn saved() -> Option<Self> {
         BEFORE.get().copied()
     }
 
-    /// From here on keys come one by one, and are not echoed. Ctrl-C stays a signal.
+    /// Makes keys arrive one by one, without echo. Ctrl-C stays a signal.
     pub fn hold_keys(&self, stop: Stop) {
         use nix::sys::termios::{InputFlags, LocalFlags, SpecialCharacterIndices};
 
         let mut held = nix::sys::termios::Termios::from(self.before);
         held.local_flags.remove(LocalFlags::ICANON | LocalFlags::ECHO | LocalFlags::IEXTEN);
         held.local_flags.insert(LocalFlags::ISIG | LocalFlags::NOFLSH);
-        // Enter stays a carriage return, which is what the line editor takes for Enter.
+        // Enter stays a carriage return, which the line editor expects.
         held.input_flags.remove(InputFlags::ICRNL);
         held.control_chars[SpecialCharacterIndices::VMIN as usize] = 1;
         held.control_chars[SpecialCharacterIndices::VTIME as usize] = 0;
@@ -70,7 +71,7 @@ impl Modes {
         set(&held);
     }
 
-    /// From here on what is typed is not echoed. It stays for whoever reads the terminal next.
+    /// Turns off the echo. Typed text stays for the next reader of the terminal.
     pub fn hush(&self) {
         use nix::sys::termios::LocalFlags;
 
@@ -80,14 +81,14 @@ impl Modes {
         set(&quiet);
     }
 
-    /// As it was before.
+    /// Restores the saved modes.
     pub fn restore(&self) {
         IS_CHANGED.store(false, Ordering::SeqCst);
         set(&self.before.into());
     }
 }
 
-/// Puts the terminal back as it was found: for a program that ends in whatever way.
+/// Restores the terminal, however the program ends.
 #[cfg(unix)]
 pub fn put_back() {
     let Some(modes) = BEFORE.get().filter(|_| IS_CHANGED.load(Ordering::SeqCst)) else {
@@ -102,10 +103,10 @@ pub fn put_back() {
 fn set(modes: &nix::sys::termios::Termios) {
     use nix::sys::termios::{SetArg, tcsetattr};
 
-    // Nothing can be done about a terminal that has gone away.
+    // If the terminal is gone, nothing can be done.
     let _ = tcsetattr(io::stdin(), SetArg::TCSADRAIN, modes);
 }
 
-/// Here the terminal keeps its modes.
+/// Does nothing: the modes are never changed on this system.
 #[cfg(not(unix))]
 pub fn put_back() {}

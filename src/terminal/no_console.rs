@@ -1,36 +1,36 @@
-//! Systems where keys are not read one by one: there is no console, and questions are answered by lines.
+//! For systems where keys are not read one by one: there is no console, and questions are answered by lines.
 
 use tokio::sync::mpsc;
 
 use super::keys::Key;
 use crate::ink::Theme;
 
-/// Takes keys; see the console of Unix.
+/// Takes keys; see the console for Unix.
 pub trait Listener: Send {
     /// Takes a key.
     fn press(&mut self, key: Key);
-    /// The terminal told its background.
+    /// Takes the theme for the terminal's background.
     fn learn(&mut self, theme: Theme);
-    /// The program is about to stop, or goes on.
+    /// Prepares the screen before the program stops, and after it continues.
     fn stop(&mut self, stops: bool);
     /// Another program had the terminal.
     fn come_back(&mut self);
 }
 
-/// There is none.
+/// The console, which does not exist on this system.
 pub enum Console {}
 
-/// There is none.
+/// The absence of the terminal, which does not exist on this system.
 pub enum Away {}
 
-/// There is none.
+/// The claim to the keys, which does not exist on this system.
 pub struct Focus {
     pub keys: mpsc::UnboundedReceiver<Key>,
     never: Console,
 }
 
 impl Console {
-    /// Always `None`.
+    /// Returns `None`.
     #[must_use]
     pub fn open(_: Box<dyn Listener>, _: bool) -> Option<Self> {
         None
@@ -70,20 +70,20 @@ impl Drop for Focus {
     }
 }
 
-/// Nobody reads keys one by one.
+/// Does nothing: keys are not read one by one.
 pub fn leave_signals_to_the_reader() {}
 
-/// Here nothing stops a program.
+/// Does nothing: programs are not stopped here.
 pub fn stop() {}
 
-/// What was typed cannot be taken back here.
+/// Does nothing: text that was typed ahead cannot be taken.
 pub fn forget_typed() {}
 
-/// Nothing was typed ahead that could be taken.
+/// Returns nothing: text that was typed ahead cannot be taken.
 #[must_use]
 pub fn typed_ahead() -> Vec<u8> {
     Vec::new()
 }
 
-/// Here reading always waits: Enter ends a line, whatever follows.
+/// Does nothing: reads always wait here, and Enter ends a line, whatever follows.
 pub fn wait_for_keys(_: bool) {}

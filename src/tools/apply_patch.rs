@@ -76,8 +76,12 @@ impl Tool for ApplyPatch {
         Ok(plan.files.iter().map(Planned::preview).collect())
     }
 
+    fn previews_change(&self) -> bool {
+        true
+    }
+
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        // There is no await point: a call that has begun to write cannot be dropped half way.
+        // There is no await point: a call that has begun to write cannot be dropped halfway.
         Box::pin(async move {
             let arguments: Arguments = arguments(given)?;
             let plan = plan(&arguments.patch, context.reach, context.files)?;
@@ -94,7 +98,7 @@ struct Plan {
     notes: Vec<String>,
 }
 
-/// One file: what it holds before and after; `None` where it does not exist.
+/// One file: its content before and after; `None` if it does not exist.
 struct Planned {
     path: PathBuf,
     name: String,
@@ -102,7 +106,7 @@ struct Planned {
     new: Option<String>,
     /// The former path of this file, whose mode it keeps.
     from: Option<PathBuf>,
-    /// Whether the session knew the whole file.
+    /// True if the session knew the whole file.
     known: bool,
 }
 
@@ -146,7 +150,7 @@ fn plan_file(plan: &mut Plan, file: &FilePatch<'_>, reach: &Reach, ledger: &Ledg
                 // No hunk proves that the removed content was known.
                 refuse_unknown(&plan.files[at], path, &old)?;
             } else if !applied(plan, path, &old, hunks)?.is_empty() {
-                return Err(vec![format!("{path} holds more than the patch deletes: it is not deleted")]);
+                return Err(vec![format!("{path} contains more than the patch deletes: it is not deleted")]);
             }
             plan.files[at].new = None;
             Ok(())
@@ -248,7 +252,7 @@ fn done(changed: &[&Planned], notes: &[String]) -> ToolOutput {
         sum = Change { added: sum.added + change.added, removed: sum.removed + change.removed };
     }
     if changed.is_empty() {
-        observation += "nothing to change: the files hold all of this already\n";
+        observation += "nothing to change: the files already contain all of this\n";
     }
     for note in notes {
         let _ = writeln!(observation, "note: {note}");
@@ -262,7 +266,7 @@ fn done(changed: &[&Planned], notes: &[String]) -> ToolOutput {
     }
 }
 
-/// The content of a file; `None` where there is no file.
+/// The content of a file; `None` if there is no file.
 fn read(reach: &Reach, path: &str) -> Result<Option<String>, String> {
     let Some(mut found) = files::find_or_new(reach, path).map_err(|error| error.message)? else { return Ok(None) };
     if found.opened.facts.len > WHOLE_BYTES {

@@ -1,5 +1,5 @@
-//! Runs long work on files outside the loop: signals are handled meanwhile, and the work stops soon after its call
-//! was dropped.
+//! Runs long work on files outside the loop: signals are handled meanwhile, and the work stops soon after its call is
+//! dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ impl Abandoned {
     }
 
     /// # Errors
-    /// When the call was dropped; nobody reads the message then.
+    /// The call was dropped; nobody reads the message then.
     pub fn check(&self) -> Result<(), ToolError> {
         if self.get() { Err(ToolError::permanent("cancelled")) } else { Ok(()) }
     }

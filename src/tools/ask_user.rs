@@ -1,4 +1,4 @@
-//! `ask_user`: a question to the person at the terminal. The tool exists only where there is one.
+//! `ask_user`: a question to the person at the terminal. The tool exists only if there is one.
 
 use std::sync::Arc;
 

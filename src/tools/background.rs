@@ -69,7 +69,7 @@ impl Tool for Background {
         "Only for an id that run_command returned."
     }
 
-    /// Output that was read is not returned again.
+    /// False: output that was read is not returned again.
     fn idempotent(&self) -> bool {
         false
     }

@@ -1,5 +1,4 @@
-//! A configured command as a tool, as `tools/NAME.yaml` describes it: the arguments of a call become those of a
-//! program.
+//! A configured command as a tool, described by `tools/NAME.yaml`: the arguments of a call become those of a program.
 //!
 //! Its exit is a result, as for `run_command`; exit 75 (`EX_TEMPFAIL`) says that the same call may succeed later.
 //! A command that prints JSON returns its document as data.
@@ -38,7 +37,7 @@ const LONGEST_DOCUMENT: usize = 8 * 1024 * 1024;
 pub struct Command {
     definition: ToolDefinition,
     config: ToolConfig,
-    /// The environment of commands, without what the tool adds.
+    /// The environment of commands, without the variables that the tool adds.
     env: Environment,
     sandbox: Option<Arc<Sandbox>>,
     proxies: Proxies,
@@ -102,8 +101,7 @@ impl Command {
             match document(&whole) {
                 Some(data) => with_data(&mut output, data, &exit, bytes_for(context.max_tokens)),
                 None if exit == Exit::Code(0) => {
-                    let why =
-                        format!("the command was to print one JSON document, and did not: {}", output.observation);
+                    let why = format!("the command did not print one JSON document: {}", output.observation);
                     return Err(ToolError::permanent(why));
                 }
                 None => {}
@@ -152,7 +150,7 @@ impl Tool for Command {
         Some(if self.sandbox.is_some() { wanted } else { Enclosure::Outside })
     }
 
-    /// Without declared effects, the effects that its command could have.
+    /// True if the command has network access: without declared effects, it could have any effect.
     fn has_network(&self) -> bool {
         match &self.config.effects {
             Some(effects) => effects.contains(&Effect::Network),

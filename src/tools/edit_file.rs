@@ -87,8 +87,12 @@ impl Tool for EditFile {
         Ok(diff::unified(&planned.name, &planned.old, &planned.after()))
     }
 
+    fn previews_change(&self) -> bool {
+        true
+    }
+
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        // There is no await point: a call that has begun to write cannot be dropped half way.
+        // There is no await point: a call that has begun to write cannot be dropped halfway.
         Box::pin(async move {
             let arguments: Arguments = arguments(given)?;
             let planned = plan(&arguments, context.reach)?;
@@ -203,7 +207,7 @@ fn missing(path: &str, content: &str, old: &str) -> ToolError {
     ToolError::parameter(message.trim_end())
 }
 
-/// Whether every line begins like the output of `read_file`.
+/// True if every line begins like the output of `read_file`.
 fn has_line_numbers(old: &str) -> bool {
     let numbered = |line: &str| {
         line.split_once('\t')

@@ -21,7 +21,7 @@ use super::files::size;
 use super::readable::{self, Page};
 use super::{arguments, bytes_for, definition, text_of};
 
-/// The longest that a page may take, name lookup and redirects included.
+/// The most time for a page, including name lookup and redirects.
 const LONGEST: Duration = Duration::from_secs(30);
 const CONNECT: Duration = Duration::from_secs(10);
 const MOST_BYTES: usize = 5 * 1024 * 1024;
@@ -69,7 +69,7 @@ impl FetchUrl {
         match tokio::time::timeout(time, self.net.fetch(url, ACCEPT, rules)).await {
             Ok(fetched) => fetched.map_err(|error| said(&error)),
             Err(_) => {
-                let message = format!("no whole answer from {url} within {} s", time.as_secs());
+                let message = format!("no complete answer from {url} within {} s", time.as_secs());
                 Err(ToolError::new(ToolErrorKind::Timeout, message))
             }
         }
@@ -189,7 +189,7 @@ fn shown(fetched: &Fetched, page: Page, mut bounded: Bounded<'_>) -> ToolOutput 
 fn described(fetched: &Fetched) -> ToolOutput {
     let Fetched { url, status, content_type, body, whole } = fetched;
     let least = if *whole { "" } else { "more than " };
-    let kind = if content_type.is_empty() { "something that is no text" } else { content_type };
+    let kind = if content_type.is_empty() { "something that is not text" } else { content_type };
     let what = format!("{kind}, {least}{}", size(body.len() as u64));
     ToolOutput {
         result: json!({ "url": url, "status": status, "title": "", "content_type": content_type, "text": "" }),

@@ -19,7 +19,7 @@ use super::{arguments, bytes_for, counted, definition};
 pub const FIND_TOOLS: &str = "find_tools";
 /// The name by which the model calls a tool whose definition was not sent.
 pub const CALL_TOOL: &str = "call_tool";
-/// Definitions in one answer.
+/// The most definitions in one answer.
 const MOST: usize = 5;
 
 /// `find_tools`: full definitions by a search.
@@ -35,7 +35,7 @@ struct Arguments {
 }
 
 impl FindTools {
-    /// Finds tools among these, whose definitions are not sent.
+    /// Searches these tools, whose definitions are not sent.
     #[must_use]
     pub fn new(tools: Vec<ToolDefinition>, judge: Judge) -> Self {
         let definition = definition(

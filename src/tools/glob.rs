@@ -1,4 +1,4 @@
-//! `glob`: files by the pattern of their path, sorted.
+//! `glob`: finds files by a pattern for their paths, sorted.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -129,7 +129,7 @@ fn glob(
     })
 }
 
-/// The matching files below `dir`, unordered, and how many entries were left out.
+/// The matching files below `dir`, unordered, and the number of entries that were left out.
 fn below(dir: &Path, reach: &Reach, pattern: &Pattern, abandoned: &Abandoned) -> (Vec<PathBuf>, u64) {
     let found = Mutex::new(Vec::new());
     let omitted = walk(dir, reach, abandoned, || {
@@ -143,7 +143,7 @@ fn below(dir: &Path, reach: &Reach, pattern: &Pattern, abandoned: &Abandoned) ->
     (found.into_inner().expect("no holder of the lock panics"), omitted)
 }
 
-/// The files that one thread of the walk found; handed over when it ends.
+/// The files that one thread of the walk found; added to the result when it ends.
 struct Share<'a> {
     found: &'a Mutex<Vec<PathBuf>>,
     paths: Vec<PathBuf>,

@@ -1,4 +1,4 @@
-//! `grep`: lines that match a regular expression, by ripgrep's own crates.
+//! `grep`: finds lines that match a regular expression, using ripgrep's crates.
 //!
 //! The walk is parallel but the output is deterministic: matches are ordered by path, and only the first ones are
 //! kept, so memory is bounded and the same search always shows the same lines. All matches are counted.
@@ -133,7 +133,7 @@ fn grep(
 }
 
 /// # Errors
-/// When the pattern is not a regular expression: the reason, and how to search for the literal text.
+/// The pattern is not a regular expression; the error gives the reason, and the way to search for the literal text.
 fn matcher(pattern: &str, ignore_case: bool) -> Result<RegexMatcher, ToolError> {
     RegexMatcherBuilder::new().case_insensitive(ignore_case).multi_line(true).crlf(true).build(pattern).map_err(
         |error| {
@@ -216,7 +216,7 @@ struct Found {
     matches: u64,
     matching_files: u64,
     unreadable: u64,
-    /// Entries that were not looked into.
+    /// Entries that were not searched.
     omitted: u64,
 }
 
@@ -296,7 +296,7 @@ struct Shown {
 }
 
 impl Shown {
-    /// Adds the lines of one file; false once nothing more fits.
+    /// Adds the lines of one file; returns false once nothing more fits.
     fn file(&mut self, path: &str, lines: &[Line]) -> bool {
         let mut heading = format!("{}{path}\n", if self.observation.is_empty() { "" } else { "\n" });
         let mut last: Option<u64> = None;

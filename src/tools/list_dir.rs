@@ -1,5 +1,5 @@
-//! `list_dir`: the contents of a directory. Everything is listed; but below the first level, directories that
-//! `.gitignore` excludes are named and not entered.
+//! `list_dir`: lists the contents of a directory. Everything is listed, but below the first level, directories that
+//! `.gitignore` excludes are named without being entered.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -19,7 +19,7 @@ use super::finding::rank::rank;
 /// Up to this many names are listed in the schema, so that the model cannot misspell them.
 const MOST_NAMES: usize = 50;
 
-/// The tool. Offered only where there are skills.
+/// The tool, which is offered only if there are skills.
 pub struct LoadSkill {
     definition: ToolDefinition,
     catalogue: Arc<Catalogue>,
@@ -53,14 +53,14 @@ impl LoadSkill {
     }
 
     fn load(&self, name: &str, context: CallContext<'_>) -> Result<ToolOutput, ToolError> {
-        // The model may ask for a skill that a person loaded by hand.
+        // The model may ask for a skill that the user has loaded.
         if !context.skills.contains(name) {
             self.catalogue.get_offered(name).map_err(|error| self.refused(name, &error))?;
         }
         let body = match self.catalogue.load(name, "") {
             Ok(body) => body,
             Err(error) if context.skills.contains(name) => {
-                return Ok(again(name, &format!(" What it came from has changed since: {}.", error.message)));
+                return Ok(again(name, &format!(" Its source has changed since: {}.", error.message)));
             }
             Err(error) => return Err(refused(&error)),
         };
@@ -86,7 +86,7 @@ impl LoadSkill {
         Ok(ToolOutput { result, observation, summary, skill, ..ToolOutput::default() })
     }
 
-    /// Where not all names are in the schema, an unknown name is treated as a search.
+    /// The error for an unknown name, which is treated as a search if not all names are in the schema.
     fn refused(&self, name: &str, error: &SkillError) -> ToolError {
         const MOST: usize = 10;
         let skills: Vec<(&str, &str)> =

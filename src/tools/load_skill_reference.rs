@@ -1,4 +1,4 @@
-//! `load_skill_reference`: a file that a skill's instructions name, by lines, and nothing outside its folder.
+//! `load_skill_reference`: reads lines of a file that a skill's instructions name, and nothing outside its folder.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::tokens::BYTES_PER_TOKEN;
 
 use super::load_skill::refused;
 
-/// The tool. Offered only where there are skills.
+/// The tool, which is offered only if there are skills.
 pub struct LoadSkillReference {
     definition: ToolDefinition,
     catalogue: Arc<Catalogue>,

@@ -73,18 +73,18 @@ pub struct Kit {
     pub child_env: Environment,
     /// The commands that run in the background.
     pub jobs: Arc<Jobs>,
-    /// The boundary around commands; `None` where it was switched off.
+    /// The boundary around commands; `None` if it was turned off.
     pub sandbox: Option<Arc<Sandbox>>,
     /// The network access of `fetch_url`, and the private hosts that it may reach.
     pub net: Arc<Net>,
     pub fetch_allow: Vec<String>,
-    /// Whether the model has vision; `view_image` exists only then.
+    /// True if the model has vision; `view_image` exists only then.
     pub vision: bool,
     /// The person that `ask_user` asks; without one the tool does not exist.
     pub person: Option<Arc<dyn Approver>>,
 }
 
-/// The tool that calls a helper: it needs the agent, and is written where that is known.
+/// The tool that calls a helper: it needs the agent, so it is implemented there.
 pub const TASK: &str = "task";
 
 /// The names of all built-in tools, including those that exist only with a person, skills or many tools. No
@@ -178,7 +178,7 @@ fn arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
     })
 }
 
-/// The argument `name`, where it is a string.
+/// The argument `name`, if it is a string.
 fn text_of<'a>(arguments: &'a Value, name: &str) -> Option<&'a str> {
     arguments.get(name).and_then(Value::as_str)
 }
@@ -188,7 +188,7 @@ fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// How many bytes an observation of `max_tokens` may have: a token has about four bytes at most, and the notices
+/// The most bytes that an observation of `max_tokens` may have: a token has about four bytes at most, and the notices
 /// of a tool need a little room.
 fn bytes_for(max_tokens: usize) -> usize {
     const NOTICE: usize = 256;

@@ -1,4 +1,4 @@
-//! `read_file`: a part of a text file with its line numbers.
+//! `read_file`: reads a part of a text file with its line numbers.
 //!
 //! Small files are read whole and remembered in the ledger, so that they may be overwritten later. Large ones are
 //! streamed: only the wanted lines are held in memory, however long the file or a line is.
@@ -24,7 +24,7 @@ const MOST_LINES: u64 = 2000;
 const MOST_BYTES: usize = 50 * 1024;
 /// A line longer than this is cut, with a note.
 const LINE_BYTES: usize = 2000;
-/// How many bytes decide whether a file is text.
+/// The number of leading bytes that decide whether a file is text.
 const SNIFFED_BYTES: usize = 8192;
 const BOM: char = '\u{feff}';
 
@@ -138,7 +138,7 @@ struct Lines {
     /// Lines begun so far.
     number: u64,
     observation: String,
-    /// The same lines as the file holds them.
+    /// The same lines as they are in the file.
     text: String,
     taken: u64,
     /// There are lines after the last one taken.
@@ -167,7 +167,7 @@ impl Lines {
         }
     }
 
-    /// Takes one line; false when there is nothing more to do.
+    /// Takes one line; returns false if there is nothing more to do.
     fn next(&mut self, source: &mut impl BufRead) -> std::io::Result<bool> {
         let mut kept = Vec::new();
         let full = self.more || self.taken >= self.limit;
@@ -260,7 +260,7 @@ impl Lines {
 struct Line {
     /// Bytes without the line feed.
     length: u64,
-    /// Whether a line feed ends it. Only the last line may lack one.
+    /// True if a line feed ends it. Only the last line may lack one.
     ended: bool,
 }
 
@@ -328,7 +328,7 @@ fn binary_kind(start: &[u8]) -> Option<&'static str> {
         (0, b"\xfe\xff", "UTF-16 text"),
     ];
     let known = MAGIC.iter().find(|(at, magic, _)| start.get(*at..).is_some_and(|rest| rest.starts_with(magic)));
-    // Some of these magic words also begin ordinary texts; a zero byte and non-ASCII ones do not.
+    // Some of these magic numbers also begin ordinary texts; a zero byte and non-ASCII ones do not.
     let telling = known.is_some_and(|(_, magic, _)| !magic.is_ascii() || *magic == b"%PDF-");
     let is_binary = telling || start.contains(&0);
     is_binary.then(|| known.map_or("binary data", |(_, _, kind)| kind))

@@ -1,7 +1,7 @@
 //! The readable text of a web page, as simple Markdown: headings, paragraphs, lists, links, code, tables.
 //!
 //! The page is read as a flat stream of tags; no tree is built. A hostile page can nest a million levels deep or
-//! multiply itself in a tree: here a page costs time and memory in proportion to its length, whatever it contains.
+//! multiply itself in a tree: here time and memory are proportional to the length of a page, whatever it contains.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 /// The readable part of a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Page {
-    /// Empty where it has none.
+    /// Empty if it has none.
     pub title: String,
     pub text: String,
 }
@@ -25,7 +25,7 @@ enum Scope {
     All,
 }
 
-/// Never part of the text.
+/// Elements that are never part of the text.
 const SILENT: &[&[u8]] = &[
     b"script",
     b"style",
@@ -38,12 +38,12 @@ const SILENT: &[&[u8]] = &[
     b"select",
     b"textarea",
 ];
-/// Around the content of most pages.
+/// Elements around the content of most pages.
 const AROUND: &[&[u8]] = &[b"nav", b"footer", b"aside", b"dialog", b"button"];
 const MAIN: &[&[u8]] = &[b"main", b"article"];
-/// These have no end tag.
+/// Elements without an end tag.
 const VOID: &[&[u8]] = &[b"br", b"hr", b"img", b"input", b"meta", b"link", b"source", b"wbr", b"col", b"embed"];
-/// These are surrounded by empty lines.
+/// Elements that are surrounded by empty lines.
 const APART: &[&[u8]] = &[
     b"p",
     b"h1",
@@ -68,11 +68,11 @@ const APART: &[&[u8]] = &[
     b"form",
     b"fieldset",
 ];
-/// These begin on a new line.
+/// Elements that begin on a new line.
 const LINES: &[&[u8]] =
     &[b"div", b"li", b"tr", b"dt", b"dd", b"figcaption", b"caption", b"summary", b"address", b"option", b"legend"];
 
-/// Reads a page. `absolute` resolves the address of a link; `None` where it leads nowhere.
+/// Reads a page. `absolute` resolves the address of a link; `None` if it leads nowhere.
 pub fn read(html: &str, absolute: &dyn Fn(&str) -> Option<String>) -> Page {
     /// A part with fewer bytes is more likely a frame than the content.
     const ENOUGH: usize = 200;
@@ -94,23 +94,23 @@ struct Reader<'a> {
     scope: Scope,
     absolute: &'a dyn Fn(&str) -> Option<String>,
     page: Page,
-    /// The element whose content is skipped, and how many of its name are open.
+    /// The element whose content is skipped, and the number of open ones of its name.
     silenced: Option<(Vec<u8>, usize)>,
     in_title: bool,
     /// Open `main` and `article`.
     main: usize,
     /// Open `pre`.
     verbatim: usize,
-    /// The line feeds, and whether a space, that precede the next text.
+    /// The line feeds that precede the next text.
     feeds: usize,
     space: bool,
-    /// Where the text of the open link begins, and where it leads.
+    /// The beginning of the text of the open link, and its address.
     link: Option<(usize, String)>,
-    /// For each open list the number of its next item, where it has numbers.
+    /// For each open list the number of its next item, if it is numbered.
     lists: Vec<Option<usize>>,
     /// Cells of the open row.
     cells: usize,
-    /// The mark of an item or a cell was written, with nothing after it yet.
+    /// True if the mark of an item or a cell was written, with nothing after it yet.
     at_mark: bool,
 }
 
@@ -352,7 +352,7 @@ fn attribute(tag: &StartTag<()>, name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&value.value.0).into_owned())
 }
 
-/// Whether the element is invisible to readers: text for programs is left out.
+/// True if the element is invisible to readers: text for programs is left out.
 fn hidden(tag: &StartTag<()>) -> bool {
     let style = attribute(tag, "style").unwrap_or_default().replace(' ', "").to_lowercase();
     attribute(tag, "hidden").is_some()

@@ -1,9 +1,9 @@
-//! `recall`: reads what the conversation does not show (any more) by the handle in its notice, or finds it by words.
-//! `r1` is the whole text of a result that was cut, from the spill store; `m12` and `c12.1` are an item and the answer to
-//! a call, from the log.
+//! `recall`: reads what the conversation no longer shows by the handle in its notice, or finds it by words. `r1` is the
+//! whole text of a result that was cut, from the spill store; `m12` and `c12.1` are an item and the answer to a call,
+//! from the log.
 //!
-//! `r1+20000` is the text of `r1` from its byte 20000 on: how a line that is longer than a page is read on. Pages put
-//! together are the text, byte for byte; bytes that are no UTF-8 are shown as U+FFFD.
+//! `r1+20000` is the text of `r1` from its byte 20000 on, which continues a line that is longer than a page. The pages
+//! together are the text, byte for byte; bytes that are not UTF-8 are shown as U+FFFD.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -21,9 +21,9 @@ use crate::output::{ToolError, ToolOutput};
 use crate::spill::Spill;
 use crate::text;
 
-/// Lines of a page where no limit is given.
+/// The lines of a page if no limit is given.
 const PAGE: usize = 400;
-/// Hits of a search where no limit is given.
+/// The hits of a search if no limit is given.
 const HITS: usize = 40;
 
 pub struct Recall {
@@ -41,16 +41,16 @@ struct Arguments {
 /// The texts that a conversation left out.
 #[derive(Clone, Copy)]
 pub struct LeftOut<'a> {
-    /// What was cut out of results.
+    /// The parts cut from results.
     pub spill: &'a Spill,
-    /// What is no longer sent.
+    /// The items that are no longer sent.
     pub archive: &'a dyn Archive,
 }
 
-/// What the tool finds, for a person: the text of an id, else the lines that hold the words.
+/// Returns what the tool finds, for a person: the text of an id, else the lines that contain the words.
 ///
 /// # Errors
-/// A sentence about an id that names nothing, or a disk that cannot be read.
+/// The id names nothing, or the disk cannot be read; the error is a sentence.
 pub fn recalled(id_or_words: &str, left_out: LeftOut<'_>) -> Result<String, String> {
     const MOST_BYTES: usize = 16 << 20;
     const MOST_HITS: usize = 200;
@@ -130,7 +130,7 @@ fn read(id: &str, extent: Extent, left_out: LeftOut<'_>) -> Result<ToolOutput, T
         Ok(None) => return Err(unknown(id, left_out)),
         Err(error) => return Err(ToolError::permanent(format!("{handle} cannot be read: {error}"))),
     };
-    // Bytes that are no UTF-8 are shown; `page` has them as they are.
+    // Bytes that are not UTF-8 are replaced here; `page` has them as they are.
     let text = String::from_utf8_lossy(&page.bytes).into_owned();
     let first = extent.first;
     let mut observation = match page.lines {
@@ -153,7 +153,7 @@ fn read(id: &str, extent: Extent, left_out: LeftOut<'_>) -> Result<ToolOutput, T
     })
 }
 
-/// How to read on. Lines are counted from the byte that the id names; behind one, bytes say it better.
+/// The way to continue. Lines are counted from the byte that the id names; after one, byte positions are clearer.
 fn goes_on(handle: &str, from: u64, next: Next) -> String {
     let byte = from + next.byte;
     match (next.within_line, from) {
@@ -171,7 +171,7 @@ fn position(id: &str) -> Option<(&str, u64)> {
     }
 }
 
-/// A page of a text from a byte on; `None` where there is no such text.
+/// A page of a text from a byte on; `None` if there is no such text.
 fn page(handle: &str, from: u64, extent: Extent, left_out: LeftOut<'_>) -> io::Result<Option<Page>> {
     let page = if let Some(handle) = Handle::parse(handle) {
         let Some(text) = left_out.archive.read(handle)? else { return Ok(None) };
@@ -189,7 +189,7 @@ fn page(handle: &str, from: u64, extent: Extent, left_out: LeftOut<'_>) -> io::R
     Ok(Some(page))
 }
 
-/// There is no such text: what there is instead.
+/// The error that there is no such text, with the existing ids.
 fn unknown(id: &str, left_out: LeftOut<'_>) -> ToolError {
     let numbers = left_out.archive.numbers().into_iter().map(|number| Handle::item(number).to_string());
     let known = [listed(left_out.spill.ids()), listed(numbers.collect())].into_iter().flatten();
@@ -197,12 +197,12 @@ fn unknown(id: &str, left_out: LeftOut<'_>) -> ToolError {
         known if known.is_empty() => "nothing was left out yet".to_owned(),
         known => format!("the ids are {known}"),
     };
-    // `c12.1` is found by who knows of `m12`.
+    // A model that knows of `m12` can derive `c12.1`.
     let calls = if left_out.archive.numbers().is_empty() { "" } else { "; c3.1 is the first result of m3" };
     ToolError::parameter(format!("There is no `{}`: {known}{calls}.", text::one_line(id, 40)))
 }
 
-/// `r1, r2`; of many the first and the last.
+/// `r1, r2`; if there are many, the first and the last.
 fn listed(ids: Vec<String>) -> Option<String> {
     const MANY: usize = 8;
     match ids.as_slice() {
@@ -223,7 +223,7 @@ fn search(query: &str, limit: usize, bytes: usize, left_out: LeftOut<'_>) -> Res
     let most_of_said = limit - of_cut.min(most_of_cut);
     let mut list = List { bytes, ..List::default() };
     let is_whole = list.add(&cut, most_of_cut) & list.add(&said, most_of_said);
-    // Whoever found as many as were asked for may have stopped looking.
+    // A search that found as many as were asked for may have stopped early.
     let is_whole = is_whole && of_cut < limit && of_said < limit;
     let List { mut observation, found, .. } = list;
     if found.is_empty() {
@@ -249,7 +249,7 @@ struct List {
 }
 
 impl List {
-    /// Adds up to `most` hits; false where some are left.
+    /// Adds up to `most` hits; returns false if some are left.
     fn add(&mut self, found: &[Found], most: usize) -> bool {
         let mut left = most;
         for Found { id, rows } in found {

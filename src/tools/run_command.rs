@@ -30,7 +30,7 @@ use super::{arguments, background, bytes_for, definition, files, text_of};
 
 /// The name of the tool.
 pub const RUN_COMMAND: &str = "run_command";
-/// How much of the room goes to the head of the output.
+/// The share of the room for the head of the output.
 const HEAD_PERCENT_OF_SUCCESS: usize = 40;
 const HEAD_PERCENT_OF_FAILURE: usize = 15;
 
@@ -253,7 +253,7 @@ fn finished(ended: &Ended, shown: &Shown) -> ToolOutput {
     if ended.left_behind {
         observation += "\n[processes that were left in the background were ended with the call]";
     }
-    // Counts in a part of an output would be taken for those of all tests.
+    // Counts in a part of an output would be mistaken for those of all tests.
     let tests = if shown.truncated { None } else { tests_run(&shown.text) };
     let mut metadata = Map::from_iter([("exit_code".to_owned(), json!(code))]);
     if let Some(tests) = tests {

@@ -56,7 +56,7 @@ impl Place {
         Self { dir, workspace, timeout, clocks, max_tokens: 8000, files, skills, spill }
     }
 
-    /// A workspace that holds these files.
+    /// A workspace with these files.
     pub fn with(files: &[(&str, &str)]) -> Self {
         let place = Self::new();
         for (name, content) in files {

@@ -11,7 +11,7 @@ use crate::text;
 
 use super::{arguments, definition};
 
-/// The key of the session's state that holds the items.
+/// The key of the items in the session's state.
 const STATE: &str = "todo";
 /// A longer plan is not useful.
 const MOST_ITEMS: usize = 50;
@@ -72,7 +72,7 @@ impl Tool for Todo {
         "Send it again, whole, when an item is done. Not for tasks of one or two steps."
     }
 
-    /// It returns only counts.
+    /// True, as it returns only counts.
     fn trusted(&self) -> bool {
         true
     }

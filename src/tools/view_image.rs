@@ -64,7 +64,7 @@ impl Tool for ViewImage {
                 )));
             }
             let image = Image::of(&files::read_whole(&path, &mut found)?).ok_or_else(|| {
-                ToolError::permanent(format!("{path} is no PNG, JPEG, WebP or GIF picture: it cannot be shown"))
+                ToolError::permanent(format!("{path} is not a PNG, JPEG, WebP or GIF picture: it cannot be shown"))
             })?;
             let name = context.workspace.display(&found.path);
             Ok(ToolOutput {
@@ -95,7 +95,7 @@ mod tests {
         let output = call("p.gif").expect("it is a picture");
         assert_eq!(output.observation, "p.gif: image/gif, 9 B. The picture follows the results of this step.");
         assert_eq!(output.images[0].mime, "image/gif");
-        assert!(call("a.txt").expect_err("it is none").message.contains("is no PNG"));
+        assert!(call("a.txt").expect_err("it is none").message.contains("is not a PNG"));
         assert!(call("big.gif").expect_err("it is too large").message.contains("make it smaller"));
     }
 }

@@ -1,5 +1,5 @@
-//! `write_file`: a whole file, new or replaced. A file that the session has not read, or that changed since, is
-//! not overwritten; line endings and byte order mark of the old content are kept.
+//! `write_file`: writes a whole file, new or replaced. A file that the session has not read, or that has changed since,
+//! is not overwritten; line endings and byte order mark of the old content are kept.
 
 use std::path::PathBuf;
 
@@ -68,8 +68,12 @@ impl Tool for WriteFile {
         Ok(diff::unified(&planned.name, &planned.old, &planned.new))
     }
 
+    fn previews_change(&self) -> bool {
+        true
+    }
+
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        // There is no await point: a call that has begun to write cannot be dropped half way.
+        // There is no await point: a call that has begun to write cannot be dropped halfway.
         Box::pin(async move {
             let arguments: Arguments = arguments(given)?;
             write(&arguments, context.reach, context.files)
@@ -132,7 +136,7 @@ fn refuse_unfamiliar(path: &str, familiarity: Familiarity, old: &[u8]) -> Result
     Err(ToolError::permanent(format!("{path} {reason}, so it was not overwritten: read it, then write it again")))
 }
 
-/// The content of the file; `None` where there is no file.
+/// The content of the file; `None` if there is no file.
 fn existing(reach: &Reach, path: &str) -> Result<Option<Vec<u8>>, ToolError> {
     let Some(mut found) = files::find_or_new(reach, path)? else { return Ok(None) };
     if found.opened.facts.len > WHOLE_BYTES {
@@ -142,7 +146,7 @@ fn existing(reach: &Reach, path: &str) -> Result<Option<Vec<u8>>, ToolError> {
     files::read_whole(path, &mut found).map(Some)
 }
 
-/// `new` with the byte order mark of `old`, and with its line endings where they are all CRLF.
+/// `new` with the byte order mark of `old`, and with its line endings if they are all CRLF.
 fn in_the_manner_of(old: &str, new: &str) -> String {
     let feeds = old.matches('\n').count();
     let crlf = feeds > 0 && old.matches("\r\n").count() == feeds;

@@ -12,9 +12,9 @@ use super::plan::{Material, Plan};
 /// Texts up to this many bytes stay whole in a shortened conversation.
 const LONG_TEXT: usize = 2048;
 
-/// How many leading items a request for the summary holds unchanged, so that the provider's cache of them serves:
-/// all that fit into `most` tokens with `prompt` tokens after them. `None` where they do not include all removed
-/// items; the summary is then written over [`with_less`].
+/// Counts the leading items that a request for the summary sends unchanged, to use the provider's cache: all that
+/// fit into `most` tokens with `prompt` tokens after them. `None` if they do not include all removed items; the
+/// summary is then written from [`with_less`].
 #[must_use]
 pub fn summary_prefix(material: Material<'_>, plan: &Plan, most: u64, prompt: u64) -> Option<usize> {
     let mut tokens = material.fixed + prompt;
@@ -28,7 +28,7 @@ pub fn summary_prefix(material: Material<'_>, plan: &Plan, most: u64, prompt: u6
 }
 
 /// The removed items and those around them, in at most about `most` tokens: results and long texts shortened, and
-/// the oldest items left out where that is still too much. A summary among them stays.
+/// the oldest items left out if that is still too much. A summary among them stays.
 #[must_use]
 pub fn with_less(material: Material<'_>, plan: &Plan, most: u64) -> Vec<Item> {
     let needed = plan.removed.last().map_or(material.items.len(), |last| last + 1);

@@ -3,14 +3,14 @@
 use crate::config::ContextSettings;
 use crate::contract::ModelInfo;
 
-/// The tokens that a request may hold.
+/// The tokens that a request may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// The total number of tokens that the model can hold.
     pub window: u64,
     /// Kept free for the reply.
     pub reserve: u64,
-    /// The tokens that a request may hold: the window minus the reserve and a margin for inexact counts.
+    /// The tokens that a request may contain: the window minus the reserve and a margin for inexact counts.
     pub tokens: u64,
     /// The budget before a server's refusal lowered it.
     pub declared: u64,
@@ -27,7 +27,7 @@ const LEAST_ROOM: u64 = 512;
 
 impl Budget {
     /// # Errors
-    /// A sentence, when the reserve leaves nothing.
+    /// The reserve leaves nothing; the error is a sentence.
     pub fn new(model: &ModelInfo, settings: &ContextSettings) -> Result<Self, String> {
         let window = model.context_window;
         let (reserve, room) = divided(window, asked_reserve(model, settings));
@@ -49,14 +49,14 @@ impl Budget {
         Self { tokens: tokens.map_or(self.tokens, |tokens| tokens.min(self.tokens)), ..self }
     }
 
-    /// The tokens of a request where the server's window is smaller than the declared one.
+    /// The tokens of a request if the server's window is smaller than the declared one.
     #[must_use]
     pub fn tokens_in(&self, window: u64, model: &ModelInfo, settings: &ContextSettings) -> u64 {
         divided(window, asked_reserve(model, settings).map(|reserve| reserve.min(window / 2))).1.min(self.tokens)
     }
 
     /// The error that no conversation fits beside `fixed` tokens of prompt and tools, with a window that would do;
-    /// `None` where one fits.
+    /// `None` if one fits.
     #[must_use]
     pub fn too_small(&self, fixed: u64, model: &ModelInfo, settings: &ContextSettings) -> Option<String> {
         let needed = fixed + LEAST_ROOM;
@@ -85,13 +85,13 @@ fn asked_reserve(model: &ModelInfo, settings: &ContextSettings) -> Option<u64> {
 
 /// Divides a window into the reserve for the reply and the tokens for a request.
 fn divided(window: u64, reserve: Option<u64>) -> (u64, u64) {
-    /// The reserve where neither the model nor the settings declare one.
+    /// The reserve if neither the model nor the settings declare one.
     const RESERVE: u64 = 8192;
     let reserve = reserve.unwrap_or(RESERVE.min(window / 4)).min(window);
     (reserve, (window - reserve).saturating_sub(window / MARGIN_SHARE))
 }
 
-/// The smallest window, in steps of 1,024, in which a request may hold this many tokens.
+/// The smallest window, in steps of 1,024, in which a request may contain this many tokens.
 fn smallest_window(tokens: u64, reserve: Option<u64>) -> u64 {
     const GRAIN: u64 = 1024;
     // A request gets three quarters of a window minus the margin, or all but the reserve.
@@ -101,12 +101,12 @@ fn smallest_window(tokens: u64, reserve: Option<u64>) -> u64 {
     sizes.find(|window| divided(*window, reserve).1 >= tokens).unwrap_or(enough)
 }
 
-/// The most tokens that one result may have, where a step has `calls` of them: a quarter of the room beside the
+/// The most tokens that one result may have if a step has `calls` of them: a quarter of the room beside the
 /// prompt and the tools for one result, half of it for all results of a step, and never more than the settings
 /// allow.
 #[must_use]
 pub fn result_cap(budget: &Budget, fixed: u64, setting: usize, calls: usize) -> usize {
-    /// A smaller result would hold only the notice of the cut.
+    /// A smaller result would contain only the notice of the cut.
     const LEAST: usize = 64;
     let free = usize::try_from(budget.tokens.saturating_sub(fixed)).unwrap_or(usize::MAX);
     (free / 4).min(free / 2 / calls.max(1)).max(LEAST).min(setting)

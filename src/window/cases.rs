@@ -1,5 +1,5 @@
 //! Plans, tested on a folder of conversations: each file of `tests/plan_cases/` gives the goal, the conversation,
-//! and the fate of each item. A file without its last part gets it written, for review.
+//! and the fate of each item. If a file lacks its last part, the test writes it, for review.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -1,5 +1,5 @@
 //! A conversation under a budget, for tests: its items are kept in a session in memory, and each compression is
-//! applied to it, as the loop does it.
+//! applied to it as the loop does.
 
 use std::path::Path;
 
@@ -136,7 +136,7 @@ impl Desk {
         })
     }
 
-    /// Carries a plan out. `written` writes the parts of a summary; code does where it is `None`.
+    /// Carries a plan out. `written` writes the parts of a summary; if it is `None`, code writes them.
     pub fn carry_out(&mut self, plan: &Plan, written: Option<&dyn Fn(&SummaryFacts) -> String>) {
         let facts = self.with_material(|material| SummaryFacts::of(material, plan, None));
         let summary: Option<Summary> = (!plan.removed.is_empty()).then(|| {

@@ -1,5 +1,5 @@
 //! The digest that replaces an old result: how it ended, how large it was, its most telling lines, and the handle
-//! by which `recall` reads the whole. Written by code, so it costs nothing and invents nothing. The call before it
+//! by which `recall` reads the whole. Code writes it, so it costs nothing and invents nothing. The call before it
 //! stays and says what it was about.
 
 use std::borrow::Cow;
@@ -19,14 +19,14 @@ const COLUMNS: usize = 160;
 /// Arguments shorter than this stay.
 const LONG_ARGUMENT: usize = 400;
 
-/// The tokens of the digest of a result: a tenth of its own, within bounds.
+/// The tokens of the digest of a result: a tenth of the result's, within bounds.
 pub fn room(tokens: u64) -> u64 {
     (tokens / 10).clamp(25, 150)
 }
 
 /// The most bytes that a digest of this many can save.
 pub fn shortable(bytes: usize) -> usize {
-    /// A digest of fewer bytes is no shorter.
+    /// A digest of a shorter text would not be shorter.
     const LEAST: usize = 100;
     if bytes < LEAST { 0 } else { bytes - bytes / 12 }
 }
@@ -54,7 +54,7 @@ pub fn of_answer(tool: &str, answer: &Answer, handle: Handle, most: u64) -> Stri
     if kept.is_empty() { note } else { format!("{opened}{note}\n{kept}{closed}") }
 }
 
-/// The arguments of a call without their long texts; `None` where there are none.
+/// The arguments of a call without their long texts; `None` if there are none.
 pub fn of_arguments(arguments: &str, handle: Handle) -> Option<String> {
     if arguments.len() <= LONG_ARGUMENT {
         return None;
@@ -74,7 +74,7 @@ pub fn of_arguments(arguments: &str, handle: Handle) -> Option<String> {
     shortened.then(|| Value::Object(arguments).to_string())
 }
 
-/// A note in the place of all arguments of a call, with their beginning; `None` where it would be no shorter.
+/// A note in place of all arguments of a call, with their beginning; `None` if it would not be shorter.
 pub fn instead_of_arguments(arguments: &str, handle: Handle) -> Option<String> {
     const HEAD: usize = 40;
     let (head, all) = (text::head(arguments, HEAD), arguments.len());
@@ -94,8 +94,8 @@ pub fn of_text(whole: &str, most: usize, id: &str) -> String {
     format!("{}{note}{}", head.trim_end(), tail.trim_start())
 }
 
-/// The most valuable lines that fit into the room, in order, with a mark at each gap. Most valuable is the end of
-/// a failed result; then lines that look like a failure; then the beginning.
+/// The most valuable lines that fit into the room, in order, with a mark at each gap. The end of a failed result is
+/// the most valuable; then lines that look like a failure; then the beginning.
 fn kept_lines(lines: &[Cow<'_, str>], room: usize, failed: bool) -> String {
     const MARK: &str = "…\n";
     let count = lines.len();
@@ -103,7 +103,7 @@ fn kept_lines(lines: &[Cow<'_, str>], room: usize, failed: bool) -> String {
     let ends = |most: usize| (count.saturating_sub(most)..count).rev();
     let mut wanted: Vec<usize> = Vec::new();
     wanted.extend(ends(if failed { 3 } else { 1 }));
-    // Where much failed: the first failure and the last ones.
+    // If much failed: the first failure and the last ones.
     wanted.extend(telling.first().into_iter().chain(telling.iter().rev().take(8)));
     wanted.extend((0..count.min(3)).chain(ends(6)));
     // The remaining room goes alternately to both ends: results that the model has not read are cut this way.
@@ -143,7 +143,7 @@ fn kept_lines(lines: &[Cow<'_, str>], room: usize, failed: bool) -> String {
     out
 }
 
-/// Whether a reader would look for this line.
+/// True if a reader would look for this line.
 fn tells(line: &str) -> bool {
     const WORDS: &[&str] =
         &["error", "fail", "panic", "exception", "fatal", "traceback", "warning", "assert", "not found", "denied"];

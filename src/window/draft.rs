@@ -104,7 +104,7 @@ impl<'a> Draft<'a> {
         (all * MANY / (steps.len() as u64).max(1)).clamp(least, most)
     }
 
-    /// Whether the request is within the limit for every request.
+    /// True if the request is within the limit for every request.
     pub fn fits(&self) -> bool {
         self.tokens() <= self.goal.most
     }
@@ -113,12 +113,12 @@ impl<'a> Draft<'a> {
         self.material.pinned.contains(&self.material.ids[index].number)
     }
 
-    /// Whether the item is never removed.
+    /// True if the item is never removed.
     fn stays(&self, index: usize) -> bool {
         self.is_pinned(index) || self.asked == Some(index)
     }
 
-    /// Whether the item may be removed while there are alternatives: reminders of this turn and skills in use
+    /// True if the item may be removed while there are alternatives: reminders of this turn and skills in use
     /// stay.
     pub fn may_go(&self, index: usize) -> bool {
         let is_of_this_turn = self.asked.is_some_and(|asked| asked < index);
@@ -127,8 +127,8 @@ impl<'a> Draft<'a> {
         !(is_reminder && is_of_this_turn || is_in_use)
     }
 
-    /// Replaces the answers of a step by digests, where that gains enough. Unresolved errors stay unless `all` is
-    /// set; texts of skills always stay.
+    /// Replaces the answers of a step by digests if that gains enough. Unresolved errors stay unless `all` is set;
+    /// texts of skills always stay.
     pub fn digest_answers(&mut self, index: usize, all: bool) {
         let Some(step) = self.material.items[index].as_step() else { return };
         for (at, call) in step.calls().enumerate() {
@@ -195,8 +195,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// A text that is written for so many tokens, and its weight. It is written for fewer where its bytes weigh more
-    /// than usual: the provider counts more tokens, or a script has longer letters.
+    /// Writes a text of at most this many tokens and returns it with its weight. It is written for fewer tokens if its
+    /// bytes weigh more than usual: the provider counts more tokens, or a script has longer letters.
     fn within(&self, most: u64, write: impl Fn(u64) -> String) -> (String, u64) {
         const ATTEMPTS: usize = 4;
         let mut room = most;
@@ -328,7 +328,7 @@ impl<'a> Draft<'a> {
         self.standing = ruler.scaled(ruler::FRAME + self.room.summary) + ruler.weigh(&compose(&facts, "").text);
     }
 
-    /// Whether the item is removed, or this part of it has changed.
+    /// True if the item is removed, or this part of it has changed.
     fn is_changed(&self, index: usize, by: impl Fn(&Change) -> bool) -> bool {
         match &self.fates[index] {
             Fate::Remove => true,

@@ -27,8 +27,8 @@ struct Field {
 }
 
 impl Field {
-    /// The lines of a field; frame fields have none. The content was neutralised when it was written; other data
-    /// was not, as its encoding keeps it apart.
+    /// The lines of a field; frame fields have none. The content was neutralised when it was written; other data was
+    /// not, since its encoding keeps it apart.
     fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         match (self.name.as_str(), &self.value) {
@@ -57,7 +57,7 @@ fn leaves(name: &str, value: &Value, lines: &mut Vec<String>) {
     }
 }
 
-/// The text between the two tags, which are on lines of their own.
+/// The text between the two tags, each of which has a line to itself.
 fn text(content: &str) -> Option<&str> {
     let (opened, body) = content.strip_prefix("<result ")?.split_once('\n')?;
     let body = body.strip_suffix("</result>")?;

@@ -35,7 +35,7 @@ pub struct Head {
     pub system: u64,
     /// The part of the system prompt that lists skills and tools.
     pub lists: u64,
-    /// The part of the system prompt that holds the project's instructions.
+    /// The part of the system prompt with the project's instructions.
     pub instructions: u64,
 }
 

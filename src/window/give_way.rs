@@ -1,5 +1,5 @@
-//! The last resort of every strategy: recent items give way as far as the request needs to fit. The last step
-//! gives way last but one, the person's last message at the very end.
+//! The last resort of every strategy: recent items are shortened or removed until the request fits. The last step
+//! comes second to last, the person's last message last.
 
 use super::draft::Draft;
 
@@ -9,7 +9,7 @@ const LEAST_TEXT: u64 = 100;
 /// The minimum tokens of a shortened result that the model has not read yet.
 const LEAST_RESULT: u64 = 40;
 
-/// Removes as much as the request needs to fit.
+/// Shortens and removes items until the request fits.
 pub fn give_way(mut draft: Draft<'_>) -> Draft<'_> {
     let stages: [fn(Draft<'_>) -> Draft<'_>; 6] =
         [results, all_but_the_last_step, last_results, last_arguments, last_text, asked];
@@ -18,7 +18,7 @@ pub fn give_way(mut draft: Draft<'_>) -> Draft<'_> {
             break;
         }
         draft = stage(draft);
-        // The summary names what gave way, so it may have grown.
+        // The summary names what was removed, so it may have grown.
         draft.stand();
     }
     draft
@@ -65,7 +65,7 @@ fn last_results(mut draft: Draft<'_>) -> Draft<'_> {
     draft
 }
 
-/// Replaces the arguments of the last step by notes, in case it has many calls.
+/// Replaces the arguments of the last step by notes, as it may have many calls.
 fn last_arguments(mut draft: Draft<'_>) -> Draft<'_> {
     if let Some(last) = draft.last_step {
         draft.cut_arguments(last);
@@ -73,7 +73,7 @@ fn last_arguments(mut draft: Draft<'_>) -> Draft<'_> {
     draft
 }
 
-/// Shortens the text of the last reply, in case the model ran on.
+/// Shortens the text of the last reply, as the model may have rambled.
 fn last_text(draft: Draft<'_>) -> Draft<'_> {
     shortened(draft, |draft| draft.last_step)
 }

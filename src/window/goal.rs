@@ -1,4 +1,4 @@
-//! When a conversation is compressed, and to which size.
+//! The goal of a compression: the size at which it begins and the size that it aims for.
 
 use crate::config::ContextSettings;
 
@@ -9,18 +9,18 @@ use super::budget::Budget;
 pub struct Goal {
     /// Larger requests are compressed.
     pub at: u64,
-    /// A compression reaches this size or less where it can.
+    /// A compression reaches this size or less if it can.
     pub to: u64,
     /// No request may be larger.
     pub most: u64,
     /// The tokens of the newest items that stay whole as long as possible.
     pub recent: u64,
-    /// A person asked for the compression: it happens however small the conversation is.
+    /// True if a person asked for the compression: it then happens however small the conversation is.
     pub asked: bool,
 }
 
 impl Goal {
-    /// The goal by the settings, whose shares are of the budget. Where `fixed`, the prompt and the tool
+    /// The goal according to the settings, whose shares are of the budget. If `fixed`, the prompt and the tool
     /// definitions, is large, both sizes move up, so that there is always room for a conversation.
     #[must_use]
     pub fn new(settings: &ContextSettings, budget: &Budget, fixed: u64) -> Self {

@@ -1,5 +1,5 @@
-//! The parts of a summary written by code, as far as that is possible without understanding; it cannot fail. It
-//! keeps the content of an earlier summary and adds what is new.
+//! Writes the parts of a summary in code, as well as that is possible without understanding the text; it cannot
+//! fail. Keeps the content of an earlier summary and adds what is new.
 
 use crate::message::CallStatus;
 use crate::text;
@@ -8,7 +8,7 @@ use super::calls;
 use super::room::Room;
 use super::summary::{PARTS, SummaryFacts, section};
 
-/// The longest line, in columns.
+/// The most columns of a line.
 const COLUMNS: usize = 240;
 
 /// Tools whose calls change nothing.

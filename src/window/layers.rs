@@ -1,10 +1,10 @@
-//! The layers of a request: the content of each, its share of the budget, and the order in which they give way.
+//! The layers of a request: the content of each, its share of the budget, and the order in which they are cut.
 //!
 //! | layer | content | when there is too much |
 //! |---|---|---|
 //! | system | identity, rules, form of the answer | never cut; too much is a mistake in the configuration |
-//! | context | definitions of tools, list of skills, project instructions, loaded skills | idle skills go second |
-//! | history | messages, replies, calls and results | gives way first |
+//! | context | definitions of tools, list of skills, project instructions, loaded skills | idle skills are cut second |
+//! | history | messages, replies, calls and results | cut first |
 //! | input | the person's last message | never cut |
 //! | reminders | texts that this program adds, in place | never cut |
 //! | reserve | room for the reply | never used otherwise |

@@ -1,5 +1,5 @@
-//! The content of a request and its limits: the budget, the size of a request, and how a conversation that
-//! outgrows the budget is made to fit.
+//! The content of a request and its limits: the budget, the size of a request, and the compression of a conversation
+//! that outgrows the budget.
 //!
 //! Everything here is a pure function over items. [`plan`] decides which items to remove and writes their
 //! replacements; the caller asks a model for a summary and records the edits.

@@ -11,10 +11,10 @@ pub struct Learned {
     pub limit: Option<u64>,
 }
 
-/// Learns from the refusal of a request of `sent` tokens by our count, of which `fixed` are the prompt and the
-/// tools, the minimum of any budget.
+/// Learns from the refusal of a request of `sent` tokens by our count. `fixed` of them are the prompt and the tools,
+/// the minimum of any budget.
 ///
-/// A server counts differently than we do. If it states both the size and the limit, our budget is scaled by their
+/// A server's count differs from ours. If it states both the size and the limit, our budget is scaled by their
 /// ratio. If it states only the limit, that limit is used if it is smaller than what was sent. Without either, the
 /// budget is three quarters of what was sent.
 #[must_use]

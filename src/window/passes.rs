@@ -1,5 +1,4 @@
-//! Properties of any conversation, compressed repeatedly by any strategy, applied to a session as the loop does
-//! it.
+//! Properties of any conversation, compressed repeatedly by any strategy and applied to a session as the loop does.
 
 use std::collections::BTreeSet;
 

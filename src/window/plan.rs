@@ -38,7 +38,7 @@ impl Material<'_> {
 /// The changes, and the resulting size of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Estimated, with the summary at its full size. Over [`Goal::most`] only where nothing is left to remove.
+    /// Estimated, with the summary at its full size. Over [`Goal::most`] only if nothing is left to remove.
     pub tokens: u64,
     /// The changes of items, in order, including those of `removed`.
     pub edits: Vec<Edit>,
@@ -52,7 +52,7 @@ pub struct Plan {
     pub room: Room,
 }
 
-/// Plans by a strategy. `None`: no plan is worth losing the cache. A request over [`Goal::most`] always gets a
+/// Plans by a strategy. `None` if no plan is worth losing the cache. A request over [`Goal::most`] always gets a
 /// plan.
 #[must_use]
 pub fn plan(strategy: Strategy, material: Material<'_>, goal: Goal) -> Option<Plan> {

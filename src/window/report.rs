@@ -43,8 +43,8 @@ pub struct Earlier {
     pub added: u64,
 }
 
-/// Tokenizers make one token of 4 to 5 bytes of English or code, and of 7 to 9 bytes in scripts with three bytes
-/// per letter.
+/// Tokenizers average 4 to 5 bytes per token of English or code, and 7 to 9 bytes in scripts with three bytes per
+/// letter.
 const MOST_BYTES_A_TOKEN: u64 = 12;
 /// In tiny requests the frames are larger than the text.
 const SLACK: u64 = 64;
@@ -68,7 +68,7 @@ pub fn judge(tokens: u64, sent: Sent, earlier: Option<Earlier>) -> Report {
     }
 }
 
-/// How the window of a server is raised.
+/// The way to raise the window of each server.
 const REMEDIES: [(&str, &str); 5] = [
     ("Ollama", "num_ctx or OLLAMA_CONTEXT_LENGTH"),
     ("llama.cpp", "--ctx-size"),
@@ -78,7 +78,7 @@ const REMEDIES: [(&str, &str); 5] = [
 ];
 
 impl Report {
-    /// The warning about a silent cut, with the remedy of the server, where it said which program it is.
+    /// The warning about a silent cut, with the server's remedy if it said which program it is.
     #[must_use]
     pub fn warning(&self, server: Option<&str>) -> Option<String> {
         let seen = match self {

@@ -17,7 +17,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// The room beside the prompt and the tools in a request that lands at the goal.
+    /// The room beside the prompt and the tools in a request of the goal's size.
     #[must_use]
     pub fn of(goal: &Goal, fixed: u64, ruler: &Ruler) -> Self {
         let free = ruler.unscaled(goal.to.saturating_sub(fixed));

@@ -2,9 +2,9 @@
 //! request costs only its new part.
 //!
 //! There are three measures; the best one counts. The provider's count of an earlier request holds for the
-//! messages in it, and its ratio to our estimate bounds what came since. The model's encoding is used only where that
-//! bound passes the threshold, so that the error of the estimate could decide. Before any report the bound is the bytes,
-//! since no token is shorter than one. A short run never loads a tokenizer.
+//! messages in it, and its ratio to our estimate bounds what came since. The model's encoding is used only if that
+//! bound passes the threshold, when the error of the estimate could decide. Before any report the bound is the number
+//! of bytes, since no token is shorter than a byte. A short run never loads a tokenizer.
 
 use std::collections::HashMap;
 
@@ -32,10 +32,10 @@ pub struct Request<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Size {
     pub tokens: u64,
-    /// How many tokens extend the previous request unchanged.
+    /// The number of leading tokens that are the same as in the previous request.
     pub prefix_tokens: u64,
     pub basis: Basis,
-    /// Where it differs from the previous request.
+    /// The first difference from the previous request.
     pub broken: Option<Break>,
 }
 
@@ -56,7 +56,7 @@ pub enum Basis {
     Estimate,
     /// The model's own encoding.
     Counted,
-    /// A public encoding, where the model's own is unavailable; a tenth is added.
+    /// A public encoding, if the model's own is unavailable; a tenth is added.
     Nearest,
     /// The provider's count of the part it has seen, and one of the above for the rest.
     Reported,
@@ -75,7 +75,7 @@ pub enum Break {
 pub struct Ruler {
     model: String,
     tools: Option<Entry>,
-    /// Those that `tools` measures.
+    /// The definitions that `tools` measures.
     definitions: Vec<ToolDefinition>,
     system: Option<(String, Entry)>,
     entries: Vec<Entry>,
@@ -88,7 +88,7 @@ pub struct Ruler {
 #[derive(Debug, Clone, Copy, Default)]
 struct Entry {
     id: ItemId,
-    /// How many calls of the item have an answer.
+    /// The number of the item's calls that have an answer.
     answers: usize,
     /// An upper bound of its tokens: its texts, its frames and its pictures.
     bytes: u64,
@@ -198,7 +198,7 @@ impl Ruler {
         self.scaled(tokens::estimate(text))
     }
 
-    /// Takes in the tool definitions. True if they are unchanged, or this is the first request.
+    /// Takes in the tool definitions. Returns true if they are unchanged, or this is the first request.
     fn take_in_tools(&mut self, definitions: &[ToolDefinition]) -> bool {
         if self.tools.is_some() && self.definitions == definitions {
             return true;
@@ -213,7 +213,7 @@ impl Ruler {
         same
     }
 
-    /// Takes in the system prompt. True if it is byte for byte unchanged, or this is the first request.
+    /// Takes in the system prompt. Returns true if it is byte for byte unchanged, or this is the first request.
     fn take_in_system(&mut self, text: &str) -> bool {
         let is_first = self.system.is_none();
         if self.system.as_ref().is_some_and(|(known, _)| known == text) {
@@ -290,7 +290,7 @@ impl Ruler {
         }
     }
 
-    /// The bytes of everything. No token is shorter than one.
+    /// The bytes of everything. No token is shorter than a byte.
     fn bytes(&self) -> u64 {
         self.heads().chain(self.entries.iter().copied()).map(|entry| entry.bytes).sum()
     }
@@ -317,8 +317,8 @@ impl Ruler {
         self.heads().map(|head| head.best()).sum()
     }
 
-    /// How many tokens the provider counts for each of ours. Before it has said anything, an encoding that is not the
-    /// model's own gets a tenth more.
+    /// The number of tokens that the provider counts for each of ours. Before its first report, an encoding that is not
+    /// the model's own gets a tenth more.
     fn scale(&self) -> f64 {
         self.scale.map_or_else(|| self.unreported(), |scale| scale.items)
     }
@@ -330,18 +330,18 @@ impl Ruler {
         if unsure { NEAREST } else { 1.0 }
     }
 
-    /// The same as [`Ruler::scaled`] for the prompt and the tools.
+    /// Does the same as [`Ruler::scaled`] for the prompt and the tools.
     fn scaled_head(&self, tokens: u64) -> u64 {
         times(tokens, self.scale.map_or_else(|| self.unreported(), |scale| scale.head))
     }
 
-    /// Our count as the provider would have it.
+    /// Converts our count to the provider's.
     #[must_use]
     pub fn scaled(&self, tokens: u64) -> u64 {
         times(tokens, self.scale())
     }
 
-    /// The provider's count as we would have it.
+    /// Converts the provider's count to ours.
     #[must_use]
     pub fn unscaled(&self, tokens: u64) -> u64 {
         #[expect(
@@ -362,7 +362,7 @@ pub(super) fn frame(item: &Item) -> u64 {
     FRAME * (1 + answers(item) as u64)
 }
 
-/// How many calls of an item have an answer.
+/// The number of an item's calls that have an answer.
 fn answers(item: &Item) -> usize {
     item.as_step().into_iter().flat_map(Step::calls).filter(|call| call.answer.is_some()).count()
 }

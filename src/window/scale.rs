@@ -1,6 +1,6 @@
 //! The ratio of the provider's tokens to ours, for the fixed part of a request and for the conversation.
 
-/// The provider's tokens per token of ours: a conversation may be of another kind than the prompt and the tools (noise,
+/// The provider's tokens per token of ours: a conversation may differ in kind from the prompt and the tools (noise,
 /// another script), which must not make those seem to grow.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
@@ -18,7 +18,7 @@ impl Scale {
     pub fn of(known: Option<Self>, tokens: u64, head: u64, items: u64) -> Self {
         /// Vocabularies differ on prose and definitions by no more than this.
         const LIKELY: std::ops::RangeInclusive<f64> = 0.8..=1.2;
-        /// A report with less conversation in it is one of the head.
+        /// A report with less conversation than this share is one of the head.
         const MOSTLY_HEAD: f64 = 0.25;
         let (tokens, head, items) = (tokens as f64, head as f64, items as f64);
         let (whole, share) = (tokens / (head + items).max(1.0), items / (head + items).max(1.0));

@@ -1,5 +1,5 @@
-//! Long conversations run through the planner alone: how often they are compressed, how often a model is asked for
-//! a summary, and what their requests cost.
+//! Runs long conversations through the planner alone and measures how often they are compressed, how often a model
+//! is asked for a summary, and what their requests cost.
 
 use super::desk::{Desk, budget, text};
 use super::{PARTS, SummaryFacts};
@@ -90,8 +90,7 @@ fn told(window: u64, work: Work, course: &Course) -> String {
     )
 }
 
-/// Holds where the results of ten steps fit a quarter of the budget, exactly or twice over; a step counts as one
-/// call.
+/// Holds if the results of ten steps fit a quarter of the budget, exactly or twice over; a step counts as one call.
 fn holds(window: u64) {
     let quarter = budget(window).tokens / 4;
     for (share, turn) in [(10, 15), (20, STEPS)] {

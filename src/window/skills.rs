@@ -13,11 +13,11 @@ pub struct SkillUse {
     pub text: String,
     /// The index of the item.
     pub item: usize,
-    /// The call whose answer holds it; `None` where it came with a person's text.
+    /// The call whose answer contains it; `None` if it came with a person's text.
     call: Option<usize>,
-    /// Whether the skill was used recently.
+    /// True if the skill was used recently.
     pub in_use: bool,
-    /// Whether the plan removes it.
+    /// True if the plan removes it.
     pub gone: bool,
 }
 
@@ -78,7 +78,7 @@ fn in_item(item: usize, of: &Item) -> Vec<SkillUse> {
     }
 }
 
-/// Whether a text mentions the skill, or a call uses its directory.
+/// True if a text mentions the skill, or a call uses its directory.
 fn is_mentioned(item: &Item, name: &str) -> bool {
     let calls = |step: &Step| step.calls().any(|call| call.request.arguments.contains(name));
     match item {

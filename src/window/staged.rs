@@ -50,7 +50,7 @@ fn masked(mut draft: Draft<'_>) -> Draft<'_> {
 }
 
 /// Summarises everything before the recent items: a summary costs a request, so it makes as much room as it can.
-/// It includes an earlier summary. Returns the draft unchanged where nothing would be gained.
+/// It includes an earlier summary. Returns the draft unchanged if nothing would be gained.
 fn summarised(draft: Draft<'_>) -> Draft<'_> {
     let mut shorter = draft.clone();
     for index in 0..draft.recent {

@@ -33,7 +33,7 @@ pub const PARTS: [(&str, &str); 8] = [
 /// The facts that code knows about the removed items.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SummaryFacts {
-    /// The body of the summary that this one replaces; empty where there is none.
+    /// The body of the summary that this one replaces; empty if there is none.
     pub previous: String,
     /// The person's last request, which stays.
     pub asked: Option<String>,
@@ -56,7 +56,7 @@ impl SummaryFacts {
         Self::new(material, &plan.removed, &plan.unloaded, todo, plan.room)
     }
 
-    /// Whether there is an earlier summary to update.
+    /// True if there is an earlier summary to update.
     #[must_use]
     pub fn updates(&self) -> bool {
         !self.previous.is_empty()
@@ -96,7 +96,7 @@ impl SummaryFacts {
     }
 
     fn take_in(&mut self, item: &Item, number: u64, known: &mut Files) {
-        /// Messages of the person up to this many bytes are quoted whole, where there is room.
+        /// Messages of the person up to this many bytes are quoted whole if there is room.
         const LONG_MESSAGE: usize = 8 * 1024;
         match item {
             Item::Summary(summary) => {
@@ -167,7 +167,7 @@ fn within(mut said: Vec<String>, room: usize) -> Vec<String> {
     out
 }
 
-/// Why a model's summary cannot be used; `None` when it can.
+/// Returns the reason that a model's summary cannot be used; `None` if it can.
 #[must_use]
 pub fn mistake_in(summary: &str, room: Room) -> Option<String> {
     let most = Room::bytes(room.summary);
@@ -231,7 +231,7 @@ pub fn compose(facts: &SummaryFacts, body: &str) -> Summary {
 }
 
 impl SummaryFacts {
-    /// The items of the todo list, as far as there is room, and how many there are besides.
+    /// The items of the todo list that fit into the room, and the number of the others.
     fn todo(&self) -> Vec<String> {
         let items = self.plan.as_ref().and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let mut left = Room::bytes(self.room.files).saturating_mul(2);

@@ -113,12 +113,12 @@ impl Node {
         }
     }
 
-    /// Whether the value was left blank.
+    /// True if the value was left blank.
     pub fn is_blank(&self) -> bool {
         matches!(&self.tree, Tree::Scalar(s) if s.text.is_empty() && matches!(s.form, Form::Plain | Form::Given))
     }
 
-    /// Whether it can be read as this JSON Schema type.
+    /// True if it can be read as this JSON Schema type.
     pub fn fits(&self, json_type: &str) -> bool {
         let scalar = match &self.tree {
             Tree::List(_) => return json_type == "array",

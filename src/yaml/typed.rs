@@ -9,7 +9,7 @@ use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, MapAc
 
 use super::node::{Form, Key, Node, Place, Plain, Scalar, Tree};
 
-/// Why a node cannot be read as the requested type.
+/// The reason that a node cannot be read as the requested type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct NodeError {

@@ -117,7 +117,7 @@ fn what_reads_and_could_not_write_is_asked_about_again() {
     terminal.wait_for("Both are done.");
     let requests = server.requests();
     let refused = requests[1].last_output();
-    assert!(refused.contains("only reads: nothing could be written but in $TMPDIR"), "{refused}");
+    assert!(refused.contains("only reads: it could write only in $TMPDIR"), "{refused}");
     assert!(refused.contains("It was not run again with the right to write") && refused.contains("not there"));
     let allowed = requests[2].last_output();
     assert!(!allowed.contains("only reads") && !allowed.contains("It was not run again"), "{allowed}");

@@ -22,7 +22,7 @@ fn noted(lines: &[&str]) -> (Server, Output) {
 }
 
 /// A program of the person's that the terminal of a test can run.
-fn program(run: &Run, name: &str, script: &str) -> String {
+pub fn program(run: &Run, name: &str, script: &str) -> String {
     use std::os::unix::fs::PermissionsExt;
 
     let path = run.place().home().join(name);
@@ -203,7 +203,7 @@ fn last_shows_the_whole_output_of_any_call() {
         .stderr_has("error: write /last, /last N (the Nth last call)")
         .stderr_has("/last #N shows the whole output of one of them.")
         .stderr_has("Read. ```")
-        .stderr_has("error: no reasoning was shown in the last turn");
+        .stderr_has("error: the last turn has no reasoning");
     assert_eq!(
         output.stderr.matches("numbered").count(),
         2 * 5000,
@@ -314,7 +314,7 @@ fn the_editor_writes_the_message() {
     terminal.wait_for("Nothing was written.");
     terminal.line("/exit");
     assert_eq!(terminal.exit_code(), 0);
-    noted(&["/editor"]).1.stderr_has("error: there is no terminal to edit at");
+    noted(&["/editor"]).1.stderr_has("error: there is no terminal for an editor");
 }
 
 #[test]
@@ -329,9 +329,9 @@ fn a_picture_goes_along_with_the_next_message() {
     let output = chat(run, &["/image", "/image a.txt", "/image no.png", "/image \"a b.gif\"", "look", "and now?"]);
     output
         .stderr_has("error: name a picture")
-        .stderr_has("error: the picture a.txt is no PNG, JPEG, WebP or GIF picture")
+        .stderr_has("error: the picture a.txt is not a PNG, JPEG, WebP or GIF picture")
         .stderr_has("error: the picture no.png does not exist")
-        .stderr_has("Attached a b.gif (1 KiB). It goes along with your next message.");
+        .stderr_has("Attached a b.gif (1 KiB). It goes with your next message.");
     let requests = server.requests();
     assert!(requests[0].raw.contains("data:image/gif;base64,R0lGODlh"), "{}", requests[0].raw);
     assert_eq!(requests[1].raw.matches("R0lGODlh").count(), 1, "it is sent as part of its own message");
@@ -358,7 +358,8 @@ fn help_is_readable_on_a_narrow_and_on_a_wide_screen() {
         let mut terminal = Terminal::sized(&Run::new().server(&server), columns, 120);
         terminal.wait_for("> ");
         terminal.line("/help");
-        terminal.wait_for("Ctrl-C");
+        terminal
+            .wait_until("all of it", |screen| screen.contains("Esc Esc") && screen.trim_end().ends_with("\n>"));
         insta::assert_snapshot!(
             format!("help_{columns}"),
             terminal

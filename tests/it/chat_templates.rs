@@ -147,8 +147,8 @@ fn pictures_of_the_workspace_are_sent_to_a_model_that_sees() {
 
     for (path, why) in [
         ("no.gif", "message 1 (user): the picture no.gif does not exist"),
-        ("../out.gif", "lies outside of the workspace"),
-        ("https://example.org/a.png", "is an address, and prompts fetch nothing"),
+        ("../out.gif", "is outside the workspace"),
+        ("https://example.org/a.png", "is a URL, and prompts fetch nothing"),
     ] {
         refused(3, head, &["--var", "what=it", "--var", &format!("path={path}")]).stderr_has(why);
     }
@@ -195,7 +195,7 @@ fn a_session_that_began_without_them_says_that_it_stays_so() {
         .args(["run", "--continue", "--prompt", "talk", "two"])
         .run()
         .success()
-        .stderr_has("the messages of the prompt open new sessions only");
+        .stderr_has("the messages of the prompt only open new sessions");
     assert_eq!(told(&server.requests()[1]), ["user: one", "assistant: ok", "user: two"]);
 }
 

@@ -37,7 +37,7 @@ fn replies(request: &Request) -> usize {
     request.messages().iter().filter(|message| message["role"] == "assistant").count()
 }
 
-/// Whether the text stands in the request as it was said. A summary before it is part of the same message.
+/// True if the text stands in the request as it was said. A summary before it is part of the same message.
 pub fn says(request: &Request, text: &str) -> bool {
     let contents = request.messages().iter().filter_map(|message| message["content"].as_str());
     contents.flat_map(|content| content.split("\n\n")).any(|said| said.trim() == text)

@@ -117,7 +117,7 @@ fn init_takes_any_server_and_never_a_key() {
         ("with the version path:", "not an address"),
         ("Type an address", url.as_str()),
         ("Model:", "{{ env.OPENAI_API_KEY }}"),
-        ("That is no name of a model", "local-model"),
+        ("That is not the name of a model", "local-model"),
     ];
     let mut terminal = init(&run, |line| line.contains("another server"), &answers);
     terminal.wait_for("`agent doctor` asks");
@@ -135,10 +135,10 @@ fn init_takes_any_server_and_never_a_key() {
 fn init_refuses_a_key_in_place_of_a_name_and_writes_nothing_without_an_answer() {
     let run = Run::new().arg("init");
     let key = "sk-proj-0123456789abcdef0123456789abcdef";
-    let answers = [("holds the key [OPENAI_API_KEY]:", key), ("no name of a variable", "\u{4}")];
+    let answers = [("holds the key [OPENAI_API_KEY]:", key), ("not the name of a variable", "\u{4}")];
     let mut terminal = init(&run, |line| line.ends_with(". OpenAI"), &answers);
     assert_ne!(terminal.exit_code(), 0);
-    assert!(terminal.raw_to_the_end().contains("nothing was written"));
+    assert!(terminal.raw_to_the_end().contains("no file was written"));
     assert!(!run.place().config().join("models/default.yaml").exists());
 }
 

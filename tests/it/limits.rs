@@ -6,7 +6,7 @@ use crate::reply::{Act, Reply};
 use crate::run::Run;
 use crate::server::{Request, Server, assert_append_only};
 
-/// Whether the model may not call tools any more: forbidden by the choice, or none are offered.
+/// True if the model may not call tools any more: forbidden by the choice, or none are offered.
 fn stopped(request: &Request) -> bool {
     request.body["tool_choice"] == "none" || request.body["tools"].is_null()
 }

@@ -40,6 +40,7 @@ mod shell_escape;
 mod markdown;
 mod slash;
 mod chat_commands;
+mod full_output;
 mod own_commands;
 mod terminal;
 mod terminal_states;

@@ -215,7 +215,7 @@ fn what_is_no_catalogue_changes_nothing() {
         ("<html>".to_owned(), "does not begin"),
         (format!("{head}gpt-98 w=777 base_url=https://evil.example\n"), "line 5"),
         (format!("{head}gpt-98 w=1 o=2\n"), "larger than the window"),
-        (good.replace("@openai", "@evil"), "no known provider"),
+        (good.replace("@openai", "@evil"), "not a known provider"),
         (good.replace("2026-11-20", "2020-01-01"), "older"),
         (good.replace("2026-11-20", "2999-01-01"), "to come"),
         (format!("{head}{}", " ".repeat(6 * 1024 * 1024)), "longer than 5 MiB"),

@@ -16,7 +16,7 @@ use crate::server::Server;
 /// The forms of the boundary that have namespaces.
 const FORMS: [Form; 3] = [Form::Namespaces, Form::NamespacesOfAUser, Form::NoLandlock];
 
-/// Whether a process with this word on its command line runs anywhere on the machine.
+/// True if a process with this word on its command line runs anywhere on the machine.
 fn runs(word: &str) -> bool {
     let processes = fs::read_dir("/proc").expect("it is mounted").filter_map(Result::ok);
     let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());

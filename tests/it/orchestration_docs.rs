@@ -66,7 +66,7 @@ fn measured(task: &str, model: &str, mode: &str) -> String {
     format!("| {requests} | {read} | {} | {seconds} s |\n", (written + 5) / 10 * 10)
 }
 
-/// Whether two rows differ in their numbers alone, and by a tenth at most.
+/// True if two rows differ in their numbers alone, and by a tenth at most.
 fn is_about(shown: &str, row: &str) -> bool {
     let words = |row: &str| row.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let (shown, row) = (words(shown), words(row));

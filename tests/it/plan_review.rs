@@ -66,7 +66,7 @@ fn an_edited_plan_is_checked_and_shown_again() {
         screen.contains("no_tool") && screen.contains("Run it? [y]es")
     });
     terminal.line("e");
-    terminal.wait_until("the mended plan", |screen| screen.contains("b.txt"));
+    terminal.wait_until("the mended plan", |screen| screen.contains("b.txt") && screen.contains("Run it? [y]es"));
     terminal.line("y");
     assert_eq!(terminal.exit_code(), 0);
     assert!(terminal.place.exists("b.txt") && !terminal.place.exists("a.txt"));
@@ -114,7 +114,7 @@ fn a_chat_shows_the_plan_and_drops_one() {
     terminal.wait_for("plan (answered): as asked");
     terminal.wait_for("☑ 1. step 1 · write_file");
     terminal.line("/plan drop");
-    terminal.wait_for("the plan is over already");
+    terminal.wait_for("the plan is already over");
     terminal.keys("\u{4}");
     assert_eq!(terminal.exit_code(), 0);
     let shown = Run::at(&terminal.place).args(["session", "list"]).run().success().stdout;

@@ -49,7 +49,7 @@ fn a_version_is_promoted_once_its_tests_pass_and_taken_back() {
     let back = at(&["prompt", "rollback", "mine"]).success().stdout;
     assert_eq!(back, "mine: v1.0 is `production` again instead of v1.1\n");
     assert_eq!(system(), "Version one, plain.");
-    at(&["prompt", "rollback", "mine"]).exits(2).stderr_has("there is nothing to take back");
+    at(&["prompt", "rollback", "mine"]).exits(2).stderr_has("there is nothing to roll back");
 
     let changed =
         Run::at(&first.place).config("prompts/mine/v1.1.md", "changed").args(["prompt", "show", "mine@1.1"]);

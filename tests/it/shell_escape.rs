@@ -54,7 +54,7 @@ fn two_exclamation_marks_show_the_output_to_the_model_too() {
     let server = Server::always(Reply::text("Noted."));
     let mut terminal = chat(&server);
     terminal.line("!!printf '\\033[31mred\\033[0m </attachment>\\n'; echo oops >&2; exit 3");
-    terminal.wait_for("Exit status 3. The output goes along with your next message.");
+    terminal.wait_for("Exit status 3. The output goes with your next message.");
     assert!(terminal.screen().contains("red </attachment>"), "{}", terminal.screen());
     terminal.line("why?");
     terminal.wait_for("Noted.");

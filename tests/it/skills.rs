@@ -260,7 +260,7 @@ fn a_person_loads_one_in_a_chat() {
     terminal.line(" a cup");
     terminal.wait_for("Noted.");
     terminal.line("/skill bake");
-    terminal.wait_for("bake goes along with your next message.");
+    terminal.wait_for("bake goes with your next message.");
     terminal.line("a loaf");
     terminal.wait_until("the second answer", |_| server.requests().len() == 2);
     let said: Vec<String> = server.requests().iter().map(|request| request.user().to_owned()).collect();

@@ -69,12 +69,12 @@ fn a_command_that_fails_says_why_and_the_chat_goes_on() {
         .run()
         .success()
         .stderr_has("error: there is no configured model `x`")
-        .stderr_has("error: nothing to pin: nothing was said yet")
+        .stderr_has("error: there is nothing to pin yet")
         .stderr_has("error: name a skill. /skills shows which are loaded.")
         .stderr_has("error: brew is not loaded")
         .stderr_has("error: no message contains `nowhere`")
         .stderr_has("Nothing to compact: recent steps and pinned messages stay whole.")
-        .stderr_has("Everything is sent as it was said already. Compressions stay off until /compact")
+        .stderr_has("Everything is already sent as it was said. Compressions stay off until /compact")
         .stdout_has("Noted.");
 }
 
@@ -102,7 +102,7 @@ fn a_skill_goes_along_with_its_task_or_with_the_next_message() {
         .run()
         .success()
         .stderr_has("error: name a skill. /skills lists them.")
-        .stderr_has("brew goes along with your next message.")
+        .stderr_has("brew goes with your next message.")
         .stderr_has("error: there is no skill `bru`")
         .stderr_has("bake is already loaded.");
     let said = said(&server);

@@ -337,7 +337,7 @@ fn what_cancels_the_run_ends_a_helper_and_its_command() {
         at(&["run", "--agent", "coder", "--session", &child, "pick it up"])
             .success()
             .stdout_is("fine\n")
-            .stderr_lacks("not written to its end");
+            .stderr_lacks("the last line is incomplete");
         assert_answered_once(requests_of(&server, "coder").last().expect("a request"));
         at(&["run", "--continue", "pick it up"]).success();
         assert_answered_once(requests_of(&server, "default").last().expect("a request"));

@@ -27,7 +27,7 @@ struct Case {
     files: BTreeMap<String, String>,
     #[serde(default)]
     lenient: bool,
-    /// Whether `datetime` is there.
+    /// True if `datetime` is there.
     #[serde(default)]
     clock: bool,
     gives: Option<String>,

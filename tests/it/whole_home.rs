@@ -26,7 +26,7 @@ fn it_is_told_once_and_ordinary_files_are_free() {
     let (output, _) = called("edits", "write_file", &json!({"path": "new.txt", "content": "x"}));
     let output = output.success();
     assert!(output.place.exists("new.txt"));
-    assert_eq!(output.stderr.matches("holds a whole home directory").count(), 1, "{}", output.shown());
+    assert_eq!(output.stderr.matches("contains a whole home directory").count(), 1, "{}", output.shown());
 }
 
 #[test]

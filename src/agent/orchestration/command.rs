@@ -1,19 +1,20 @@
-//! References in a command line: they become environment variables, and no value is ever part of the text.
+//! References in a command line: they become environment variables, so no value is ever part of the text.
 //!
-//! A shell reads the line, so quotes matter: outside of quotes a variable gets some, so that its value stays one word;
-//! between single quotes a shell would put in nothing, which is a mistake of the plan.
+//! A shell reads the line, so quotes matter: a variable outside quotes is quoted to keep its value one word; between
+//! single quotes a shell would not expand it, which is a mistake in the plan.
 
 use super::reference::{Piece, Reference, Results, as_text, pieces};
 
 /// The longest value of an environment variable. Linux takes 128 KiB, with the name and the closing zero.
 pub(super) const MOST_VARIABLE_BYTES: usize = 130_000;
 
-/// A command line whose references are environment variables, and these variables with their values as text.
+/// Replaces the references of a command line with environment variables. Returns the line, and the variables with their
+/// values as text.
 ///
-/// A variable outside of quotes is quoted, so that a value stays one word.
+/// A variable outside quotes is quoted, so its value stays one word.
 ///
 /// # Errors
-/// A sentence that names the first reference without a value, or one where a shell would not see it.
+/// A sentence that names the first reference without a value, or one that a shell would not expand.
 pub fn for_command(line: &str, results: &Results<'_>) -> Result<(String, Vec<(String, String)>), String> {
     let mut names: Vec<(Reference, String)> = Vec::new();
     let mut variables = Vec::new();
@@ -49,7 +50,7 @@ pub fn for_command(line: &str, results: &Results<'_>) -> Result<(String, Vec<(St
     Ok((command, variables))
 }
 
-/// The references of a command line that stand between single quotes: a shell puts no value there.
+/// Finds the references between single quotes, where a shell does not expand them.
 #[must_use]
 pub fn unseen_by_a_shell(line: &str) -> Vec<String> {
     let mut quotes = Quotes::of(line);
@@ -84,7 +85,7 @@ fn fits_a_variable(reference: &Reference, value: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A name for the variable of a reference that no other has.
+/// An unused name for the variable of a reference.
 fn unused(reference: &Reference, variables: &[(String, String)]) -> String {
     let name = reference.variable();
     let is_free = |name: &String| variables.iter().all(|(taken, _)| taken != name);
@@ -92,7 +93,7 @@ fn unused(reference: &Reference, variables: &[(String, String)]) -> String {
     std::iter::once(name.clone()).chain(numbered).find(is_free).unwrap_or(name)
 }
 
-/// Where a place of a command line stands, as far as quotes tell. Those of a here-document are not followed.
+/// The quotes around a position in a command line. Here-documents are not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Quotes {
     Outside,

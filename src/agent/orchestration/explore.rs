@@ -1,8 +1,8 @@
-//! Mode `explore`: the turn reads and proposes. What changes anything is refused until a person approves the proposal;
-//! then the same turn carries it out. With nobody to ask it ends with the proposal.
+//! Mode `explore`: the turn reads and proposes. Calls that change anything are refused until a person approves the
+//! proposal; then the same turn carries it out. With nobody to ask, the turn ends with the proposal.
 //!
-//! The tools and the system prompt stay as they are, so that a cached prefix holds; a note before the input tells the
-//! model, and holds for that input alone.
+//! The tools and the system prompt stay the same to keep a cached prefix valid. A note before the input tells the
+//! model, and applies only to that input.
 
 use crate::agent::Agent;
 use crate::agent::turn::{Stop, Turn};
@@ -18,7 +18,7 @@ const TO_A_PERSON: &str = " If the user approves the proposal, you are told so, 
 const TO_NOBODY: &str = " The proposal is the end of your work: nobody is there to approve it.";
 
 impl Agent {
-    /// What the model is told before the input of a turn; nothing in most modes.
+    /// The note for the model before the input of a turn; `None` in most modes.
     #[must_use]
     pub fn before_input(&self) -> Option<Said> {
         let end = if self.approver.present() { TO_A_PERSON } else { TO_NOBODY };
@@ -27,8 +27,8 @@ impl Agent {
 }
 
 impl Turn<'_> {
-    /// Asks the person about the answer of a turn that explores. True if the turn goes on: to carry the proposal out, or
-    /// to mend it.
+    /// Asks the person about the answer of a turn that explores. Returns true if the turn goes on, to carry out the
+    /// proposal or to improve it.
     pub(in crate::agent) async fn goes_on_after(&mut self, proposal: &str) -> Result<bool, Stop> {
         if !self.is_exploring || proposal.trim().is_empty() || !self.agent.approver.present() {
             return Ok(false);
@@ -45,14 +45,14 @@ impl Turn<'_> {
     }
 }
 
-/// What the model is told of a decision.
+/// The message to the model about a decision.
 #[derive(Debug, PartialEq, Eq)]
 struct Told {
     text: String,
     is_approval: bool,
 }
 
-/// `None` where the proposal is the answer.
+/// Makes the message about a decision; `None` if the proposal is the answer.
 fn told(review: PlanReview) -> Option<Told> {
     let (text, is_approval) = match review {
         PlanReview::Run => ("The user approves the proposal. Carry it out.".to_owned(), true),

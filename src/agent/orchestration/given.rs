@@ -1,5 +1,5 @@
-//! Calls that no model wrote: the steps of plans and flows. They take the same path as a model's calls: checked, judged,
-//! asked about, run, measured and recorded.
+//! Calls that no model wrote: the steps of plans and flows. They take the same path as a model's calls: checked,
+//! judged, asked about, run, measured and recorded.
 
 use std::borrow::Cow;
 
@@ -23,13 +23,13 @@ pub(in crate::agent) struct Given {
     pub variables: Vec<(String, String)>,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::agent) struct Outcome {
     pub status: CallStatus,
     /// One line for a person.
     pub summary: String,
-    /// The result as data, whole; the text of a result that has none.
+    /// The whole result as data, or the text of a result without data.
     pub value: Value,
 }
 
@@ -37,7 +37,7 @@ impl Turn<'_> {
     /// Makes one call and records it.
     ///
     /// # Errors
-    /// When the turn cannot go on; a failure of the tool is an outcome.
+    /// The turn cannot go on; a failure of the tool is an outcome.
     pub(in crate::agent) async fn run_given(&mut self, given: Given) -> Result<Outcome, Stop> {
         let deck = self.deck_of_plan(1);
         let prepared = self.begin_given(given)?;

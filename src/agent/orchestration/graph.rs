@@ -1,5 +1,5 @@
-//! The check of a plan before anything of it runs: what its steps name must exist, their inputs must fit, and what they
-//! refer to must come before them. All mistakes are told at once, each with the number of its step.
+//! Checks a plan before any of it runs: the tools and agents must exist, inputs must fit, and references must point to
+//! earlier steps. All mistakes are reported at once, each with the number of its step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,12 +17,12 @@ use super::reply::PlanReply;
 /// The most steps of a plan.
 pub const MOST_STEPS: usize = 8;
 
-/// What begins the name of an agent among the candidates.
+/// The prefix of the name of an agent among the candidates.
 pub const AGENT: &str = "agent:";
-/// What begins the name of a flow among the candidates.
+/// The prefix of the name of a flow among the candidates.
 pub const FLOW: &str = "flow:";
 
-/// What steps and routes may name.
+/// The names that steps and routes may use.
 #[derive(Default)]
 pub struct Choices<'a> {
     /// The tools, with the compiled schemas of their arguments.
@@ -45,7 +45,7 @@ pub fn agent_parameters() -> Value {
 
 /// Checks a plan. Returns its steps with names in full: an agent is `agent:NAME`.
 ///
-/// A plan without steps is no plan; callers look at that first.
+/// Callers check for a plan without steps first.
 ///
 /// # Errors
 /// Every mistake, each a sentence for the model.
@@ -163,9 +163,9 @@ fn check_references(step: &PlanStep, order: &Order, told: &mut dyn FnMut(String)
     }
 }
 
-/// What depends on what.
+/// The dependencies of steps.
 struct Order {
-    /// Where each step stands in the plan.
+    /// The position of each step in the plan.
     positions: BTreeMap<u32, usize>,
     /// The steps that each needs, directly or through others.
     needed: BTreeMap<u32, BTreeSet<u32>>,

@@ -1,5 +1,5 @@
-//! The call of a step: its input with the results that it refers to. Where that is not enough, or a retry is to change
-//! it, the executor fills it in; it may name no other tool.
+//! Makes the call of a step: fills its input with the results that it refers to. If that is not enough, or a retry
+//! should change it, the executor fills it in; it may not name another tool.
 
 use std::borrow::Cow;
 
@@ -29,7 +29,7 @@ pub(super) struct Job {
     variables: Vec<(String, String)>,
 }
 
-/// What came of filling in a step.
+/// The result of filling in a step.
 pub(super) enum Filled {
     Ready(Job),
     /// The step cannot be made, for this reason.
@@ -69,12 +69,12 @@ impl Turn<'_> {
         self.ask_executor(orchestration, (step, id), &results, (modification, &mistake)).await
     }
 
-    /// Whether a call only reads and needs nobody's permission.
+    /// True if a call only reads and needs nobody's permission.
     pub(super) fn only_reads(&self, job: &Job) -> bool {
         prepare(self.agent, ((0, 0), Cow::Owned(job.call())), false, self.footing()).may_run_beside()
     }
 
-    /// What is wrong with a call before it runs, if anything.
+    /// The mistake in a call before it runs, if there is one.
     fn mistake(&self, job: &Job) -> Option<String> {
         let prepared = prepare(self.agent, ((0, 0), Cow::Owned(job.call())), false, self.footing());
         match prepared.plan {
@@ -83,7 +83,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Has the executor fill in the call of a step.
+    /// Asks the executor to fill in the call of a step.
     async fn ask_executor(
         &mut self,
         orchestration: &Orchestration,
@@ -165,7 +165,7 @@ pub(super) fn filled(id: &str, step: &PlanStep, results: &Results<'_>) -> Result
     Ok(Job { id, tool, arguments, variables })
 }
 
-/// The arguments of the call by which the agent of a step takes its job.
+/// The arguments of the call that gives an agent its job.
 fn agent_job(step: &PlanStep, input: &Value) -> Value {
     let agent = step.tool_name.strip_prefix(AGENT).unwrap_or_default();
     json!({ "agent": agent, "prompt": input["prompt"] })

@@ -1,8 +1,8 @@
 //! Carries out a request by roles: a router chooses, a planner lists steps, an executor fills in a call, a reflector
-//! judges. Decisions are pure functions over typed replies; the drivers do what they decide with the turn's own means.
+//! judges. Decisions are pure functions over typed replies; the drivers carry them out with the means of the turn.
 //!
-//! Replies of roles are no part of the conversation. The calls of a plan are: each stands there as a step that no model
-//! wrote, so that what follows can refer to them.
+//! Replies of roles are not part of the conversation. The calls of a plan are: each is recorded as a step that no model
+//! wrote, so later steps can refer to it.
 
 pub mod reply;
 mod scratchpad;
@@ -67,7 +67,7 @@ impl Orchestration {
         variables
     }
 
-    /// What steps and routes may name.
+    /// The names that steps and routes may use.
     fn choices<'a>(&'a self, agent: &'a Agent) -> Choices<'a> {
         let tools = agent.tools.names().filter(|name| is_for_plans(name));
         let with_schema = |name: &'a str| Some((name, agent.tools.get(name)?.validator()));
@@ -78,15 +78,15 @@ impl Orchestration {
         }
     }
 
-    /// Whether a mode needs it.
+    /// True if a mode needs roles.
     #[must_use]
     pub fn is_for(mode: Mode) -> bool {
         matches!(mode, Mode::Route | Mode::Plan)
     }
 }
 
-/// Whether a step of a plan may call a tool: agents have names of their own, and the rest serves a model that thinks
-/// between its calls.
+/// True if a step of a plan may call this tool. Agents are named directly, and the other excluded tools only serve a
+/// model that thinks between its calls.
 fn is_for_plans(tool: &str) -> bool {
     ![TASK, "todo", BACKGROUND, FIND_TOOLS, CALL_TOOL].contains(&tool)
 }

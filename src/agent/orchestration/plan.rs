@@ -1,5 +1,5 @@
-//! The mode `plan`: a planner lists steps, a person may look at them, the steps run, a reflector judges, and the model
-//! answers from the results. An interrupted plan is gone on with by the next message of its session.
+//! Mode `plan`: a planner lists steps, a person may review them, the steps run, a reflector judges, and the model
+//! answers from the results. The next message of a session continues an interrupted plan.
 
 use serde_json::{Map, Value, json};
 
@@ -19,11 +19,11 @@ use super::reply::PlanReply;
 use super::review::Reviewed;
 use super::shown::Shown;
 
-/// What the model is told when a plan was accepted.
+/// The message to the model when a plan was accepted.
 const ANSWER: &str = "The steps of the plan above are done, and their results were judged to meet the request. Answer the \
                       request now, from these results alone. Call no tools.";
 
-/// What came of asking the planner.
+/// The result of asking the planner.
 pub(super) enum Planned {
     Plan(PlanCreated),
     /// No plan can be made: the reason, or a question.
@@ -42,14 +42,14 @@ impl Turn<'_> {
         match machine.plan().filter(|_| machine.is_unfinished()) {
             Some(plan) => {
                 request = format!("{}\n\n{said}", plan.request);
-                // Observers learn of the plan, and of what is done already.
+                // Observers learn about the plan and the steps that are already done.
                 let kept =
                     plan.steps.iter().map(|step| step.step_id).filter(|step| machine.succeeded(*step)).collect();
                 self.run.emitter.emit(EventKind::PlanCreated(PlanCreated { kept, ..plan.clone() }))?;
             }
             None => machine = Progress::new(),
         }
-        // What the person wants of the next plan.
+        // The person's wish for the next plan.
         let mut wanted: Option<String> = None;
         loop {
             let next = machine.next();
@@ -134,7 +134,7 @@ impl Turn<'_> {
         })
     }
 
-    /// What is known before a new plan is made, as the planner reads it; empty before the first.
+    /// The facts for the planner before a new plan; empty before the first.
     fn known(&self, machine: &Progress, modification: Option<&str>) -> String {
         if modification.is_none() && machine.steps().is_empty() {
             return String::new();
@@ -146,7 +146,7 @@ impl Turn<'_> {
         known.to_string()
     }
 
-    /// The steps of a plan with what came of them, for a role.
+    /// The steps of a plan with their outcomes, for a role.
     pub(super) fn told(&self, machine: &Progress) -> Value {
         let shown = Shown::among(self.agent.result_bytes(), machine.steps().len());
         let told = |step: &PlanStep| {
@@ -170,7 +170,7 @@ impl Turn<'_> {
         machine.steps().iter().map(told).collect()
     }
 
-    /// Records what happened to a plan: on disk, then in memory, then as an event.
+    /// Records an event of a plan: on disk, then in memory, then as an event.
     pub(super) fn note(&mut self, machine: &mut Progress, happened: Happened) -> Result<(), Stop> {
         let event = match &happened {
             Happened::Planned(plan) => Some(EventKind::PlanCreated(plan.clone())),
@@ -191,7 +191,7 @@ impl Turn<'_> {
         self.note(machine, Happened::Closed { why: why.to_owned() })
     }
 
-    /// Has the model answer, without tools.
+    /// Asks the model for the answer, without tools.
     pub(super) async fn conclude(&mut self, note: &str, machine: &Progress) -> Result<TurnEnd, Stop> {
         if let Some(limit) = self.meter.reached(&self.limits()).or_else(|| self.out_of_time()) {
             return Err(Stop::Limit(limit));
@@ -207,7 +207,7 @@ impl Turn<'_> {
         self.stands(&step).await
     }
 
-    /// Asks the person how a task that is stuck should go on; `None` where nobody says.
+    /// Asks the person how to continue a task that is stuck; `None` without an answer.
     pub(super) async fn ask_person(&mut self, why: &str) -> Result<Option<String>, Stop> {
         if !self.agent.approver.present() {
             return Ok(None);
@@ -220,7 +220,7 @@ impl Turn<'_> {
         Ok(answer.filter(|words| !words.trim().is_empty()))
     }
 
-    /// Ends a task that the roles could not finish: with what was found, and why that is not all.
+    /// Ends a task that the roles could not finish, with the results so far and the reason.
     pub(super) async fn give_back(&mut self, machine: &mut Progress, why: String) -> Result<TurnEnd, Stop> {
         if machine.steps().is_empty() {
             self.keep_reply(Step::of_text(why.clone(), FinishReason::Stop))?;
@@ -248,7 +248,7 @@ impl Turn<'_> {
     }
 }
 
-/// How a step ended, if it has.
+/// The end of a step, if it has ended.
 fn ended(machine: &Progress, step: u32) -> Option<&StepFinished> {
     machine.ended().find(|ended| ended.step_id == step)
 }
@@ -266,7 +266,7 @@ pub(super) fn planner_variables(
     variables
 }
 
-/// What was found, written without a model.
+/// Lists the results without a model.
 fn in_code(machine: &Progress) -> String {
     let line = |step: &PlanStep| match ended(machine, step.step_id) {
         None => format!("{}. {}: not run", step.step_id, step.description),

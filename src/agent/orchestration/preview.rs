@@ -1,4 +1,4 @@
-//! The first request of a turn that asks a role first, for a look at it (`--dry-run`).
+//! Previews the first request of a turn that asks a role first (`--dry-run`).
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ impl Agent {
     /// The body of the request to the router or the planner; `None` in a mode that asks neither.
     ///
     /// # Errors
-    /// When the prompt of the role cannot be rendered.
+    /// The prompt of the role cannot be rendered.
     pub fn preview_role(
         &self,
         conversation: &Conversation,

@@ -1,5 +1,5 @@
-//! The machine of a plan: the fold of what happened to it. It decides nothing and does nothing: a driver asks what may
-//! run, does it, and applies what came of it. A resumed session applies what its log holds and goes on.
+//! The state machine of a plan: a fold over its events. It has no side effects: a driver asks what may run, runs it,
+//! and applies the outcome. A resumed session applies the events of its log and goes on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,14 +8,14 @@ use crate::event::plan::{self, Decision, PlanCreated, PlanStep, Reflection, Step
 use super::graph;
 use super::reference::Results;
 
-/// How far a request has come that is carried out by a plan.
+/// The progress of a request that is carried out by a plan.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Progress {
     plan: Option<PlanCreated>,
     states: BTreeMap<u32, State>,
     /// Attempts of each step in this revision.
     attempts: BTreeMap<u32, u32>,
-    /// What a retry changes in a step.
+    /// The changes that retries make to steps.
     modifications: BTreeMap<u32, String>,
     /// The last judgement of this revision, unless it led to a retry of a step.
     decision: Option<Decision>,
@@ -24,43 +24,43 @@ pub struct Progress {
     closed: Option<String>,
 }
 
-/// Where a step stands.
+/// The state of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum State {
     Waiting,
     Running,
-    /// It ended, one way or another.
+    /// It ended, with or without success.
     Ended(StepFinished),
 }
 
-/// What is to be done next.
+/// The next thing to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// A planner is asked; again, with what the last plan lacked.
+    /// Ask a planner; for a new plan, with what the last one lacked.
     Plan { modification: Option<String> },
-    /// These steps will never run: what they need failed.
+    /// Skip these steps: a step that they need failed.
     Skip(Vec<u32>),
-    /// These steps may start.
+    /// Start these steps.
     Start(Vec<u32>),
-    /// Steps are running, and no other may start.
+    /// Wait: steps are running, and no other may start.
     Wait,
-    /// The results are judged.
+    /// Ask a reflector to judge the results.
     Reflect,
-    /// The results were accepted.
+    /// Answer: the results were accepted.
     Answer,
-    /// A person has to decide.
+    /// Ask a person to decide.
     Escalate { why: String },
-    /// The plan is over.
+    /// Nothing: the plan is closed.
     Over,
 }
 
-/// What is known about the steps of a plan before anybody judges it.
+/// The facts about the steps of a plan before it is judged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
     pub steps: BTreeSet<u32>,
     /// Steps that failed, or whose check did. Skipped ones are not among them.
     pub failed: Vec<u32>,
-    /// Whether each step that no other needs has a check that passed.
+    /// True if each step that no other needs has a check that passed.
     pub proven: bool,
     /// Retries and new plans so far.
     pub retries: u32,
@@ -72,7 +72,7 @@ impl Progress {
         Self::default()
     }
 
-    /// What a log tells: nothing is running any more.
+    /// Rebuilds the state from a log: nothing is running any more.
     #[must_use]
     pub fn replay<'p>(happened: impl IntoIterator<Item = &'p plan::Progress>) -> Self {
         let mut progress = Self::new();
@@ -81,7 +81,7 @@ impl Progress {
         progress
     }
 
-    /// Takes note of one thing that happened.
+    /// Applies one event.
     pub fn apply(&mut self, happened: &plan::Progress) {
         match happened {
             plan::Progress::Planned(created) => self.planned(created),
@@ -101,7 +101,7 @@ impl Progress {
         }
     }
 
-    /// The work on running steps was dropped: they may start again.
+    /// Resets running steps, because the work on them was dropped: they may start again.
     pub fn interrupt(&mut self) {
         let running = self.states.values_mut().filter(|state| **state == State::Running);
         running.for_each(|state| *state = State::Waiting);
@@ -140,7 +140,7 @@ impl Progress {
         }
     }
 
-    /// What is to be done next.
+    /// Decides the next thing to do.
     #[must_use]
     pub fn next(&self) -> Next {
         match &self.decision {
@@ -164,13 +164,13 @@ impl Progress {
         }
     }
 
-    /// The steps that may start: what they need has succeeded. In the order of the plan.
+    /// The steps that may start, in the order of the plan: all steps that they need have succeeded.
     #[must_use]
     pub fn ready(&self) -> Vec<u32> {
         self.waiting(|step| step.depends_on.iter().all(|on| self.succeeded(*on)))
     }
 
-    /// The steps that will never run: something that they need did not succeed.
+    /// The steps that will never run: a step that they need did not succeed.
     #[must_use]
     pub fn blocked(&self) -> Vec<u32> {
         let ended = |on: &u32| matches!(self.states.get(on), Some(State::Ended(_)));
@@ -182,19 +182,19 @@ impl Progress {
         self.steps().iter().filter(waits).filter(|step| holds(step)).map(|step| step.step_id).collect()
     }
 
-    /// Whether every step has ended.
+    /// True if every step has ended.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.plan.is_some() && self.states.values().all(|state| matches!(state, State::Ended(_)))
     }
 
-    /// Whether there is a plan to go on with: nobody answered from its results, gave it back or dropped it.
+    /// True if there is a plan that is not closed.
     #[must_use]
     pub fn is_unfinished(&self) -> bool {
         self.plan.is_some() && self.closed.is_none()
     }
 
-    /// Whether a step ended well, its check included.
+    /// True if a step ended well, its check included.
     #[must_use]
     pub fn succeeded(&self, step: u32) -> bool {
         matches!(self.states.get(&step), Some(State::Ended(finished)) if is_good(finished))
@@ -207,7 +207,7 @@ impl Progress {
         self.ended().filter(has_failed).map(|finished| finished.step_id).collect()
     }
 
-    /// How the steps ended that did, by number.
+    /// The steps that have ended, by number.
     pub fn ended(&self) -> impl Iterator<Item = &StepFinished> {
         self.states.values().filter_map(|state| match state {
             State::Ended(finished) => Some(finished),
@@ -221,8 +221,8 @@ impl Progress {
         self.ended().filter(|finished| is_good(finished)).map(|one| (one.step_id, &one.result)).collect()
     }
 
-    /// The steps of a new plan whose results stay valid: they succeeded, and they and all that they need are the same.
-    /// Of what they are for and how they are described nothing depends.
+    /// The steps of a new plan whose results stay valid: they succeeded, and they and all steps that they need are the
+    /// same, apart from their descriptions.
     #[must_use]
     pub fn kept(&self, steps: &[PlanStep]) -> Vec<u32> {
         let mut kept = Vec::new();
@@ -240,7 +240,7 @@ impl Progress {
         kept
     }
 
-    /// What code knows for the decision.
+    /// The facts for the decision.
     #[must_use]
     pub fn facts(&self) -> Facts {
         let needed: BTreeSet<u32> = self.steps().iter().flat_map(|step| step.depends_on.iter().copied()).collect();
@@ -262,7 +262,7 @@ impl Progress {
         self.plan.as_ref()
     }
 
-    /// The steps of the plan; none where there is no plan.
+    /// The steps of the plan; none without a plan.
     #[must_use]
     pub fn steps(&self) -> &[PlanStep] {
         self.plan.as_ref().map_or(&[], |plan| &plan.steps)
@@ -290,7 +290,7 @@ impl Progress {
         self.plan.as_ref().filter(|_| self.closed.is_none()).map_or(1, |plan| plan.revision + 1)
     }
 
-    /// What the last judgement wants changed in a step.
+    /// The change to a step that the last judgement asks for.
     #[must_use]
     pub fn modification(&self, step: u32) -> Option<&str> {
         self.modifications.get(&step).map(String::as_str).filter(|text| !text.is_empty())

@@ -1,8 +1,8 @@
 //! `$step_N_result`: results of earlier steps, as data in the input of a later one.
 //!
-//! A path goes into the result: `$step_2_result.items[0].id`, `$step_2_result["a key"]`; braces end it where text
-//! follows: `${step_2_result}s`. What was filled in is never looked at again, so a result that holds such a name stays
-//! what it is.
+//! A path selects a part of the result: `$step_2_result.items[0].id`, `$step_2_result["a key"]`; braces end it before
+//! text: `${step_2_result}s`. Values are never searched for references again, so a result that contains such a name is
+//! not changed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::json;
 use crate::validator::Hole;
 
-/// The results of the steps, by number. They may be large: nothing of them is copied but what is referred to.
+/// The results of the steps, by number. They may be large: only the parts that are referred to are copied.
 pub type Results<'r> = BTreeMap<u32, &'r Value>;
 
 /// The most bytes of one filled input: a plan could double a result with every step.
@@ -32,12 +32,12 @@ pub enum Key {
     Index(usize),
 }
 
-/// What the strings of an input refer to.
+/// The references in the strings of an input.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
     /// In the order of the text.
     pub references: Vec<Reference>,
-    /// What looks like a reference and is none.
+    /// Text that looks like a reference but is not one.
     pub mistakes: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ pub fn find(value: &Value) -> Found {
     found
 }
 
-/// The places of a value that hold references, as JSON pointers, for the check of a schema.
+/// The places of references in a value, as JSON pointers, for the check of a schema.
 #[must_use]
 pub fn holes(value: &Value) -> BTreeMap<String, Hole> {
     let mut holes = BTreeMap::new();
@@ -116,10 +116,10 @@ fn fill_text(text: &str, results: &Results<'_>, left: &mut usize) -> Result<Valu
 }
 
 impl Reference {
-    /// The value that it stands for.
+    /// The value that it refers to.
     ///
     /// # Errors
-    /// A sentence that says which part there is not.
+    /// A sentence that names the missing part.
     pub fn value<'r>(&self, results: &Results<'r>) -> Result<&'r Value, String> {
         let mut value: &'r Value = results
             .get(&self.step)
@@ -156,7 +156,7 @@ impl Reference {
     }
 }
 
-/// What a value holds, in a few words, after a part of it was not found.
+/// Describes a value in a few words, for a part of it that was not found.
 fn holds(value: &Value) -> String {
     const MOST_NAMES: usize = 12;
     match value {
@@ -196,11 +196,11 @@ impl fmt::Display for Key {
 pub(super) enum Piece<'t> {
     Text(&'t str),
     Reference(Reference),
-    /// It looks like a reference and is none.
+    /// Text that looks like a reference but is not one.
     Mistake(&'t str),
 }
 
-/// The one reference that a string consists of, blanks aside.
+/// The one reference that a string consists of, apart from spaces.
 fn whole<'p>(pieces: &'p [Piece<'_>]) -> Option<&'p Reference> {
     let mut written = pieces.iter().filter(|piece| !matches!(piece, Piece::Text(text) if text.trim().is_empty()));
     match (written.next(), written.next()) {
@@ -230,7 +230,7 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Reads what begins with a `$`, and how many bytes of the text it is.
+/// Parses text that begins with `$`. Returns the piece and its length in bytes.
 fn reference(text: &str) -> (Option<Piece<'_>>, usize) {
     let (braced, body) = match text.strip_prefix("${") {
         Some(body) => (true, body),
@@ -256,7 +256,7 @@ fn reference(text: &str) -> (Option<Piece<'_>>, usize) {
     (Some(Piece::Reference(Reference { step, path })), text.len() - rest.len())
 }
 
-/// Reads a path as far as it goes; `None` where a bracket holds neither a number nor a quoted name.
+/// Parses a path as far as it goes; `None` if a bracket contains neither a number nor a quoted name.
 fn path(mut rest: &str) -> Option<(Vec<Key>, &str)> {
     let mut path = Vec::new();
     loop {
@@ -274,7 +274,7 @@ fn path(mut rest: &str) -> Option<(Vec<Key>, &str)> {
     }
 }
 
-/// Reads `0]`, `"name"]` or `'name']`.
+/// Parses `0]`, `"name"]` or `'name']`.
 fn bracketed(text: &str) -> Option<(Key, &str)> {
     if let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'')) {
         let inner = &text[1..];
@@ -294,7 +294,7 @@ fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(is_word)
 }
 
-/// A value as it stands inside a longer text.
+/// Formats a value for use inside a longer text.
 pub(super) fn as_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -302,7 +302,7 @@ pub(super) fn as_text(value: &Value) -> String {
     }
 }
 
-/// Calls `seen` with every string of a value and its JSON pointer. Keys are no values.
+/// Calls `seen` with every string of a value and its JSON pointer, except keys.
 fn each_text(value: &Value, place: &str, seen: &mut dyn FnMut(&str, &str)) {
     match value {
         Value::String(text) => seen(place, text),

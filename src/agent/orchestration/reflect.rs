@@ -1,5 +1,5 @@
-//! Judges the results of a plan: programs first, where a step names a check, then the reflector. The decision follows
-//! from scores and checks by `verdict`.
+//! Judges the results of a plan: first the checks that steps name, then the reflector. `verdict` decides from scores
+//! and checks.
 
 use serde_json::{Map, Value, json};
 
@@ -20,7 +20,7 @@ use super::reply::ReflectorReply;
 use super::verdict;
 
 impl Turn<'_> {
-    /// Has the results judged, and records what follows. Returns the reason where nothing does.
+    /// Asks for a judgement of the results, and records the decision. Returns the reason if there is no decision.
     pub(super) async fn reflect(
         &mut self,
         orchestration: &Orchestration,
@@ -46,7 +46,7 @@ impl Turn<'_> {
         Ok(None)
     }
 
-    /// Makes the check of a step.
+    /// Runs the check of a step.
     pub(super) async fn check_step(
         &mut self,
         machine: &Progress,

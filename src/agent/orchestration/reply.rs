@@ -1,8 +1,8 @@
-//! The replies of the roles, typed, and how they are read.
+//! The typed replies of the roles, and how to read them.
 //!
-//! What a model gets wrong without harm is put right by the schema of the reply: keys that nobody asked for, numbers as
-//! text, a fence, optional parts that are missing. What a decision rests on is never guessed: the reply is refused, and
-//! the error lists all mistakes for the model.
+//! Harmless mistakes are corrected by the schema of the reply: unknown keys, numbers as text, a fence, missing optional
+//! parts. Values that a decision depends on are never guessed: the reply is refused, and the error lists all mistakes
+//! for the model.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -27,16 +27,16 @@ pub struct RouteReply {
     pub confidence: f64,
 }
 
-/// The reply of the planner. A plan without steps: there is none, and `analysis` says why.
+/// The reply of the planner. A plan without steps means that there is no plan, and `analysis` says why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanReply {
     #[serde(default)]
     pub analysis: String,
     pub plan: Vec<PlanStep>,
-    /// What the model counts itself.
+    /// The model's own count.
     #[serde(default)]
     pub estimated_steps: u32,
-    /// Steps that may run side by side, as the model sees it. Code decides from the dependencies.
+    /// The steps that the model thinks may run side by side. Code decides from the dependencies.
     #[serde(default)]
     pub can_parallelize: Vec<Vec<u32>>,
 }
@@ -44,7 +44,7 @@ pub struct PlanReply {
 /// The reply of the executor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExecutorReply {
-    /// The one call; `None`: the step is handed back, and `explanation` says why.
+    /// The call; `None` if the step is handed back, and `explanation` says why.
     pub tool_call: Option<ToolCallReply>,
     #[serde(default)]
     pub explanation: String,
@@ -69,7 +69,7 @@ pub struct ReflectorReply {
     pub retry_details: RetryDetails,
 }
 
-/// What the reflector wants to be done. Code decides from the scores.
+/// The action that the reflector proposes. Code decides from the scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReflectorAction {
@@ -79,7 +79,7 @@ pub enum ReflectorAction {
     Escalate,
 }
 
-/// What to try again, and how.
+/// The step to try again, and the change to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryDetails {
     #[serde(default)]
@@ -124,7 +124,7 @@ pub fn read<T: DeserializeOwned>(text: &str, schema: &Validator) -> Result<Read<
     Ok(Read { value, scratchpad: parts.scratchpad })
 }
 
-/// What stands for a required part that is missing, where nothing is decided by it.
+/// The default for a missing required part that no decision depends on.
 fn absent(key: &str) -> Option<Value> {
     Some(match key {
         "reasoning" | "analysis" | "explanation" | "description" | "reason" | "modification"
@@ -141,7 +141,7 @@ fn absent(key: &str) -> Option<Value> {
     })
 }
 
-/// Whether a part only tells how the model sees it, so that one of another form counts as missing.
+/// True if a part is only the model's opinion: a value of another form counts as missing.
 fn is_advice(key: &str) -> bool {
     matches!(key, "can_parallelize" | "estimated_steps")
 }
@@ -162,7 +162,7 @@ fn fit(value: &mut Value, schema: &Value) {
     }
 }
 
-/// The one of several forms that a value is meant to have; `None` where that is not plain.
+/// The one of several forms that a value is meant to have; `None` if that is not clear.
 fn meant<'s>(value: &Value, forms: &'s [Value]) -> Option<&'s Value> {
     let of_kind = |form: &&Value| form["type"].as_str() == Some(kind_of(value));
     let has_all = |form: &&Value| {
@@ -198,7 +198,7 @@ fn fit_fields(fields: &mut Map<String, Value>, schema: &Value) {
     }
 }
 
-/// Whether a piece of advice has the type that the schema names, down to the items of lists.
+/// True if a piece of advice has the type that the schema names, down to the items of lists.
 fn fits_advice(value: &Value, schema: &Value) -> bool {
     takes(schema, kind_of(value))
         && value.as_array().is_none_or(|items| items.iter().all(|item| fits_advice(item, &schema["items"])))
@@ -229,7 +229,7 @@ fn coerce(value: &mut Value, schema: &Value) {
     }
 }
 
-/// Whether a schema names a type. An integer is a number; a schema that names no type takes all.
+/// True if a schema names a type. An integer is a number; a schema that names no type takes all.
 fn takes(schema: &Value, kind: &str) -> bool {
     let one = |name: &Value| name == kind || (name == "number" && kind == "integer");
     match &schema["type"] {

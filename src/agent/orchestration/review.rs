@@ -1,4 +1,4 @@
-//! Shows a plan to the person before it runs. What they edit is checked like what a planner wrote, and shown again.
+//! Shows a plan to the person before it runs. An edited plan is checked like a planner's, and shown again.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,15 +14,15 @@ use super::input::filled;
 use super::reference::Results;
 use super::reply::PlanReply;
 
-/// What a person made of a plan.
+/// A person's decision about a plan.
 pub(super) enum Reviewed {
     Run(PlanCreated),
-    /// The reason; empty when none was given.
+    /// The reason; empty if none was given.
     Refused(String),
 }
 
 impl Turn<'_> {
-    /// Has a plan looked at, where there is a person and the configuration wants it.
+    /// Asks the person to review a plan, if one is present and the configuration asks for it.
     pub(super) async fn review(
         &mut self,
         orchestration: &Orchestration,
@@ -54,7 +54,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The steps of an edited plan, or all that is wrong with it.
+    /// The steps of an edited plan, or all mistakes in it.
     fn edited(&self, orchestration: &Orchestration, text: &str) -> Result<Vec<PlanStep>, Vec<String>> {
         let plan = read_form(text).map_err(|mistake| vec![mistake])?;
         let (analysis, estimated_steps, can_parallelize) = (String::new(), 0, Vec::new());
@@ -62,7 +62,7 @@ impl Turn<'_> {
         graph::check(&reply, &orchestration.choices(self.agent))
     }
 
-    /// What steps would do exactly, as far as it is known before they run: commands and diffs.
+    /// Previews of steps, as far as they are known before the plan runs: commands and diffs.
     fn previews(&self, steps: &[PlanStep]) -> BTreeMap<u32, String> {
         let preview = |step: &PlanStep| {
             let job = filled("", step, &Results::new()).ok()?;

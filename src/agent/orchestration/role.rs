@@ -1,5 +1,5 @@
-//! Asks a role: one request beside the conversation, whose reply is data. A reply that cannot be used goes back once,
-//! with everything that is wrong with it.
+//! Asks a role: one request beside the conversation, whose reply is data. An unusable reply goes back once, with all
+//! mistakes in it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -30,7 +30,7 @@ pub struct Role {
     pub model: Arc<dyn ChatModel>,
     pub prompt: Released,
     pub reasoning: Reasoning,
-    /// Whether it hears what was said before the request: a request like "now do it" means nothing else.
+    /// True if it gets the conversation before the request, because a request like "now do it" means nothing alone.
     hears_before: bool,
     form: OnceLock<Form>,
 }
@@ -49,7 +49,7 @@ struct Form {
     validator: Validator,
 }
 
-/// What came of a role: its decision, or what is wrong with its last reply.
+/// The decision of a role, or the mistakes in its last reply.
 pub(in crate::agent) type Decided<T> = Result<T, String>;
 
 impl Role {
@@ -76,7 +76,7 @@ impl Role {
         prompt.render(&layered(template::value(&variables), context))
     }
 
-    /// The schema to ask a provider for: none where thoughts come before the decision.
+    /// The schema to send to a provider; `None` if reasoning comes before the decision.
     pub(super) fn schema(&self) -> Option<Arc<Value>> {
         (self.reasoning == Reasoning::Implicit).then(|| Arc::clone(&self.form().schema))
     }
@@ -93,10 +93,10 @@ impl Role {
 }
 
 impl Turn<'_> {
-    /// Asks a role. `variables` are those of its prompt; `accept` takes the reply, or says all that is wrong with it.
+    /// Asks a role. `variables` are those of its prompt; `accept` takes the reply, or returns all mistakes in it.
     ///
     /// # Errors
-    /// When the turn cannot go on: a limit, a failure of the model.
+    /// The turn cannot go on: a limit, or a failure of the model.
     pub(in crate::agent) async fn ask_role<T: DeserializeOwned, U>(
         &mut self,
         role: &Role,
@@ -114,7 +114,7 @@ impl Turn<'_> {
         };
         let items = [before, vec![Item::Said(Said::by_program(prompt)), Item::Step(first)]].concat();
         let correction = format!(
-            "That reply cannot be used.\n{mistake}\n\nReply once more, complete and in the same form, with all of this mended."
+            "That reply cannot be used.\n{mistake}\n\nReply once more, complete and in the same form, with all of this fixed."
         );
         let second = self.ask_beside(role, items, correction).await?;
         Ok(self.take(role, &second, &accept))
@@ -175,8 +175,8 @@ impl Turn<'_> {
     }
 }
 
-/// What was said before the request of this turn, for roles that have to know: the last words of both sides, without
-/// calls and results, each as far as its beginning.
+/// The conversation before the request of this turn, for roles that need it: the last messages of both sides, without
+/// calls and results, each cut to its beginning.
 fn history(items: &[Item]) -> Vec<Item> {
     const MOST: usize = 8;
     const MOST_BYTES: usize = 2000;

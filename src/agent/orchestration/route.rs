@@ -1,4 +1,4 @@
-//! What a reply of the router comes to: a tool, an agent, a flow, or a question.
+//! Resolves a reply of the router: a tool, an agent, a flow, or a question.
 
 use serde_json::Value;
 
@@ -7,16 +7,16 @@ use crate::text;
 use super::graph::{AGENT, Choices, FLOW};
 use super::reply::RouteReply;
 
-/// The least confidence that a route is taken with.
+/// The lowest confidence with which a route is taken.
 pub const LEAST_CONFIDENCE: f64 = 0.6;
 /// The built-in flow of an ordinary conversation.
 pub const DIRECT: &str = "direct";
 /// The built-in flow that plans.
 pub const PLAN: &str = "plan";
-/// What a router names that chooses nothing.
+/// The name for no choice.
 const NONE: &str = "none";
 
-/// Where a request goes.
+/// The destination of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Route {
     Tool {
@@ -39,14 +39,14 @@ pub enum Route {
     Ask {
         question: String,
     },
-    /// There is nothing of that name. The error is for the model.
+    /// An unknown name. The error is for the model.
     Unknown {
         error: String,
     },
 }
 
 impl Route {
-    /// The kind and the name, as events carry them.
+    /// The kind and the name for events.
     #[must_use]
     pub fn described(&self) -> (&'static str, &str) {
         match self {
@@ -60,7 +60,7 @@ impl Route {
     }
 }
 
-/// Follows a reply of the router.
+/// Resolves a reply of the router.
 #[must_use]
 pub fn choose(reply: &RouteReply, choices: &Choices<'_>) -> Route {
     let name = reply.tool_name.trim();
@@ -84,7 +84,7 @@ pub fn choose(reply: &RouteReply, choices: &Choices<'_>) -> Route {
     }
 }
 
-/// One thing that a request can go to.
+/// A possible destination.
 struct Candidate<'a> {
     name: &'a str,
     /// The name as the router sees it.

@@ -1,5 +1,6 @@
-//! The mode `route`: a router picks who takes a request. One call of a tool is made at once; an agent's report is the
-//! answer; whatever needs thought between its calls goes to the ordinary loop, and what can be planned to the planner.
+//! Mode `route`: a router picks the destination of a request. A single tool call is made at once; an agent's report is
+//! the answer; work that needs thought between calls goes to the ordinary loop, and work that can be planned to the
+//! planner.
 
 use serde_json::{Map, Value, json};
 
@@ -18,12 +19,12 @@ use super::reply::RouteReply;
 use super::role::Decided;
 use super::route::{self, Route};
 
-/// What the model is told when the router's call was made.
+/// The message to the model when the router's call was made.
 const ANSWER: &str =
     "The call above was made for the request. Answer the request now, from its result. Call no tools.";
 
 impl Turn<'_> {
-    /// Carries out a request by whoever the router picks.
+    /// Carries out a request by the router's choice.
     pub(in crate::agent) async fn by_route(
         &mut self,
         orchestration: &Orchestration,
@@ -63,7 +64,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Asks the router; what it cannot say is asked of the person.
+    /// Asks the router. If its reply is unusable, the person is asked.
     async fn pick(&mut self, orchestration: &Orchestration, request: &str) -> Result<Route, Stop> {
         Ok(match self.ask_router(orchestration, request).await? {
             Ok((_, route)) => route,
@@ -71,7 +72,7 @@ impl Turn<'_> {
         })
     }
 
-    /// Asks the router, and tells what it chose.
+    /// Asks the router, and reports its choice.
     pub(super) async fn ask_router(
         &mut self,
         orchestration: &Orchestration,

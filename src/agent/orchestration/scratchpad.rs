@@ -9,16 +9,16 @@ const ACTION: (&str, &str) = ("<action>", "</action>");
 /// The parts of a reply.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Parts<'t> {
-    /// The notes, without their marks; `None` where there are none.
+    /// The notes, without their marks; `None` if there are none.
     pub scratchpad: Option<String>,
     /// The text that holds the action.
     pub action: &'t str,
 }
 
-/// Splits a reply. One without marks is all action.
+/// Splits a reply. A reply without marks is all action.
 ///
 /// # Errors
-/// A sentence for the model, where no single action can be told from the notes.
+/// A sentence for the model, if no single action can be found.
 pub fn split(text: &str) -> Result<Parts<'_>, String> {
     let whole = text.trim();
     if whole.starts_with(['{', '[', '`']) {
@@ -57,8 +57,8 @@ pub fn split(text: &str) -> Result<Parts<'_>, String> {
     Ok(Parts { scratchpad: (!notes.is_empty()).then_some(notes), action })
 }
 
-/// The notes after an opening mark, to the mark that closes it, and what follows. Marks may be nested. Notes that
-/// nothing closes end where an action begins.
+/// Splits the text after an opening mark into the notes up to the closing mark, and the rest. Marks may be nested.
+/// Unclosed notes end where an action begins.
 fn pad_of(text: &str) -> (&str, &str) {
     let (mut depth, mut at) = (1, 0);
     while let Some(close) = find(&text[at..], PAD.1).map(|close| at + close) {
@@ -77,14 +77,14 @@ fn pad_of(text: &str) -> (&str, &str) {
     }
 }
 
-/// The action after an opening mark, to the mark that closes it, and what follows. A closing mark inside a JSON string
-/// closes nothing, unless no other does. An action that nothing closes goes on to the end.
+/// Splits the text after an opening mark into the action up to the closing mark, and the rest. A closing mark inside a
+/// JSON string counts only if there is no other. An unclosed action goes on to the end.
 fn action_of(text: &str) -> (&str, &str) {
     let close = outside_strings(text).or_else(|| find(text, ACTION.1));
     close.map_or((text, ""), |close| (&text[..close], &text[close + ACTION.1.len()..]))
 }
 
-/// Where the closing mark of an action stands outside of JSON strings.
+/// The position of the closing mark of an action outside JSON strings.
 fn outside_strings(text: &str) -> Option<usize> {
     let (mut inside, mut escaped) = (false, false);
     for (at, byte) in text.bytes().enumerate() {
@@ -99,7 +99,7 @@ fn outside_strings(text: &str) -> Option<usize> {
     None
 }
 
-/// The text outside of the notes, where no mark names the action: only one piece of it may hold JSON.
+/// The action in the text outside the notes, if no mark encloses it: only one piece may contain JSON.
 fn outside<'t>(between: &[&'t str]) -> Result<&'t str, String> {
     let mut pieces = between.iter().map(|piece| piece.trim()).filter(|piece| piece.contains('{'));
     match (pieces.next(), pieces.next()) {

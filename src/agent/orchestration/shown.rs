@@ -1,24 +1,24 @@
-//! What roles are shown: tools, results, plans, cut to what their prompts have room for.
+//! Shows tools and results to roles, cut to the room in their prompts.
 
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
 use crate::text;
 
-/// How results are shown to a role.
+/// The size of results for a role.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shown {
-    /// The most bytes of one.
+    /// The most bytes of one result.
     most: usize,
 }
 
 impl Shown {
-    /// All results together get what one result of a call may have, twice over.
+    /// All results together may have twice the size of one result of a call.
     pub(super) fn among(result_bytes: usize, results: usize) -> Self {
         Self { most: result_bytes.saturating_mul(2) / results.max(1) }
     }
 
-    /// A result as it is, or its beginning with a note of what is left out.
+    /// A result as it is, or its beginning with a note about the rest.
     pub(super) fn of(self, value: &Value) -> Value {
         let whole = match value {
             Value::String(text) => text.clone(),

@@ -1,5 +1,5 @@
-//! Runs the steps of a plan as soon as the steps that they need are done: those that only read side by side, all others
-//! alone.
+//! Runs the steps of a plan as soon as the steps that they need are done. Steps that only read run side by side, all
+//! others alone.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -23,7 +23,7 @@ use super::graph::AGENT;
 use super::input::{Filled, Job};
 use super::progress::{Next, Progress};
 
-/// A step whose call runs.
+/// A step with a running call.
 #[derive(Debug, Clone)]
 struct Begun {
     step: PlanStep,
@@ -31,18 +31,18 @@ struct Begun {
     at: Instant,
 }
 
-/// A call that ended and has no answer yet, and what it would run again with.
+/// A call that ended and has no answer yet, with the means to run it again.
 type Landed<'c> = (Begun, Finished<'c>, Option<(&'c dyn Tool, &'c Terms, Arc<Reach>)>);
 
-/// The steps between their beginning and their end.
+/// The steps that have begun and not ended.
 struct Field<'c> {
     deck: &'c Deck,
     running: FuturesUnordered<BoxFuture<'c, Landed<'c>>>,
-    /// Whether what runs are helpers: they wait only beside their like.
+    /// True if the running calls are helpers, which run only beside helpers.
     are_helpers: bool,
     /// Calls that ended while a model was asked.
     landed: Vec<Landed<'c>>,
-    /// What the executor filled in, kept until the step can begin.
+    /// Jobs filled in by the executor, kept until the step can begin.
     filled: BTreeMap<u32, Job>,
     /// Steps whose check is a command, which runs alone.
     unchecked: Vec<(Begun, Outcome)>,
@@ -52,7 +52,7 @@ impl Turn<'_> {
     /// Runs the steps of a plan until none can run any more.
     ///
     /// # Errors
-    /// When the turn cannot go on; a step that fails is part of the plan's progress.
+    /// The turn cannot go on; a failed step is part of the plan's progress.
     pub(super) async fn run_steps(
         &mut self,
         orchestration: &Orchestration,
@@ -97,7 +97,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Begins what can begin now; false where everything that is ready has to wait for what runs.
+    /// Begins the steps that can begin now. Returns false if all ready steps must wait for running ones.
     async fn begin_some<'c>(
         &mut self,
         orchestration: &Orchestration,
@@ -170,7 +170,7 @@ impl Turn<'_> {
         self.end_step(machine, begun, outcome).await
     }
 
-    /// Records how a step ended, after its check.
+    /// Records the end of a step, after its check.
     async fn end_step(
         &mut self,
         machine: &mut Progress,

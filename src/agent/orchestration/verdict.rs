@@ -1,5 +1,5 @@
-//! What follows from the scores of a reflector. Code decides; the reply chooses only between another attempt at one
-//! step and a new plan.
+//! Decides from the scores of a reflector. Code decides; the reply only chooses between another attempt at one step and
+//! a new plan.
 
 use crate::event::plan::{Decision, Evaluation};
 
@@ -14,14 +14,14 @@ const GOOD: u8 = 4;
 /// The highest score that is bad.
 const BAD: u8 = 2;
 
-/// What scores come to.
+/// The value of a result by its scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Worth {
     Accepted,
     ToRepeat,
 }
 
-/// Decides from the scores and what is known.
+/// Decides from the scores and the facts.
 #[must_use]
 pub fn decide(reply: &ReflectorReply, facts: &Facts) -> Decision {
     let correctness = correctness(reply.evaluation.correctness.score, facts);
@@ -45,7 +45,7 @@ pub fn decide(reply: &ReflectorReply, facts: &Facts) -> Decision {
     }
 }
 
-/// The score of correctness that counts: what a program found outranks what a model says.
+/// The score of correctness that counts: the results of checks override the model's opinion.
 fn correctness(score: u8, facts: &Facts) -> u8 {
     match facts {
         Facts { failed, .. } if !failed.is_empty() => 1,
@@ -72,7 +72,7 @@ fn step_to_repeat(reply: &ReflectorReply, facts: &Facts) -> Option<u32> {
     })
 }
 
-/// Why a result was not accepted.
+/// The reason that a result was not accepted.
 fn told(evaluation: &Evaluation, correctness: u8, facts: &Facts) -> String {
     if !facts.failed.is_empty() {
         let steps: Vec<String> = facts.failed.iter().map(u32::to_string).collect();

@@ -1,4 +1,4 @@
-//! Asks the questions, one request at a time, and stops where the next one would fail as well.
+//! Asks the questions of a check, one request at a time, and stops if the next one would fail too.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::secrets::{Redactor, Secret};
 /// The most tokens of an answer; some models reason before they answer.
 const MOST_OUTPUT: u64 = 2048;
 
-/// The tokens of a prefix that every provider caches, where the window has room for it.
+/// The tokens of a prefix that is long enough for every provider's cache, if the window has room for it.
 const LONG_PREFIX: u64 = 4500;
 
 /// The session of all questions.
@@ -28,7 +28,7 @@ const SESSION: &str = "model-check";
 pub struct ModelCheck {
     chosen: ModelConfig,
     around: Surroundings,
-    /// The model as it is asked here: with all that could work switched on.
+    /// The model with everything switched on that could work.
     asked: ModelConfig,
     model: Arc<dyn ChatModel>,
     /// The model as it would be used if its file declared nothing.
@@ -37,22 +37,22 @@ pub struct ModelCheck {
     key_variable: Option<String>,
 }
 
-/// What was found out.
+/// The result of a check.
 #[derive(Debug)]
 pub struct Checked {
     /// The provider's name for the model.
     pub id: String,
     pub findings: Vec<Finding>,
-    /// What the server said of itself, where it is one's own.
+    /// The server's own description, if it is a local one.
     pub probed: Option<Probed>,
     pub window: Window,
-    /// The requests that were sent, those that were refused included.
+    /// The number of requests sent, including refused ones.
     pub requests: usize,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
     /// The model file that fits.
     pub file: Map<String, Value>,
-    /// Whether the file declares nothing that would not be chosen anyway.
+    /// True if the file declares nothing beyond the automatic choices.
     pub is_auto: bool,
 }
 
@@ -60,29 +60,30 @@ pub struct Checked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     pub tokens: u64,
-    /// Where it is known from.
+    /// The source of the number.
     pub source: &'static str,
 }
 
-/// What one short answer shows.
+/// The result of one short answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reached {
     pub streams: bool,
     pub window: Window,
-    /// Whether calls are sent along, and pictures: as declared or known, not tried.
+    /// True if the model is known or declared to call tools; this is not tried.
     pub calls_tools: bool,
+    /// True if the model is known or declared to see pictures; this is not tried.
     pub sees: bool,
     pub usage: Usage,
 }
 
 impl ModelCheck {
-    /// The requests of a check in which nothing is refused.
+    /// The number of requests in a check without refusals.
     pub const REQUESTS: usize = 7;
 
     /// Prepares a check of the model that `options` name. Sends nothing.
     ///
     /// # Errors
-    /// When the model does not exist, cannot be reached with what is configured, or is a script.
+    /// The model does not exist, its configuration is not enough to reach it, or it is a script.
     pub fn new(config: &Config, options: &Options) -> Result<Self, SetupError> {
         let agent = config.agent(options.agent.as_deref()).map_err(SetupError::usage)?;
         let chosen = chosen_model(config, agent, options)?;
@@ -109,7 +110,7 @@ impl ModelCheck {
                 vision: Some(true),
                 ..Capabilities::default()
             },
-            // The server is asked for its window here, and not beside the first request.
+            // The check itself asks the server for its window, so the first request must not.
             context_window: Some(window),
             max_output_tokens: Some(
                 chosen.max_output_tokens.unwrap_or(MOST_OUTPUT).min(MOST_OUTPUT).min(window / 4),
@@ -125,7 +126,7 @@ impl ModelCheck {
         Ok(Self { chosen, around, asked, model, auto, redactor: config.redactor(), key_variable })
     }
 
-    /// The name by which the model was found.
+    /// The name that the model was chosen by.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.chosen.name
@@ -138,10 +139,10 @@ impl ModelCheck {
         Some(self.redactor.redact_known(base_url).into_owned())
     }
 
-    /// Asks. `tell` hears of each question before it is asked.
+    /// Asks all questions. `tell` is called before each one.
     ///
     /// # Errors
-    /// When the server does not answer at all.
+    /// The server does not answer at all.
     pub async fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<Checked, ModelError> {
         let mut asker = Asker::new(Arc::clone(&self.model), tell);
         let mut findings = self.greet(&mut asker).await?;
@@ -173,10 +174,10 @@ impl ModelCheck {
         })
     }
 
-    /// Asks for one short answer, and nothing else.
+    /// Asks for one short answer.
     ///
     /// # Errors
-    /// When there is none.
+    /// The server does not answer.
     pub async fn reach(&self) -> Result<Reached, ModelError> {
         let greeting = questions::greeting();
         let request = Request { system: questions::SYSTEM, ..Request::of(&greeting, SESSION) };
@@ -191,7 +192,7 @@ impl ModelCheck {
         })
     }
 
-    /// The first question: whether there is an answer at all, and how it comes.
+    /// Asks the first question: whether the server answers at all, and whether it streams.
     async fn greet(&self, asker: &mut Asker<'_>) -> Result<Vec<Finding>, ModelError> {
         let greeting = questions::greeting();
         let request = Request { system: questions::SYSTEM, ..Request::of(&greeting, SESSION) };
@@ -231,7 +232,7 @@ impl ModelCheck {
 
         let (two_calls, shown) = (questions::two_calls(), questions::picture_shown(call_of(call)));
         if refuses_tools {
-            let why = "not asked, as it takes tools";
+            let why = "not asked, because it needs tools";
             findings.push(Feature::ParallelCalls.is(Outcome::Unknown, why));
             findings.push(Feature::Vision.is(Outcome::Unknown, why));
         } else {
@@ -281,7 +282,7 @@ impl ModelCheck {
     }
 }
 
-/// Asks, and counts what that takes.
+/// Asks questions, and counts requests and cost.
 struct Asker<'t> {
     model: Arc<dyn ChatModel>,
     tell: &'t mut dyn FnMut(&str),
@@ -297,7 +298,7 @@ impl<'t> Asker<'t> {
         Self { model, tell, requests: 0, usage: Usage::default(), cost: Cost::default(), ended: false }
     }
 
-    /// What comes of a question; `None` where it is not asked any more.
+    /// Asks a question; `None` if no more questions are asked.
     async fn ask(&mut self, what: &str, request: Request<'_>) -> Option<Heard> {
         if self.ended {
             return None;
@@ -323,7 +324,7 @@ impl<'t> Asker<'t> {
         heard
     }
 
-    /// Whether a refusal has switched a capability off.
+    /// True if a refusal has switched a capability off.
     fn has_learnt(&self, capability: &str) -> bool {
         self.model.learnt().keys.get("capabilities").is_some_and(|known| known.get(capability).is_some())
     }
@@ -346,14 +347,14 @@ fn not_asked(feature: Feature) -> Finding {
     feature.is(Outcome::Unknown, "not asked after the failure before it")
 }
 
-/// The parts of a reply that calls a tool.
+/// The parts of the reply, if it calls a tool.
 fn call_of(heard: Option<Heard>) -> Option<Vec<Part>> {
     let end = heard?.reply.ok()?;
     let has_calls = end.calls().next().is_some();
     has_calls.then_some(end.parts)
 }
 
-/// Whether a request with a schema differs from one without.
+/// True if a request with a schema differs from one without.
 fn sends_schema(model: &dyn ChatModel) -> bool {
     let (items, schema) = (questions::structured(), questions::schema());
     let without = Request::of(&items, SESSION);

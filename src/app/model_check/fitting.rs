@@ -1,4 +1,5 @@
-//! The model file that fits a server: what reaches it, and what differs from what would be chosen without a word. Pure.
+//! Makes the model file that fits a server: its address, and everything that differs from the automatic choices. Pure
+//! functions.
 
 use std::fmt::Write;
 
@@ -8,18 +9,18 @@ use super::judgement::{Feature, Finding, Outcome};
 use crate::config::ModelConfig;
 use crate::contract::Learnt;
 
-/// What would be chosen if the model file declared nothing.
+/// The automatic choices, for a model file that declares nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct Auto {
     pub window: u64,
-    /// Whether the window is known at all.
+    /// True if the window is known at all.
     pub knows_window: bool,
     pub sees: bool,
-    /// Whether a schema is sent to the server.
+    /// True if a schema is sent to the server.
     pub sends_schema: bool,
 }
 
-/// The keys that differ from what would be chosen without them. `window` is that of the server, or as declared.
+/// The keys that differ from the automatic choices. `window` is the server's, or the declared one.
 #[must_use]
 pub fn differing(findings: &[Finding], learnt: Learnt, auto: Auto, window: Option<u64>) -> Map<String, Value> {
     let mut keys = learnt.keys;
@@ -27,7 +28,7 @@ pub fn differing(findings: &[Finding], learnt: Learnt, auto: Auto, window: Optio
         Some(Value::Object(capabilities)) => capabilities,
         _ => Map::new(),
     };
-    // What was only asked for in this check is decided by what was found.
+    // These were switched on for the check, so only the findings decide.
     for asked in ["vision", "structured_output"] {
         capabilities.shift_remove(asked);
     }
@@ -54,7 +55,7 @@ pub fn differing(findings: &[Finding], learnt: Learnt, auto: Auto, window: Optio
     keys
 }
 
-/// The file: how the model is reached, and `differing`. `base_url` is without secrets; the key stands in
+/// Makes the file: how the model is reached, then `differing`. `base_url` has no secrets; the key is in the variable
 /// `key_variable`.
 #[must_use]
 pub fn file(
@@ -78,7 +79,7 @@ pub fn file(
     keys
 }
 
-/// The keys as YAML, one a line.
+/// Formats the keys as YAML, one per line.
 #[must_use]
 pub fn yaml(keys: &Map<String, Value>) -> String {
     let mut text = String::new();
@@ -96,7 +97,7 @@ pub fn yaml(keys: &Map<String, Value>) -> String {
     text
 }
 
-/// Whether a word reads as itself without quotes.
+/// True if a word needs no quotes in YAML.
 fn is_plain(word: &str) -> bool {
     let begins = word.starts_with(|c: char| c.is_ascii_alphabetic());
     let holds = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:".contains(c)) && !word.ends_with(':');

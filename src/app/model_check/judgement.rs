@@ -1,4 +1,4 @@
-//! What the answers to the questions of a check show. Pure.
+//! Judges the answers to the questions of a check. Pure functions.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::contract::{ModelError, ModelErrorKind, ReplyEnd};
 use crate::message::{FinishReason, Part};
 use crate::text;
 
-/// Something that a server with its model may be able to do.
+/// A feature that a server and its model may support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Feature {
@@ -22,7 +22,7 @@ pub enum Feature {
     Caching,
 }
 
-/// Whether a feature works.
+/// The outcome for a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -31,25 +31,25 @@ pub enum Outcome {
     Unknown,
 }
 
-/// What is known of a feature.
+/// The finding about a feature.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub feature: Feature,
     pub outcome: Outcome,
-    /// The server's words, or what else there is to say; may be empty.
+    /// The server's words or another remark; may be empty.
     pub note: String,
 }
 
-/// What came of a question.
+/// The answer to a question.
 #[derive(Debug)]
 pub struct Heard {
     pub reply: Result<ReplyEnd, ModelError>,
-    /// The server's words about parts of the request, which was sent again without them.
+    /// The server's refusals of parts of the request, which was sent again without them.
     pub refusals: Vec<String>,
 }
 
 impl Feature {
-    /// The feature in a table.
+    /// The name of the feature in a table.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -88,17 +88,19 @@ impl Outcome {
 }
 
 impl Heard {
-    /// Why nothing more should be asked: the next question would fail in the same way.
+    /// True if no more questions should be asked, because the next one would fail in the same way.
     #[must_use]
     pub fn ends_all(&self) -> bool {
         use ModelErrorKind::{Authentication, Quota, RateLimit, Transient};
         let Err(error) = &self.reply else { return false };
-        // Some servers answer with 500 what they cannot do.
+        // Some servers answer 500 to requests that they do not support.
         let is_unreachable = error.kind == Transient && error.status.is_none();
         is_unreachable || matches!(error.kind, Authentication | Quota | RateLimit)
     }
 
-    /// The finding where there is no reply: a refusal says that the feature does not work, other trouble nothing.
+    /// Returns the reply, or the finding without one: a refusal means that the feature does not work, another error
+    /// means
+    /// nothing.
     fn failed(&self, feature: Feature) -> Result<&ReplyEnd, Finding> {
         self.reply.as_ref().map_err(|error| match error.kind {
             ModelErrorKind::BadRequest => feature.is(Outcome::DoesNot, words(error)),
@@ -110,7 +112,7 @@ impl Heard {
         feature.is(Outcome::Works, self.refused())
     }
 
-    /// What was refused at first, in words.
+    /// The first refusal, in words.
     fn refused(&self) -> String {
         match self.refusals.first() {
             Some(words) => format!("after a refusal: {words}"),
@@ -137,7 +139,7 @@ pub fn of_greeting(heard: &Heard, end: &ReplyEnd) -> [Finding; 3] {
     [Feature::Answers.is(Outcome::Works, answers), streaming, usage]
 }
 
-/// Whether the model calls a tool.
+/// Judges whether the model calls a tool.
 #[must_use]
 pub fn of_call(heard: &Heard) -> Finding {
     let feature = Feature::ToolCalls;
@@ -150,12 +152,12 @@ pub fn of_call(heard: &Heard) -> Finding {
         Ok(_) => heard.works(feature),
         Err(_) => feature.is(
             Outcome::DoesNot,
-            format!("its arguments are no JSON object: {}", text::one_line(&call.arguments, 80)),
+            format!("its arguments are not a JSON object: {}", text::one_line(&call.arguments, 80)),
         ),
     }
 }
 
-/// Whether the model calls several tools at once.
+/// Judges whether the model calls several tools at once.
 #[must_use]
 pub fn of_two_calls(heard: &Heard) -> Finding {
     let feature = Feature::ParallelCalls;
@@ -169,7 +171,7 @@ pub fn of_two_calls(heard: &Heard) -> Finding {
     }
 }
 
-/// Whether the server holds an answer to a schema.
+/// Judges whether the server enforces a schema.
 #[must_use]
 pub fn of_schema(heard: &Heard) -> Finding {
     let feature = Feature::Schema;
@@ -187,7 +189,7 @@ pub fn of_schema(heard: &Heard) -> Finding {
     }
 }
 
-/// Whether the model sees. `taken_back`: the server refused pictures, and was sent notes in their place.
+/// Judges whether the model sees pictures. `taken_back` is true if the server refused pictures and got notes instead.
 #[must_use]
 pub fn of_picture(heard: &Heard, taken_back: bool) -> Finding {
     let feature = Feature::Vision;
@@ -207,7 +209,7 @@ pub fn of_picture(heard: &Heard, taken_back: bool) -> Finding {
     feature.unknown(format!("the picture was taken; asked for its colour, {COLOUR}, it answered: {answer}"))
 }
 
-/// Whether the second of two requests with the same beginning was served from a cache.
+/// Judges whether the second of two requests with the same prefix was served from a cache.
 #[must_use]
 pub fn of_cache(first: &Heard, second: &Heard) -> Finding {
     let feature = Feature::Caching;
@@ -239,7 +241,7 @@ fn text_of(end: &ReplyEnd) -> String {
     texts.collect()
 }
 
-/// An error without the name of the model, which stands above the table.
+/// Formats an error without the name of the model, which is shown above the table.
 fn words(error: &ModelError) -> String {
     match error.status {
         Some(status) => format!("HTTP {status}: {}", error.message),

@@ -1,7 +1,7 @@
-//! Asks the server of a model what it can do: one tiny request each, one after the other, over the way that a run
-//! takes.
+//! Finds out what a model's server supports, with one small request at a time, sent the same way as in a run.
 //!
-//! The questions (`questions`) and what their answers show (`judgement`, `fitting`) are pure; `asking` alone asks.
+//! The questions (`questions`) and the judgement of their answers (`judgement`, `fitting`) are pure; only `asking`
+//! sends requests.
 
 mod questions;
 mod judgement;

@@ -1,4 +1,4 @@
-//! The questions of a check: short, and such that the answer shows whether the feature works.
+//! The questions of a check: short, and chosen so that the answer shows whether a feature works.
 
 use serde_json::{Value, json};
 
@@ -6,25 +6,25 @@ use crate::contract::{Permission, ToolDefinition};
 use crate::image::Image;
 use crate::message::{Answer, Call, CallStatus, FinishReason, Item, Part, Said, Step, ToolCall};
 
-/// The system prompt of all questions but those about the cache.
+/// The system prompt of all questions except those about the cache.
 pub const SYSTEM: &str = "You are being tested. Answer as briefly as you can.";
 
 /// The tool that shows a picture.
 pub const PICTURE_TOOL: &str = "view_picture";
 
-/// The tool that is to be called twice at once.
+/// The tool that the model should call twice at once.
 pub const WEATHER_TOOL: &str = "weather";
 
 /// The colour of the picture.
 pub const COLOUR: &str = "red";
 
-/// The key that an answer has only if the server holds it to the schema.
+/// The key that an answer has only if the server enforces the schema.
 const KEY: &str = "colour_in_one_word";
 
 /// A red square of 64 by 64 pixels, PNG.
 const RED: &str = "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAT0lEQVR42u3PQQkAAAgEsAtx/ZMZxgi+hcEKLNO+FgEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQGBywKqxUDxqh7TUQAAAABJRU5ErkJggg==";
 
-/// A text in the person's place.
+/// A message of the person.
 #[must_use]
 pub fn said(text: &str) -> Vec<Item> {
     vec![Item::Said(Said::by_person(text))]
@@ -42,8 +42,8 @@ pub fn picture() -> Vec<Item> {
     said("Look at picture.png with view_picture, then say in one word which colour it has.")
 }
 
-/// The same question, called for and answered with the picture. `parts` are those of the model's own call; without one
-/// the call is made up.
+/// The same question, followed by the call and its answer with the picture. `parts` are those of the model's own call;
+/// without them a call is invented.
 #[must_use]
 pub fn picture_shown(parts: Option<Vec<Part>>) -> Vec<Item> {
     let made_up = || {
@@ -65,13 +65,13 @@ pub fn picture_shown(parts: Option<Vec<Part>>) -> Vec<Item> {
     items
 }
 
-/// The question that wants two calls at once.
+/// The question that asks for two calls at once.
 #[must_use]
 pub fn two_calls() -> Vec<Item> {
     said("How is the weather in Paris, and how is it in Oslo? Call weather twice, both calls in this one reply.")
 }
 
-/// The question whose answer the server is to hold to [`schema`].
+/// The question whose answer must match [`schema`].
 #[must_use]
 pub fn structured() -> Vec<Item> {
     said("Which colour is the sky on a fine day? Answer in JSON.")
@@ -88,7 +88,7 @@ pub fn schema() -> Value {
     })
 }
 
-/// A system prompt of about so many tokens, the same every time.
+/// A system prompt of about this many tokens, the same every time.
 #[must_use]
 pub fn long_system(tokens: u64) -> String {
     const TOKENS_A_LINE: u64 = 12;

@@ -1,4 +1,4 @@
-//! One run of a case with a model: an agent of its own in a workspace of its own, which is gone afterwards.
+//! Runs a case once with a model: a separate agent in a temporary workspace.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,12 +23,12 @@ use super::super::{Options, SetupError, assemble, new_run_id};
 use super::paced::{Gate, Paced};
 use super::watch::Watch;
 
-/// The variable that holds the rendered prompt: so its text is a value, and is not rendered again.
+/// The variable with the rendered prompt: as a value it is not rendered again.
 const RENDERED: &str = "rendered";
-/// Tools that change files: they reach the workspace of the case alone.
+/// Tools that change files: they reach only the workspace of the case.
 const FILE_TOOLS: &[&str] = &["apply_patch", "edit_file", "write_file"];
 
-/// What runs have in common.
+/// The parts that all runs share.
 #[derive(Clone, Copy)]
 pub(super) struct Around<'a> {
     pub config: &'a Arc<Config>,
@@ -40,7 +40,7 @@ pub(super) struct Around<'a> {
 /// Runs a case once.
 ///
 /// # Errors
-/// When no agent can be put together, or the case names a tool that there is not.
+/// No agent can be assembled, or the case names an unknown tool.
 pub(super) async fn attempt(around: Around<'_>, prompt: &Arc<Prompt>, case: &Case) -> Result<Reply, SetupError> {
     let dir = tempfile::tempdir().map_err(SetupError::failed)?;
     lay_out(dir.path(), case).map_err(|error| SetupError::failed(anyhow::Error::from(error)))?;
@@ -65,8 +65,8 @@ pub(super) async fn attempt(around: Around<'_>, prompt: &Arc<Prompt>, case: &Cas
     ask(agent, conversation, system, Input { opening, said }, around.cancel).await
 }
 
-/// The system prompt, and the messages up to the one to be answered. A prompt that nothing follows is that message
-/// itself; else it is the system prompt, with the messages that it brings along.
+/// Returns the system prompt and the messages up to the one to answer. If the case has no messages and neither has the
+/// prompt, the prompt itself is that message; otherwise it is the system prompt.
 fn opening(
     agent: &Agent,
     prompt: &Prompt,
@@ -86,7 +86,7 @@ fn opening(
     Ok((system, items))
 }
 
-/// Asks a model one question, without tools, for an answer by a schema.
+/// Asks a model one question, without tools, for an answer that matches a schema.
 pub(super) async fn ask_once(around: Around<'_>, question: String, schema: Value) -> Result<Reply, SetupError> {
     let dir = tempfile::tempdir().map_err(SetupError::failed)?;
     let mut agent = agent(around, dir.path(), around.options)?;
@@ -98,7 +98,7 @@ pub(super) async fn ask_once(around: Around<'_>, question: String, schema: Value
     ask(agent, conversation, String::new(), Said::by_person(question).into(), around.cancel).await
 }
 
-/// The name by which recordings and reports know the model.
+/// The name of the model in recordings and reports.
 pub(super) fn model_of(around: Around<'_>) -> Result<String, SetupError> {
     let dir = tempfile::tempdir().map_err(SetupError::failed)?;
     agent(around, dir.path(), around.options).map(|agent| agent.model.info().name.clone())
@@ -106,7 +106,7 @@ pub(super) fn model_of(around: Around<'_>) -> Result<String, SetupError> {
 
 fn agent(around: Around<'_>, dir: &Path, options: &Options) -> Result<Agent, SetupError> {
     let workspace = Workspace::open(dir).map_err(SetupError::failed)?;
-    // Whatever is configured for the daily work: nobody looks on here.
+    // The configured approval is for daily work; here nobody watches.
     let approve = options.approve.or(Some(ApprovalMode::Edits));
     let options = Options { approve, prompt: None, ..options.clone() };
     let mut agent = assemble(around.config, &workspace, &options, Arc::new(Nobody))?.agent;
@@ -114,8 +114,8 @@ fn agent(around: Around<'_>, dir: &Path, options: &Options) -> Result<Agent, Set
     Ok(agent)
 }
 
-/// Leaves the tools that the case names, or those that only read (neither the network nor by a command) and those that
-/// write files.
+/// Keeps the tools that the case names; without names, those that only read (without network or commands) and those
+/// that write files.
 fn restrict(agent: &mut Agent, case: &Case) -> Result<(), SetupError> {
     let Some(named) = &case.tools else {
         let reads = |tool: &ToolDefinition| tool.permission == Permission::Read && tool.effects.is_empty();

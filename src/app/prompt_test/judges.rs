@@ -1,4 +1,4 @@
-//! What two kinds of assertions ask of a model: how alike two texts are, and whether a text meets a rubric.
+//! Asks a model on behalf of two kinds of assertions: how similar two texts are, and whether a text meets a rubric.
 
 use serde_json::{Value, json};
 
@@ -16,8 +16,8 @@ use super::attempt::{Around, ask_once};
 /// The prompt of the judge.
 const RUBRIC: &str = "rubric";
 
-/// The answer to a question about an output, and what it cost in USD, where that is known. What keeps a judge from
-/// answering is an answer, too: it fails the assertion and not the test run.
+/// Answers a question about an output. Also returns the cost in USD, if known. If the judge cannot answer, the result
+/// says so: it fails the assertion, not the test run.
 pub(super) async fn answer(
     around: Around<'_>,
     registry: &Registry,
@@ -83,7 +83,7 @@ async fn nearest(embedder: &dyn Embedder, texts: &[String], output: &str) -> Res
     Ok(Judged::Likeness(nearest))
 }
 
-/// The cosine of the angle between two vectors; 0 where one has no length.
+/// The cosine of the angle between two vectors; 0 if one of them is zero.
 fn cosine(a: &[f32], b: &[f32]) -> f64 {
     let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
     let lengths = (dot(a, a) * dot(b, b)).sqrt();

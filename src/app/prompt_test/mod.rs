@@ -1,5 +1,5 @@
-//! Running the cases of prompts: those that only render at once, the others with a model, several at a time, or from
-//! what was recorded.
+//! Runs the test cases of prompts: cases that only render at once, the others with a model, several at a time, or from
+//! recordings.
 
 mod watch;
 mod paced;
@@ -24,20 +24,20 @@ use super::{Options, SetupError};
 use attempt::{Around, attempt, model_of};
 use paced::Gate;
 
-/// Where the replies of a model come from.
+/// The source of a model's replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replies {
     /// From the model; nothing is recorded.
     Asked,
-    /// From recordings alone: no model is asked.
+    /// Only from recordings: no model is asked.
     Replayed,
-    /// From recordings as far as they are there; the rest is asked and recorded.
+    /// From recordings if they exist; otherwise from the model, and recorded.
     Completed,
     /// From the model; all of it is recorded.
     Renewed,
 }
 
-/// A place to run cases.
+/// The settings for running cases.
 pub struct Bench<'a> {
     pub config: &'a Arc<Config>,
     pub registry: &'a Registry,
@@ -46,12 +46,12 @@ pub struct Bench<'a> {
     pub replies: Replies,
     /// The most runs at a time.
     pub jobs: usize,
-    /// Runs of each case, instead of what it says.
+    /// The number of runs of each case, in place of its own.
     pub runs: Option<u32>,
     pub cancel: Cancel,
 }
 
-/// How far a test has come: runs that are done, and all of them.
+/// The progress of a test: the runs that are done, and all runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     pub done: usize,
@@ -59,11 +59,11 @@ pub struct Progress {
 }
 
 impl Bench<'_> {
-    /// Runs the cases of a suite against one version. `recordings` are those of the version, and take up what is asked
-    /// where `replies` says so. `model` names whose recordings are replayed; `None` for whoever's they are.
+    /// Runs the cases of a suite against one version. `recordings` are those of the version; new replies are added if
+    /// `replies` says so. `model` names the model whose recordings are replayed; `None` means any model.
     ///
     /// # Errors
-    /// When no agent can be put together. A run that fails is no error.
+    /// No agent can be assembled. A failed run is not an error.
     pub async fn test(
         &self,
         prompt: &Arc<Prompt>,
@@ -114,7 +114,7 @@ impl Bench<'_> {
             outcomes[at] =
                 Some(Outcome::of(case, of_case.iter().map(|run| replay(case, run, &rendered)).collect()));
             if matches!(self.replies, Replies::Completed | Replies::Renewed) {
-                // A run that came to nothing is worth no recording, unless that is what the case is about.
+                // A failed run is not recorded, unless the case tests the failure.
                 of_case.retain(|run| run.reply.failure.is_none() || case.looks_at_the_code());
                 recordings.put(of_case);
             }
@@ -127,7 +127,7 @@ impl Bench<'_> {
         })
     }
 
-    /// The outcome of a case for which no model has to be asked.
+    /// The outcome of a case that needs no model.
     fn without_a_model(
         &self,
         prompt: &Prompt,
@@ -160,7 +160,7 @@ impl Bench<'_> {
     ) -> Result<Recorded, SetupError> {
         let mut reply = attempt(around, prompt, case).await?;
         let mut judged: BTreeMap<String, Judged> = BTreeMap::new();
-        // Nothing is asked about a run that has no answer.
+        // A run without an answer is not judged.
         let questions = case.assert.iter().filter_map(Assertion::question);
         for question in questions.filter(|_| reply.failure.is_none()).collect::<Vec<_>>() {
             let (answer, cost) = judges::answer(around, self.registry, question, &reply.output).await;
@@ -175,7 +175,7 @@ impl Bench<'_> {
     }
 }
 
-/// `NAME@vX.Y`, or the name alone where there is no version.
+/// Formats `NAME@vX.Y`, or only the name if there is no version.
 fn named(prompt: &Prompt) -> String {
     prompt.version.map_or(prompt.name.clone(), |version| format!("{}@{version}", prompt.name))
 }

@@ -1,4 +1,4 @@
-//! A model that many runs share: where one of them meets the rate limit, all of them wait.
+//! A model shared by many runs: if one of them meets the rate limit, all of them wait.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,11 +9,11 @@ use tokio::time::Instant;
 
 use crate::contract::{ChatModel, Found, Learnt, ModelError, ModelErrorKind, ModelInfo, ReplyStream, Request};
 
-/// The wait after a first refusal that names none. It doubles with each that follows.
+/// The wait after a first refusal without a stated wait. It doubles with each further one.
 const FIRST: Duration = Duration::from_secs(2);
 const LONGEST: Duration = Duration::from_mins(1);
 
-/// The time before which no run asks. Clones share it.
+/// The time before which no run may ask. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Gate(Arc<Mutex<State>>);
 

@@ -1,4 +1,4 @@
-//! An observer of a run that keeps what assertions ask about: calls and loaded skills.
+//! An event sink that collects what assertions need: calls and loaded skills.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,13 +14,13 @@ pub(super) struct Watch(Arc<Mutex<Noted>>);
 
 #[derive(Default)]
 pub(super) struct Noted {
-    /// In the order in which they began.
+    /// The calls in the order in which they began.
     calls: Vec<(String, Called)>,
     pub skills: Vec<String>,
 }
 
 impl Watch {
-    /// What was seen, which is then forgotten.
+    /// Takes everything seen so far.
     pub fn take(&self) -> Noted {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,5 +1,5 @@
-//! The questions of helpers: one at a time, each with the name of the helper that asks. The clocks of everybody who
-//! waits for the answer stand still.
+//! The questions of helpers: one at a time, each with the name of the helper. Meanwhile the clocks of all callers are
+//! paused.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use tokio::sync::Mutex;
 
 use crate::contract::{Approval, Approver, PlanReview, PlanSheet, Question, Superior};
 
-/// The person, as a helper reaches them.
+/// The approver of a helper, which asks the person of its caller.
 pub(super) struct ThroughCaller {
     pub person: Arc<dyn Approver>,
-    /// Of the helper, like `explore#2`.
+    /// The name of the helper, such as `explore#2`.
     pub name: String,
     pub superior: Arc<dyn Superior>,
     /// Held by the helper whose question is open.
     pub floor: Arc<Mutex<()>>,
 }
 
-/// Stops the clocks of the callers while it lives.
+/// Pauses the clocks of the callers until it is dropped.
 struct Waiting<'a>(&'a dyn Superior);
 
 impl<'a> Waiting<'a> {

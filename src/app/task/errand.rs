@@ -1,4 +1,4 @@
-//! The errand of a helper: an agent with a conversation and a run of its own, within the run that called it.
+//! The errand of a helper: an agent with a separate conversation and run, within the run that called it.
 
 use std::io;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::contract::{EventSink, Superior};
 use crate::event::Event;
 use crate::message::Said;
 
-/// An errand. Dropping it in the middle of its turn leaves nothing running and a whole session.
+/// An errand. Dropping it in the middle of its turn stops everything and leaves a complete session.
 pub(super) struct Errand {
     pub agent: Agent,
     pub conversation: Conversation,
@@ -51,7 +51,7 @@ impl Errand {
         Self { agent, conversation, run: Run::within(superior, emitter), in_turn: false }
     }
 
-    /// Does its job. Returns how it ended.
+    /// Does the job. Returns the end of its turn.
     pub(super) async fn work(&mut self, prompt: String) -> TurnEnd {
         let (agent, conversation, run) = (&self.agent, &mut self.conversation, &mut self.run);
         self.in_turn = true;

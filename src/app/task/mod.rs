@@ -1,8 +1,8 @@
-//! The tool `task`: an agent of `agents/` does a bounded job for the one that calls it, and reports.
+//! The tool `task`: an agent of `agents/` does a bounded job for the agent that calls it, and reports.
 //!
-//! A helper has its own context, tools and session. It stands within the run that called it: its settings are
-//! narrowed by the caller's ([`narrow`]), it spends what is left to the caller, outside content counts in both
-//! directions, its questions name it ([`asking`]), and it lives as long as its call ([`errand`]).
+//! A helper has its own context, tools and session. It runs within the run that called it: its settings are narrowed by
+//! the caller's ([`narrow`]), it spends from the caller's limits, outside content taints both, its questions carry its
+//! name ([`asking`]), and it ends with its call ([`errand`]).
 
 mod asking;
 mod errand;
@@ -34,17 +34,17 @@ use errand::Errand;
 use narrow::{Caller, narrowed, only_reads};
 use worktree::Worktree;
 
-/// The helper of a call that names none.
+/// The helper for a call that names none.
 const USUAL: &str = "explore";
 
-/// Calls helpers.
+/// The tool that calls helpers.
 pub(super) struct Task {
     definition: ToolDefinition,
-    /// That of the agent that calls them.
+    /// The ground of the calling agent.
     ground: Ground,
-    /// The names of its tools.
+    /// The names of the calling agent's tools.
     tools: Vec<String>,
-    /// How often each agent was called.
+    /// The number of calls of each agent.
     calls: Mutex<BTreeMap<String, u32>>,
     /// Held by the helper whose question is open.
     floor: Arc<tokio::sync::Mutex<()>>,
@@ -56,7 +56,7 @@ struct Arguments {
     agent: Option<String>,
 }
 
-/// The definition of the tool for an agent; `None` where it has no helpers to call.
+/// The definition of the tool for an agent; `None` if it has no helpers to call.
 pub(super) fn definition(config: &Config, agent: &AgentConfig) -> Option<ToolDefinition> {
     const LONGEST: usize = 160;
     if agent.limits.max_depth == 0 {
@@ -89,7 +89,7 @@ pub(super) fn definition(config: &Config, agent: &AgentConfig) -> Option<ToolDef
     })
 }
 
-/// The agents that another one may call: those that say what they are for.
+/// The agents that another agent may call: those with a description.
 pub(super) fn helpers<'c>(
     config: &'c Config,
     agent: &AgentConfig,
@@ -114,12 +114,12 @@ impl Task {
         })
     }
 
-    /// The settings of the agent that calls.
+    /// The settings of the calling agent.
     fn own(&self) -> Result<&AgentConfig, ToolError> {
         self.ground.settings().map_err(|error| ToolError::permanent(error.message))
     }
 
-    /// A name for one helper of this agent: `explore#2`.
+    /// Makes a name for a helper: `explore#2`.
     fn name_of(&self, agent: &str) -> String {
         let mut calls = self.calls.lock().expect("counting never panics");
         let number = calls.entry(agent.to_owned()).or_default();
@@ -127,7 +127,7 @@ impl Task {
         format!("{agent}#{number}")
     }
 
-    /// What a helper is put together from.
+    /// The ground that a helper is assembled from.
     fn ground_of(
         &self,
         settings: AgentConfig,
@@ -164,7 +164,7 @@ impl Task {
         })
     }
 
-    /// A helper that is ready to work, in the workspace of `ground`.
+    /// Prepares a helper in the workspace of `ground`.
     fn begin(&self, name: &str, ground: Ground, superior: Arc<dyn Superior>) -> Result<Errand, ToolError> {
         let failed = |why: &str| ToolError::permanent(format!("The helper could not begin: {why}"));
         let services = assemble_on(ground).map_err(|error| failed(&error.message))?;
@@ -176,7 +176,7 @@ impl Task {
             )));
         }
         let now = Timestamp::now();
-        // A worktree is gone when its helper is: the session belongs to the workspace.
+        // The session belongs to the workspace, because a worktree is removed with its helper.
         let workspace = self.ground.workspace.root();
         let about = About { workspace, agent: &services.agent.name, model: &info.id };
         let session = match superior.session() {
@@ -238,7 +238,7 @@ impl Tool for Task {
     fn runs_beside(&self, arguments: &Value) -> bool {
         let agent = arguments["agent"].as_str();
         let helper = self.helper(agent).and_then(|helper| Ok((helper, self.own()?)));
-        // A call of nobody changes nothing.
+        // A call of an unknown helper changes nothing.
         helper.map_or(true, |(helper, own)| helper.isolation == Isolation::Worktree || only_reads(helper, own))
     }
 
@@ -264,7 +264,7 @@ impl Tool for Task {
     }
 }
 
-/// What a helper hands back.
+/// The result of a helper.
 struct Report<'a> {
     name: String,
     session: Option<String>,

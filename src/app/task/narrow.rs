@@ -1,4 +1,4 @@
-//! The settings of a helper: its own, and nowhere wider than those of the agent that calls it. Pure.
+//! Narrows the settings of a helper to be no wider than those of the agent that calls it. Pure functions.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use crate::config::{
     AgentConfig, ApprovalMode, Permission, PermissionRule, RuleEffect, SandboxMode, SandboxSettings,
 };
 
-/// What bounds a helper.
+/// The bounds that the caller sets.
 pub(super) struct Caller<'a> {
     pub settings: &'a AgentConfig,
-    /// How it really runs, whatever its settings say.
+    /// The approval mode that it actually runs with.
     pub approval: ApprovalMode,
-    /// The names of its tools.
+    /// The names of the caller's tools.
     pub tools: &'a [String],
-    /// The time that is left to it.
+    /// The time that the caller has left.
     pub time: Option<Duration>,
 }
 
-/// The settings of `helper` where `caller` calls it. `approve` is the mode that the person chose for this run.
+/// Returns the settings of `helper` when `caller` calls it. `approve` is the mode that the person chose for this run.
 pub(super) fn narrowed(helper: &AgentConfig, caller: &Caller<'_>, approve: Option<ApprovalMode>) -> AgentConfig {
     let above = caller.settings;
     let mut own = helper.clone();
@@ -35,7 +35,7 @@ pub(super) fn narrowed(helper: &AgentConfig, caller: &Caller<'_>, approve: Optio
     own
 }
 
-/// Whether the helper could change nothing, wherever it is called from.
+/// True if the helper could change nothing, wherever it is called from.
 pub(super) fn only_reads(helper: &AgentConfig, caller: &AgentConfig) -> bool {
     helper.permissions.max.min(caller.permissions.max) == Permission::Read
 }
@@ -47,7 +47,7 @@ fn stricter(a: ApprovalMode, b: ApprovalMode) -> ApprovalMode {
     ORDER.into_iter().find(|mode| *mode == a || *mode == b).unwrap_or(a)
 }
 
-/// What either denies or asks about, and what both allow.
+/// Combines rules: everything that either side denies or asks about, and only what both allow.
 fn rules(above: &[PermissionRule], own: &[PermissionRule]) -> Vec<PermissionRule> {
     let is_allow = |rule: &&PermissionRule| rule.subject().is_some_and(|(effect, _)| effect == RuleEffect::Allow);
     let added = own.iter().filter(|rule| !above.contains(rule) && !is_allow(rule));
@@ -57,7 +57,7 @@ fn rules(above: &[PermissionRule], own: &[PermissionRule]) -> Vec<PermissionRule
 
 fn sandbox(above: &SandboxSettings, own: &SandboxSettings) -> SandboxSettings {
     let is_on = [above, own].iter().any(|settings| settings.mode == SandboxMode::On);
-    // Without walls around it, the caller could write and reach anything.
+    // Without a sandbox, the caller itself can write and reach anything.
     let is_open = above.mode == SandboxMode::Off;
     SandboxSettings {
         mode: if is_on { SandboxMode::On } else { SandboxMode::Off },
@@ -109,7 +109,7 @@ mod tests {
         serde_json::from_value(whole).expect("settings")
     }
 
-    /// What a helper gets of a key: where its caller has the first value and it says the second itself.
+    /// The value that a helper gets for a key, given the caller's value and its own.
     fn got(path: &str, (callers, own): (Value, Value)) -> Value {
         let over = |value: Value| match path.split_once('.') {
             Some((section, key)) => agent(json!({ section: { key: value } })),

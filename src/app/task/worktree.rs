@@ -1,7 +1,7 @@
-//! A git worktree for a helper that changes files: what it changes comes back as a branch, and is never merged here.
+//! A git worktree for a helper that changes files. Its changes are returned as a branch, which is never merged here.
 //!
-//! git runs in walls like those of commands, without hooks. The directory of the worktree goes when the helper does,
-//! however that ends; what was not committed goes with it.
+//! git runs in the sandbox, without hooks. The directory of the worktree is removed when the helper ends, however it
+//! ends; uncommitted changes are lost with it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use crate::workspace::Workspace;
 use super::super::boundary;
 use super::super::ground::Ground;
 
-/// The longest that one command of git may take.
+/// The time limit of one git command.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// Settings for every command: nothing of the repository's runs, and nothing is left to run later.
+/// Settings for every command: nothing from the repository runs, now or later.
 const SETTINGS: [&str; 10] = [
     "-c",
     "core.hooksPath=/dev/null",
@@ -37,13 +37,13 @@ const SETTINGS: [&str; 10] = [
 pub(super) struct Worktree {
     git: Git,
     dir: PathBuf,
-    /// Its own part of the repository, once there is one.
+    /// The worktree's part of the repository, once it exists.
     git_dir: Option<PathBuf>,
-    /// The commit that it began with.
+    /// The commit that it started from.
     base: String,
 }
 
-/// How git is run.
+/// The environment in which git runs.
 struct Git {
     sandbox: Option<Sandbox>,
     env: Vec<(String, String)>,
@@ -51,7 +51,7 @@ struct Git {
 }
 
 impl Worktree {
-    /// Checks out the commit that the workspace of `ground` is at, for the helper called `name`.
+    /// Checks out the current commit of the workspace of `ground`, for the helper called `name`.
     pub(super) async fn add(ground: &Ground, name: &str) -> Result<Self, ToolError> {
         let failed = |why: String| ToolError::permanent(format!("isolation: worktree: {why}"));
         let (config, workspace) = (&ground.config, &ground.workspace);
@@ -87,7 +87,7 @@ impl Worktree {
             .map_err(|error| ToolError::permanent(format!("{}: {error}", self.dir.display())))
     }
 
-    /// Commits what has changed, and removes the directory. Returns the branch; `None` where nothing has changed.
+    /// Commits the changes and removes the directory. Returns the branch; `None` if nothing has changed.
     pub(super) async fn keep(self, name: &str) -> Result<Option<String>, ToolError> {
         let failed = |why: String| ToolError::permanent(format!("the changes of {name} are not kept: {why}"));
         self.within(&["add", "--all"]).await.map_err(failed)?;
@@ -115,7 +115,7 @@ impl Worktree {
         Ok(Some(branch))
     }
 
-    /// Runs git on the worktree. Its place is given, not searched for: a file in the worktree could lead elsewhere.
+    /// Runs git on the worktree. Its place is passed explicitly, because a file in the worktree could lead elsewhere.
     async fn within(&self, arguments: &[&str]) -> Result<(), String> {
         let git_dir = self.git_dir.as_ref().ok_or("the worktree has no link to its repository")?;
         let place = [format!("--git-dir={}", git_dir.display()), format!("--work-tree={}", self.dir.display())];
@@ -124,7 +124,7 @@ impl Worktree {
         self.git.run_in(&self.dir, &line).await
     }
 
-    /// What the worktree is at: a commit, unless the helper chose a branch itself.
+    /// The contents of the worktree's HEAD: a commit, unless the helper switched to a branch.
     fn head(&self) -> String {
         let head = self.git_dir.as_ref().and_then(|dir| fs::read_to_string(dir.join("HEAD")).ok());
         head.unwrap_or_default().trim().to_owned()
@@ -133,7 +133,7 @@ impl Worktree {
 
 impl Drop for Worktree {
     fn drop(&mut self) {
-        // What `git worktree remove` does, without waiting for a process.
+        // Does the work of `git worktree remove` without waiting for a process.
         let _ = fs::remove_dir_all(&self.dir);
         if let Some(own) = &self.git_dir {
             let _ = fs::remove_dir_all(own);
@@ -146,7 +146,7 @@ impl Git {
         self.run_in(&self.workspace, arguments).await
     }
 
-    /// Runs git to its end; the error is what it said.
+    /// Runs git to its end. The error is its output.
     async fn run_in(&self, dir: &Path, arguments: &[&str]) -> Result<(), String> {
         let walls = self.sandbox.as_ref().map(|sandbox| sandbox.walls(Profile::Write)).transpose();
         let walls = walls.map_err(|error| error.to_string())?;
@@ -171,7 +171,7 @@ impl Git {
     }
 }
 
-/// A name that nothing else has: `coder-4k2x9a` for `coder#2`.
+/// Makes a unique name: `coder-4k2x9a` for `coder#2`.
 fn unique(name: &str) -> String {
     let agent = name.split('#').next().unwrap_or_default();
     let tail = std::iter::repeat_with(fastrand::alphanumeric).take(6).map(|c| c.to_ascii_lowercase());

@@ -1,4 +1,4 @@
-//! `--color`, also for help and for mistakes on the command line, which are printed before there are options.
+//! `--color`, also for help and usage errors, which are printed although the options were not parsed.
 
 use std::ffi::OsString;
 
@@ -6,8 +6,9 @@ use clap::ValueEnum;
 
 use crate::ink::Colour;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum ColorChoice {
+    #[default]
     Auto,
     Always,
     Never,
@@ -23,7 +24,7 @@ impl From<ColorChoice> for Colour {
     }
 }
 
-/// The value of `--color`, for what is printed where the arguments are wrong or ask for help.
+/// Finds the value of `--color` in arguments that are wrong or ask for help.
 #[must_use]
 pub fn colour(args: &[OsString]) -> Colour {
     let words = args.iter().map(|arg| arg.to_str().unwrap_or_default()).take_while(|word| *word != "--");
@@ -34,7 +35,7 @@ pub fn colour(args: &[OsString]) -> Colour {
     value.and_then(|value| ColorChoice::from_str(value, false).ok()).map_or(Colour::Auto, Colour::from)
 }
 
-/// `text` without colours.
+/// Removes the escapes for colours and styles from `text`.
 #[must_use]
 pub fn without_style(text: &str) -> String {
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! What may follow `agent config` and `agent prompt`.
+//! The subcommands of `agent config` and `agent prompt`.
 
 use clap::Subcommand;
 
@@ -9,7 +9,7 @@ use super::var::{self, Var};
 
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// Print where configuration is looked for, in the order of precedence
+    /// Print where configuration is looked for, lowest precedence first
     Path,
     /// Print the merged result; secrets show as ***
     Show,
@@ -28,7 +28,7 @@ pub enum ConfigCommand {
 pub enum PromptCommand {
     /// List the prompts with their versions
     List,
-    /// Print a prompt as it is written
+    /// Print the source of a prompt
     Show { reference: String },
     /// Print a prompt as the agent would render it here
     Render {
@@ -55,7 +55,7 @@ pub enum PromptCommand {
         #[arg(value_name = "B")]
         new: String,
     },
-    /// Report mistakes and doubts about prompts, and the tokens of their parts
+    /// Report errors and likely mistakes in prompts, and the tokens of their parts
     Check {
         /// NAME[@VERSION] [default: every version of every prompt]
         #[arg(value_name = "NAME")]
@@ -69,7 +69,7 @@ pub enum PromptCommand {
     Promote {
         name: String,
         version: Version,
-        /// Release it to this share of the sessions, and keep production as it is
+        /// Release it to this share of the sessions only; the production version stays
         #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=99), conflicts_with = "label")]
         canary: Option<u8>,
         /// The label to set
@@ -78,7 +78,7 @@ pub enum PromptCommand {
         /// The entry for the changelog
         #[arg(short, long, default_value = "", hide_default_value = true, value_name = "TEXT")]
         message: String,
-        /// Release it even if its tests fail, or are fewer than ten
+        /// Release it even if its tests fail, or it has fewer than ten
         #[arg(long)]
         force: bool,
     },

@@ -1,4 +1,4 @@
-//! What may follow `agent model`.
+//! The subcommands of `agent model`.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub enum ModelCommand {
         after_help = "Examples:\n  agent model check anthropic/claude-sonnet-5-5\n  agent model check local -o json | jq .file\n\nExit codes: 0 when it answers at all, else that of the failure (4: key, 5: server, 6: rate limit)."
     )]
     Check {
-        /// The model, as after -m [default: that of the default agent]
+        /// The model, named as for -m [default: that of the default agent]
         name: Option<String>,
         /// Append each request and answer to this file as it went over the wire, without keys
         #[arg(long, value_name = "FILE")]

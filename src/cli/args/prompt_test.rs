@@ -1,4 +1,4 @@
-//! What may follow `agent prompt test`.
+//! The arguments of `agent prompt test`.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,8 @@ pub struct PromptTestArgs {
     /// Prompts, NAME[@VERSION] [default: every prompt that has a tests.yaml]
     #[arg(value_name = "NAME")]
     pub references: Vec<String>,
-    /// Take the cases from this file: a tests.yaml, or a promptfoo configuration, whose prompts are tested if no NAME is given
+    /// Take the cases from this file: a tests.yaml, or a promptfoo configuration, whose prompts are tested if no NAME
+    /// is given
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// The model to ask (repeatable)

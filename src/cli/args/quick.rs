@@ -1,8 +1,8 @@
-//! The usual command lines, read by a parser of the one command that they name: the parser of all commands takes longer
-//! to make than most runs take to begin.
+//! A fast path for the usual command lines: it builds the parser of the one command that they name. Building the parser
+//! of all commands takes longer than the rest of most startups.
 //!
-//! Only what it accepts counts. Everything else (a mistake, a request for help, another command) is read by the parser
-//! of all, so that what a person reads never depends on the way.
+//! The fast path only accepts. Everything else (a mistake, a request for help, another command) goes to the parser of
+//! all commands, so messages and help are always the same.
 
 use std::ffi::OsString;
 
@@ -10,12 +10,17 @@ use clap::{Args, FromArgMatches};
 
 use super::{ChatArgs, Cli, Command, GlobalArgs, RunArgs};
 
-/// The command line `args`, if it is one of `run` or `chat` in which nothing is wrong. Without any argument it is one
-/// of `default`.
+/// Parses `args` if it is a valid command line of `run` or `chat`. Without arguments it is one of `default`.
 pub(super) fn parse(args: &[OsString], default: &str) -> Option<Cli> {
-    let alone = [args.first().cloned().unwrap_or_default(), default.into()];
-    let args = if args.len() < 2 { &alone[..] } else { args };
-    // Were the word the value of an option, the rest would not parse.
+    if args.len() < 2 {
+        // Nothing is left to read, so no parser is made.
+        let command = match default {
+            "chat" => Command::Chat(ChatArgs::default()),
+            _ => Command::Run(RunArgs::default()),
+        };
+        return Some(Cli { global: GlobalArgs::default(), command: Some(command) });
+    }
+    // If the word were the value of an option, the rest would not parse.
     args.iter().skip(1).find_map(|arg| match arg.to_str() {
         Some("run") => Some(read::<RunArgs>(args, "run", Command::Run)),
         Some("chat") => Some(read::<ChatArgs>(args, "chat", Command::Chat)),
@@ -38,7 +43,7 @@ mod tests {
     use super::super::{parse, parse_all};
     use super::*;
 
-    /// Command lines of every kind, in pieces that are put together in all ways.
+    /// Combines the pieces of command lines of every kind in all ways.
     #[test]
     fn both_parsers_read_the_same() {
         let befores =

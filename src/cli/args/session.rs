@@ -1,4 +1,4 @@
-//! What may follow `agent session`.
+//! The subcommands of `agent session`.
 
 use clap::Subcommand;
 
@@ -6,7 +6,7 @@ use clap::Subcommand;
 pub enum SessionCommand {
     /// List the sessions of this workspace, newest first
     List {
-        /// List those of all workspaces, and those of helpers
+        /// List the sessions of all workspaces, and those of helpers
         #[arg(long)]
         all: bool,
     },

@@ -1,4 +1,4 @@
-//! What may follow `agent tool`.
+//! The subcommands of `agent tool`.
 
 use clap::{Args, Subcommand};
 use serde::de::DeserializeOwned;
@@ -16,18 +16,18 @@ pub enum ToolCommand {
         /// Only tools up to this permission: read, write, admin
         #[arg(long, value_name = "LEVEL", value_parser = permission)]
         permission: Option<Permission>,
-        /// The agent whose tools
+        /// The agent whose tools to list
         #[arg(short, long, value_name = "NAME")]
         agent: Option<String>,
     },
     /// Print the definition of a tool as the model sees it
     Show {
         name: String,
-        /// The agent whose tool
+        /// The agent whose tool to print
         #[arg(short, long, value_name = "NAME")]
         agent: Option<String>,
     },
-    /// Call a tool by hand, under the same policy, and print what the model would read
+    /// Call a tool under the same policy as the model, and print what the model would read
     #[command(
         after_help = "Example:\n  agent tool call grep '{\"pattern\": \"main\"}' --format standard --encoding json"
     )]
@@ -49,7 +49,7 @@ pub struct CallArgs {
     /// Which calls run without asking: ask, edits, all, never
     #[arg(long, value_name = "MODE", value_parser = approval)]
     pub approve: Option<ApprovalMode>,
-    /// The agent whose tool
+    /// The agent whose tool to call
     #[arg(short, long, value_name = "NAME")]
     pub agent: Option<String>,
 }
@@ -66,7 +66,7 @@ fn encoding(text: &str) -> Result<Encoding, String> {
     word(text, "text, json, yaml, xml, compact")
 }
 
-/// A word as the configuration has it.
+/// Parses a word as the configuration files spell it.
 fn word<T: DeserializeOwned>(text: &str, words: &str) -> Result<T, String> {
     serde_json::from_value(text.into()).map_err(|_| format!("one of {words}"))
 }

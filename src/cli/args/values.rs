@@ -1,11 +1,11 @@
-//! Values of options that are more than a word or a number: each a function from text to the value, or to what is
-//! wrong with it.
+//! Parsers of option values that are more than a word or a number: each returns the value, or says what is wrong with
+//! the text.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::config::{ApprovalMode, Mode};
 
-/// Only the form is checked here: which keys there are is known once the configuration is read.
+/// Checks only the form `KEY=VALUE`: loading the configuration checks the key.
 pub(super) fn assignment(text: &str) -> Result<String, String> {
     let (key, _) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
     if key.is_empty() { Err("the name before = is empty".to_owned()) } else { Ok(text.to_owned()) }

@@ -1,17 +1,17 @@
-//! `--var`: what a person gives the prompts, as it is written. Files are read later, where reading may fail.
+//! `--var`: parses the variables for prompts. Files are read later, where reading may fail.
 
 use std::path::PathBuf;
 
 use serde_json::Value;
 
-/// A variable by its name, and where its value comes from.
+/// A variable: its name and the source of its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Var {
     pub name: String,
     pub value: VarValue,
 }
 
-/// The value of a variable as it is written.
+/// The source of a variable's value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum VarValue {
     /// `K=TEXT`, `K=@@TEXT` for a text that begins with `@`, or the value of `K:=JSON`.

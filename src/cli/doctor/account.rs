@@ -1,6 +1,6 @@
-//! The account that a check of `agent doctor` gives.
+//! The result of a check of `agent doctor`.
 
-/// The account of one check, in one or several lines.
+/// The result of one check, in one or several lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Check {
     pub of: &'static str,
@@ -11,9 +11,9 @@ pub(super) struct Check {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Health {
     Good,
-    /// Weaker than it could be; a run works.
+    /// A run works, but something is weaker than it could be.
     Weak,
-    /// Something is to be done before a run works.
+    /// Something needs fixing before a run works.
     Bad,
 }
 

@@ -1,4 +1,4 @@
-//! Whether the configuration has mistakes, and what of it this version does not use.
+//! Checks the configuration for mistakes, and for keys that this version does not use.
 
 use std::sync::Arc;
 
@@ -10,21 +10,20 @@ use super::super::config::checked;
 use super::super::setup::Setup;
 use super::account::{Check, Health};
 
-/// The configuration, where a run could use it, and its account.
+/// Returns the configuration, if a run could use it, and the result of its check.
 pub(super) fn check(setup: &Setup, workspace: &Workspace) -> Result<(Option<Arc<Config>>, Check), Failure> {
     let of = "config";
     let config = match checked(setup, workspace) {
         Ok(config) => config,
         Err(failure) if failure.code == super::super::exit::CONFIGURATION => {
-            let says =
-                format!("{}\n`agent config check` says the same once it is mended", failure.told().trim_end());
+            let says = format!("{}\nfix it, then run `agent config check` to be sure", failure.told().trim_end());
             return Ok((None, Check::new(of, Health::Bad, says)));
         }
         Err(failure) => return Err(failure),
     };
     let dirs: Vec<String> = config.config_dirs.iter().map(|dir| dir.display().to_string()).collect();
     let from = if dirs.is_empty() {
-        "built in alone; `agent init` writes files to edit".to_owned()
+        "built-in only; `agent init` writes files to edit".to_owned()
     } else {
         dirs.join(", ")
     };

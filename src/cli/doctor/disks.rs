@@ -1,4 +1,4 @@
-//! Whether what a run keeps can be written, and whether there is room for it.
+//! Checks that the directories of a run can be written, and that they have free space.
 
 use std::path::Path;
 
@@ -6,12 +6,12 @@ use crate::disk;
 
 use super::account::{Check, Health};
 
-/// Free bytes below which a long session may not find room.
+/// Free bytes below which a long session may run out of space.
 const LITTLE: u64 = 200 << 20;
 
-/// The directories of sessions, and of histories and drafts.
+/// Checks the directory of sessions, then that of histories and drafts.
 pub(super) fn checks(sessions: &Path, state: &Path) -> [Check; 2] {
-    let lost = "`--ephemeral` runs without sessions, XDG_DATA_HOME names another place";
+    let lost = "`--ephemeral` keeps no session, XDG_DATA_HOME names another place";
     [
         check("disk", ("sessions go to", sessions), lost),
         check("state", ("histories and drafts go to", state), "XDG_STATE_HOME names another place"),
@@ -31,7 +31,7 @@ fn told(of: &'static str, (what, dir): (&str, &Path), free: Option<u64>, otherwi
     let dir = dir.display();
     match free {
         Some(free) if free < LITTLE => {
-            let says = format!("{what} {dir}, where {} are left: make room, or {otherwise}", size(free));
+            let says = format!("{what} {dir}, with {} left: free some space, or {otherwise}", size(free));
             Check::new(of, Health::Weak, says)
         }
         Some(free) => Check::new(of, Health::Good, format!("{what} {dir} ({} free)", size(free))),
@@ -57,7 +57,7 @@ mod tests {
         assert_eq!(told(None), Check::new("disk", Health::Good, "sessions go to /srv"));
         let full = told(Some(3 << 20));
         assert_eq!(full.health, Health::Weak);
-        assert!(full.says.contains("3 MiB are left: make room, or name another place"), "{}", full.says);
+        assert!(full.says.contains("3 MiB left: free some space, or name another place"), "{}", full.says);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Whether the model answers: by one short question, which costs a few tokens.
+//! Checks that the model answers, with one short question that costs a few tokens.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(super) fn check(config: &Arc<Config>) -> Result<Check, Failure> {
         return Ok(Check::new(of, Health::Bad, format!("none is configured\n{advice}")));
     }
     let Some(server) = &outlook.server else {
-        return Ok(Check::new(of, Health::Good, format!("{}: a script, which asks no server", outlook.model)));
+        return Ok(Check::new(of, Health::Good, format!("{}: scripted, needs no server", outlook.model)));
     };
     let check = match ModelCheck::new(config, &Options::default()) {
         Ok(check) => check,
@@ -37,13 +37,13 @@ pub(super) fn check(config: &Arc<Config>) -> Result<Check, Failure> {
         Ok(Ok(reached)) => answered(&outlook, &name, &reached),
         Ok(Err(error)) => {
             let why = config.redactor().redact(&error.to_string()).into_owned();
-            let says = format!("{name} does not answer: {why}\n`agent model check` asks again, and for more");
+            let says = format!("{name} does not answer: {why}\n`agent model check` asks again, and tests more");
             Check::new(of, Health::Bad, says)
         }
         Err(_) => {
             let seconds = PATIENCE.as_secs();
             let says = format!(
-                "{name} has not answered within {seconds} s: look whether the server runs, or name another model \
+                "{name} has not answered within {seconds} s: check that the server is running, or name another model \
                  (models/default.yaml, -m)"
             );
             Check::new(of, Health::Bad, says)

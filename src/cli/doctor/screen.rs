@@ -1,4 +1,4 @@
-//! What the terminal can show, by what its variables and the system say of it: it is not asked.
+//! Reports what the terminal can show, judged by its variables and the system: the terminal itself is not queried.
 
 use std::io::{self, IsTerminal};
 
@@ -8,19 +8,19 @@ use crate::terminal::{self, Abilities};
 use super::super::setup::Setup;
 use super::account::{Check, Health};
 
-/// The facts that decide.
+/// The facts that decide the result.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Facts<'a> {
     /// stdin and stderr are terminals.
     pub is_terminal: bool,
     pub size: Option<(usize, usize)>,
     pub term: Option<&'a str>,
-    /// The locale of characters.
+    /// The locale that sets the character encoding.
     pub locale: Option<&'a str>,
     pub in_tmux: bool,
     pub abilities: Abilities,
     pub colours: bool,
-    /// Why there are no colours, where the person wants none.
+    /// The variables about colours that the person set.
     pub wishes: Wishes<'a>,
 }
 
@@ -47,7 +47,11 @@ impl<'a> Facts<'a> {
 pub(super) fn check(facts: &Facts<'_>) -> Check {
     let of = "terminal";
     if !facts.is_terminal {
-        return Check::new(of, Health::Good, "none: plain lines without colours are written, and nobody is asked");
+        return Check::new(
+            of,
+            Health::Good,
+            "none: output is plain lines without colours, and questions are not asked",
+        );
     }
     let term = facts.term.unwrap_or("not set");
     if !facts.abilities.draws {
@@ -71,10 +75,10 @@ pub(super) fn check(facts: &Facts<'_>) -> Check {
     let mut to_do = Vec::new();
     if !facts.locale.is_some_and(is_utf8) {
         let locale = facts.locale.unwrap_or("not set");
-        to_do.push(format!("the locale is {locale}: set LANG=C.UTF-8, so that all characters are shown"));
+        to_do.push(format!("the locale is {locale}: set LANG=C.UTF-8 to show all characters"));
     }
     if facts.size.is_some_and(|(columns, rows)| columns < 40 || rows < 10) {
-        to_do.push("it is small: widen it to 40 columns and 10 rows at least".to_owned());
+        to_do.push("it is small: widen it to at least 40 columns and 10 rows".to_owned());
     }
     if to_do.is_empty() {
         return Check::new(of, Health::Good, says);
@@ -114,7 +118,7 @@ mod tests {
                 "colours, links",
             ),
             (Facts { in_tmux: true, ..plain() }, Health::Good, "as tmux passes them on"),
-            (Facts { is_terminal: false, ..plain() }, Health::Good, "none: plain lines"),
+            (Facts { is_terminal: false, ..plain() }, Health::Good, "none: output is plain lines"),
             (
                 Facts { term: Some("dumb"), abilities: Abilities::NONE, ..plain() },
                 Health::Weak,

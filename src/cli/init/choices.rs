@@ -1,4 +1,4 @@
-//! The models that `agent init` offers, and the file that one of them needs. Pure.
+//! The models that `agent init` offers, and the file that the chosen one needs. Pure functions.
 
 use std::fmt::Write;
 
@@ -6,20 +6,20 @@ use crate::llm::LocalServer;
 use crate::llm::catalogue::providers::{Kind, PROVIDERS};
 use crate::secrets::Redactor;
 
-/// A server that one can choose.
+/// A server to choose from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Choice {
-    /// For the list.
+    /// The text in the list.
     pub label: String,
-    /// `None`: the person types it.
+    /// The address; `None` if the person types it.
     pub base_url: Option<String>,
-    /// The variable that usually holds the key; the one that is set, if one is.
+    /// The variable that holds the key: one that is set, else the usual one.
     pub key: Option<&'static str>,
     /// The model to propose.
     pub model: Option<String>,
 }
 
-/// What a model file says.
+/// The contents of a model file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chosen {
     pub base_url: String,
@@ -28,7 +28,8 @@ pub(super) struct Chosen {
     pub model: String,
 }
 
-/// The servers that answer on this machine, then the providers whose key is set, then the others, then any server.
+/// Lists the servers that answer on this machine, then the providers whose key is set, then the other providers, then
+/// "another server".
 pub(super) fn choices(local: &[LocalServer], keys_set: &[&str]) -> Vec<Choice> {
     let local = local.iter().map(|server| Choice {
         label: match server.models.as_slice() {
@@ -37,7 +38,7 @@ pub(super) fn choices(local: &[LocalServer], keys_set: &[&str]) -> Vec<Choice> {
             [model, others @ ..] => format!("{} on this machine ({model} and {} more)", server.name, others.len()),
         },
         base_url: Some(server.base_url.clone()),
-        // A server may call its models what it likes.
+        // A server may give its models any name.
         model: server.models.iter().find(|id| is_plain(id)).cloned(),
         ..Choice::default()
     });
@@ -55,7 +56,7 @@ pub(super) fn choices(local: &[LocalServer], keys_set: &[&str]) -> Vec<Choice> {
     local.chain(set).chain(unset).chain([other]).collect()
 }
 
-/// The number that was typed, from 0; an empty line is the first.
+/// Parses the number of a choice to an index from 0; an empty line is the first.
 pub(super) fn number(line: &str, count: usize) -> Result<usize, String> {
     match line.trim() {
         "" => Ok(0),
@@ -66,7 +67,7 @@ pub(super) fn number(line: &str, count: usize) -> Result<usize, String> {
     }
 }
 
-/// The name of a variable. What looks like a key itself is refused, and not repeated.
+/// Parses the name of a variable. Text that looks like a key is refused, and not echoed.
 pub(super) fn variable(line: &str, usual: Option<&str>) -> Result<Option<String>, String> {
     let name = line.trim();
     if name.is_empty() {
@@ -78,11 +79,11 @@ pub(super) fn variable(line: &str, usual: Option<&str>) -> Result<Option<String>
     if is_name && Redactor::of(Vec::new()).redact(name) == name {
         return Ok(Some(name.to_owned()));
     }
-    Err("That is no name of a variable, like OPENAI_API_KEY. The key itself is never written to a file."
+    Err("That is not the name of a variable, such as OPENAI_API_KEY. The key itself is never written to a file."
         .to_owned())
 }
 
-/// An address of a server.
+/// Parses the address of a server.
 pub(super) fn address(line: &str) -> Result<String, String> {
     let url = line.trim().trim_end_matches('/');
     let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")).unwrap_or_default();
@@ -92,27 +93,27 @@ pub(super) fn address(line: &str) -> Result<String, String> {
     Ok(url.to_owned())
 }
 
-/// The provider's name of a model.
+/// Parses a model id, as the server names it.
 pub(super) fn model(line: &str, usual: Option<&str>) -> Result<String, String> {
     let typed = line.trim();
     match (typed, usual) {
         ("", Some(usual)) => Ok(usual.to_owned()),
-        ("", None) => Err("Type the server's name for the model.".to_owned()),
+        ("", None) => Err("Type the name of a model, as the server lists it.".to_owned()),
         (typed, _) if is_plain(typed) => Ok(typed.to_owned()),
-        _ => Err("That is no name of a model: it has a blank, a quote or a brace.".to_owned()),
+        _ => Err("That is not the name of a model: it contains a space, a quote or a brace.".to_owned()),
     }
 }
 
-/// Whether a text stands in double quotes of YAML as it is, and is no template.
+/// True if a text needs no escapes in double quotes of YAML, and is not a template.
 fn is_plain(text: &str) -> bool {
     text.chars().all(|c| !c.is_control() && !c.is_whitespace() && !"\"'\\{}".contains(c))
 }
 
-/// `models/default.yaml`.
+/// Writes the text of `models/default.yaml`.
 pub(super) fn file(chosen: &Chosen) -> String {
-    let mut text = "# The model that agents use unless they name another. What is not said here is as built in:\n\
-                    # `agent config show` prints all of it, docs/models.md tells what it means.\n\n\
-                    name: default\nprovider: openai                   # a server; by its host it is known which protocol it speaks\n"
+    let mut text = "# The model that agents use unless they name another. Keys that are missing here keep their built-in values:\n\
+    # `agent config show` prints all of them, docs/models.md explains them.\n\n\
+                    name: default\nprovider: openai                   # the host in base_url decides the protocol\n"
         .to_owned();
     let _ = writeln!(text, "base_url: \"{}\"", chosen.base_url);
     match &chosen.key {

@@ -1,4 +1,4 @@
-//! `agent model check`: asks a model's server what it can do, and prints the model file that fits.
+//! `agent model check`: finds out what a model's server supports, and prints a model file that fits.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub(super) fn run(
     };
     let server = check.base_url().map_or_else(String::new, |url| format!(" at {url}"));
     say(&format!(
-        "{} requests to {}{server}, one at a time; what is refused may be sent again in another form",
+        "{} requests to {}{server}, one at a time; a refused request may be sent again in another form",
         ModelCheck::REQUESTS,
         check.name()
     ));
@@ -49,7 +49,7 @@ pub(super) fn run(
     Ok(exit::DONE)
 }
 
-/// The findings, the server, and the model file.
+/// Formats the server, the findings and the model file.
 fn table(name: &str, checked: &Checked) -> String {
     const FEATURE: usize = 16;
     const OUTCOME: usize = 10;
@@ -68,10 +68,10 @@ fn table(name: &str, checked: &Checked) -> String {
     for finding in &checked.findings {
         row(finding.feature.words(), finding.outcome.words(), &finding.note);
     }
-    // A file is not named by a provider and an id.
+    // A name of the form PROVIDER/ID cannot be the name of a file.
     let file = if name.contains('/') { "NAME" } else { name };
     let advice =
-        if checked.is_auto { "nothing has to be declared; a file for it is" } else { "the file that fits is" };
+        if checked.is_auto { "no file is needed; one for this model would be" } else { "the file that fits is" };
     let _ = write!(out, "\n# {advice} models/{}.yaml:\n{}", text::visible(file), model_file(&checked.file));
     out
 }
@@ -80,7 +80,7 @@ fn told_by(source: &str) -> String {
     match source {
         "declared" => "as declared".to_owned(),
         "catalogue" => "by the catalogue".to_owned(),
-        "assumed" => "assumed, as nobody knows it: declare context_window".to_owned(),
+        "assumed" => "assumed, because it is unknown: declare context_window".to_owned(),
         server => format!("as {server} runs it"),
     }
 }

@@ -1,4 +1,4 @@
-//! `agent prompt check`: what is wrong or doubtful about prompts, and the tokens of their parts.
+//! `agent prompt check`: reports errors and likely mistakes in prompts, and the tokens of their parts.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -37,7 +37,7 @@ pub(super) fn run(
         }
     }
     print(sizes)?;
-    // A module speaks up once, however many prompts it is part of.
+    // A doubt about a module is reported once, however many prompts contain the module.
     let once: BTreeSet<&String> = told.iter().collect();
     if once.is_empty() {
         return Ok(exit::DONE);
@@ -50,7 +50,7 @@ pub(super) fn run(
     Err(Failure::new(exit::CONFIGURATION, anyhow::anyhow!("{}\n\n{count}", lines.join("\n"))))
 }
 
-/// The prompts, and why others cannot be read.
+/// Returns the prompts to check, and the errors of those that cannot be read.
 fn asked_for(registry: &Registry, references: &[String]) -> Result<(Vec<Arc<Prompt>>, Vec<String>), Failure> {
     let (mut prompts, mut told) = (Vec::new(), Vec::new());
     let mut add = |read: Result<Arc<Prompt>, crate::prompt::PromptError>| match read {
@@ -77,14 +77,14 @@ fn asked_for(registry: &Registry, references: &[String]) -> Result<(Vec<Arc<Prom
     Ok((prompts, told))
 }
 
-/// The tools of the default agent; none, with a warning, where it cannot be put together.
+/// The names and descriptions of the default agent's tools; none, with a warning, if the agent cannot be assembled.
 fn tools(config: &Arc<Config>, workspace: &Workspace) -> Vec<(String, String)> {
     match app::assemble(config, workspace, &Options::default(), Arc::new(Nobody)) {
         Ok(services) => {
             services.agent.tools.all().map(|tool| (tool.name.clone(), tool.description.clone())).collect()
         }
         Err(error) => {
-            warn(&format!("prompts are not held against the tools of the agent: {error}"));
+            warn(&format!("prompts are not compared with the tools of the agent: {error}"));
             Vec::new()
         }
     }

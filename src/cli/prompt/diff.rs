@@ -1,4 +1,4 @@
-//! `agent prompt diff`: how two versions differ, in their text and in the tokens of their parts.
+//! `agent prompt diff`: shows how two versions differ in their text and in the tokens of their parts.
 
 use crate::diff::unified;
 use crate::prompt::{PartSize, Prompt, PromptContext, Registry};
@@ -11,19 +11,19 @@ pub(super) fn run(registry: &Registry, old: &str, new: &str) -> Outcome {
     let (old, new) = (old?, new?);
     let diff = unified("", &old.whole_text(), &new.whole_text());
     if diff.is_empty() {
-        return print(format!("{} and {} are alike\n", old.id(), new.id()));
+        return print(format!("{} and {} are identical\n", old.id(), new.id()));
     }
-    // The names of the versions stand in for those of a file.
+    // The ids of the versions replace the names of files.
     let hunks = diff.lines().skip(2).fold(String::new(), |text, line| text + line + "\n");
     let sample = PromptContext::sample().value();
     print(format!("--- {}\n+++ {}\n{hunks}\n{}", old.id(), new.id(), sizes(&old, &new, &sample)))
 }
 
-/// The tokens of each part, before and after.
+/// Formats the tokens of each part in both versions.
 fn sizes(old: &Prompt, new: &Prompt, sample: &Value) -> String {
     let (old, new) = match (old.sizes(sample), new.sizes(sample)) {
         (Ok(old), Ok(new)) => (old, new),
-        (Err(error), _) | (_, Err(error)) => return format!("tokens: not known, for {error}\n"),
+        (Err(error), _) | (_, Err(error)) => return format!("tokens: unknown: {error}\n"),
     };
     let tokens = |parts: &[PartSize], name: &str| -> u64 {
         parts.iter().filter(|part| part.name == name).map(|part| part.tokens).sum()

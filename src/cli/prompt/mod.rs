@@ -1,4 +1,4 @@
-//! `agent prompt`: the prompts as files, as the agent would render them here, and as they are released.
+//! `agent prompt`: shows prompts as files or as the agent would render them here, tests them and releases them.
 
 mod check;
 mod diff;
@@ -27,7 +27,7 @@ pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
     match command {
         PromptCommand::List => {
             let names = registry.names().map_err(Failure::prompt)?;
-            // What is whole comes before the parts.
+            // Whole prompts come before modules.
             let (modules, whole): (Vec<&str>, Vec<&str>) =
                 names.iter().map(String::as_str).partition(|name| name.starts_with(MODULES));
             let listed = registry.list(whole.into_iter().chain(modules)).map_err(Failure::prompt)?;
@@ -68,8 +68,8 @@ pub(super) fn run(setup: &Setup, command: PromptCommand) -> Outcome {
     }
 }
 
-/// The template as it is written: that of each module under its heading, then the prompt's own; the whole file where it
-/// has messages, which stand in its head.
+/// The source of a prompt: the template of each module under its heading, then the prompt's own. A prompt with messages
+/// is shown as its whole file, because the messages are in its head.
 fn written(prompt: &Prompt) -> String {
     if prompt.has_messages() {
         return format!("{}\n", prompt.text().trim_end());
@@ -102,7 +102,7 @@ fn list(prompts: &[Listed]) -> String {
 }
 
 impl Failure {
-    /// A prompt that cannot be rendered is a mistake of the configuration.
+    /// Maps a prompt that cannot be rendered to a mistake in the configuration.
     pub(super) fn briefing(error: anyhow::Error) -> Self {
         let code = if error.is::<PromptError>() { exit::CONFIGURATION } else { exit::FAILED };
         Self::new(code, error)

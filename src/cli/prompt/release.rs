@@ -1,4 +1,4 @@
-//! `agent prompt promote / rollback / new`: the only commands that change files of prompts.
+//! `agent prompt promote / rollback / new`: the only commands that change the files of prompts.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::prompt::{Desk, LATEST, PRODUCTION, Promotion, Prompt, PromptContext, 
 use super::super::setup::Setup;
 use super::super::{Failure, Outcome, exit, print, warn};
 
-/// Cases that a version must pass before it is released.
+/// The number of cases that a version must have, and pass, before it is released.
 const FEWEST_CASES: usize = 10;
 
 /// The release that the person wants.
@@ -34,7 +34,7 @@ pub(super) fn promote(setup: &Setup, registry: &Registry, dirs: &[PromptDir], wa
     let found = standing(registry, &prompt, &PromptContext::sample().value());
     match (objection(&prompt, &found), force) {
         (Some(why), false) => {
-            let why = format!("{why}\nNothing was released. --force releases it all the same.");
+            let why = format!("{why}\nNothing was released. --force releases it anyway.");
             return Err(Failure::new(exit::TESTS_FAILED, anyhow::anyhow!(why)));
         }
         (Some(why), true) => warn(&why),
@@ -52,16 +52,18 @@ pub(super) fn promote(setup: &Setup, registry: &Registry, dirs: &[PromptDir], wa
         return print(format!("{name}: {version} is `{label}` already\n"));
     };
     if canary.is_none() && is_hidden(dirs, home, name, label, version) {
-        warn(&format!("here `{name}@{label}` means another version still: a nearer directory of prompts says so"));
+        warn(&format!(
+            "here `{name}@{label}` still means another version: a nearer directory of prompts overrides it"
+        ));
     }
     print(format!("{name}: {said}\n"))
 }
 
-/// Whether a nearer directory gives the label another meaning.
+/// True if a nearer directory gives the label another meaning.
 fn is_hidden(dirs: &[PromptDir], home: PathBuf, name: &str, label: &str, version: Version) -> bool {
     let mut dirs = dirs.to_vec();
     match dirs.iter().find(|dir| dir.dir == home) {
-        // What a workspace brings along is read as it was agreed to, so that its change is not seen yet.
+        // A workspace's files are read as they were when the person trusted them, so the change is not visible yet.
         Some(own) if own.through.listed(&home).is_some() => return false,
         Some(_) => {}
         None => dirs.insert(0, PromptDir::new(home)),
@@ -76,13 +78,13 @@ pub(super) fn roll_back(setup: &Setup, registry: &Registry, name: &str) -> Outco
         None => default_home(setup),
     };
     if !home.join(name).is_dir() {
-        return Err(Failure::usage(format!("no version of `{name}` was promoted: there is nothing to take back")));
+        return Err(Failure::usage(format!("no version of `{name}` was promoted: there is nothing to roll back")));
     }
     let desk = Desk::open(&home, name).map_err(Failure::prompt)?;
     match desk.roll_back(Zoned::now().date()).map_err(Failure::prompt)? {
         Some(said) => print(format!("{name}: {said}\n")),
         None => Err(Failure::usage(format!(
-            "`{name}` is at {} and nothing was in {PRODUCTION} before it: there is nothing to take back",
+            "`{name}` is at {} and nothing was in {PRODUCTION} before it: there is nothing to roll back",
             now.version.unwrap_or(Version { major: 0, minor: 0 })
         ))),
     }
@@ -121,14 +123,14 @@ pub(super) fn begin(setup: &Setup, registry: &Registry, name: &str) -> Outcome {
 
 const FIRST: Version = Version { major: 1, minor: 0 };
 
-/// The text of a new prompt: enough to render it and to see what a head may say.
+/// The text of a new prompt: enough to render it and to show what a head may contain.
 const SCAFFOLD: &str = "---\ndescription: In one sentence, what this prompt is for.\nrequired_vars: [request]\n\
                         untrusted: [request]\n---\nDo what the request asks, and say so where it is unclear.\n\n\
                         <request>\n{{ request }}\n</request>\n";
 const TESTS: &str = "cases:\n  - name: the request stands between its marks\n    render: true\n    vars: { request: hello }\n    \
                      assert:\n      - contains: \"<request>\\nhello\\n</request>\"\n";
 
-/// Why a version should not be released.
+/// Returns the reason not to release a version, if there is one.
 fn objection(prompt: &Prompt, found: &Standing) -> Option<String> {
     let id = prompt.id();
     if !found.failures.is_empty() {
@@ -138,7 +140,7 @@ fn objection(prompt: &Prompt, found: &Standing) -> Option<String> {
         .then(|| format!("{id} has too few test cases to be released: {} of {FEWEST_CASES}", found.cases))
 }
 
-/// Where a person's own prompts are kept.
+/// The directory of a person's own prompts.
 fn default_home(setup: &Setup) -> PathBuf {
     let given = setup.global.config.clone().or_else(|| setup.env.get("AGENT_CONFIG").map(PathBuf::from));
     given.unwrap_or_else(|| setup.env.dirs().config).join("prompts")

@@ -1,4 +1,4 @@
-//! `agent prompt test`: which versions and models are tested with which cases, and what is printed of it.
+//! `agent prompt test`: chooses the versions, models and cases to test, and prints the report.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use super::super::{Failure, Outcome, exit, print, warn};
 struct Subject {
     prompt: Arc<Prompt>,
     suite: Suite,
-    /// The model that its file names, if nobody names another.
+    /// The models that its file names, used unless --model names others.
     models: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn run(setup: &Setup, config: &Arc<Config>, registry: &Registry, args
         let filter = args.filter.as_deref().unwrap_or_default();
         return Err(Failure::usage(format!("no case has `{filter}` in its name (--filter)")));
     }
-    // A spawned task needs what it borrows to live on; the root future does not.
+    // The root future may borrow; a spawned task may not.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (report, code) = runtime.block_on(async {
         let cancel = Cancel::default();
@@ -109,7 +109,7 @@ async fn test_all(
         if replies == Replies::Renewed && args.filter.is_none() {
             recorded.retain(|case| subject.suite.cases.iter().any(|of| of.name == case));
         }
-        // What was interrupted keeps what it had.
+        // After an interruption, the recordings stay as they were.
         if recorded != before && !cancel.is_triggered() {
             write_recordings(config, registry, args, prompt, &recorded)?;
         }
@@ -120,13 +120,13 @@ async fn test_all(
     Ok(report)
 }
 
-/// The first model of each version.
+/// The tests of each version with its first model.
 fn sides<'r>(tested: &'r [Tested], subjects: &[Subject]) -> Vec<&'r Tested> {
     let each = tested.len() / subjects.len().max(1);
     tested.iter().step_by(each.max(1)).collect()
 }
 
-/// The models to ask, or whose recordings to replay; `None` for that of the agent, or for whoever's there are.
+/// The models to ask, or whose recordings to replay; `None` means the agent's model, or any model's recordings.
 fn models(
     args: &PromptTestArgs,
     subject: &Subject,
@@ -212,7 +212,7 @@ fn of_file(registry: &Registry, args: &PromptTestArgs, file: &Path) -> Result<Ve
     }
     if prompts.is_empty() {
         return Err(Failure::usage(format!(
-            "{name} names no prompt: say which one to test, agent prompt test NAME"
+            "{name} names no prompt: name the one to test, agent prompt test NAME"
         )));
     }
     prompts
@@ -255,7 +255,7 @@ fn write_recordings(
     })?;
     let dir = dir.join(&prompt.name);
     let path = dir.join(recordings_of(&version_of(prompt)));
-    // Whatever a model or a tool wrote: a file that is committed holds no key.
+    // Recordings are committed, so secrets in the output of a model or a tool are redacted.
     let text = config.redactor().redact(&recorded.text()).into_owned();
     Ok(replace(&path, text.as_bytes())?)
 }

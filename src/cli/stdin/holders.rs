@@ -1,14 +1,14 @@
-//! Other processes that hold standard input open, as `/proc` shows them. Where it shows nothing, nothing is known.
+//! Finds the other processes that hold standard input open, from `/proc`. Without `/proc` they are unknown.
 
 #[cfg(target_os = "linux")]
 pub(super) use linux::{parent_shares, writer};
 
-/// Who writes what we read.
+/// The kind of process that writes our standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writer {
-    /// Another process of the pipeline, or a file: the end will come.
+    /// Another process of the pipeline, or a file: the input will end.
     Peer,
-    /// Only processes that started us: a pipe that nobody may ever close.
+    /// Only processes that started us: the pipe may never be closed.
     Ancestor,
     Unknown,
 }
@@ -38,12 +38,12 @@ mod linux {
     /// A file, pipe or socket that is open somewhere.
     struct Open {
         metadata: Metadata,
-        /// As `open` got them.
+        /// The flags that were passed to `open`.
         flags: u32,
         offset: u64,
     }
 
-    /// Looks up who else has the pipe open for writing. Files end by themselves.
+    /// Finds who else has the pipe open for writing. Files end by themselves.
     pub fn writer() -> Writer {
         let Some(stdin) = Open::of("self", "0") else { return Writer::Unknown };
         if stdin.metadata.is_file() {
@@ -63,7 +63,7 @@ mod linux {
         if holders.iter().any(|holder| !ancestors.contains(holder)) {
             Writer::Peer
         } else if holders.is_empty() {
-            // Closed already (the read ends at once), or held by a process that may not be looked at.
+            // Closed already (the read ends at once), or held by a process that we may not inspect.
             Writer::Unknown
         } else {
             Writer::Ancestor
@@ -73,14 +73,14 @@ mod linux {
     /// Programs that start one command, wait for it and read nothing themselves.
     const WAITING: [&str; 6] = ["timeout", "time", "sudo", "doas", "setsid", "strace"];
 
-    /// Whether our parent can read from what is standard input here, and something is left for it to lose.
+    /// True if our parent can read from our standard input, and there is data left that it would lose.
     ///
-    /// A shell that sets up a pipeline still holds the pipe for a moment after it has started us. It lets go of it
-    /// before it sleeps, so only what a sleeping parent holds at two looks counts, or what it holds for long.
+    /// A shell that sets up a pipeline holds the pipe for a moment after it has started us, and closes it before it
+    /// sleeps. So a parent counts if it holds the pipe in two looks while it sleeps, or for all looks.
     pub fn parent_shares() -> bool {
         const LOOKS: u32 = 20;
         const BETWEEN: Duration = Duration::from_millis(10);
-        // Nothing is lost of a device, so nothing more needs to be known of it.
+        // Reading from a device takes nothing from others, so a device needs no further checks.
         let is_device = fs::metadata("/proc/self/fd/0").is_ok_and(|stdin| stdin.file_type().is_char_device());
         if is_device || !Open::of("self", "0").is_some_and(|stdin| stdin.can_be_lost()) {
             return false;
@@ -100,7 +100,7 @@ mod linux {
         true
     }
 
-    /// Our parent, or who started it where it only waits for us.
+    /// The nearest ancestor that does more than wait for us.
     fn nearest_reader() -> u32 {
         let mut process = parent_id();
         while only_waits(process)
@@ -111,8 +111,8 @@ mod linux {
         process
     }
 
-    /// Whether a process is one of [`WAITING`], or a shell that was started for one command (`sh -c 'agent run …'`)
-    /// and did not replace itself by it.
+    /// True if a process is one of [`WAITING`], or a shell that was started for one command (`sh -c 'agent run …'`)
+    /// and did not replace itself with it.
     fn only_waits(process: u32) -> bool {
         let Ok(line) = fs::read_to_string(format!("/proc/{process}/cmdline")) else { return false };
         let words: Vec<&str> = line.split('\0').filter(|word| *word != "--").collect();
@@ -128,7 +128,7 @@ mod linux {
         }
     }
 
-    /// Whether a shell reads `text` as one command, which starts us.
+    /// True if `text` is one shell command that starts us.
     fn is_ours(text: &str) -> bool {
         let own = fs::read_to_string("/proc/self/comm").unwrap_or_default();
         let program = text.split_whitespace().find(|word| !word.contains('=')).map(file_name);
@@ -142,13 +142,13 @@ mod linux {
 
     fn reads_with_us(process: u32) -> bool {
         let Some(stdin) = Open::of("self", "0") else { return false };
-        // A loop has read its first line before it starts anything.
+        // A shell loop reads its first line before it starts anything, so its offset is not 0.
         let is_for_us = stdin.metadata.is_file() && stdin.offset == 0 && redirects_for_its_commands(process);
         !is_for_us && held_by(process, &stdin).any(|held| held.takes_from(&stdin))
     }
 
-    /// Whether a process has put its own stdin aside, as dash does for `command < file`, where other shells leave
-    /// the redirection to the new process. Shells keep what they put aside, and their script, above descriptor 9.
+    /// True if a process has saved its own stdin, as dash does for `command < file`; other shells leave the
+    /// redirection to the new process. Shells keep saved descriptors, and their script, above descriptor 9.
     fn redirects_for_its_commands(process: u32) -> bool {
         let descriptors = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
         descriptors.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).any(|descriptor| {
@@ -158,7 +158,7 @@ mod linux {
         })
     }
 
-    /// What a process holds of the file, pipe or socket that `stdin` is.
+    /// The descriptors of a process that are open on the same file, pipe or socket as `stdin`.
     fn held_by(process: u32, stdin: &Open) -> impl Iterator<Item = Open> {
         let descriptors = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
         descriptors.filter_map(move |entry| {
@@ -170,7 +170,7 @@ mod linux {
     }
 
     impl Open {
-        /// `fdinfo` has a line for each field; `flags` is octal.
+        /// Reads `fdinfo`, which has a line for each field; `flags` is octal.
         fn of(process: &str, descriptor: &str) -> Option<Self> {
             let metadata = fs::metadata(format!("/proc/{process}/fd/{descriptor}")).ok()?;
             let info = fs::read_to_string(format!("/proc/{process}/fdinfo/{descriptor}")).ok()?;
@@ -182,18 +182,18 @@ mod linux {
             })
         }
 
-        /// The last two bits are the access mode: 0 reads, 1 writes, 2 does both.
+        /// True if it is open for writing. The last two bits are the access mode: 0 reads, 1 writes, 2 does both.
         fn is_writable(&self) -> bool {
             self.flags & 0b11 != 0
         }
 
-        /// Whether reading here takes something away there. A file that was opened twice has two offsets.
+        /// True if reading from `stdin` takes data from this one. A file that was opened twice has two offsets.
         fn takes_from(&self, stdin: &Self) -> bool {
             let place = |open: &Self| (open.flags & !CLOSE_ON_EXEC, open.offset);
             (!stdin.metadata.is_file() || place(self) == place(stdin)) && self.flags & 0b11 != 1
         }
 
-        /// Whether this, as our stdin, holds anything that somebody else could want: it is not at its end.
+        /// True if this, as our stdin, has data left that another process could want.
         fn can_be_lost(&self) -> bool {
             if self.metadata.is_file() { self.offset < self.metadata.len() } else { !terminal::stdin_is_spent() }
         }
@@ -217,7 +217,7 @@ mod linux {
         stat_of(process, 1)?.parse().ok()
     }
 
-    /// A field of `stat`, counted from the one behind the name, which stands in parentheses and may hold anything.
+    /// A field of `stat`, counted from the first after the name, which is in parentheses and may contain anything.
     fn stat_of(process: u32, field: usize) -> Option<String> {
         let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
         stat.rsplit_once(')')?.1.split_whitespace().nth(field).map(str::to_owned)

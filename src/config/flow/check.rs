@@ -225,7 +225,7 @@ impl<'f> Found<'f> {
         }
         let schema = step.schema.clone().map(serde_json::Value::Object);
         if let Some(Err(why)) = schema.as_ref().map(Validator::new) {
-            self.tell(&below(path, &["schema"]), format!("`schema` is no valid JSON Schema: {why}"));
+            self.tell(&below(path, &["schema"]), format!("`schema` is not a valid JSON Schema: {why}"));
         }
     }
 

@@ -286,7 +286,7 @@ impl FlowConfig {
 }
 
 impl FlowInput {
-    /// Whether a run has to be given it.
+    /// True if a run has to be given it.
     #[must_use]
     pub fn is_required(&self) -> bool {
         self.required.unwrap_or(self.default.is_none())

@@ -113,7 +113,7 @@ impl FlowStep {
         waits
     }
 
-    /// Whether a text of it, or of a step inside of it, reads this name.
+    /// True if a text of it, or of a step inside of it, reads this name.
     #[must_use]
     pub fn reads(&self, name: &str) -> bool {
         let is_read = |text: StepText<'_>| {

@@ -41,7 +41,7 @@ pub(super) fn calls(flow: &FlowConfig, flows: &Named<FlowConfig>) -> Option<Stri
     None
 }
 
-/// Whether `from` waits for `to`, over others or not; `way` are the steps between them and both of them.
+/// True if `from` waits for `to`, over others or not; `way` are the steps between them and both of them.
 fn way_to<'s>(
     from: &'s str,
     to: &str,

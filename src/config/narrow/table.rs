@@ -147,7 +147,7 @@ pub(super) fn table(kind: Kind, is_own: bool) -> Vec<Row> {
     }
 }
 
-/// Whether a project may set the value at `path`, if it narrows; `Some(false)` where only what stands below is judged.
+/// True if a project may set the value at `path`, if it narrows; `Some(false)` where only what stands below is judged.
 pub(in crate::config) fn is_settable(kind: Kind, is_own: bool, path: &[&str]) -> Option<bool> {
     let rows = table(kind, is_own);
     let is_row = rows.iter().any(|(row, _)| *row == path);

@@ -1,7 +1,7 @@
-//! The events of the Messages API as a reply. A reply ends with `message_stop`, and with nothing else: a stream that
-//! breaks off before is no reply, even if the model had said why it stopped.
+//! Reads the events of the Messages API into a reply. Only `message_stop` ends a reply: a stream that breaks off
+//! earlier is not a reply, even if the model has said why it stopped.
 //!
-//! Thoughts go back to the server as they came, signature included, and so does every block that is not known here.
+//! Thoughts go back to the server as they came, signature included, and so does every unknown block.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ pub struct Decoder {
     stop: Option<Stop>,
 }
 
-/// A block of the reply. The server's index finds the latest that has it.
+/// A block of the reply. The server's index refers to the latest block with that index.
 struct Block {
     index: Option<u64>,
     key: Key,
@@ -36,7 +36,7 @@ enum Kind {
     Thought {
         signature: String,
     },
-    /// A call. Its arguments may stand in its first event already, where those that follow replace them.
+    /// A call. Its first event may already have arguments; later ones replace them.
     Call {
         has_first: bool,
     },
@@ -45,7 +45,7 @@ enum Kind {
         block: Value,
         input: String,
     },
-    /// Nothing is added to it any more.
+    /// Nothing more is added to it.
     Closed,
 }
 
@@ -56,7 +56,7 @@ impl Decoder {
         Self { keeps_unsigned, id: None, blocks: Vec::new(), counts: Counts::default(), stop: None }
     }
 
-    /// Begins the reply. Proxies repeat the beginning, and begin anew where the server behind them failed.
+    /// Begins the reply. Proxies repeat the beginning, and begin anew if the server behind them failed.
     fn start(&mut self, message: &Message<'_>, reply: &mut Assembly) -> Result<(), Broken> {
         if self.id.as_deref() == Some(&*message.id) {
             return Ok(());
@@ -105,7 +105,7 @@ impl Decoder {
                 if kind == "fallback" {
                     reply.notice(fallback(&block));
                 }
-                // Nothing of it is shown: it is only there to go back.
+                // It is not shown, only sent back.
                 (reply.open_reasoning(), Kind::Foreign { block, input: String::new() })
             }
         };
@@ -174,7 +174,7 @@ impl Decoder {
         }
     }
 
-    /// Takes what is known at the end of a message.
+    /// Takes the facts known at the end of a message.
     fn end(&mut self, reason: &str, details: Option<&RawValue>, usage: Option<&RawValue>, reply: &mut Assembly) {
         if !reason.is_empty() {
             self.stop = Some(Stop::read(reason, details));
@@ -253,7 +253,7 @@ impl Decode for Decoder {
 }
 
 impl Block {
-    /// Keeps what the server needs back with the block.
+    /// Keeps the data that the server needs back with the block.
     fn close(&mut self, keeps_unsigned: bool, reply: &mut Assembly) {
         match std::mem::replace(&mut self.kind, Kind::Closed) {
             Kind::Thought { signature } => {

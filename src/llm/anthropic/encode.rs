@@ -1,7 +1,7 @@
 //! A request of the Messages API, written without copies of the conversation.
 //!
-//! A request extends the one before it byte for byte up to the end of `messages`, but for the marks of the cache, which
-//! move on. Fields that stay the same in a session come first, in a fixed order; `messages` grows at its end; fields
+//! A request extends the one before it byte for byte up to the end of `messages`, except for the cache marks, which
+//! move. Fields that stay the same in a session come first, in a fixed order; `messages` grows at its end; fields
 //! that differ between requests follow.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -84,7 +84,7 @@ fn tail(asked: &Asked<'_>, flags: &Flags) -> Map<String, Value> {
     if let Some(schema) = schema {
         config.insert("format".to_owned(), json!({"type": "json_schema", "schema": schema}));
     }
-    // A model that thinks takes no temperature.
+    // A model that is thinking accepts no temperature.
     let temperature = settings.temperature.filter(|_| flags.temperature && !asks.is_on());
     let fields = [
         ("thinking", asks.field(flags)),
@@ -106,7 +106,7 @@ fn tool_choice(asked: &Asked<'_>, flags: &Flags) -> Option<Value> {
     }
 }
 
-/// The system prompt: a block where it is marked, a text elsewhere.
+/// The system prompt: a block if it is marked, else a text.
 struct System<'a> {
     text: &'a str,
     mark: Option<Mark>,

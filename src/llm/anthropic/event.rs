@@ -28,7 +28,7 @@ pub(super) struct Event<'a> {
     pub usage: Option<&'a RawValue>,
 }
 
-/// A piece of a block, or what is known of a message at its end.
+/// A piece of a block, or the facts known at the end of a message.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Piece<'a> {
     #[serde(borrow, default, rename = "type")]
@@ -47,7 +47,7 @@ pub(super) struct Piece<'a> {
     pub stop_details: Option<&'a RawValue>,
 }
 
-/// A message: empty at the start of a stream, whole in a body that is no stream.
+/// A message: empty at the start of a stream, complete in a body that is not a stream.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Message<'a> {
     #[serde(borrow, default)]
@@ -72,7 +72,7 @@ pub(super) fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> serde_json::Result
     }
 }
 
-/// A text; of any other value, its JSON.
+/// A text, or the JSON of any other value.
 #[derive(Debug, Default)]
 pub(super) struct Text<'a>(Cow<'a, str>);
 

@@ -1,5 +1,5 @@
-//! The ways in which servers of the Messages API, and the models behind it, differ. The defaults suit a server of
-//! which nothing is known: they send no field that only some servers read.
+//! The ways in which servers of the Messages API, and the models behind it, differ. The defaults suit an unknown
+//! server: they send no field that only some servers read.
 
 use serde::Deserialize;
 
@@ -9,14 +9,14 @@ use serde::Deserialize;
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent fact about a server")]
 pub struct Flags {
     pub thinking: Thinking,
-    /// The text of thoughts comes only if it is asked for (`display: summarized`). Adaptive thinking alone.
+    /// The text of thoughts comes only if it is asked for (`display: summarized`). For adaptive thinking only.
     pub thinking_display: bool,
     /// `output_config.effort` may be sent.
     pub effort_field: bool,
-    /// Thoughts are tied to what stood before them: those that no longer fit are dropped instead of refused
+    /// Thoughts are tied to the messages before them: those that no longer fit are dropped instead of refused
     /// (`block_binding`, a beta).
     pub binding_controls: bool,
-    /// Thinking between calls has to be asked for (a beta). Thinking by budget alone.
+    /// Thinking between calls must be asked for (a beta). For thinking by budget only.
     pub interleaved_beta: bool,
     /// Thoughts without a signature go back too.
     pub empty_signature_ok: bool,
@@ -33,10 +33,10 @@ pub struct Flags {
     pub answer_format: bool,
     /// The prompt is cached up to marks (`cache_control`).
     pub cache_marks: bool,
-    /// A mark may stand on a tool.
+    /// A tool may have a mark.
     pub cache_on_tools: bool,
     pub cache_ttl: CacheTtl,
-    /// Results of failed calls may hold pictures.
+    /// Results of failed calls may contain pictures.
     pub images_in_error_ok: bool,
 }
 
@@ -70,9 +70,9 @@ pub enum Thinking {
     /// It is not asked.
     #[default]
     Off,
-    /// By a number of tokens; without one it does not think.
+    /// It is given a number of tokens; without one it does not think.
     Budget,
-    /// It decides how much; unasked it does not think.
+    /// It decides how much; it does not think unless asked.
     Adaptive,
     /// It decides how much, and thinks unless it is told not to.
     Unasked,

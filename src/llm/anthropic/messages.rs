@@ -1,5 +1,5 @@
-//! The turns of a conversation as messages: user and assistant by turns, results before anything else that the user
-//! says, no empty text, the user last.
+//! The turns of a conversation as messages: user and assistant alternate, results come before anything else that the
+//! user says, no text is empty, and the user is last.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use super::super::turns::{ModelPart, ToolResult, Turn, UserPart, WireCall};
 use super::flags::{CacheTtl, Flags};
 use crate::image::Image;
 
-/// What the user says where the conversation ends with the model: a model of today continues no reply of its own.
+/// The user's message if the conversation ends with the model: current models do not continue their own reply.
 const GO_ON: &str = "[Go on.]";
 
 /// One side's uninterrupted contribution.
@@ -57,7 +57,7 @@ pub(super) enum Block<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<Mark>,
     },
-    /// A thought, or something that only the server knows, as it came.
+    /// A thought, or a block that only the server understands, as it came.
     #[serde(untagged)]
     Kept(&'a Value),
 }
@@ -69,7 +69,7 @@ pub(super) enum Source<'a> {
     Base64 { media_type: &'a str, data: &'a str },
 }
 
-/// What a result holds: a text, or, with pictures, blocks.
+/// The content of a result: a text, or, with pictures, blocks.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Content<'a> {
@@ -114,8 +114,8 @@ pub(super) fn messages<'a>(turns: &'a [Turn<'a>], flags: &Flags) -> Vec<Message<
     all
 }
 
-/// Marks the ends of the user's last two messages: the one writes an entry, the other finds the entry that the request
-/// before wrote, whatever came since.
+/// Marks the ends of the user's last two messages: the last one writes a cache entry, the other finds the entry of the
+/// request before, whatever came since.
 fn set_marks(all: &mut [Message<'_>], mark: Mark) {
     for message in all.iter_mut().rev().filter(|message| message.role == Role::User).take(2) {
         match message.content.last_mut() {
@@ -147,7 +147,7 @@ fn said<'a>(part: &'a UserPart<'a>) -> Option<Block<'a>> {
     }
 }
 
-/// The block of a part of a reply; `None` for what the server would refuse.
+/// The block of a part of a reply; `None` if the server would refuse it.
 pub(super) fn replied<'a>(part: &'a ModelPart<'a>, flags: &Flags) -> Option<Block<'a>> {
     match part {
         ModelPart::Text { text, .. } => written(text),
@@ -162,7 +162,7 @@ fn written(text: &str) -> Option<Block<'_>> {
     (!text.trim_start().is_empty()).then(|| Block::text(text, None))
 }
 
-/// Whether it is a thought that nobody signed: a stream was cut, or the server signs none.
+/// True if it is a thought without a signature: a stream was cut, or the server does not sign.
 fn is_unsigned(block: &Value) -> bool {
     let has_signature = block.get("signature").and_then(Value::as_str).is_some_and(|text| !text.is_empty());
     kind(block) == Some("thinking") && !has_signature
@@ -181,7 +181,7 @@ fn nothing() -> &'static RawValue {
     serde_json::from_str("{}").expect("it is JSON")
 }
 
-/// Adds results, and behind all of them the pictures that they may not hold.
+/// Adds results, and after all of them the pictures that they may not contain.
 fn answer<'a>(all: &mut Vec<Message<'a>>, results: &'a [ToolResult<'a>], flags: &Flags) {
     let may_hold = |result: &ToolResult<'_>| flags.images_in_error_ok || !result.is_error;
     let blocks = results.iter().map(|result| {
@@ -213,7 +213,7 @@ impl<'a> Block<'a> {
         Self::Image { source, cache_control: None }
     }
 
-    /// Whether it is a thought of the model.
+    /// True if it is a thought of the model.
     pub fn is_thought(&self) -> bool {
         matches!(self, Self::Kept(block) if matches!(kind(block), Some("thinking" | "redacted_thinking")))
     }

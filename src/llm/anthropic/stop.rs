@@ -1,4 +1,4 @@
-//! Why a model stopped, as servers say it.
+//! The reasons that a model stopped, as servers state them.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -13,7 +13,7 @@ const LONGEST: usize = 400;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Stop {
     pub finish: FinishReason,
-    /// Something that a person should know about it.
+    /// A notice about it for the user.
     pub notice: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl Stop {
         Self { finish, notice }
     }
 
-    /// Whether nothing of the reply may be used: neither its text nor its calls.
+    /// True if neither the text nor the calls of the reply may be used.
     pub fn voids(&self) -> bool {
         self.finish == FinishReason::ContentFilter
     }

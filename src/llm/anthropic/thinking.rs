@@ -1,4 +1,4 @@
-//! What a request asks of the model's thinking.
+//! The part of a request that controls the model's thinking.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::super::turns::Turn;
 use super::flags::{Flags, Thinking};
 use super::messages;
 
-/// The tokens of a reply where neither the model file nor the catalogue knows a limit: the API demands one.
+/// The limit of a reply in tokens if neither the model file nor the catalogue has one: the API demands one.
 const ASSUMED_OUTPUT: u64 = 32_000;
 
 /// The smallest budget that the API accepts, in tokens.
@@ -17,7 +17,7 @@ const LEAST_BUDGET: u64 = 1024;
 /// The request to think, or not to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asks {
-    /// Nothing is said about it.
+    /// The field is left out.
     Nothing,
     Disabled,
     /// At most so many tokens.
@@ -61,7 +61,7 @@ impl Asks {
         }
     }
 
-    /// Whether the model thinks for sure.
+    /// True if the model is certain to think.
     pub fn is_on(self) -> bool {
         matches!(self, Self::Budget(_) | Self::Adaptive)
     }
@@ -75,7 +75,7 @@ pub(super) fn max_tokens(asked: &Asked<'_>) -> u64 {
     limit.unwrap_or(ASSUMED_OUTPUT)
 }
 
-/// The tokens of thought for a level; a quarter of the reply stays for its text. `None` where too few are left.
+/// The tokens of thought for a level; a quarter of the reply is kept for its text. `None` if too few are left.
 fn budget(effort: Effort, max_tokens: u64) -> Option<u64> {
     let wanted = match effort {
         Effort::None => return None,
@@ -98,8 +98,8 @@ pub(super) fn level(effort: Effort) -> Option<&'static str> {
     }
 }
 
-/// Whether the conversation ends in results of calls that began without a thought: another model made them, or a
-/// compression took it. The API refuses to think by budget in the midst of those.
+/// True if the conversation ends in results of calls that began without a thought: another model made them, or a
+/// compression removed it. The API refuses to think by budget in the middle of those.
 fn is_inside_unthought_calls(turns: &[Turn<'_>], flags: &Flags) -> bool {
     let mut first = None;
     let mut rest = turns;

@@ -15,7 +15,7 @@ pub(super) struct Tools<'a> {
     pub all: &'a [ToolDefinition],
     pub settings: &'a Settings,
     pub flags: &'a Flags,
-    /// Stands on the last one.
+    /// Only the last tool has one.
     pub mark: Option<Mark>,
 }
 
@@ -61,11 +61,11 @@ impl Serialize for Tool<'_> {
     }
 }
 
-/// Alternatives that no schema may have at its root.
+/// The keywords that a schema may not have at its root.
 const ALTERNATIVES: [&str; 3] = ["anyOf", "oneOf", "allOf"];
 
-/// A schema whose root is an object without alternatives: with any other the whole request is refused. What that
-/// takes from the schema is checked when the call comes.
+/// A schema whose root is an object without alternatives: with any other the whole request is refused. The removed
+/// parts of the schema are checked when the call comes.
 fn input_schema(schema: &Value) -> Cow<'_, Value> {
     let is_object = schema.get("type").and_then(Value::as_str) == Some("object");
     if is_object && ALTERNATIVES.iter().all(|key| schema.get(key).is_none()) {
@@ -81,7 +81,7 @@ fn input_schema(schema: &Value) -> Cow<'_, Value> {
     Cow::Owned(Value::Object(root))
 }
 
-/// The keywords that constrained decoding cannot keep. One of them fails the whole request.
+/// The keywords that constrained decoding does not support. Any of them fails the whole request.
 const NOT_DECODED: [&str; 23] = [
     "minimum",
     "maximum",
@@ -112,7 +112,7 @@ const NOT_DECODED: [&str; 23] = [
 const FORMATS: [&str; 10] =
     ["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"];
 
-/// Whether decoding can be held to a schema: every object is closed and requires all of its properties, and no keyword
+/// True if decoding can be held to a schema: every object is closed and requires all of its properties, and no keyword
 /// is beyond it.
 pub(super) fn allows_strict(schema: &Value) -> bool {
     strict::allows_strict(schema) && matches!(input_schema(schema), Cow::Borrowed(_)) && is_decodable(schema)

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::super::assembly::Assembly;
 use crate::message::Usage;
 
-/// What is known of the usage so far.
+/// The usage reported so far.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     /// The tokens that neither came from the cache nor went into it.
@@ -18,8 +18,8 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Takes a report, in which figures may be missing. A later figure corrects an earlier one, but nothing becomes
-    /// zero: proxies write that for what they did not count.
+    /// Takes a report, in which figures may be missing. A later figure corrects an earlier one, except that nothing
+    /// becomes zero: proxies write that for what they did not count.
     pub fn take(&mut self, raw: &RawValue, reply: &mut Assembly) {
         let Ok(report) = serde_json::from_str::<Value>(raw.get()) else { return };
         for (figure, path) in [

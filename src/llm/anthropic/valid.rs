@@ -1,4 +1,4 @@
-//! The rules of the Messages API for a request, as a check: for tests alone.
+//! Checks the rules of the Messages API for a request, in tests only.
 
 use serde_json::Value;
 
@@ -63,7 +63,7 @@ fn thinking(body: &Value, max_tokens: u64) -> Result<(), String> {
     }
 }
 
-/// Thinking by budget goes on in the midst of calls only if those began with a thought.
+/// Thinking by budget continues in the middle of calls only if those began with a thought.
 fn loop_begins_with_thought(body: &Value) -> Result<(), String> {
     let messages = body["messages"].as_array().map_or(&[][..], Vec::as_slice);
     let replies =

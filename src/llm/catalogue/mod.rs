@@ -1,12 +1,12 @@
-//! Facts about well-known models: windows, prices, what they see, their levels of effort. A model file wins.
+//! Facts about well-known models: windows, prices, pictures, levels of effort. A model file overrides them.
 //!
-//! `models.txt` is made by `generate.py` from two published packages (`NOTICE.md`), and `agent model update` may put
-//! another one into the data directory, which can state facts, and nothing about how or where a model is reached.
-//! Nothing is read before it is asked for, and then one section at most.
+//! `generate.py` makes `models.txt` from two published packages (`NOTICE.md`), and `agent model update` may put another
+//! one into the data directory, which can state facts, but not how or where a model is reached. Nothing is read until
+//! it is needed, and then one section at most.
 //!
-//! An id is matched as it is, else without the date at its end; at a place that has no such id, its last part after a
-//! slash is looked up at the makers of models. The beginning of an id never counts: gpt-5.6 is not gpt-5. What is not
-//! known stays unknown.
+//! An id is matched as it is, else without the date at its end. If a place has no such id, the part after the last
+//! slash is looked up at the makers of models. A common prefix is not a match: gpt-5.6 is not gpt-5. Unknown facts
+//! stay unknown.
 
 mod row;
 mod table;
@@ -28,14 +28,14 @@ use table::{FILE, MOST_BYTES, Table, embedded};
 pub use profile::profile;
 pub use row::{Facts, Off};
 
-/// The catalogue that comes with the program, and the user's own above it.
+/// The catalogue that comes with the program, with the user's own over it.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     path: Option<PathBuf>,
     user: OnceLock<Read>,
 }
 
-/// What became of the user's catalogue.
+/// The outcome of reading the user's catalogue.
 #[derive(Debug, Default)]
 struct Read {
     text: Option<String>,
@@ -66,7 +66,7 @@ impl Catalogue {
             return None;
         }
         let name = id.rsplit('/').next().unwrap_or(id);
-        // Most servers of one's own have models of which no catalogue knows.
+        // Most private servers have models that no catalogue knows.
         let is_known = |id: &str| embedded().mentions(id) || self.user().is_some_and(|table| table.mentions(id));
         if !is_known(name) && !without_date(name).is_some_and(is_known) {
             return None;
@@ -80,7 +80,7 @@ impl Catalogue {
         self.exact(provider, id).or_else(|| self.exact(provider, without_date(id)?))
     }
 
-    /// The facts about an id: the user's numbers above those that came with the program.
+    /// The facts about an id: the user's numbers override those that came with the program.
     fn exact(&self, provider: &Provider, id: &str) -> Option<Facts> {
         let own = embedded().find(provider.id, id);
         match self.user().and_then(|table| table.find(provider.id, id)) {
@@ -112,7 +112,7 @@ impl Catalogue {
         rows
     }
 
-    /// The day of the facts, and where they come from.
+    /// The date and the origin of the facts.
     #[must_use]
     pub fn source(&self) -> (Date, String) {
         let table = match self.user() {
@@ -122,7 +122,7 @@ impl Catalogue {
         (table.date, table.origin.to_owned())
     }
 
-    /// A sentence for the user whose own catalogue is not used, as far as anything was looked up.
+    /// A sentence that says that the user's own catalogue is not used, if anything was looked up.
     #[must_use]
     pub fn notice(&self) -> Option<&str> {
         self.user.get()?.notice.as_deref()
@@ -137,7 +137,7 @@ impl Catalogue {
     }
 }
 
-/// The facts about a model by the catalogue that comes with the program. The place is the id of a provider or a host.
+/// The facts about a model in the catalogue that comes with the program. The place is the id of a provider or a host.
 #[must_use]
 pub fn lookup(place: &str, id: &str) -> Option<Facts> {
     Catalogue::default().lookup(place, id)
@@ -162,11 +162,11 @@ fn read(path: &Path) -> Read {
             ignored(&format!("is of {theirs}, older than the catalogue of this program ({ours})"))
         }
         Ok(_) => Read { text: Some(text), notice: None },
-        Err(why) => ignored(&format!("is no catalogue: {why}")),
+        Err(why) => ignored(&format!("is not a catalogue: {why}")),
     }
 }
 
-/// A row of the user over one of the program: windows and prices are taken, the rest only where there is none.
+/// Merges a row of the user into one of the program: windows and prices replace, the rest only fills gaps.
 fn over(own: Option<Facts>, user: Facts) -> Facts {
     match own {
         None => user,

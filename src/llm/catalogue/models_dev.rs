@@ -1,4 +1,4 @@
-//! Facts out of the `api.json` of models.dev: windows, prices, pictures. Its addresses and variables are not read.
+//! Reads facts from the `api.json` of models.dev: windows, prices, pictures. Its addresses and variables are ignored.
 
 use std::collections::BTreeMap;
 
@@ -49,8 +49,8 @@ fn yes() -> bool {
     true
 }
 
-/// The rows by provider. Models that cannot be read, that call no tools or whose providers we do not know are left
-/// out; `None` where the text is something else.
+/// The rows by provider. Models that cannot be read, cannot call tools or are of unknown providers are left out; `None`
+/// if the text is something else.
 pub(super) fn sections(text: &str) -> Option<Vec<(&'static str, Vec<Facts>)>> {
     let listed: BTreeMap<String, Value> = serde_json::from_str(text).ok()?;
     let mut sections: Vec<(&str, Vec<Facts>)> =
@@ -77,7 +77,7 @@ fn facts(provider: &str, id: &str, value: &Value) -> Option<Facts> {
         window,
         input: model.limit.input.filter(|input| *input < window),
         output: model.limit.output.filter(|output| (1..=window).contains(output)),
-        // What three sources say alike is surer than what one of them says.
+        // A value on which three sources agree is more reliable than that of one of them.
         prices: prices.map(|prices| match known.and_then(|known| known.prices) {
             Some(known) if Prices { about: false, ..known.clone() } == prices => known,
             _ => Prices { about: true, ..prices },
@@ -85,11 +85,11 @@ fn facts(provider: &str, id: &str, value: &Value) -> Option<Facts> {
         sees: model.modalities.is_some_and(|kinds| kinds.input.iter().any(|kind| kind == "image")),
         ..Facts::new(id)
     };
-    // What cannot be written so that it reads back is no fact.
+    // Facts that do not survive writing and reading are dropped.
     Facts::read(&facts.line()).ok()
 }
 
-/// A price of 0 stands for a subscription or for what nobody entered: unknown.
+/// A price of 0 stands for a subscription or a missing entry: unknown.
 fn prices(cost: &Cost) -> Option<Prices> {
     let base = tier(0, cost)?;
     let tiers = cost.context_over_200k.iter().filter_map(|cost| tier(200_000, cost)).collect();

@@ -1,9 +1,8 @@
-//! How much a model has to be told ([`Profile`]), by its id: its size, if that stands in it, else the words that makers
-//! use for small models, else whether it is one of the well-known large ones.
+//! Chooses how much guidance a model needs ([`Profile`]) by its id: by the size in it, else by the words that makers
+//! use for small models, else by whether it is one of the well-known large ones.
 //!
-//! A model of which nothing is known is guided: most such ids are of servers of one's own, with models of 7 to 30
-//! billion parameters. A few hundred tokens too many cost a large model little; a recipe that is missing costs a small
-//! one the task.
+//! An unknown model is guided: most such ids are of private servers, with models of 7 to 30 billion parameters. A few
+//! hundred extra tokens cost a large model little; a missing recipe makes a small one fail the task.
 
 use crate::config::Profile;
 
@@ -12,9 +11,9 @@ const GUIDED_UP_TO: f64 = 40.0;
 /// Parts of an id that say that a model is small.
 const SMALL: &[&str] =
     &["nano", "lite", "tiny", "micro", "small", "smollm", "smollm2", "smollm3", "ministral", "nemo", "phi"];
-/// Beginnings of the last part of an id whose models are small although nothing else says so.
+/// Prefixes of the last part of an id whose models are small although nothing else says so.
 const SMALL_FAMILIES: &[&str] = &["gpt-3.5", "gpt-4o-mini", "gpt-4.1-mini", "command-r7b", "open-mistral-nemo"];
-/// Beginnings of the last part of an id whose models are large, also those that are newer than the catalogue.
+/// Prefixes of the last part of an id whose models are large, including those newer than the catalogue.
 const LARGE_FAMILIES: &[&str] = &[
     "gpt-",
     "chat-latest",
@@ -52,7 +51,7 @@ pub fn profile(id: &str, is_known: bool) -> Profile {
     if !is_small && (is_known || begins(LARGE_FAMILIES)) { Profile::Concise } else { Profile::Guided }
 }
 
-/// The parameters that a part of an id names: `30b`, `0.8b`, `8x7b`, `e4b`, `2.4t`. `a3b` names the active ones alone.
+/// The parameters that a part of an id names: `30b`, `0.8b`, `8x7b`, `e4b`, `2.4t`. `a3b` names only the active ones.
 fn billions(part: &str) -> Option<f64> {
     let (number, unit) = match (part.strip_suffix('b'), part.strip_suffix('t')) {
         (Some(number), _) => (number, 1.0),

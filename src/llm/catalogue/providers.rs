@@ -1,6 +1,6 @@
-//! Providers: where each is reached, with which key, by which protocol. One row a provider.
+//! Providers, one row each: address, key and protocol.
 //!
-//! These rows come with the program alone: no catalogue from outside names a host, an address or a variable.
+//! These rows come only with the program: no catalogue from outside names a host, an address or a variable.
 
 use crate::config::Wire::{self, Anthropic, Chat, Responses};
 
@@ -12,31 +12,31 @@ pub struct Provider {
     /// The name for people.
     pub name: &'static str,
     pub base_url: &'static str,
-    /// The hosts whose models and prices these are, that of `base_url` aside.
+    /// The hosts with these models and prices, besides that of `base_url`.
     pub hosts: &'static [&'static str],
-    /// The variables that may hold the key, the first that is set wins. Empty where no key is needed.
+    /// The environment variables that may contain the key; the first that is set wins. Empty if no key is needed.
     pub keys: &'static [&'static str],
     /// The protocol of its models.
     pub wire: Wire,
     pub kind: Kind,
     /// The variable that names another address of a local server, as its own programs read it.
     pub address: Option<&'static str>,
-    /// A current model that does everyday work well, for somebody who has named none.
+    /// A current model that does everyday work well, for users who have named none.
     pub usual: Option<&'static str>,
 }
 
-/// The part that a provider has in its models.
+/// The role of a provider for its models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// It makes them: an id that another place has not is looked up here.
+    /// It makes them: an id that another place lacks is looked up here.
     Maker,
-    /// It serves those of others.
+    /// It serves those of other makers.
     Gateway,
     /// A server on this machine.
     Local,
 }
 
-/// All providers. Makers come first: of two that have an id the first one counts.
+/// All providers. Makers come first: if two have an id, the first one counts.
 pub const PROVIDERS: &[Provider] = &[
     maker("openai", "OpenAI", "https://api.openai.com/v1", &["OPENAI_API_KEY"], Responses).usually("gpt-6-sol"),
     maker("anthropic", "Anthropic", "https://api.anthropic.com/v1", &["ANTHROPIC_API_KEY"], Anthropic)
@@ -94,13 +94,13 @@ pub fn by_id(id: &str) -> Option<&'static Provider> {
     PROVIDERS.iter().find(|provider| provider.id == id)
 }
 
-/// The variables that may hold keys, of all providers.
+/// The environment variables of all providers that may contain keys.
 pub fn keys() -> impl Iterator<Item = &'static str> {
     PROVIDERS.iter().flat_map(|provider| provider.keys).copied()
 }
 
-/// The provider behind a host, without its port. None is behind a host of this machine: what listens there is not
-/// known by its address.
+/// The provider behind a host, given without its port. `None` for a host of this machine: its address does not tell
+/// what listens there.
 #[must_use]
 pub fn by_host(host: &str) -> Option<&'static Provider> {
     PROVIDERS.iter().filter(|provider| provider.kind != Kind::Local).find(|provider| provider.is_at(host))
@@ -124,7 +124,7 @@ impl Provider {
     }
 }
 
-/// Where a model with this base URL is: a host, or the provider that serves where none is named.
+/// The place of a model with this base URL: a host, or the provider that is the default without one.
 #[must_use]
 pub fn place_of(base_url: Option<&str>) -> &str {
     base_url.map(str::trim).filter(|url| !url.is_empty()).map_or("openai", host_of)

@@ -1,4 +1,4 @@
-//! The facts about one model, and the line that holds them:
+//! The facts about one model, and the line with them:
 //!
 //! ```text
 //! gpt-5.6-sol w=1050000 i=922000 o=128000 s l=023456 p=4/0.4/5/20 t=272000:8/0.8/10/30 c=2 e=2028-01-31
@@ -6,11 +6,11 @@
 //!
 //! | field | meaning |
 //! |---|---|
-//! | `w=` `i=` `o=` | tokens: the window, the most input where that is less, the most output |
+//! | `w=` `i=` `o=` | tokens: the window, the most input if that is less, the most output |
 //! | `s` | it sees pictures |
-//! | `l=` | levels of effort, each as its place in `Effort::ALL`; `-` where the model has none |
-//! | `q` | thinking is switched off by a switch, not by the level `none` |
-//! | `p=` | USD per million tokens: input, cached input, written to the cache, output; empty is as input |
+//! | `l=` | levels of effort, each as its index in `Effort::ALL`; `-` if the model has none |
+//! | `q` | thinking is turned off by a switch, not by the level `none` |
+//! | `p=` | USD per million tokens: input, cached input, written to the cache, output; empty means as input |
 //! | `t=` | the same for requests with more input than the first number |
 //! | `c=` | how many sources say so: 2, or 1 for a price that is shown as `~` |
 //! | `e=` | the day on which the provider ends it |
@@ -22,42 +22,42 @@ use jiff::civil::Date;
 use crate::config::{PriceTier, Prices, Wire};
 use crate::llm::effort::Effort;
 
-/// Facts about a model. Its behaviour is no fact: that is the dialect's.
+/// Facts about a model. Its behaviour is not among them: that belongs to the dialect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
     /// The provider's name for it.
     pub id: String,
-    /// The most tokens of a request and its reply together. Where a provider sells a part of it cheaper, this is the
+    /// The most tokens of a request and its reply together. If a provider sells a part of it cheaper, this is the
     /// whole, and the parts are tiers of `prices`.
     pub window: u64,
-    /// The most tokens of a request, where that is known to be less than the window.
+    /// The most tokens of a request, if that is known to be less than the window.
     pub input: Option<u64>,
     /// The most tokens of a reply.
     pub output: Option<u64>,
-    /// `None`: unknown, which is not free.
+    /// `None` if unknown, which does not mean free.
     pub prices: Option<Prices>,
-    /// Whether it sees pictures.
+    /// True if it sees pictures.
     pub sees: bool,
-    /// The levels of effort, lowest first; empty where the model has none. `None`: unknown.
+    /// The levels of effort, lowest first; empty if the model has none. `None` if unknown.
     pub levels: Option<Vec<Effort>>,
-    /// How thinking is switched off; `None` where it cannot be, or where nothing is known of it.
+    /// The way to turn thinking off; `None` if there is none or it is unknown.
     pub off: Option<Off>,
-    /// The protocol that serves the model best at this provider; `None` where the provider is unknown.
+    /// The protocol that works best for the model at this provider; `None` if the provider is unknown.
     pub wire: Option<Wire>,
     /// The day on which the provider ends it.
     pub ends: Option<Date>,
 }
 
-/// How thinking is switched off.
+/// The way to turn thinking off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Off {
     /// The level `none`.
     Level,
-    /// A field of its own.
+    /// A separate field.
     Switch,
 }
 
-/// The most tokens and dollars that are believed.
+/// The most tokens and dollars that are plausible.
 const MOST_TOKENS: u64 = 1_000_000_000;
 const MOST_USD: f64 = 100_000.0;
 
@@ -65,7 +65,7 @@ impl Facts {
     /// Reads a line.
     ///
     /// # Errors
-    /// A phrase about the first field that is wrong.
+    /// A field is wrong; the error is a phrase about the first one.
     pub fn read(line: &str) -> Result<Self, String> {
         let mut words = line.split(' ');
         let id = words.next().unwrap_or_default();
@@ -75,7 +75,7 @@ impl Facts {
         let mut facts = Self::new(id);
         let (mut base, mut tiers, mut sources, mut switch) = (None, Vec::new(), 0, false);
         for word in words {
-            let wrong = || format!("`{}` is no field, or has no such value", word.escape_debug());
+            let wrong = || format!("`{}` is not a field, or has no such value", word.escape_debug());
             match word.split_once('=').unwrap_or((word, "")) {
                 ("w", text) => facts.window = tokens(text).ok_or_else(wrong)?,
                 ("i", text) => facts.input = Some(tokens(text).ok_or_else(wrong)?),
@@ -100,7 +100,7 @@ impl Facts {
         facts.check().map(|()| facts)
     }
 
-    /// A model of which only the name is known.
+    /// A model of which nothing but the name is known.
     pub(super) fn new(id: &str) -> Self {
         Self {
             id: id.to_owned(),
@@ -127,7 +127,7 @@ impl Facts {
         }
     }
 
-    /// Writes the line; reading it gives these facts again, the wire aside.
+    /// Writes the line; reading it returns these facts, except for the wire.
     #[must_use]
     pub fn line(&self) -> String {
         let mut line = format!("{} w={}", self.id, self.window);
@@ -151,13 +151,13 @@ impl Facts {
         line
     }
 
-    /// The same model at another place: what it costs and how it is spoken to there is not known.
+    /// The facts of the model at another place, where its prices and protocol are unknown.
     pub(super) fn elsewhere(self) -> Self {
         Self { prices: None, wire: None, ends: None, ..self }
     }
 }
 
-/// Whether a text can be an id: it is shown as it is, and stands between spaces.
+/// True if a text can be an id: it is shown as it is, and delimited by spaces.
 pub(super) fn is_id(text: &str) -> bool {
     !text.is_empty() && text.len() <= 200 && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
@@ -204,7 +204,7 @@ fn tier(above: u64, text: &str) -> Option<PriceTier> {
     parts.next().is_none().then_some(PriceTier { above, input, cached_input, cache_write, output })
 }
 
-/// A price that can be believed. Nothing is free: a catalogue's 0 is a price that it does not know.
+/// A plausible price. Nothing is free: a catalogue's 0 is an unknown price.
 pub(super) fn usd(price: f64) -> Option<f64> {
     (price > 0.0 && price <= MOST_USD).then_some(price)
 }

@@ -1,5 +1,5 @@
-//! The text of a catalogue: a head of two lines, then sections of a provider's rows, each found without reading the
-//! others.
+//! The text of a catalogue: a head of two lines, then one section of rows per provider, each found without reading
+//! the others.
 //!
 //! ```text
 //! agent-models 1 2026-11-10
@@ -34,21 +34,21 @@ pub(super) fn embedded() -> Table<'static> {
     Table::open(EMBEDDED).expect("a test reads every line")
 }
 
-/// The text of a catalogue, whose head was read.
+/// The text of a catalogue whose head was read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Table<'t> {
     /// The day on which its facts were gathered.
     pub date: Date,
-    /// Where they come from.
+    /// The origin of the facts.
     pub origin: &'t str,
     body: &'t str,
 }
 
 impl<'t> Table<'t> {
-    /// Reads the head, nothing more.
+    /// Reads only the head.
     ///
     /// # Errors
-    /// A phrase, where the text is no catalogue.
+    /// The text is not a catalogue; the error is a phrase.
     pub fn open(text: &'t str) -> Result<Self, String> {
         let (head, rest) = text.split_once('\n').unwrap_or((text, ""));
         let date = head.strip_prefix(FORM).ok_or_else(|| format!("it does not begin with `{FORM}DATE`"))?;
@@ -56,7 +56,7 @@ impl<'t> Table<'t> {
         let (origin, body) = rest.split_once('\n').unwrap_or((rest, ""));
         let origin = origin.strip_prefix(ORIGIN).ok_or("its second line does not begin with `origin `")?.trim();
         if origin.len() > 500 || origin.contains(char::is_control) {
-            return Err("its origin is no line of text".to_owned());
+            return Err("its origin is not a line of text".to_owned());
         }
         Ok(Self { date, origin, body })
     }
@@ -64,7 +64,7 @@ impl<'t> Table<'t> {
     /// Reads everything.
     ///
     /// # Errors
-    /// A phrase with the number of the first line that is wrong.
+    /// A line is wrong; the error is a phrase with the number of the first one.
     pub fn check(&self) -> Result<usize, String> {
         let (mut rows, mut in_section) = (0, false);
         for (at, line) in self.body.lines().enumerate() {
@@ -72,8 +72,8 @@ impl<'t> Table<'t> {
             match line.strip_prefix('@') {
                 _ if line.is_empty() => {}
                 Some(id) if providers::by_id(id).is_some() => in_section = true,
-                Some(id) => return Err(wrong(format!("`{}` is no known provider", id.escape_debug()))),
-                None if !in_section => return Err(wrong("it stands before any provider".to_owned())),
+                Some(id) => return Err(wrong(format!("`{}` is not a known provider", id.escape_debug()))),
+                None if !in_section => return Err(wrong("it comes before any provider".to_owned())),
                 None => {
                     Facts::read(line).map_err(wrong)?;
                     rows += 1;
@@ -83,12 +83,12 @@ impl<'t> Table<'t> {
         if rows == 0 { Err("it has no rows".to_owned()) } else { Ok(rows) }
     }
 
-    /// The row of an id, in any case.
+    /// The row of an id, ignoring case.
     pub fn find(&self, provider: &str, id: &str) -> Option<Facts> {
         self.lines(provider).find(|line| is_row_of(line, id)).and_then(|line| Facts::read(line).ok())
     }
 
-    /// Whether any provider may have a row of this id: a look at each line, without its section.
+    /// True if any provider may have a row of this id: checks each line regardless of its section.
     pub fn mentions(&self, id: &str) -> bool {
         let mut line_starts = std::iter::once(0).chain(memchr_iter(b'\n', self.body.as_bytes()).map(|at| at + 1));
         line_starts.any(|start| is_row_of(&self.body[start..], id))
@@ -101,7 +101,7 @@ impl<'t> Table<'t> {
 
     fn lines(&self, provider: &str) -> impl Iterator<Item = &'t str> + use<'t> {
         let head = format!("@{provider}\n");
-        // A section begins a line, which an id with an `@` in it does not.
+        // A section begins at the start of a line, unlike an id with an `@` in it.
         let start = match self.body.find(&format!("\n{head}")) {
             Some(at) => Some(at + 1 + head.len()),
             None => self.body.starts_with(&head).then_some(head.len()),
@@ -144,7 +144,7 @@ mod tests {
             ("agent-models 1 2026-01-02\n@openai\nm w=1\n", "second line"),
             ("agent-models 1 2026-01-02\norigin \u{1b}[31m\n", "no line of text"),
             ("agent-models 1 2026-01-02\norigin x\n", "no rows"),
-            ("agent-models 1 2026-01-02\norigin x\nm w=1\n", "line 3: it stands before any provider"),
+            ("agent-models 1 2026-01-02\norigin x\nm w=1\n", "line 3: it comes before any provider"),
             ("agent-models 1 2026-01-02\norigin x\n@evil.example\nm w=1\n", "line 3: `evil.example`"),
             ("agent-models 1 2026-01-02\norigin x\n@openai responses\nm w=1\n", "line 3"),
             ("agent-models 1 2026-01-02\norigin x\n@openai\nm w=1\nm w=1 h=evil\n", "line 5: `h=evil`"),

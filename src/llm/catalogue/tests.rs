@@ -86,7 +86,7 @@ fn an_id_is_matched_as_it_is_or_without_its_date_and_never_by_its_beginning() {
         ("openrouter.ai", "anthropic/claude-sonnet-5", Some(("anthropic/claude-sonnet-5", true))),
         ("openrouter.ai", "anthropic/claude-sonnet-4-5-20250929", Some(("claude-sonnet-4-5", false))),
         ("groq", "openai/gpt-oss-120b", Some(("openai/gpt-oss-120b", true))),
-        // What others serve is the maker's model at a price that is not known.
+        // A model that others serve is the maker's, at an unknown price.
         ("gateway.example", "gpt-5-mini", Some(("gpt-5-mini", false))),
         ("gateway.example", "openai/gpt-5-mini-2025-08-07", Some(("gpt-5-mini", false))),
         ("127.0.0.1", "team/claude-sonnet-5-5", Some(("claude-sonnet-5-5", false))),
@@ -139,7 +139,7 @@ fn a_catalogue_of_the_user_changes_windows_and_prices_and_nothing_else() {
 #[test]
 fn a_catalogue_that_is_old_or_broken_is_named_and_left_out() {
     for (date, lines, why) in
-        [("2020-01-01", "@openai\ngpt-5 w=1\n", "older"), ("soon", "@openai\ngpt-5 w=1\n", "no catalogue")]
+        [("2020-01-01", "@openai\ngpt-5 w=1\n", "older"), ("soon", "@openai\ngpt-5 w=1\n", "not a catalogue")]
     {
         let (_dir, catalogue) = of_user(date, lines);
         assert_eq!(catalogue.notice(), None, "nothing was asked yet");

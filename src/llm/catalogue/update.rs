@@ -1,5 +1,5 @@
-//! Another catalogue in place of the one that came with the program: read from a file or an address that the user
-//! named, checked as a whole, and kept in the data directory. Nothing here happens by itself.
+//! Replaces the catalogue that came with the program: reads another from a file or an address that the user named,
+//! checks all of it, and keeps it in the data directory. Nothing here happens automatically.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::table::{self, FILE, MOST_BYTES, Table, embedded};
 use crate::net::{self, Net};
 use crate::regular::{self, Links, replace};
 
-/// A catalogue that was taken.
+/// A catalogue that was accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Updated {
     pub path: PathBuf,
@@ -20,7 +20,7 @@ pub struct Updated {
     pub rows: usize,
 }
 
-/// Why nothing was changed.
+/// The reason that nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{source_name}: {why}. The catalogue stays as it was")]
 pub struct NotUpdated {
@@ -29,10 +29,10 @@ pub struct NotUpdated {
 }
 
 /// Takes the catalogue of a file or of an `http(s)://` address: one of ours, or the `api.json` of models.dev, whose
-/// facts then are of `today`.
+/// facts are then dated `today`.
 ///
 /// # Errors
-/// When it cannot be read, is no catalogue, is older than the one of the program, or cannot be written.
+/// It cannot be read, is not a catalogue, is older than the program's, or cannot be written.
 pub async fn update(net: &Net, source: &str, data_dir: &Path, today: Date) -> Result<Updated, NotUpdated> {
     let is_address = source.starts_with("https://") || source.starts_with("http://");
     let name = if is_address { public(source) } else { source.to_owned() };
@@ -52,7 +52,7 @@ pub async fn update(net: &Net, source: &str, data_dir: &Path, today: Date) -> Re
     Ok(Updated { path, date: table.date, rows })
 }
 
-/// The text that is kept: with the place it came from, and in our form.
+/// The text that is kept: in our form, with the place that it came from.
 fn catalogue_of(text: &str, name: &str, today: Date) -> Result<String, String> {
     if text.trim_start().starts_with('{') {
         let sections = models_dev::sections(text).ok_or("it has no models that this program knows how to read")?;
@@ -61,7 +61,7 @@ fn catalogue_of(text: &str, name: &str, today: Date) -> Result<String, String> {
     }
     let table = Table::open(text)?;
     if table.date > today {
-        return Err(format!("it is of {}, which is to come", table.date));
+        return Err(format!("it is of {}, which is in the future", table.date));
     }
     let (head, rest) = text.split_once("\norigin ").ok_or("its second line does not begin with `origin `")?;
     let body = rest.split_once('\n').map_or("", |(_, body)| body);
@@ -98,7 +98,7 @@ async fn fetch(net: &Net, address: &str) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// An address without what may be secret in it.
+/// An address without the parts that may be secret.
 fn public(address: &str) -> String {
     let Ok(url) = net::parse_url(address) else { return "the address".to_owned() };
     format!("{}{}", url.origin().ascii_serialization(), url.path())

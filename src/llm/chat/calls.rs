@@ -1,4 +1,4 @@
-//! Which call a piece belongs to. Indexes repeat, ids change or are missing, names come in pieces: nothing is lost.
+//! Assigns pieces to calls. Indexes repeat, ids change or are missing, names come in pieces; still nothing is lost.
 
 use serde_json::Value;
 
@@ -57,7 +57,7 @@ impl Calls {
         }
         let held = reply.text_of(key);
         if is_complete(held) && is_complete(arguments) {
-            // Arguments that came as a whole before are sent again, or `{}` stood in for them until now.
+            // Complete arguments are sent again, or `{}` was a placeholder for them until now.
             if held.trim() == "{}" {
                 reply.set_arguments(key, arguments);
             }
@@ -66,7 +66,7 @@ impl Calls {
         }
     }
 
-    /// The place of the call that a piece continues; `None` when it begins one.
+    /// The index of the call that a piece continues; `None` if it begins one.
     fn find(&self, index: Option<u64>, id: &str, name: &str, arguments: &str, reply: &Assembly) -> Option<usize> {
         if self.0.is_empty() {
             return None;
@@ -82,7 +82,7 @@ impl Calls {
             let other_words = name != known_name || !(arguments.is_empty() || same_json(arguments, held));
             let no_id = id.is_empty() || known_id.is_empty();
             let another = !name.is_empty() && is_complete(held) && (other_id || (no_id && other_words));
-            // A call without arguments yet is over where another id and another name come.
+            // A call that has no arguments yet ends when another id and another name come.
             let another = another || (other_id && !name.is_empty() && held.is_empty() && name != known_name);
             return (!another).then_some(at);
         }

@@ -18,7 +18,7 @@ pub(super) struct Chunk<'a> {
     pub usage: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub error: Option<&'a RawValue>,
-    /// What Groq adds.
+    /// Groq's addition.
     #[serde(borrow, default)]
     pub x_groq: Option<Groq<'a>>,
 }
@@ -35,7 +35,7 @@ pub(super) struct Choice<'a> {
     pub index: Number,
     #[serde(borrow, default)]
     pub delta: Option<Piece<'a>>,
-    /// The same in a whole reply.
+    /// The piece of a complete reply.
     #[serde(borrow, default)]
     pub message: Option<Box<Piece<'a>>>,
     #[serde(borrow, default)]
@@ -79,7 +79,7 @@ pub(super) struct CallPiece<'a> {
     pub id: Text<'a>,
     #[serde(borrow, default)]
     pub function: Option<Function<'a>>,
-    /// What Gemini wants back with the call.
+    /// The data that Gemini wants back with the call.
     #[serde(default)]
     pub extra_content: Option<Value>,
 }
@@ -111,7 +111,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// The content of a chunk that means nothing else; empty content is none.
+    /// The content of a chunk that has nothing else; empty content counts as none.
     pub fn nothing_but_content(&self) -> Option<&str> {
         let Self { choices: Some(choices), usage: None, error: None, x_groq: None } = self else { return None };
         let [Choice { index, delta: Some(piece), message: None, finish_reason, usage: None }] = &choices[..]
@@ -139,7 +139,7 @@ impl<'a> Chunk<'a> {
 }
 
 impl Text<'_> {
-    /// The text, empty where there is none.
+    /// The text; empty if there is none.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Plain(text) => text,

@@ -1,5 +1,5 @@
-//! The chunks of chat completions as a reply. A reply ends with a `finish_reason` or `[DONE]`, and with nothing else.
-//! The usage that is reported last counts.
+//! Reads the chunks of chat completions into a reply. Only a `finish_reason` or `[DONE]` ends a reply. The usage that
+//! is reported last counts.
 
 use serde_json::{Value, json};
 
@@ -24,14 +24,14 @@ pub struct Decoder {
     calls: Calls,
     text: Option<Key>,
     reasoning: Option<Key>,
-    /// The field in which reasoning came.
+    /// The field with the reasoning.
     field: &'static str,
     think: Think,
-    /// Where the model's own notation of calls stands in the text.
+    /// The reader of calls in the text, if the server leaves them there in the model's own notation.
     text_calls: Option<TextCalls>,
     details: Details,
     blocks: Details,
-    /// What stands around content in most chunks of this reply.
+    /// The bytes around the content in most chunks of this reply.
     frame: Frame,
 }
 
@@ -102,7 +102,7 @@ impl Decoder {
     }
 
     fn piece(&mut self, piece: Piece<'_>, reply: &mut Assembly) {
-        // Several fields can hold the same words.
+        // Several fields can contain the same text.
         let fields = [
             ("reasoning_content", &piece.reasoning_content),
             ("reasoning", &piece.reasoning),
@@ -141,9 +141,9 @@ impl Decoder {
         }
     }
 
-    /// Takes content, in which reasoning may stand as well.
+    /// Takes content, which may include reasoning.
     fn content(&mut self, content: &str, reply: &mut Assembly) {
-        // The usual piece, many thousand times a reply.
+        // The common case, many thousand times per reply.
         if self.think.is_past() {
             return self.write(content, reply);
         }
@@ -159,7 +159,7 @@ impl Decoder {
         }
     }
 
-    /// Takes content that is no reasoning: text, and perhaps calls.
+    /// Takes content that is not reasoning: text, and perhaps calls.
     fn write(&mut self, content: &str, reply: &mut Assembly) {
         match &mut self.text_calls {
             None => self.say(content, reply),
@@ -212,7 +212,7 @@ impl Decoder {
         self.keep_reasoning(reply);
     }
 
-    /// Keeps with the reasoning what its server wants back.
+    /// Keeps the data that its server wants back with the reasoning.
     fn keep_reasoning(&mut self, reply: &mut Assembly) {
         let Some(key) = self.reasoning.take() else { return };
         let mut data = json!({});
@@ -268,7 +268,7 @@ impl Decode for Decoder {
     }
 }
 
-/// The meaning of a server's `finish_reason`: `Ok(None)` if it has none, `Err` if the server gave the reply up.
+/// The meaning of a server's `finish_reason`: `Ok(None)` if it has none, `Err` if the server abandoned the reply.
 fn finish_reason(word: &str) -> Result<Option<FinishReason>, ()> {
     Ok(Some(match word.to_ascii_lowercase().as_str() {
         "" | "null" | "none" => return Ok(None),

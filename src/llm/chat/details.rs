@@ -12,8 +12,8 @@ impl Details {
         self.0.is_empty()
     }
 
-    /// Takes the parts of one chunk: each continues the last one where both are text of one kind, and begins another
-    /// otherwise. Encrypted parts stay apart.
+    /// Takes the parts of one chunk: each continues the last one if both are text of one kind, and otherwise begins
+    /// another. Encrypted parts stay separate.
     pub fn add(&mut self, parts: Value) {
         let Value::Array(parts) = parts else { return };
         for part in parts {

@@ -1,4 +1,4 @@
-//! The ways in which servers of chat completions differ. The defaults suit a server of which nothing is known.
+//! The ways in which servers of chat completions differ. The defaults suit an unknown server.
 
 use serde::Deserialize;
 
@@ -18,7 +18,7 @@ pub struct Flags {
     /// `tool_choice: none` may be sent. Without it a closing request leaves the choice open.
     pub choice_none: bool,
     pub answer_format: AnswerFormat,
-    /// An answer format and tools may stand in one request.
+    /// A request may have both an answer format and tools.
     pub format_with_tools: bool,
     /// Tools may be declared strict.
     pub strict: bool,
@@ -39,13 +39,13 @@ pub struct Flags {
     pub cache_key: bool,
     /// A call of the running turn that came from another model needs a stand-in for its signature.
     pub stand_in_signature: bool,
-    /// Schemas hold only what Gemini reads.
+    /// Schemas contain only what Gemini reads.
     pub plain_schemas: bool,
-    /// A stream begins inside reasoning whose opening tag the prompt held.
+    /// A stream begins inside reasoning whose opening tag is in the prompt.
     pub prefilled_think: bool,
-    /// The server has no parser for calls: the model's own notation of them stands in the text.
+    /// The server has no parser for calls: they are in the text, in the model's own notation.
     pub calls_in_text: bool,
-    /// The reported total holds tokens of reasoning that the reported output does not.
+    /// The reported total includes tokens of reasoning that the reported output does not.
     pub reasoning_in_total: bool,
 }
 
@@ -120,11 +120,11 @@ pub enum EffortField {
     TemplateKwargs,
 }
 
-/// How reasoning goes back to the server that sent it.
+/// The way that reasoning goes back to the server that sent it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Echo {
-    /// Not at all, but for signatures and encrypted data, which every server gets back that sent them.
+    /// Not at all, except for signatures and encrypted data, which every server that sent them gets back.
     #[default]
     Never,
     /// In the field in which it came.
@@ -138,12 +138,12 @@ pub enum Echo {
 }
 
 impl EffortField {
-    /// Whether the field tells levels apart, or only thinking from not thinking.
+    /// True if the field distinguishes levels, not only thinking from not thinking.
     pub fn has_levels(self) -> bool {
         matches!(self, Self::ReasoningEffort | Self::Reasoning | Self::Thinking)
     }
 
-    /// The levels that the field can say, where no one knows the model's own.
+    /// The levels that the field can express, if the model's own are unknown.
     pub fn levels(self) -> Vec<Effort> {
         match self {
             Self::Absent => Vec::new(),

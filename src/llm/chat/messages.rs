@@ -9,7 +9,7 @@ use super::super::asked::Asked;
 use super::super::turns::{ModelPart, ToolResult, Turn, UserPart, WireCall};
 use super::flags::{Echo, Flags};
 
-/// Stands in for the signature of a call that another model made in the running turn.
+/// The placeholder for the signature of a call that another model made in the running turn.
 const STAND_IN: &str = "skip_thought_signature_validator";
 
 pub(super) struct Messages<'a> {
@@ -59,7 +59,7 @@ fn messages<'a>(asked: &'a Asked<'a>) -> Vec<Message<'a>> {
     all
 }
 
-/// The messages at whose ends a cache may begin anew: the prompt, the user's last words, and the last message that
+/// The messages that get cache marks at their ends: the prompt, the user's last message, and the last message that
 /// can carry a mark.
 fn breakpoints(messages: &[Message<'_>]) -> Vec<usize> {
     let system = messages.iter().position(|message| matches!(message, Message::System(_)));
@@ -71,7 +71,7 @@ fn breakpoints(messages: &[Message<'_>]) -> Vec<usize> {
 }
 
 impl Message<'_> {
-    /// A reply of calls alone has no content that could carry a mark.
+    /// True if there is content that can carry a mark; a reply of only calls has none.
     fn has_text(&self) -> bool {
         match self {
             Self::Assistant { parts, .. } => parts.iter().any(|part| matches!(part, ModelPart::Text { .. })),
@@ -246,7 +246,7 @@ impl<T: Serialize + ?Sized> Serialize for TextPart<'_, T> {
     }
 }
 
-/// What the user said: one text, or, with pictures, a list.
+/// The user's message: one text, or, with pictures, a list.
 struct Said<'a>(&'a [UserPart<'a>], Form);
 
 impl Serialize for Said<'_> {

@@ -1,4 +1,4 @@
-//! The chat-completions wire: what nearly every server speaks, each a little differently.
+//! The chat-completions wire, which nearly every server speaks, each a little differently.
 
 mod calls;
 mod chunk;

@@ -1,4 +1,5 @@
-//! The notations in which models write calls, as a table: the pieces of each, and how its captures read as calls.
+//! The notations in which models write calls, as a table: the pieces of each, and the function that reads its captures
+//! as calls.
 
 use std::borrow::Cow;
 
@@ -28,30 +29,30 @@ pub(super) enum Piece {
     Literal(&'static str),
     /// White space, or none.
     Space,
-    /// A name, and what closes it. The name is captured.
+    /// A name and its closing characters. The name is captured.
     Name(&'static str),
     /// A JSON object or list, which is captured.
     Json,
-    /// Anything up to the first `close` that stands behind `after`. It is captured, with `after`.
+    /// Anything up to the first `close` that follows `after`. It is captured, with `after`.
     Until { after: &'static str, close: &'static str },
 }
 
-/// What a notation stands for.
+/// The meaning of a notation.
 #[derive(Clone, Copy)]
 pub(super) enum Means {
     /// Calls, read from the captures; `None` if they are none after all.
     Calls(fn(&[&str], &Texts) -> Option<Vec<Call>>),
-    /// The edge of a block of code, in which nothing is a call.
+    /// The fence of a code block, in which nothing is a call.
     Fence,
 }
 
 use Piece::{Json, Literal, Name, Space, Until};
 
-/// All notations. Of two that begin alike and both fit, the first counts.
+/// All notations. If two begin alike and both match, the first counts.
 pub(super) const NOTATIONS: &[Notation] = &[
     // Hermes, Qwen
     calls(&[Literal("<tool_call>"), Space, Json, Space, Literal("</tool_call>")], objects),
-    // Qwen Coder, whose models leave the outer tags out at times
+    // Qwen Coder, whose models sometimes leave out the outer tags
     calls(
         &[Literal("<tool_call>"), Space, FUNCTION, Name(">"), Space, PARAMETER, PARAMETERS, Space, END],
         function,
@@ -91,7 +92,7 @@ const fn calls(pieces: &'static [Piece], read: fn(&[&str], &Texts) -> Option<Vec
     Notation { pieces, means: Means::Calls(read) }
 }
 
-/// The parameters of tools that are texts: a notation without types does not tell the text `1` from the number.
+/// The parameters of tools that are texts: a notation without types cannot distinguish the text `1` from the number.
 #[derive(Debug, Default)]
 pub(super) struct Texts(Vec<(String, String)>);
 
@@ -168,7 +169,7 @@ fn function(captures: &[&str], texts: &Texts) -> Option<Vec<Call>> {
     let mut arguments = Map::new();
     while let Some(parameter) = rest {
         let (key, value) = parameter.split_once('>')?;
-        // A value may hold a closing tag: the one counts that another parameter or the end follows.
+        // A value may contain a closing tag: the one that counts is followed by another parameter or the end.
         let (value, next) = value.match_indices("</parameter>").find_map(|(at, tag)| {
             let after = value[at + tag.len()..].trim_start();
             let next = after.strip_prefix("<parameter=");

@@ -1,8 +1,8 @@
-//! Schemas for servers that read a part of JSON Schema only.
+//! Schemas for servers that support only a part of JSON Schema.
 
 use serde_json::{Map, Value, json};
 
-/// How deep references are followed. A schema that refers to itself has no end.
+/// The depth to which references are followed. A schema that refers to itself has no end.
 const DEEPEST: usize = 8;
 
 /// A schema as Gemini reads it: without `$schema`, `$id` and `$comment`, references replaced by what they refer to,
@@ -40,7 +40,7 @@ fn rewritten(schema: &Value, root: &Value, depth: usize) -> Value {
     }
 }
 
-/// What a reference within the schema (`#/$defs/NAME`) refers to.
+/// The target of a reference within the schema (`#/$defs/NAME`).
 fn target<'v>(root: &'v Value, path: &str) -> Option<&'v Value> {
     root.pointer(path.strip_prefix('#')?)
 }

@@ -1,41 +1,41 @@
 //! Calls that servers without a parser leave in the content, in the model's own notation.
 //!
-//! A notation counts at the start of the content, at the start of a line and right after another one, but not in a
-//! block of code: in the middle of a sentence it is spoken of. Text streams at once; only what may be the beginning of
-//! a notation is held back. What turns out to be none, and what is cut, is text, unchanged.
+//! A notation counts at the start of the content, at the start of a line and right after another one, but not in a code
+//! block or in the middle of a sentence, where it is only mentioned. Text streams at once; only a possible beginning of
+//! a notation is held back. If it turns out not to be one, or is cut off, it is passed on unchanged as text.
 
 use super::super::bounds::{LONGEST_NAME, MOST_BYTES};
 use super::notation::{Call, Means, NOTATIONS, Notation, Piece, Texts};
 use crate::contract::ToolDefinition;
 
-/// The most white space that may stand before a notation, in bytes.
+/// The most white space before a notation, in bytes.
 const MOST_BLANK: usize = 1024;
 
-/// A piece of content, told apart.
+/// A classified piece of content.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Told {
     Text(String),
     Call(Call),
 }
 
-/// Tells calls from text while content arrives.
+/// Separates calls from text while content arrives.
 #[derive(Debug)]
 pub(super) struct TextCalls {
     texts: Texts,
     place: Place,
     in_code: bool,
-    /// What arrived and is not told apart yet.
+    /// The content that is not classified yet.
     held: String,
     /// The notations that `held` may be the beginning of.
     tries: Vec<Try>,
 }
 
-/// Where `held` begins.
+/// The place at which `held` begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// At the start of the content.
     Start,
-    /// Behind a call.
+    /// After a call.
     Between,
     /// At the start of a line.
     Line,
@@ -62,26 +62,26 @@ impl TextCalls {
         told
     }
 
-    /// Tells apart what is held, as nothing more comes.
+    /// Classifies what is held back, as nothing more comes.
     pub fn finish(&mut self) -> Vec<Told> {
         let mut told = Vec::new();
         let is_gap = self.place == Place::Between && self.held.trim().is_empty();
         if !is_gap {
-            // What follows a beginning that nothing closes belongs to it.
+            // The text after a beginning that is never closed belongs to it.
             say(&mut told, std::mem::take(&mut self.held));
         }
         *self = Self { texts: std::mem::take(&mut self.texts), ..Self::new(&[]) };
         told
     }
 
-    /// Goes on as far as one rule leads; false when more has to arrive.
+    /// Applies one rule; returns false if more has to arrive.
     fn step(&mut self, told: &mut Vec<Told>) -> bool {
         if self.place == Place::Within {
             let end = self.held.find('\n').map_or(self.held.len(), |at| at + 1);
             self.pass(end, told);
             return true;
         }
-        // Between calls, and before the first, blank lines are no text.
+        // Between calls, and before the first, blank lines are dropped.
         let blank = match self.place {
             Place::Start | Place::Between => self.held.len() - self.held.trim_start().len(),
             Place::Line | Place::Within => 0,
@@ -101,7 +101,7 @@ impl TextCalls {
         self.try_all(told)
     }
 
-    /// Sees which notations `held` begins with, or may begin with.
+    /// Finds the notations that `held` begins with or may begin with.
     fn try_all(&mut self, told: &mut Vec<Told>) -> bool {
         let held = &self.held;
         let (mut fit, mut looked_at) = (None, 0);
@@ -123,7 +123,7 @@ impl TextCalls {
                 self.in_code = !self.in_code;
                 self.pass(end, told);
             }
-            // What was looked at is not looked at again: that would take forever where a server means harm.
+            // Scanned text is not scanned again: a hostile server could make that take forever.
             None if self.tries.is_empty() => self.pass(looked_at, told),
             None if self.held.len() > MOST_BYTES => self.pass(self.held.len(), told),
             None => return false,
@@ -148,8 +148,8 @@ fn say(told: &mut Vec<Told>, text: String) {
     }
 }
 
-/// A notation that the content may hold, as far as it has come. Each character is looked at once or twice, however
-/// the content is cut.
+/// A notation that is matched against the content as it arrives. Each character is examined once or twice, however the
+/// content is cut.
 struct Try {
     notation: &'static Notation,
     /// The piece that comes next.
@@ -159,7 +159,7 @@ struct Try {
     /// The end of what was looked at of the next piece.
     seen: usize,
     json: JsonEnd,
-    /// From where to where the captures reach.
+    /// The ranges of the captures.
     captures: Vec<(usize, usize)>,
 }
 
@@ -170,7 +170,7 @@ enum Progress {
     Whole,
 }
 
-/// What a whole notation reads as.
+/// The meaning of a complete notation.
 enum Fit {
     Calls(Vec<Call>),
     Fence,
@@ -253,7 +253,7 @@ impl Try {
     }
 }
 
-/// How one piece of a notation fares. The numbers are ends.
+/// The result of matching one piece of a notation. The numbers are ends.
 enum Step {
     To(usize),
     /// The end of what is captured, and of the piece.

@@ -1,6 +1,6 @@
 //! Reasoning that servers without a parser leave in the content, between tags at its very start.
 
-/// Opening tags and what closes them.
+/// Opening tags and their closing tags.
 const TAGS: [(&str, &str); 6] = [
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
@@ -10,7 +10,7 @@ const TAGS: [(&str, &str); 6] = [
     ("◁think▷", "◁/think▷"),
 ];
 
-/// A piece of content, told apart.
+/// A classified piece of content.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     Text(String),
@@ -18,11 +18,11 @@ pub(super) enum Piece {
     Reasoning(String),
 }
 
-/// Tells reasoning from text while content arrives.
+/// Separates reasoning from text while content arrives.
 #[derive(Debug)]
 pub(super) struct Think {
     state: State,
-    /// What arrived and is not told apart yet: it may be the beginning of a tag.
+    /// The content that is not classified yet: it may be the beginning of a tag.
     held: String,
     /// All of the reasoning with its tags, as it came.
     raw: String,
@@ -32,7 +32,7 @@ pub(super) struct Think {
 enum State {
     Start,
     Inside(&'static str),
-    /// Inside reasoning whose opening tag the prompt held.
+    /// Inside reasoning whose opening tag is in the prompt.
     Prefilled,
     /// After reasoning, before text.
     Between,
@@ -50,7 +50,7 @@ impl Think {
         &self.raw
     }
 
-    /// Whether the rest of the content is text.
+    /// True if the rest of the content is text.
     pub fn is_past(&self) -> bool {
         self.state == State::Past
     }
@@ -66,7 +66,7 @@ impl Think {
         pieces
     }
 
-    /// Tells apart what is held, as nothing more comes.
+    /// Classifies what is held back, as nothing more comes.
     pub fn finish(&mut self) -> Vec<Piece> {
         let held = std::mem::take(&mut self.held);
         let piece = match self.state {
@@ -81,7 +81,7 @@ impl Think {
         }
     }
 
-    /// Goes on as far as one rule leads; false when more has to arrive.
+    /// Applies one rule; returns false if more has to arrive.
     fn step(&mut self, pieces: &mut Vec<Piece>) -> bool {
         match self.state {
             State::Start => self.start(pieces),
@@ -106,7 +106,7 @@ impl Think {
         for (open, close) in TAGS {
             let name = &open[..open.len() - open.chars().next_back().map_or(0, char::len_utf8)];
             if let Some(rest) = begun.strip_prefix(name) {
-                // The name may go on (`<thinking-mode>`), or have attributes.
+                // The name may continue (`<thinking-mode>`), or have attributes.
                 let Some(next) = rest.chars().next() else { return false };
                 let ends = rest.find(['>', '▷']);
                 if next.is_alphanumeric() || matches!(next, '-' | '_' | ':') {
@@ -133,7 +133,7 @@ impl Think {
         self.pass(text, pieces)
     }
 
-    /// Waits for the end of a tag, but not for ever.
+    /// Waits for the end of a tag, but not forever.
     fn hold_or_pass(&mut self, pieces: &mut Vec<Piece>) -> bool {
         const LONGEST_TAG: usize = 128;
         if self.held.len() <= LONGEST_TAG {
@@ -160,7 +160,7 @@ impl Think {
         false
     }
 
-    /// Everything is held until the closing tag shows that it was reasoning.
+    /// Holds everything back until the closing tag shows that it was reasoning.
     fn prefilled(&mut self, pieces: &mut Vec<Piece>) -> bool {
         let closed = TAGS.iter().filter_map(|(_, close)| Some((self.held.find(close)?, *close))).min();
         let Some((at, close)) = closed else { return false };
@@ -188,7 +188,7 @@ fn reason(pieces: &mut Vec<Piece>, text: &str) {
     }
 }
 
-/// The length of the longest end of `text` with which `mark` begins.
+/// The length of the longest suffix of `text` that is a prefix of `mark`.
 fn beginning(text: &str, mark: &str) -> usize {
     let ends = mark.char_indices().map(|(at, _)| at).skip(1).collect::<Vec<_>>();
     ends.into_iter().rev().find(|length| text.ends_with(&mark[..*length])).unwrap_or(0)

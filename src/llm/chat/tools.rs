@@ -10,9 +10,9 @@ use crate::contract::ToolDefinition;
 
 pub(super) struct Tools<'a> {
     pub definitions: &'a [ToolDefinition],
-    /// Whether those are declared strict whose schemas allow it.
+    /// True if tools are declared strict when their schemas allow it.
     pub strict: bool,
-    /// Whether schemas hold only what Gemini reads.
+    /// True if schemas contain only what Gemini reads.
     pub plain: bool,
 }
 

@@ -13,7 +13,7 @@ const TICKS: f64 = 1e10;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Reported {
     pub usage: Usage,
-    /// USD, where the server states the cost.
+    /// The cost in USD, if the server states it.
     pub cost_usd: Option<f64>,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn read(raw: &RawValue, reasoning_in_total: bool) -> Option<Reported>
     let input_tokens = input.unwrap_or_else(|| rest(output));
     let mut output_tokens = output.unwrap_or_else(|| rest(input));
     let beyond = total.saturating_sub(input_tokens + output_tokens);
-    // xAI counts reasoning beside the output, where others count it within.
+    // xAI counts reasoning separately from the output; others include it.
     if beyond > 0 && (beyond == reasoning_tokens || reasoning_in_total) {
         output_tokens += beyond;
     }

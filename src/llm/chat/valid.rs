@@ -1,4 +1,4 @@
-//! The rules of chat completions, as a check of request bodies.
+//! Checks the rules of chat completions for a request, in tests only.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! When a server wants to be asked again: by its headers, by fields of its error, and by its words.
+//! Reads when a server wants to be asked again: from its headers, from fields of its error, and from its words.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use serde_json::Value;
 
-/// What the headers of a response say about another attempt.
+/// The advice in the headers of a response about another attempt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::llm) struct Hints {
     /// The time to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date.
     pub wait: Option<Duration>,
-    /// Whether another attempt is said to be of no use: `x-should-retry: false`.
+    /// True if the server says that another attempt is useless: `x-should-retry: false`.
     pub is_final: bool,
 }
 
@@ -41,7 +41,7 @@ fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     Some(Duration::try_from(date.duration_since(now)).unwrap_or(Duration::ZERO))
 }
 
-/// The time to wait as an error states it in fields of its own: OpenRouter in seconds, Google as `34.5s`.
+/// The time to wait that an error states in a field: OpenRouter in seconds, Google as `34.5s`.
 pub(super) fn stated(error: &Value) -> Option<Duration> {
     let seconds = |value: &Value| Duration::try_from_secs_f64(value.as_f64()?).ok();
     let by_field = || seconds(error.get("metadata")?.get("retry_after_seconds")?);
@@ -52,7 +52,7 @@ pub(super) fn stated(error: &Value) -> Option<Duration> {
     by_field().or_else(by_detail)
 }
 
-/// The time to wait as a sentence states it: `try again in 6m0s`, `wait 41230 seconds`.
+/// The time to wait that a sentence states: `try again in 6m0s`, `wait 41230 seconds`.
 pub(super) fn in_words(message: &str) -> Option<Duration> {
     const BEFORE: [&str; 6] =
         ["try again in ", "retry in ", "retry after ", "try again after ", "please wait ", "reset in "];

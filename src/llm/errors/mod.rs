@@ -1,6 +1,6 @@
-//! Errors of servers. `said` finds the server's own words in whatever shape they come, `table` tells failures apart by
-//! code and by wording, `hints` reads when to come back; here the three become one judgement: by words first, as
-//! servers share no statuses, then by status.
+//! Errors of servers. `said` finds the server's own words in whatever shape they come, `table` classifies failures by
+//! code and wording, `hints` reads when to retry. Here the three are combined: words come first, since servers do not
+//! agree on statuses, then the status.
 
 mod hints;
 mod said;
@@ -20,9 +20,9 @@ use table::{Class, ROWS};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Judged {
     pub kind: ModelErrorKind,
-    /// The server's words, and what to do.
+    /// The server's words, and advice.
     pub words: String,
-    /// The HTTP status, that of the response or the one in its words.
+    /// The HTTP status of the response, or the one in its words.
     pub status: Option<u16>,
     /// The time that the server asks to wait.
     pub retry_after: Option<Duration>,
@@ -33,7 +33,7 @@ pub(super) struct Judged {
 pub(super) fn judge(status: Option<u16>, said: Said, hints: Hints, model: &str) -> Judged {
     let class = class(status, &said);
     let kind = match class.kind() {
-        // The server knows that the same request fails again.
+        // The server says that the same request would fail again.
         ModelErrorKind::RateLimit if hints.is_final => ModelErrorKind::Quota,
         ModelErrorKind::Transient | ModelErrorKind::Incomplete if hints.is_final => ModelErrorKind::BadRequest,
         kind => kind,

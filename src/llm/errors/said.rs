@@ -1,4 +1,4 @@
-//! The words of an error, whatever the shape of its body. No field is relied on.
+//! Finds the words of an error, whatever the shape of its body, relying on no particular field.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ const LONGEST: usize = 600;
 /// An error in the server's own words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Said {
-    /// Its own words, on one line; empty when it said nothing.
+    /// The words, on one line; empty if there were none.
     pub message: String,
-    /// The words among `code`, `type` and `status`, and the codes that are no HTTP status, joined.
+    /// The words among `code`, `type` and `status`, and the codes that are not HTTP statuses, joined.
     pub code: String,
     /// A `code` that is an HTTP status.
     pub status: Option<u16>,
-    /// The time to wait before another attempt, where the error states one.
+    /// The time to wait before another attempt, if the error states one.
     pub wait: Option<Duration>,
 }
 
@@ -49,7 +49,7 @@ impl Said {
 
     fn from_value(value: &Value) -> Option<Self> {
         let value = value.as_array().and_then(|list| list.first()).unwrap_or(value);
-        // The error itself, and what stands around it (vLLM and others put the code beside the message).
+        // The error itself, and what surrounds it (vLLM and others put the code beside the message).
         let inner = ["error", "errors", "detail", "base_resp"]
             .iter()
             .find_map(|key| value.get(key))
@@ -109,7 +109,7 @@ impl Said {
     }
 }
 
-/// The parameter that an error is about: `param`, or the end of the way to it (`loc`).
+/// The parameter that an error is about: `param`, or the end of the path to it (`loc`).
 fn parameter(level: &Value) -> Option<String> {
     let loc = || level.get("loc")?.as_array()?.iter().rev().find_map(Value::as_str);
     let name = level.get("param").and_then(Value::as_str).or_else(loc)?;
@@ -142,7 +142,7 @@ fn without_tags(page: &str) -> String {
     page.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect::<Vec<_>>().join(" ")
 }
 
-/// The first words under the keys that servers use, however deep they are packed.
+/// The first words under the keys that servers use, at any depth.
 fn words(level: &Value) -> Option<String> {
     const KEYS: [&str; 8] =
         ["message", "msg", "detail", "error_msg", "error_message", "error_description", "status_msg", "error"];

@@ -1,16 +1,16 @@
-//! The failures that are told apart, as data: the codes and words by which servers report each, and what to do then.
+//! The classes of failures, as data: the codes and words by which servers report each, and what to do then.
 //!
-//! A new wording is a new line here. Words are in small letters.
+//! For a new wording, add a line here. Words are in lower case.
 
 use crate::contract::ModelErrorKind;
 
 /// A kind of failure, by what a person can do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
-    /// The key is missing, wrong or not enough.
+    /// The key is missing, wrong or lacks permission.
     Authentication,
     RateLimit,
-    /// What waiting for a retry does not refill: money, a plan, a day.
+    /// A limit that waiting for a retry does not lift: money, a plan, a day.
     Quota,
     Overloaded,
     Server,
@@ -34,7 +34,7 @@ pub(super) enum Class {
     Request,
 }
 
-/// What shows a class of failure.
+/// The signs of a class of failure.
 pub(super) struct Row {
     pub class: Class,
     /// The statuses that it comes with; empty for any. An error in mid-stream may have none, which suits every row.
@@ -43,14 +43,14 @@ pub(super) struct Row {
     codes: &'static [&'static str],
     /// Words in the code or the message, one of which is enough.
     marks: &'static [&'static str],
-    /// Words that have to be there as well, all of them.
+    /// Words that must all occur as well.
     with: &'static [&'static str],
-    /// Words that speak against it.
+    /// Words that rule it out.
     unless: &'static [&'static str],
 }
 
 impl Row {
-    /// Whether a failure is of this class; code and words are in small letters.
+    /// True if a failure is of this class; code and words are in lower case.
     pub fn holds(&self, status: Option<u16>, code: &str, words: &str) -> bool {
         let any = |marks: &[&str]| marks.iter().any(|mark| words.contains(mark));
         let suits = self.statuses.is_empty() || status.is_none_or(|status| self.statuses.contains(&status));
@@ -61,7 +61,7 @@ impl Row {
 }
 
 impl Class {
-    /// How the program goes on.
+    /// The kind that decides how the program continues.
     pub fn kind(self) -> ModelErrorKind {
         match self {
             Self::Authentication => ModelErrorKind::Authentication,
@@ -80,7 +80,7 @@ impl Class {
         }
     }
 
-    /// The server's words between what they mean and what to do. The numbers in them stay the only ones.
+    /// The server's words between their meaning and the advice, which add no numbers to them.
     pub fn words(self, said: &str, model: &str) -> String {
         let said = if said.is_empty() { "the server gave no reason" } else { said };
         let before = match self {
@@ -124,7 +124,7 @@ const fn row(class: Class, codes: &'static [&'static str], marks: &'static [&'st
 /// Words of limits that waiting lifts.
 const THROTTLED: &[&str] = &["rate limit", "rate_limit", "ratelimit", "too many requests", "throttl"];
 
-/// The rows, those that decide first at the top.
+/// The rows; the first that matches decides.
 pub(super) const ROWS: &[Row] = &[
     row(
         Class::Quota,
@@ -268,9 +268,9 @@ pub(super) const ROWS: &[Row] = &[
         &["usage policy", "usage policies"],
     ),
     row(Class::Call, &["tool_use_failed"], &[]),
-    // llama.cpp says so with a 500, which no retry mends.
+    // llama.cpp reports this with a 500, but a retry does not help.
     row(Class::Request, &[], &["image input is not supported"]),
-    // OpenRouter knows the address and the model, but nobody who serves what was asked.
+    // OpenRouter knows the address and the model, but nobody who serves this request.
     row(Class::Request, &[], &["no endpoints found"]),
     row(
         Class::Authentication,
@@ -287,14 +287,14 @@ pub(super) const ROWS: &[Row] = &[
             "unauthenticated",
         ],
     ),
-    // A quota of a minute is refilled, and then the server says when.
+    // A quota per minute is refilled, and then the server says when.
     Row {
         unless: &["resource_exhausted", "per minute", "per second", "retry in", "try again in"],
         ..row(Class::Quota, &[], &["quota exceeded", "exceeded your quota", "exceeded your current quota"])
     },
     Row { statuses: &[429], ..row(Class::RateLimit, &["resource_exhausted"], THROTTLED) },
     Row { statuses: &[500, 503, 529], ..row(Class::Overloaded, &[], &["overloaded", "at capacity"]) },
-    // In mid-stream the words alone have to do.
+    // In mid-stream there are only the words.
     Row {
         statuses: &[400],
         ..row(

@@ -1,4 +1,4 @@
-//! Which failure is of which kind, and the sentences about them.
+//! The kinds of failures, and the sentences about them.
 
 use ModelErrorKind::{Authentication, BadRequest, ContextTooLong, Incomplete, Quota, RateLimit, Transient};
 
@@ -164,7 +164,7 @@ fn a_limit_on_the_reply_is_a_wrong_parameter() {
             assert_eq!(classify(status, &said), BadRequest, "{status:?} {message}");
         }
     }
-    // A request that would fit if it were shorter, whatever is kept for the reply.
+    // A request that would fit if it were shorter, however much is kept for the reply.
     for message in [
         "'max_tokens' or 'max_completion_tokens' is too large: 2000. This model's maximum context length is 8192 \
          tokens and your request has 7000 input tokens (2000 > 8192 - 7000).",
@@ -332,7 +332,7 @@ fn errors_of_the_messages_api() {
     ] {
         let said = Said::read(&format!(r#"{{"type":"error","error":{error},"request_id":"req_1"}}"#));
         assert_eq!(classify(Some(status), &said), kind, "{status} {error}");
-        // The same after HTTP 200, where only the words tell.
+        // After HTTP 200, where only the words tell.
         if !matches!(status, 403 | 404) {
             assert_eq!(classify(None, &said), kind, "{error}");
         }

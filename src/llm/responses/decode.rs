@@ -3,7 +3,7 @@
 //! An item of the response becomes a part of the reply. Items are told apart by their place in the output
 //! (`output_index`) and never by `item_id`, which some hosts change from event to event. The last form of an item
 //! decides: that of `response.output_item.done`, else that in the output of the whole response, which some hosts leave
-//! empty and others fill only there. A reply ends with a whole response and with nothing else.
+//! empty and others fill only there. Only a whole response ends a reply.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -16,10 +16,10 @@ use super::event::{self, Event, PARAGRAPH};
 use super::output::{Ids, Item, Kind, is_call_id, is_id, string};
 use crate::message::FinishReason;
 
-/// The most items of a response. Far fewer hold anything.
+/// The most items of a response. Far fewer contain anything.
 const MOST_ITEMS: usize = 4096;
 
-/// A reply of the Responses wire being read.
+/// Reads a reply of the Responses wire.
 #[derive(Debug, Default)]
 pub struct Decoder {
     items: Vec<Item>,
@@ -28,7 +28,7 @@ pub struct Decoder {
 }
 
 impl Decode for Decoder {
-    /// Only an event of its own ends a reply; some hosts send `[DONE]` besides.
+    /// Only a dedicated event ends a reply; some hosts send `[DONE]` as well.
     fn ends_with_done(&self) -> bool {
         false
     }
@@ -105,7 +105,7 @@ impl Decode for Decoder {
 const ENDS: [&str; 4] = ["completed", "incomplete", "failed", "cancelled"];
 
 impl Decoder {
-    /// Adds the delta of an event to its item, which begins here where the server did not announce it.
+    /// Adds the delta of an event to its item, which begins here if the server did not announce it.
     fn say(&mut self, kind: Kind, event: &Event<'_>, reply: &mut Assembly) -> Result<(), Broken> {
         if event.delta.is_empty() {
             return Ok(());
@@ -116,7 +116,7 @@ impl Decoder {
             None => self.open(kind, index, ids, "", reply)?,
         };
         let item = &mut self.items[at];
-        // The last form of the item has told everything.
+        // The last form of the item was complete.
         if item.done {
             return Ok(());
         }
@@ -189,7 +189,7 @@ impl Decoder {
         let cut = status == "incomplete";
         self.compare(output, cut, reply)?;
         if cut {
-            // A call that was cut is left out: half of its arguments may mean something else than the whole.
+            // A call that was cut is left out: half of its arguments may mean something other than the whole.
             let open = self.items.iter().filter(|item| item.kind == Kind::Call && !item.done);
             open.for_each(|item| reply.leave_out(item.key));
         }
@@ -218,7 +218,7 @@ impl Decoder {
     fn compare(&mut self, output: Vec<Value>, cut: bool, reply: &mut Assembly) -> Result<(), Broken> {
         let came = self.items.len();
         let mut pairs: Vec<Option<usize>> = vec![None; output.len()];
-        // By their ids, and what is left in its order, as ids may have changed.
+        // By their ids, and the rest by their order, as ids may have changed.
         for same in [Item::is, Item::may_become] {
             for (n, item) in output.iter().enumerate().filter(|(_, item)| Kind::of(item).is_some()) {
                 let fits = |at: &usize| {
@@ -232,7 +232,7 @@ impl Decoder {
         }
         for (item, pair) in output.into_iter().zip(pairs) {
             let Some(kind) = Kind::of(&item) else { continue };
-            // What a cut response still calls in progress will not be finished.
+            // Items that a cut response still calls in progress will not be finished.
             if cut && string(&item, "status") == "in_progress" {
                 continue;
             }
@@ -252,7 +252,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Takes an item in its last form. Where text has come piece by piece, only what is missing of it is added.
+    /// Takes an item in its last form. If text has come piece by piece, only what is missing is added.
     fn settle(&mut self, at: usize, item: Value, reply: &mut Assembly) {
         let is_whole = string(&item, "status") != "incomplete";
         let Item { kind, key, lead, .. } = self.items[at];
@@ -284,13 +284,13 @@ impl Decoder {
         self.items[at].done = is_whole;
     }
 
-    /// Keeps reasoning as it came, if a server that stores nothing can make something of it.
+    /// Keeps reasoning as it came, if a server that stores nothing can use it.
     fn keep_reasoning(&mut self, at: usize, mut item: Value, reply: &mut Assembly) {
         let encrypted = !string(&item, "encrypted_content").is_empty();
         if !encrypted && event::text(&item).is_empty() {
             return;
         }
-        // An id beyond the limits would be refused in every later request; the reasoning holds without it.
+        // An id beyond the limits would be refused in every later request; the reasoning is valid without it.
         if !is_id(string(&item, "id"))
             && let Some(fields) = item.as_object_mut()
         {
@@ -337,8 +337,8 @@ impl Decoder {
         reply.push(key, text);
     }
 
-    /// The last item of a kind at a place of the output; where no place is told, the one with this id, else the last
-    /// that is open.
+    /// The last item of a kind at a place of the output; if no place is given, the one with this id, else the last that
+    /// is open.
     fn find(&self, kind: Kind, index: Option<u64>, ids: Ids<'_>) -> Option<usize> {
         let last = |is: &dyn Fn(&Item) -> bool| self.items.iter().rposition(|item| item.kind == kind && is(item));
         match index {
@@ -348,7 +348,7 @@ impl Decoder {
     }
 }
 
-/// Keeps what goes back with a part: those fields that are not empty.
+/// Keeps the fields that go back with a part, unless they are empty.
 fn keep(key: Key, fields: &[(&str, &str)], reply: &mut Assembly) {
     let full = fields.iter().filter(|(_, value)| !value.is_empty());
     let kept: Map<String, Value> = full.map(|(field, value)| ((*field).to_owned(), (*value).into())).collect();
@@ -357,7 +357,7 @@ fn keep(key: Key, fields: &[(&str, &str)], reply: &mut Assembly) {
     }
 }
 
-/// An object within an event; nothing where it is missing.
+/// An object within an event; null if it is missing.
 fn part(raw: Option<&RawValue>) -> serde_json::Result<Value> {
     raw.map_or(Ok(Value::Null), |raw| serde_json::from_str(raw.get()))
 }

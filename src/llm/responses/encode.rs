@@ -122,7 +122,7 @@ fn tail(asked: &Asked<'_>, flags: &Flags) -> Map<String, Value> {
     tail
 }
 
-/// The id of a session as far as the field holds it.
+/// The id of a session, cut to the length of the field.
 fn cache_key(session_id: &str) -> String {
     const LONGEST: usize = 64;
     session_id.chars().take(LONGEST).collect()
@@ -130,7 +130,7 @@ fn cache_key(session_id: &str) -> String {
 
 struct Tools<'a> {
     tools: &'a [ToolDefinition],
-    /// Whether tools may be strict; nothing is said about it where there is nothing.
+    /// True if tools may be strict; `None` leaves the field out.
     strict: Option<bool>,
 }
 

@@ -58,7 +58,7 @@ impl Words<'_> {
     }
 }
 
-/// A number from 0 on; anything else reads as none.
+/// A non-negative integer; anything else reads as none.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Count(pub Option<u64>);
 
@@ -131,14 +131,14 @@ pub(super) fn text(item: &Value) -> String {
     }
 }
 
-/// The reasoning of an item: its summary, or the reasoning itself where the server shows that.
+/// The reasoning of an item: its summary, or the reasoning itself if the server shows it.
 pub(super) fn reasoning(item: &Value) -> String {
     let summary = item.get("summary").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let summary = texts(summary).collect::<Vec<_>>().join(PARAGRAPH);
     if summary.is_empty() { text(item) } else { summary }
 }
 
-/// What stands between two parts of reasoning, and between two texts of a reply.
+/// The separator between two parts of reasoning, and between two texts of a reply.
 pub(super) const PARAGRAPH: &str = "\n\n";
 
 fn texts(parts: &[Value]) -> impl Iterator<Item = &str> {
@@ -163,7 +163,7 @@ pub(super) fn usage(usage: &Value) -> Option<Usage> {
     ((input.is_some() || output.is_some()) && usage.total() > 0).then_some(usage)
 }
 
-/// What a request cost by its usage, in USD.
+/// The cost of a request according to its usage, in USD.
 pub(super) fn cost(usage: &Value) -> Option<f64> {
     const TICKS: f64 = 1e10;
     let number = |field: &str| usage.get(field).and_then(Value::as_f64);
@@ -171,7 +171,7 @@ pub(super) fn cost(usage: &Value) -> Option<f64> {
     number("cost").or_else(|| number("cost_in_usd_ticks").map(|ticks| ticks / TICKS))
 }
 
-/// The words for a person if the server says that it left out reasoning of earlier replies.
+/// The notice for the user if the server says that it left out reasoning of earlier replies.
 pub(super) fn removed_reasoning(response: &Value) -> Option<String> {
     let transformations = response.get("input_transformations")?.as_array()?;
     let field = |entry: &Value, name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();

@@ -1,5 +1,5 @@
-//! The ways in which hosts and models of the Responses wire differ. The defaults suit a server of which nothing is
-//! known: what is optional is not sent.
+//! The ways in which hosts and models of the Responses wire differ. The defaults suit an unknown server: optional
+//! fields are not sent.
 
 use serde::Deserialize;
 
@@ -15,7 +15,7 @@ pub struct Flags {
     pub encrypted_include: bool,
     /// Summaries of the reasoning are asked for.
     pub summary: bool,
-    /// The least `max_output_tokens` that is taken.
+    /// The smallest `max_output_tokens` that is accepted.
     pub min_output: u64,
     /// `prompt_cache_key` may be sent.
     pub cache_key: bool,
@@ -23,11 +23,11 @@ pub struct Flags {
     pub parallel_field: bool,
     /// `tool_choice: none` may be sent. Without it a closing request leaves the choice open.
     pub choice_none: bool,
-    /// Tools say whether they are strict. Where nothing is said, some hosts take them for strict.
+    /// Tools state whether they are strict. Without a statement, some hosts treat them as strict.
     pub strict: bool,
     /// The schema of an answer may be sent.
     pub answer_format: bool,
-    /// An answer's schema and tools may stand in one request.
+    /// A request may have both an answer's schema and tools.
     pub format_with_tools: bool,
     pub temperature: bool,
     pub pictures: Pictures,
@@ -59,7 +59,7 @@ impl Default for Flags {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SystemIn {
-    /// A field of its own.
+    /// A separate field.
     #[default]
     Instructions,
     /// The first item, from the developer.

@@ -12,7 +12,7 @@ use crate::image::Image;
 
 /// All items of a request.
 pub(super) struct Input<'a> {
-    /// The role and the text of the first item, where the system prompt is one.
+    /// The role and the text of the first item, if the system prompt is one.
     pub system: Option<(&'static str, &'a str)>,
     pub turns: &'a [Turn<'a>],
 }
@@ -38,7 +38,7 @@ impl Serialize for Input<'_> {
     }
 }
 
-/// A list that knows how long it is.
+/// A list of known length.
 struct List<S> {
     items: S,
     count: usize,
@@ -51,14 +51,14 @@ impl<S: SerializeSeq> List<S> {
     }
 
     fn model(&mut self, parts: &[ModelPart<'_>]) -> Result<(), S::Error> {
-        // The item of a call may be refused under its id without the reasoning that it came with.
+        // Servers may refuse the item of a call under its id without the reasoning that it came with.
         let thought = parts.iter().any(|part| matches!(part, ModelPart::Reasoning { .. }));
         let mut spoke = false;
         for part in parts {
             match part {
                 ModelPart::Reasoning { opaque, .. } => self.push(opaque)?,
                 ModelPart::Text { text, opaque } => {
-                    // The break was set by whoever read the reply.
+                    // The decoder added the break.
                     let own = if spoke { text.strip_prefix(PARAGRAPH).unwrap_or(text) } else { text };
                     spoke = true;
                     let id = match field(*opaque, "id") {
@@ -77,7 +77,7 @@ impl<S: SerializeSeq> List<S> {
     }
 }
 
-/// A field of what the server wants back with a part.
+/// A field of the data that the server wants back with a part.
 fn field<'a>(opaque: Option<&'a Value>, name: &str) -> Option<&'a str> {
     opaque?.get(name)?.as_str()
 }

@@ -1,8 +1,8 @@
 //! The Responses wire of OpenAI, and of the hosts that copy it: a conversation as a list of items, a reply as a
 //! stream of typed events.
 //!
-//! Nothing is stored at the server: each request holds the whole conversation, and reasoning goes back encrypted, item
-//! by item, as it came.
+//! Nothing is stored at the server: each request contains the whole conversation, and reasoning goes back encrypted,
+//! item by item, as it came.
 
 mod decode;
 mod encode;

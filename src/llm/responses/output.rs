@@ -1,10 +1,10 @@
-//! The items of a response while they come, and how they are told apart.
+//! The items of a response while they arrive, and their identification.
 
 use serde_json::Value;
 
 use super::super::assembly::Key;
 
-/// The kind of an item, as far as it means something to us.
+/// The kinds of items that are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
@@ -13,7 +13,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// `None` for all others: searches, compactions, kinds that are not known yet.
+    /// `None` for all others: searches, compactions, unknown kinds.
     pub fn of(item: &Value) -> Option<Self> {
         match string(item, "type") {
             "message" => Some(Self::Text),
@@ -36,7 +36,7 @@ pub(super) struct Item {
     call_id: String,
     /// Its part of the reply.
     pub key: Key,
-    /// Its last form has come, and is not marked as cut.
+    /// True if its last form has come and is not marked as cut.
     pub done: bool,
     /// The paragraph break, in bytes, that sets its text off from that of an earlier item.
     pub lead: usize,
@@ -48,7 +48,7 @@ pub(super) struct Item {
     pub encrypted: bool,
 }
 
-/// The ids of an item; empty where there are none.
+/// The ids of an item; empty if there are none.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ids<'a> {
     pub id: &'a str,
@@ -78,37 +78,37 @@ impl Item {
         }
     }
 
-    /// Whether the ids say that this is the item.
+    /// True if the ids say that this is the item.
     pub fn is(&self, ids: Ids<'_>) -> bool {
         let same = |own: &str, other: &str| !own.is_empty() && own == other;
         same(&self.call_id, ids.call_id) || (self.may_become(ids) && same(&self.id, ids.id))
     }
 
-    /// Whether the ids leave it open.
+    /// True if the ids do not contradict it.
     pub fn may_be(&self, ids: Ids<'_>) -> bool {
         let is_call = !self.call_id.is_empty() && !ids.call_id.is_empty();
         self.may_become(ids) && (is_call || self.id.is_empty() || ids.id.is_empty() || self.id == ids.id)
     }
 
-    /// Whether the ids leave it open, if that of an item may change, but not that of a call.
+    /// True if the ids do not contradict it; that of an item may have changed, but not that of a call.
     pub fn may_become(&self, ids: Ids<'_>) -> bool {
         self.call_id.is_empty() || ids.call_id.is_empty() || self.call_id == ids.call_id
     }
 }
 
-/// Whether an id is within the limits of an item's.
+/// True if an id is within the limits of an item's.
 pub(super) fn is_id(id: &str) -> bool {
     const LONGEST: usize = 64;
     let is_good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     !id.is_empty() && id.len() <= LONGEST && id.chars().all(is_good)
 }
 
-/// Whether an id is one that servers take back as that of a call's item.
+/// True if servers accept an id as that of a call's item.
 pub(super) fn is_call_id(id: &str) -> bool {
     is_id(id) && id.starts_with("fc_")
 }
 
-/// A field that is a text; empty where it is missing or something else.
+/// A field that is a text; empty if it is missing or something else.
 pub(super) fn string<'v>(value: &'v Value, field: &str) -> &'v str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }

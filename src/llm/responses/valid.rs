@@ -1,4 +1,4 @@
-//! The rules by which servers of this wire refuse a request.
+//! Checks the rules of this wire for a request, in tests only.
 
 use std::collections::BTreeSet;
 
@@ -45,9 +45,9 @@ struct Checked {
     open: BTreeSet<String>,
     ids: BTreeSet<String>,
     call_ids: BTreeSet<String>,
-    /// The turn of the model that is going on holds reasoning.
+    /// True if the current turn of the model contains reasoning.
     thought: bool,
-    /// The item before is an output.
+    /// True if the item before is an output.
     after_output: bool,
 }
 

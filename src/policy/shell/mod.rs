@@ -33,7 +33,7 @@ pub struct Script {
     pub(super) names_home: bool,
     /// It calculates: some shells run what stands in the values that they calculate with.
     pub(super) calculates: bool,
-    /// Why it is unknown what runs.
+    /// The reason that it is unknown what runs.
     pub(super) unresolved: Option<&'static str>,
 }
 
@@ -110,7 +110,7 @@ impl Script {
         all
     }
 
-    /// Why it is unknown what runs, at any depth.
+    /// The reason that it is unknown what runs, at any depth.
     #[must_use]
     pub fn doubt(&self) -> Option<&'static str> {
         let inside = |command: &Simple| command.inside.as_ref().and_then(|inside| inside.script.doubt());
@@ -123,13 +123,13 @@ impl Script {
         self.files.iter().chain(inside.flat_map(|inside| &inside.script.files)).collect()
     }
 
-    /// Whether it mentions the home directory, at any depth.
+    /// True if it mentions the home directory, at any depth.
     pub(super) fn names_home(&self) -> bool {
         let inside = |command: &Simple| command.inside.as_ref().is_some_and(|inside| inside.script.names_home());
         self.names_home || self.commands.iter().any(inside)
     }
 
-    /// Whether it calculates, at any depth.
+    /// True if it calculates, at any depth.
     pub(super) fn calculates(&self) -> bool {
         let inside = |command: &Simple| command.inside.as_ref().is_some_and(|inside| inside.script.calculates());
         self.calculates || self.commands.iter().any(inside)

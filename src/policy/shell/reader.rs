@@ -10,7 +10,7 @@ use super::Script;
 /// The deepest nesting that is followed: the reader calls itself for each level.
 const MOST_OPEN: usize = 40;
 
-/// Why the reading ended before the end of the line.
+/// The reason that the reading ended before the end of the line.
 pub(super) struct GiveUp(pub &'static str);
 
 pub(super) type Reading<T> = Result<T, GiveUp>;
@@ -154,7 +154,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Whether it was one simple command.
+    /// True if it was one simple command.
     fn pipeline(&mut self) -> Reading<bool> {
         let mut is_plain = true;
         while self.peek_word() == "!" {
@@ -176,7 +176,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Whether it was a simple command.
+    /// True if it was a simple command.
     pub(super) fn command(&mut self) -> Reading<bool> {
         let word = self.peek_word();
         if CLOSING.contains(&word) {
@@ -296,7 +296,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Whether it can be the name of a variable or a function.
+/// True if it can be the name of a variable or a function.
 pub(super) fn is_name(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         && word.bytes().next().is_some_and(|byte| !byte.is_ascii_digit())

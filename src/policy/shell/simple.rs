@@ -7,7 +7,7 @@ use super::{Arg, Redirect, Simple};
 const LONGEST_DESCRIPTOR: usize = 3;
 
 impl Reader<'_> {
-    /// Whether it was a command, and not a function.
+    /// True if it was a command, and not a function.
     pub(super) fn simple(&mut self) -> Reading<bool> {
         let (mut argv, mut assigned) = (Vec::new(), Vec::new());
         let from = self.at;

@@ -81,7 +81,7 @@ pub struct Outcome {
     pub variables: Variables,
 }
 
-/// Why a chain cannot run, or stopped.
+/// The reason that a chain cannot run, or stopped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
     #[error("a chain needs at least one part")]
@@ -223,7 +223,7 @@ impl Outcome {
     /// The output of the last part, where it is messages.
     ///
     /// # Errors
-    /// When it is not.
+    /// It is not.
     pub fn messages(&self) -> Result<Vec<ChatMessage>, ChainError> {
         messages(&self.variables, &self.key).map_err(|why| ChainError::Failed { part: self.key.clone(), why })
     }

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 
 use crate::template::TemplateError;
 
-/// Why a chat template cannot be made or filled.
+/// The reason that a chat template cannot be made or filled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ChatError {
     /// At least one, in the order of the messages.

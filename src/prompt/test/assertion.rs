@@ -14,11 +14,11 @@ use super::source::Source;
 pub struct Assertion {
     /// As reports show it: `not-contains: sorry`.
     pub label: String,
-    /// Whether it must not hold.
+    /// True if it must not hold.
     pub negated: bool,
     /// Its share in the score of a run; with 0 it is reported and nothing else.
     pub weight: f64,
-    /// Whether it looks at the rendered prompt instead of the answer.
+    /// True if it looks at the rendered prompt instead of the answer.
     pub of_rendered: bool,
     pub(super) needs: Needs,
     pub(super) check: Check,

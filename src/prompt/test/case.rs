@@ -34,7 +34,7 @@ pub struct Case {
     pub name: String,
     /// Variables: names of the program are replaced or deepened by them, and `vars.NAME` has them as well.
     pub vars: Map<String, Value>,
-    /// Whether only the prompt is rendered and no model is asked.
+    /// True if only the prompt is rendered and no model is asked.
     pub render: bool,
     /// The conversation after the prompt.
     pub messages: Vec<Said>,

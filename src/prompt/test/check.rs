@@ -292,7 +292,7 @@ fn listed<T: AsRef<str>>(names: &[T]) -> String {
     }
 }
 
-/// Whether two values are the same, `1` and `1.0` included.
+/// True if two values are the same, `1` and `1.0` included.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
@@ -304,7 +304,7 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Whether a value has what is wanted of it: an object may have further keys.
+/// True if a value has what is wanted of it: an object may have further keys.
 fn within(wanted: &Value, value: &Value) -> bool {
     match (wanted, value) {
         (Value::Object(wanted), Value::Object(value)) => {

@@ -31,7 +31,7 @@ pub struct Outcome {
     pub weight: f64,
     /// The share of runs that must pass.
     pub threshold: f64,
-    /// Whether no model was asked.
+    /// True if no model was asked.
     pub rendered: bool,
     pub runs: Vec<Run>,
 }
@@ -100,7 +100,7 @@ impl Outcome {
         if self.rendered { Count::default() } else { self.count() }
     }
 
-    /// The first reason of the first run that failed; empty where all passed.
+    /// The first reason of the first run that failed; empty if all passed.
     #[must_use]
     pub fn why(&self) -> String {
         let failed = self.runs.iter().filter(|run| !run.judgement.passed);
@@ -108,7 +108,7 @@ impl Outcome {
         verdict.map(|verdict| format!("{}: {}", verdict.assertion, verdict.fact)).unwrap_or_default()
     }
 
-    /// Whether enough of its runs passed.
+    /// True if enough of its runs passed.
     #[must_use]
     pub fn passed(&self) -> bool {
         !self.runs.is_empty() && self.count().rate() + f64::EPSILON >= self.threshold
@@ -143,7 +143,7 @@ impl Tested {
         if weight > 0.0 { gained / weight } else { 0.0 }
     }
 
-    /// Whether every case that counts has passed.
+    /// True if every case that counts has passed.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.counted().all(Outcome::passed)

@@ -12,7 +12,7 @@ pub(super) struct Pattern(RegexMatcher);
 
 impl Pattern {
     /// # Errors
-    /// Why it is none.
+    /// The reason that it is none.
     pub fn new(source: &str) -> Result<Self, String> {
         let built = RegexMatcherBuilder::new().size_limit(LARGEST).dfa_size_limit(LARGEST).build(source);
         // The message draws the expression first, and says at last what is wrong with it.
@@ -20,7 +20,7 @@ impl Pattern {
         built.map(Self).map_err(|error| why(&error.to_string()))
     }
 
-    /// Whether it is found anywhere in the text.
+    /// True if it is found anywhere in the text.
     pub fn is_in(&self, text: &str) -> bool {
         self.0.is_match(text.as_bytes()).unwrap_or(false)
     }

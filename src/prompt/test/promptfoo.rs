@@ -56,7 +56,7 @@ const TEST_CHANGING: &[&str] = &["assertScoringFunction", "provider", "providerO
 /// The most tests that lists of variables may make of one.
 const MOST_EXPANDED: usize = 1000;
 
-/// Whether a file is one of promptfoo's, by its keys.
+/// True if a file is one of promptfoo's, by its keys.
 #[must_use]
 pub fn is_promptfoo(text: &str) -> bool {
     yaml::tree_of_firsts(text, 0).is_ok_and(|(node, _)| {

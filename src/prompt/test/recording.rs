@@ -56,7 +56,7 @@ impl Recordings {
     /// The recorded runs of a case, in order; of one model if one is named.
     ///
     /// # Errors
-    /// Why there are none: nothing is recorded, or something else was asked then.
+    /// The reason that there are none: nothing is recorded, or something else was asked then.
     pub fn of(&self, case: &str, asked: &str, model: Option<&str>) -> Result<Vec<&Recorded>, String> {
         let same = |run: &&Recorded| run.case == case && model.is_none_or(|model| run.model == model);
         let (fresh, stale): (Vec<_>, Vec<_>) = self.0.iter().filter(same).partition(|run| run.asked == asked);

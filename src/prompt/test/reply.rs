@@ -32,7 +32,7 @@ pub struct Reply {
     pub latency_ms: u64,
     /// The exit code that `agent run` would have ended with.
     pub code: u8,
-    /// Why it did not end with an answer.
+    /// The reason that it did not end with an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
@@ -42,7 +42,7 @@ pub struct Reply {
 pub struct Called {
     pub name: String,
     pub arguments: Value,
-    /// Whether the tool did what it was asked for.
+    /// True if the tool did what it was asked for.
     pub ok: bool,
 }
 

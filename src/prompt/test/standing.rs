@@ -22,7 +22,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Whether every case passes. A version without cases has passed nothing, and failed nothing.
+    /// True if every case passes. A version without cases has passed nothing, and failed nothing.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.failures.is_empty()
@@ -68,10 +68,10 @@ pub fn standing(registry: &Registry, prompt: &Prompt, sample: &template::Value) 
     Standing { cases: suite.cases.len(), failures: failures.collect() }
 }
 
-/// The recorded runs of a version, from beside the prompt; empty where there are none.
+/// The recorded runs of a version, from beside the prompt; empty if there are none.
 ///
 /// # Errors
-/// Why they cannot be read.
+/// The reason that they cannot be read.
 pub fn recordings(registry: &Registry, name: &str, version: &str) -> Result<Recordings, String> {
     match registry.beside(name, &recordings_of(version)).map_err(|error| error.to_string())? {
         Some((text, origin)) => Recordings::parse(&text).map_err(|why| format!("{origin}: {why}")),
@@ -88,7 +88,7 @@ pub fn recordings_of(version: &str) -> String {
 /// The outcome of a case by its recorded runs, of one model if one is named.
 ///
 /// # Errors
-/// Why it cannot be replayed.
+/// The reason that it cannot be replayed.
 pub fn replayed(
     prompt: &Prompt,
     case: &Case,

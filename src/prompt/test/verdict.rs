@@ -62,7 +62,7 @@ impl Case {
 }
 
 impl Case {
-    /// Whether a run that ends without an answer may be meant.
+    /// True if a run that ends without an answer may be meant.
     #[must_use]
     pub fn looks_at_the_code(&self) -> bool {
         self.assert.iter().any(|assertion| matches!(assertion.check, Check::ExitCode(_)))

@@ -1,4 +1,4 @@
-//! `/cost`, `/stats`, `/clear`, `/exit`: the conversation as a whole.
+//! `/cost`, `/stats`, `/clear`, `/exit`: commands for the conversation as a whole.
 
 use super::{Answer, Outcome};
 use crate::repl::chat::Chat;
@@ -10,7 +10,7 @@ pub(super) fn stats(chat: &mut Chat, _: &str) -> Answer {
     Ok(Outcome::Tell(telemetry::table(&tables::costs(session), session.about().model, terminal::width())))
 }
 
-/// `/cost`: the figures of `/stats` in one line.
+/// Shows the figures of `/stats` in one line.
 pub(super) fn cost(chat: &mut Chat, _: &str) -> Answer {
     Ok(Outcome::Tell(telemetry::line(&tables::costs(&chat.conversation.session))))
 }

@@ -1,16 +1,16 @@
-//! `/help`: all commands by groups, or one; and what to say of a name that is none. Pure.
+//! `/help`: formats all commands by group, or one; and the message for an unknown name. Pure functions.
 
 use super::{Command, Group};
 use crate::config::OwnCommand;
 use crate::text;
 
-/// Narrower than this, a description stands below its command.
+/// On a narrower screen, descriptions are below their commands.
 const WIDE: usize = 60;
-/// The column of descriptions, if no shorter one is enough.
+/// The largest column at which descriptions start.
 const COLUMN: usize = 24;
 const INDENT: usize = 2;
 
-const KEYS: [[&str; 2]; 10] = [
+const KEYS: [[&str; 2]; 11] = [
     ["@path", "attach a file of the workspace (Tab finds it by a few letters)"],
     ["!command", "run a command in your own shell"],
     ["!!command", "the same; the model gets its output too"],
@@ -18,6 +18,7 @@ const KEYS: [[&str; 2]; 10] = [
     ["\\ at the end", "continues the message in the next line; so does Alt-Enter"],
     ["\"\"\"", "begins and ends a message of several lines"],
     ["Ctrl-C", "stops the model, or clears the line"],
+    ["Ctrl-O", "shows the full output of the last call, while the model works too"],
     ["Ctrl-R", "searches the history; Right or End take the grey hint from it"],
     ["Alt-E", "goes on in your editor; so does Ctrl-X Ctrl-E"],
     ["Esc Esc", "takes the last message back into the line (not with the keys of vi)"],
@@ -41,7 +42,7 @@ pub fn help(name: &str, commands: &[Command], own: &[OwnCommand], width: usize) 
     }
 }
 
-/// What to say of a name that no command has.
+/// The message for a name that is not a command.
 #[must_use]
 pub fn unknown(name: &str, commands: &[Command], own: &[OwnCommand]) -> String {
     let shown = text::one_line(name, 40);
@@ -78,7 +79,7 @@ fn all(commands: &[Command], own: &[OwnCommand], width: usize) -> String {
     help
 }
 
-/// One command: its description beside it, or below it where that does not fit.
+/// Adds one command, with its description beside it, or below it if that does not fit.
 fn row(help: &mut String, usage: &str, about: &str, column: usize, width: usize) {
     let (column, is_wide) = if width < WIDE { (INDENT + 2, false) } else { (column, true) };
     let usage = format!("{}{usage}", " ".repeat(INDENT));

@@ -1,16 +1,16 @@
-//! `/last`, `/copy`: what was said and done, in full: outputs of calls, reasoning, answers and their code.
+//! `/last`, `/copy`: show and copy the full output of calls, reasoning, answers and their code.
 
 use std::fmt::Write;
 
 use super::{Answer, Outcome};
 use crate::agent::Conversation;
-use crate::message::{Call, CallStatus, Item, Step};
+use crate::message::{Call, Item, Step};
 use crate::repl::chat::Chat;
-use crate::repl::tables;
+use crate::repl::{look, tables};
 use crate::{terminal, text};
 
-/// `/last`: the whole output of the last call; of the second last with 2, of the third of the session with #3.
-pub(super) fn last(chat: &mut Chat, which: &str) -> Answer {
+/// `/last` shows the whole output of the last call; `/last 2` of the second to last, `/last #3` of call number 3.
+pub(in crate::repl) fn last(chat: &mut Chat, which: &str) -> Answer {
     let items = chat.conversation.session.originals().map_err(|error| error.to_string())?;
     match which {
         "answer" => answers(&items).next_back().map(Outcome::Page).ok_or_else(no_answer),
@@ -20,7 +20,7 @@ pub(super) fn last(chat: &mut Chat, which: &str) -> Answer {
     }
 }
 
-/// `/copy`: the last answer, or the code block of this number in it.
+/// `/copy` copies the last answer; `/copy N` its Nth code block.
 pub(super) fn copy(chat: &mut Chat, which: &str) -> Answer {
     let answer = answers(chat.conversation.session.items()).next_back().ok_or_else(no_answer)?;
     if which.is_empty() {
@@ -47,7 +47,7 @@ fn answers(items: &[Item]) -> impl DoubleEndedIterator<Item = String> {
     texts.filter(|text| !text.trim().is_empty())
 }
 
-/// All calls of the session, oldest first: the first one has the number 1.
+/// All calls of the session, oldest first. Their numbers start at 1.
 fn calls(items: &[Item]) -> Vec<&Call> {
     items.iter().filter_map(Item::as_step).flat_map(Step::calls).collect()
 }
@@ -63,7 +63,7 @@ fn reasoning(items: &[Item]) -> Result<String, String> {
         .collect();
     if thoughts.is_empty() {
         return Err(
-            "no reasoning was shown in the last turn: the model did none, or its provider shows none".to_owned()
+            "the last turn has no reasoning: the model did none, or its provider does not return it".to_owned()
         );
     }
     Ok(thoughts.join("\n\n"))
@@ -77,7 +77,7 @@ fn output(conversation: &Conversation, calls: &[&Call], which: &str) -> Result<S
     Ok(format!("#{} {}\n{}", index + 1, head(call, 200), if whole.is_empty() { "(no output)" } else { &whole }))
 }
 
-/// The index of the call that was asked for: nothing is the last, `2` the second last, `#2` the second.
+/// Parses the choice of a call to an index: nothing means the last call, `2` the second to last, `#2` number 2.
 fn chosen(which: &str, count: usize) -> Result<usize, String> {
     if count == 0 {
         return Err("no tool was called yet".to_owned());
@@ -95,7 +95,7 @@ fn chosen(which: &str, count: usize) -> Result<usize, String> {
     })
 }
 
-/// `/last calls`: every call with its number.
+/// `/last calls` lists every call with its number.
 fn listed(items: &[Item]) -> Result<String, String> {
     let calls = calls(items);
     if calls.is_empty() {
@@ -108,20 +108,13 @@ fn listed(items: &[Item]) -> Result<String, String> {
     Ok(table)
 }
 
-/// The call in one line: how it ended, its name, its arguments.
+/// Formats a call in one line: its outcome, its name, its arguments.
 fn head(call: &Call, width: usize) -> String {
-    let status = match call.answer.as_ref().map(|answer| answer.status) {
-        None => "…",
-        Some(CallStatus::Ok) => "✓",
-        Some(CallStatus::Error) => "✗ failed:",
-        Some(CallStatus::Denied) => "✗ denied:",
-        Some(CallStatus::Timeout) => "✗ timed out:",
-        Some(CallStatus::Cancelled) => "✗ cancelled:",
-    };
+    let status = look::mark(call.answer.as_ref().map(|answer| answer.status));
     text::one_line(&format!("{status} {} {}", call.request.name, call.request.arguments), width)
 }
 
-/// The contents of the fenced code blocks of a Markdown text. One that nothing closes reaches to the end.
+/// The contents of the fenced code blocks in a Markdown text. An unclosed block reaches to the end.
 fn code_blocks(markdown: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut open: Option<(char, usize, usize, String)> = None;
@@ -136,7 +129,7 @@ fn code_blocks(markdown: &str) -> Vec<String> {
                 blocks.extend(open.take().map(|(.., block)| block));
             }
             Some((_, _, within, block)) => {
-                // A block in a list is indented as its fence is.
+                // A block in a list is indented as much as its fence.
                 let spaces = line.len() - line.trim_start_matches(' ').len();
                 *block += &line[spaces.min(*within)..];
             }

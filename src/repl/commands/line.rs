@@ -1,24 +1,24 @@
-//! A typed line, read: a message, a command, a command of one's own, or a mistake.
+//! Parses a typed line: a message, a built-in command, a custom command, or a mistake.
 
 use super::Command;
 use super::help::unknown;
 use super::table::{COMMANDS, find};
 use crate::config::OwnCommand;
 
-/// A line, read.
+/// A parsed line.
 pub enum Input {
     Empty,
-    /// For the model.
+    /// A message for the model.
     Message(String),
-    /// A command with its argument.
+    /// A built-in command with its argument.
     Command(&'static Command, String),
-    /// A command of the person's or the project's, with its arguments.
+    /// A custom command with its arguments.
     Own(OwnCommand, String),
-    /// Looks like a command and is none. The text says why.
+    /// Text that looks like a command but is not one, with an explanation.
     Mistake(String),
 }
 
-/// Reads a line. `//` at its start stands for one slash; a path (`/etc/hosts …`) is no command.
+/// Parses a line. `//` at its start means a single slash; a path (`/etc/hosts …`) is not a command.
 #[must_use]
 pub fn parse(line: &str, own: &[OwnCommand]) -> Input {
     let line = line.trim();

@@ -1,4 +1,4 @@
-//! `/editor`, `/image`, `/init`, `/raw`: messages that are more than a typed line, and how answers are shown.
+//! `/editor`, `/image`, `/init`, `/raw`: other ways to write a message, and the display of answers.
 
 use serde_json::json;
 
@@ -11,14 +11,14 @@ use crate::{template, text};
 
 /// The file that `/init` writes.
 const INSTRUCTIONS: &str = "AGENTS.md";
-/// The prompt that asks for it.
+/// The prompt for `/init`.
 const PROMPT: &str = "init";
 
 pub(super) fn editor(_: &mut Chat, _: &str) -> Answer {
     Ok(Outcome::Compose)
 }
 
-/// Attaches a picture to the next message. The person names it, so it may lie anywhere.
+/// Attaches a picture to the next message. The person names it, so it may be anywhere.
 pub(super) fn image(chat: &mut Chat, path: &str) -> Answer {
     let path = unquoted(path);
     if path.is_empty() {
@@ -35,18 +35,18 @@ pub(super) fn image(chat: &mut Chat, path: &str) -> Answer {
         None => chat.workspace.root().join(&path),
     };
     let bytes = read_bytes(&file, Links::Follow, MOST_BYTES).map_err(|why| wrong(&why))?;
-    let bytes = bytes.ok_or_else(|| wrong("does not exist, or is no file"))?;
-    let image = Image::of(&bytes).ok_or_else(|| wrong("is no PNG, JPEG, WebP or GIF picture"))?;
+    let bytes = bytes.ok_or_else(|| wrong("does not exist, or is not a file"))?;
+    let image = Image::of(&bytes).ok_or_else(|| wrong("is not a PNG, JPEG, WebP or GIF picture"))?;
     chat.images.push(image);
     let count = match chat.images.len() {
         1 => "It goes".to_owned(),
         count => format!("{count} pictures go"),
     };
     let size = bytes.len().div_ceil(1024);
-    Ok(Outcome::Tell(format!("Attached {shown} ({size} KiB). {count} along with your next message.")))
+    Ok(Outcome::Tell(format!("Attached {shown} ({size} KiB). {count} with your next message.")))
 }
 
-/// The path as it is: terminals quote one that is dropped on them, or put backslashes before its spaces.
+/// Removes the quotes or backslashes that terminals add to a path dropped on them.
 fn unquoted(path: &str) -> String {
     let path = path.trim_start_matches('@');
     for quote in ['"', '\''] {
@@ -57,7 +57,7 @@ fn unquoted(path: &str) -> String {
     if cfg!(unix) { path.replace("\\ ", " ") } else { path.to_owned() }
 }
 
-/// Asks the model to write `AGENTS.md` through its tools. A file that exists is only improved where the person says so.
+/// Asks the model to write `AGENTS.md` through its tools. An existing file is changed only by `/init update`.
 pub(super) fn init(chat: &mut Chat, word: &str) -> Answer {
     let exists = chat.workspace.root().join(INSTRUCTIONS).symlink_metadata().is_ok();
     match word {
@@ -73,7 +73,7 @@ pub(super) fn init(chat: &mut Chat, word: &str) -> Answer {
     prompt.render(&context).map(|text| Outcome::Turn(text.trim().to_owned())).map_err(|error| error.to_string())
 }
 
-/// Shows answers as the model writes them, or laid out again.
+/// Toggles between raw and laid-out answers.
 pub(super) fn raw(chat: &mut Chat, _: &str) -> Answer {
     let done = if chat.rendering.toggle() {
         "Answers are laid out again."

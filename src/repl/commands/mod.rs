@@ -1,5 +1,5 @@
-//! The slash commands: one table, from which dispatch, `/help` and completion are made. A row carries its function.
-//! Commands of one's own stand beside them.
+//! The slash commands: one table, from which dispatch, `/help` and completion are made. Each row has its function.
+//! Custom commands are separate.
 
 #![expect(clippy::unnecessary_wraps, reason = "every function of the table has one signature")]
 
@@ -21,13 +21,14 @@ use futures_util::future::BoxFuture;
 
 use super::chat::Chat;
 
+pub(super) use last::last;
 pub use line::{Input, parse};
 pub use own::run as run_own;
 pub use table::{COMMANDS, find};
 
 /// A row of the table.
 pub struct Command {
-    /// Names without the slash. The first one is shown.
+    /// The names without the slash. The first one is shown.
     pub names: &'static [&'static str],
     /// The argument as `/help` shows it, `[NAME]`; empty for a command that takes none.
     pub argument: &'static str,
@@ -48,7 +49,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// In the order of `/help`.
+    /// All groups, in the order of `/help`.
     pub const ALL: [Self; 5] = [Self::Message, Self::Agent, Self::Context, Self::Conversation, Self::Chat];
 
     /// The heading.
@@ -67,11 +68,11 @@ impl Group {
 /// The function of a command. It takes the argument.
 pub enum Run {
     Now(fn(&mut Chat, &str) -> Answer),
-    /// Ctrl-C drops the future.
+    /// An asynchronous function; Ctrl-C drops its future.
     Later(for<'c> fn(&'c mut Chat, &'c str) -> BoxFuture<'c, Answer>),
 }
 
-/// The outcome, or the error to tell the person.
+/// The outcome, or an error message for the person.
 pub type Answer = Result<Outcome, String>;
 
 /// The outcome of a command.
@@ -79,11 +80,11 @@ pub type Answer = Result<Outcome, String>;
 pub enum Outcome {
     /// Text for the person.
     Tell(String),
-    /// Text for the person, for the pager where it is long.
+    /// Text for the person, shown in the pager if it is long.
     Page(String),
     /// Text for the clipboard.
     Copy(String),
-    /// A message for the model, which the person writes in the editor.
+    /// A message for the model that the person writes in the editor.
     Compose,
     /// A message for the model.
     Turn(String),
@@ -109,7 +110,7 @@ pub enum Completes {
     Words(&'static [&'static str]),
 }
 
-/// Whether a built-in command has this name.
+/// True if a built-in command has this name.
 #[must_use]
 pub fn is_built_in(name: &str) -> bool {
     find(name).is_some()

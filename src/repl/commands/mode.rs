@@ -1,4 +1,4 @@
-//! `/mode`, `/plan`: how requests are carried out, and the plan of the last one.
+//! `/mode`, `/plan`: change how requests are carried out, and show the last plan.
 
 use jiff::Timestamp;
 
@@ -20,14 +20,14 @@ pub(super) fn mode(chat: &mut Chat, name: &str) -> Answer {
     Ok(Outcome::Tell(format!("The mode is now {name}: {}.", tables::meaning(mode))))
 }
 
-/// `/plan` shows the last plan; `/plan drop` closes it, so that the next message begins anew.
+/// `/plan` shows the last plan; `/plan drop` closes it, so the next message begins a new one.
 pub(super) fn plan(chat: &mut Chat, what: &str) -> Answer {
     let happened = chat.conversation.session.progress();
     let shown = progress::table(happened).ok_or("there is no plan yet; /mode plan makes one for what follows")?;
     match what {
         "" => Ok(Outcome::Tell(shown)),
         "drop" if matches!(happened.last(), Some(Progress::Closed { .. })) => {
-            Err("the plan is over already".to_owned())
+            Err("the plan is already over".to_owned())
         }
         "drop" => {
             let closed = Progress::Closed { why: "dropped".to_owned() };

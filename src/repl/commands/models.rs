@@ -1,4 +1,4 @@
-//! `/model`, `/agent`, `/tools`: who answers, and with which tools.
+//! `/model`, `/agent`, `/tools`: choose the model and the agent, and list the tools.
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -10,8 +10,8 @@ use crate::repl::chat::Chat;
 use crate::repl::tables;
 use crate::text;
 
-/// `/model NAME`, `/model NAME LEVEL`, `/model LEVEL`: another model, and how much it reasons. Without a word a person
-/// picks one; without a person they are listed.
+/// `/model NAME`, `/model NAME LEVEL` and `/model LEVEL` change the model and its reasoning effort. Without a word the
+/// person picks a model; if nobody is present the models are listed.
 pub(super) fn model<'c>(chat: &'c mut Chat, words: &'c str) -> BoxFuture<'c, Answer> {
     async move {
         if !words.is_empty() {
@@ -36,7 +36,7 @@ pub(super) fn model<'c>(chat: &'c mut Chat, words: &'c str) -> BoxFuture<'c, Ans
     .boxed()
 }
 
-/// The configured models. The one in use is among them, whatever it is called.
+/// Lists the configured models, and the model in use even if it is not configured.
 fn configured(chat: &Chat) -> Vec<Listed> {
     let mut models = app::listing(&chat.config, "").models;
     let used = chat.services.agent.model.info();
@@ -45,7 +45,7 @@ fn configured(chat: &Chat) -> Vec<Listed> {
         && model.id.as_deref() != Some(&used.id)
         && !used.scripted
     {
-        // `/model ID` keeps the server of a configured model, and nothing else of it.
+        // `/model ID` keeps only the server of a configured model.
         model.id = Some(used.id.clone());
         model.window = Some(used.context_window);
         model.prices.clone_from(&used.prices);
@@ -64,7 +64,7 @@ fn switch(chat: &mut Chat, words: &str) -> Answer {
     Ok(Outcome::Tell(format!("The model is now {}{reasons}.", chat.services.agent.model.info().id)))
 }
 
-/// `/agent NAME` lets another agent answer from now on; `/agent` lists them.
+/// `/agent NAME` changes the agent; `/agent` lists the agents.
 pub(super) fn agent(chat: &mut Chat, name: &str) -> Answer {
     if name.is_empty() {
         return Ok(Outcome::Tell(tables::agents(&chat.config, &chat.services.agent.name)));

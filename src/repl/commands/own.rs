@@ -1,11 +1,11 @@
-//! Commands of one's own: their text with the arguments is a message, asked of the model that their file names.
+//! Runs custom commands: the text with its arguments is a message for the model that the command's file names.
 
 use super::{Answer, Outcome};
 use crate::config::OwnCommand;
 use crate::repl::chat::Chat;
 use crate::repl::own;
 
-/// Runs a command of the person's or the project's.
+/// Runs a custom command.
 pub fn run(chat: &mut Chat, command: &OwnCommand, arguments: &str) -> Answer {
     let message = own::message(command, arguments)?;
     if let Some(model) = &command.model {

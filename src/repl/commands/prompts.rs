@@ -1,11 +1,11 @@
-//! `/prompt`: the prompts of the conversation, and those that it could use.
+//! `/prompt`: lists prompts, and changes the system prompt.
 
 use super::{Answer, Outcome};
 use crate::prompt::{MODULES, Registry};
 use crate::repl::chat::Chat;
 use crate::repl::tables;
 
-/// `/prompt` lists, `/prompt NAME[@VERSION]` makes one the system prompt of what follows.
+/// `/prompt` lists the prompts; `/prompt NAME[@VERSION]` changes the system prompt.
 pub(super) fn prompt(chat: &mut Chat, reference: &str) -> Answer {
     let registry = Registry::new(&chat.config.prompt_dirs);
     if reference.is_empty() {

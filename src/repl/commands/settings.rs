@@ -1,4 +1,4 @@
-//! `/set`, `/approve`: the configuration and the approval mode of the running chat.
+//! `/set`, `/approve`: change the configuration and the approval mode of the running chat.
 
 use super::{Answer, Outcome};
 use crate::app::Options;
@@ -7,16 +7,17 @@ use crate::repl::chat::Chat;
 use crate::repl::tables;
 use crate::{terminal, text};
 
-/// Keys that are read once, when the program starts.
+/// Keys that are read only at startup.
 const READ_AT_START: [&str; 6] =
     ["ui.theme", "ui.status", "ui.notify", "ui.edit_mode", "ui.reasoning", "telemetry."];
 
-/// `/set KEY=VALUE` changes the configuration of this chat as `--set` does; `/set` lists what was set in it.
+/// `/set KEY=VALUE` changes the configuration of this chat as `--set` does; `/set` lists the changed keys.
 pub(super) fn set(chat: &mut Chat, assignment: &str) -> Answer {
     if assignment.is_empty() {
         return Ok(Outcome::Tell(set_here(chat)));
     }
-    let (key, value) = assignment.split_once('=').ok_or("write it as KEY=VALUE, like /set limits.max_turns=20")?;
+    let (key, value) =
+        assignment.split_once('=').ok_or("write it as KEY=VALUE, as in /set limits.max_turns=20")?;
     let (key, value) = (key.trim(), value.trim());
     let changed = chat.set(key, value)?;
     if !chat.sets.iter().any(|known| known == key) {
@@ -31,7 +32,7 @@ pub(super) fn set(chat: &mut Chat, assignment: &str) -> Answer {
     Ok(Outcome::Tell(lines.join("\n")))
 }
 
-/// `/approve MODE` lets other calls run without a question, as `--approve` does; without a mode it lists the modes.
+/// `/approve MODE` changes which calls run without a question, as `--approve` does; `/approve` lists the modes.
 pub(super) fn approve(chat: &mut Chat, name: &str) -> Answer {
     let current = chat.services.agent.approval;
     if name.is_empty() {
@@ -50,7 +51,7 @@ pub(super) fn approve(chat: &mut Chat, name: &str) -> Answer {
     Ok(Outcome::Tell(format!("approval: {} → {}", shown(current), shown(mode))))
 }
 
-/// The keys that were set in this chat, with their values now.
+/// Lists the keys that were set in this chat, with their current values.
 fn set_here(chat: &Chat) -> String {
     if chat.sets.is_empty() {
         return "Nothing was set in this chat. /set KEY=VALUE does, until it ends; agent config show has all keys."
@@ -67,17 +68,17 @@ fn line(change: &Changed) -> String {
     format!("{key}: {} → {} ({place})", shown(before), shown(after))
 }
 
-/// Why a change is not seen at once, if it is not.
+/// Explains why a change has no effect yet, if it has none.
 fn note(change: &Changed, options: &Options) -> Option<String> {
     let key = &change.key;
     if READ_AT_START.iter().any(|known| key.starts_with(known)) {
         return Some(format!("{key} is read when the program starts: --set, or agent.yaml"));
     }
     let (_, option) = above(options).into_iter().find(|(end, option)| key.ends_with(end) && option.is_some())?;
-    Some(format!("but {}, which was chosen for this chat, stands above it", option?))
+    Some(format!("but {}, which was chosen for this chat, overrides it", option?))
 }
 
-/// The choices that stand above values of the configuration, by the ends of their keys.
+/// The choices that override values of the configuration, by the ends of their keys.
 fn above(options: &Options) -> [(&'static str, Option<String>); 8] {
     let said = |what: &str, value: Option<String>| value.map(|value| format!("{what} {value}"));
     [
@@ -100,11 +101,8 @@ mod tests {
     fn a_change_that_is_not_seen_at_once_says_why() {
         let options = Options { max_turns: Some(3), approve: Some(ApprovalMode::Never), ..Options::default() };
         for (key, expected) in [
-            ("limits.max_turns", Some("but --max-turns 3, which was chosen for this chat, stands above it")),
-            (
-                "agents.default.approval",
-                Some("but /approve never, which was chosen for this chat, stands above it"),
-            ),
+            ("limits.max_turns", Some("but --max-turns 3, which was chosen for this chat, overrides it")),
+            ("agents.default.approval", Some("but /approve never, which was chosen for this chat, overrides it")),
             ("ui.theme", Some("ui.theme is read when the program starts: --set, or agent.yaml")),
             ("ui.markdown", None),
             ("limits.max_time", None),

@@ -1,4 +1,4 @@
-//! `/skill`, `/unload`, `/skills`.
+//! `/skill`, `/unload`, `/skills`: load, unload and list skills.
 
 use super::{Answer, Outcome};
 use crate::agent::unload_skill;
@@ -18,7 +18,7 @@ pub(super) fn skill(chat: &mut Chat, argument: &str) -> Answer {
     }
     Ok(match task.trim() {
         "" if is_loaded => Outcome::Tell(format!("{name} is already loaded.")),
-        "" => Outcome::Tell(format!("{name} goes along with your next message.")),
+        "" => Outcome::Tell(format!("{name} goes with your next message.")),
         task => Outcome::Turn(task.to_owned()),
     })
 }

@@ -1,11 +1,11 @@
-//! The table of the commands: a row for each.
+//! The table of built-in commands.
 
 use super::{Answer, Command, Completes, Group, Outcome, Run};
 use super::{context, conversation, help, last, messages, mode, models, prompts, settings, skills};
 use crate::repl::chat::Chat;
 use crate::terminal;
 
-/// The commands, in the order in which `/help` shows them within their groups.
+/// The commands. Within a group, `/help` shows them in this order.
 pub const COMMANDS: &[Command] = &[
     Command {
         names: &["editor"],
@@ -165,7 +165,7 @@ pub const COMMANDS: &[Command] = &[
         about: "show the output of the last call, the Nth last or number N in full; or calls, answer, reasoning",
         group: Group::Conversation,
         completes: Completes::Words(&["calls", "answer", "reasoning"]),
-        run: Run::Now(last::last),
+        run: Run::Now(last),
     },
     Command {
         names: &["copy"],

@@ -51,16 +51,16 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 pub(super) struct Around {
     /// Whether internet sockets are wanted, or lead nowhere.
     pub network: bool,
-    /// Whether namespaces keep Unix sockets and processes of the machine out of reach.
+    /// True if namespaces keep Unix sockets and processes of the machine out of reach.
     pub namespaces: bool,
-    /// Whether Landlock is too old to guard files against truncation.
+    /// True if Landlock is too old to guard files against truncation.
     pub truncation: bool,
 }
 
 /// The filter.
 ///
 /// # Errors
-/// When this processor is not supported.
+/// This processor is not supported.
 pub(super) fn filter(around: Around) -> Result<BpfProgram, String> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)
         .map_err(|_| format!("no filter for system calls is known on {}", std::env::consts::ARCH))?;

@@ -19,7 +19,7 @@ pub(in crate::sandbox) struct Confinement {
     files: Option<RulesetCreated>,
     calls: BpfProgram,
     ground: Ground,
-    /// Whether the kernel's limits are to be set for each command.
+    /// True if the kernel's limits are to be set for each command.
     limits: bool,
 }
 
@@ -43,14 +43,14 @@ impl Confinement {
     /// The rules inside the namespaces of a stage, which guard most by themselves.
     ///
     /// # Errors
-    /// When this processor is not supported.
+    /// This processor is not supported.
     pub(super) fn within(stage: &Stage, profile: Profile) -> Result<Self, String> {
         let files = files::within(stage, profile);
         let calls = calls::filter(calls::Around { network: true, namespaces: true, truncation: false })?;
         Ok(Self { files, calls, ground: Ground::default(), limits: false })
     }
 
-    /// Whether the listed directories are unchanged.
+    /// True if the listed directories are unchanged.
     pub fn is_current(&self) -> bool {
         self.ground.is_unchanged()
     }

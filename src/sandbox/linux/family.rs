@@ -45,7 +45,7 @@ impl Family {
     /// What has been started as this process. `before` is what [`spent`] said before that.
     ///
     /// # Errors
-    /// When no more descriptors can be opened.
+    /// No more descriptors can be opened.
     pub fn of(command: Pid, before: (u64, u64)) -> io::Result<Self> {
         let handle = pidfd_open(command, PidfdFlags::empty())?;
         Ok(Self { command: (command, handle), status: None, is_gone: false, before })
@@ -86,7 +86,7 @@ impl Family {
         self.status.is_some() && !had_ended
     }
 
-    /// Whether nothing of it is left.
+    /// True if nothing of it is left.
     pub fn is_gone(&self) -> bool {
         self.is_gone
     }
@@ -151,7 +151,8 @@ pub(super) struct Census {
 }
 
 impl Census {
-    /// Whether there are too many. Cheap as long as few are started: one read, where counting costs one for each process.
+    /// True if there are too many. Cheap as long as few are started: one read, where counting costs one for each
+    /// process.
     pub fn is_over(&mut self) -> bool {
         let newest = newest();
         // Numbers begin anew at some time.

@@ -86,12 +86,12 @@ pub(super) fn within(stage: &Stage, profile: Profile) -> Option<RulesetCreated> 
     grants.ruleset
 }
 
-/// Whether the kernel has Landlock, as new as it must be.
+/// True if the kernel has Landlock, as new as it must be.
 pub(in crate::sandbox) fn has_rules() -> bool {
     ruleset().is_ok()
 }
 
-/// Whether the kernel itself guards files against truncation.
+/// True if the kernel itself guards files against truncation.
 pub(super) fn supports_truncate() -> bool {
     let asked = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     asked.handle_access(AccessFs::Truncate).is_ok_and(|asked| asked.create().is_ok())

@@ -32,7 +32,7 @@ impl Inits {
     /// Starts a command in one of them, and returns its socket.
     ///
     /// # Errors
-    /// When the keeper is gone, or the command is too long.
+    /// The keeper is gone, or the command is too long.
     pub fn start(&self, order: Order, output: BorrowedFd<'_>) -> io::Result<Arc<UnixStream>> {
         let mut idle = self.idle();
         let at = idle.waiting.iter().rposition(|(view, _)| *view == order.view);

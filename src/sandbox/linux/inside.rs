@@ -37,7 +37,7 @@ impl Inside {
     /// The next news of the command.
     ///
     /// # Errors
-    /// When the boundary ended before the command, as it does when somebody kills it.
+    /// The boundary ended before the command, as it does when somebody kills it.
     pub fn poll_news(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<News>> {
         loop {
             if let Some(news) = wire::take(&mut self.begun)? {
@@ -53,7 +53,7 @@ impl Inside {
         }
     }
 
-    /// Whether the command left nothing behind.
+    /// True if the command left nothing behind.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.place.is_over

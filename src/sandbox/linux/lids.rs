@@ -79,7 +79,7 @@ impl Lids {
         self.lay(protected.map(|(path, cover)| (path.as_ref(), cover)))
     }
 
-    /// Whether nothing more is to be mounted than was.
+    /// True if nothing more is to be mounted than was.
     pub fn hold(&mut self) -> bool {
         // Every directory gets its new stamp, whatever was found in another.
         let hold = self.dirs.iter_mut().fold(true, |hold, (path, dir)| dir.holds(path) && hold);
@@ -102,7 +102,7 @@ impl Lids {
         Ok(())
     }
 
-    /// Whether there is such a directory. It is watched from here on, and where it is none, the way to it.
+    /// True if there is such a directory. It is watched from here on, and where it is none, the way to it.
     fn is_seen(&mut self, dir: &Path) -> bool {
         if self.dirs.contains_key(dir) || self.ends.contains(dir) {
             return !self.ends.contains(dir);
@@ -154,7 +154,7 @@ impl Cover {
     }
 }
 
-/// Whether a directory is an empty one that was mounted there.
+/// True if a directory is an empty one that was mounted there.
 fn is_lid(path: &Path, entry: &Metadata) -> bool {
     let above = path.parent().and_then(|dir| fs::symlink_metadata(dir).ok());
     entry.mode().trailing_zeros() >= 9 && above.is_some_and(|above| above.dev() != entry.dev())

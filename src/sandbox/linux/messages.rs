@@ -69,9 +69,9 @@ pub(super) struct Stage {
     pub protected_files: Vec<Bytes>,
     /// Directories likewise.
     pub protected_dirs: Vec<Bytes>,
-    /// Whether commands share the machine's network.
+    /// True if commands share the machine's network.
     pub network: bool,
-    /// Whether a proxy is to listen on their own.
+    /// True if a proxy is to listen on their own.
     pub proxy: bool,
 }
 

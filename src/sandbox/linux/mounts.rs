@@ -1,4 +1,5 @@
-//! The file system as commands see it: everything read-only but a few trees, secrets under a lid, a `/tmp` of their own.
+//! The file system as commands see it: everything read-only but a few trees, secrets under a lid, a `/tmp` of their
+//! own.
 //!
 //! [`stage`] lays it out once for a run, in the keeper's mount namespace; [`super::lids`] adjusts the copy of an init.
 
@@ -112,7 +113,7 @@ pub(super) fn protect(path: &Path) -> io::Result<()> {
 /// Mounts the processes of the calling process's own pid namespace.
 ///
 /// # Errors
-/// When this system refuses it, as some containers do.
+/// This system refuses it, as some containers do.
 pub(super) fn processes() -> io::Result<()> {
     // The superuser could give orders to the kernel there.
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
@@ -148,8 +149,8 @@ fn overlay(real: &Path, layer: &Path) {
     }
 }
 
-/// A `/dev` with nothing but harmless devices, and terminals and shared memory of its own: a disk that the superuser may
-/// open outside is not there.
+/// A `/dev` with nothing but harmless devices, and terminals and shared memory of its own: a disk that the superuser
+/// may open outside is not there.
 fn devices(flags: MountFlags) -> io::Result<()> {
     let dev = Path::new(DEV);
     let clone = |name: &&str| {

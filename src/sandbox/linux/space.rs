@@ -102,7 +102,7 @@ impl Begun {
     /// Starts the keeper, and waits for nothing.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// It cannot be started.
     pub fn start<'a>(
         plan: &Boundary,
         temp: &Path,
@@ -195,7 +195,7 @@ impl Space {
     /// Starts a command that writes to `output`.
     ///
     /// # Errors
-    /// When the keeper is gone, or the command is too long.
+    /// The keeper is gone, or the command is too long.
     pub fn start(
         &self,
         entry: &Entry<'_>,

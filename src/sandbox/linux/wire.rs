@@ -23,7 +23,7 @@ const HEADER: usize = 4;
 /// Sends a message with descriptors.
 ///
 /// # Errors
-/// When the other end is gone, or the message is too long.
+/// The other end is gone, or the message is too long.
 pub(super) fn send(socket: &UnixStream, message: &impl Serialize, beside: &[BorrowedFd<'_>]) -> io::Result<()> {
     let text = serde_json::to_vec(message)?;
     let length = u32::try_from(text.len()).ok().filter(|_| text.len() <= MOST_BYTES);
@@ -41,7 +41,7 @@ pub(super) fn send(socket: &UnixStream, message: &impl Serialize, beside: &[Borr
 /// Waits for a message; `None` when the other end closed.
 ///
 /// # Errors
-/// When the message is not of this kind or was cut.
+/// The message is not of this kind or was cut.
 pub(super) fn receive<T: DeserializeOwned>(socket: &UnixStream) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
     let mut header = [0; HEADER];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
@@ -73,7 +73,7 @@ pub(super) fn receive<T: DeserializeOwned>(socket: &UnixStream) -> io::Result<Op
 /// Takes a message from the beginning of what arrived; `None` where it is not whole yet.
 ///
 /// # Errors
-/// When the message is not of this kind.
+/// The message is not of this kind.
 pub(super) fn take<T: DeserializeOwned>(arrived: &mut Vec<u8>) -> io::Result<Option<T>> {
     let Some((header, rest)) = arrived.split_first_chunk::<HEADER>() else { return Ok(None) };
     let length = usize::try_from(u32::from_le_bytes(*header)).unwrap_or(usize::MAX).min(MOST_BYTES);

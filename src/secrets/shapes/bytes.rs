@@ -19,7 +19,7 @@ pub(super) fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
     bytes.windows(part.len()).position(|window| window == part)
 }
 
-/// Whether this may be a part of a name.
+/// True if this may be a part of a name.
 pub(super) fn is_in_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }

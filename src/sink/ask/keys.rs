@@ -1,6 +1,6 @@
 //! Questions that take one key, at the bottom of the screen.
 //!
-//! The question is on the screen before it takes a key. What was typed before stays where it was.
+//! A question takes keys only once it is on the screen. Text typed before stays in the line.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,15 +23,15 @@ use crate::text;
 pub struct Keyed {
     pub console: Arc<Console>,
     pub outlets: Outlets,
-    /// How a person who looks elsewhere is called.
+    /// The way to notify a person who is looking elsewhere.
     pub notify: Notify,
 }
 
-/// A question on the screen. It goes when this is dropped.
+/// A question on the screen. Dropping it removes the question.
 struct Open<'k> {
     keyed: &'k Keyed,
     focus: Focus,
-    /// The person has not reacted yet.
+    /// True until the person reacts.
     is_waiting: bool,
 }
 
@@ -42,7 +42,7 @@ impl Drop for Open<'_> {
 }
 
 impl Keyed {
-    /// Shows the question. It takes keys once it is on the screen.
+    /// Shows a question, which takes keys once it is on the screen.
     async fn open(&self, picture: Picture) -> Open<'_> {
         let focus = self.console.focus().await;
         self.outlets.display.ask(picture, focus.gate());
@@ -55,7 +55,7 @@ impl Keyed {
 }
 
 impl Open<'_> {
-    /// The next key. A person who takes long is called.
+    /// Waits for the next key. Notifies a person who takes long.
     async fn key(&mut self) -> Option<Key> {
         if std::mem::take(&mut self.is_waiting) {
             tokio::select! {
@@ -145,7 +145,7 @@ impl Ask for Keyed {
     }
 }
 
-/// `[y]es  [n]o  [?] explain`
+/// Formats the choices: `[y]es  [n]o  [?] explain`.
 fn offer(choices: &[Choice]) -> String {
     let shown = choices.iter().map(|Choice { key, word }| match word.strip_prefix(*key) {
         Some(rest) => format!("[{key}]{rest}"),
@@ -154,7 +154,7 @@ fn offer(choices: &[Choice]) -> String {
     shown.collect::<Vec<_>>().join("  ")
 }
 
-/// A question and its answer, as they stay.
+/// Formats a question and its answer for the scrollback.
 fn said(question: &str, answer: &str) -> Vec<Line> {
     let mut rows = text::visible(answer).lines().map(str::to_owned).collect::<Vec<_>>().into_iter();
     let first = format!(" {}", rows.next().unwrap_or_default());
@@ -166,7 +166,7 @@ fn folded(words: &str, room: usize) -> Vec<Line> {
     text::fold(words, room).lines().map(|line| Line::from((Ink::Bold, line))).collect()
 }
 
-/// A question with a text that is typed.
+/// Draws a question with a line to type in.
 fn form(question: &str, field: &Field) -> Picture {
     let question = question.to_owned();
     let field = field.clone();
@@ -179,12 +179,12 @@ fn form(question: &str, field: &Field) -> Picture {
     })
 }
 
-/// Where the cursor of a line stands below so many rows.
+/// The position of the line's cursor when `above` rows are above the line.
 fn below(line: &Sketch, above: usize) -> Option<(usize, usize)> {
     line.cursor.map(|(row, column)| (row + above, column))
 }
 
-/// Choices, one of them marked, and other words that may be typed instead.
+/// A list of choices, one of them marked, and a line to type another answer.
 #[derive(Clone)]
 struct List {
     choices: Vec<String>,
@@ -200,7 +200,7 @@ enum Pressed {
 
 impl List {
     fn press(&mut self, key: &Key) -> Pressed {
-        /// Digits pick at once where one is enough.
+        /// Up to this many choices, one digit picks at once.
         const DIGITS: usize = 9;
         let last = self.choices.len().saturating_sub(1);
         match key {
@@ -228,7 +228,7 @@ impl List {
         Pressed::Changed
     }
 
-    /// The choice of a number that was typed.
+    /// The choice with the typed number.
     fn numbered(&self, typed: &str) -> Option<String> {
         let index = typed.parse::<usize>().ok()?.checked_sub(1)?;
         self.choices.get(index).cloned()
@@ -266,7 +266,7 @@ impl List {
     }
 }
 
-/// Takes no keys: a run, where only questions read the terminal.
+/// Ignores keys: for a run, where only questions read the terminal.
 pub struct Bystander {
     pub outlets: Outlets,
     pub stopped: Option<Suspended>,

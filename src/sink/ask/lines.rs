@@ -1,4 +1,4 @@
-//! Questions that are answered by a line: on a terminal that draws nothing.
+//! Questions that are answered by a line, on a terminal that cannot be drawn on.
 
 use std::io::{self, BufRead, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,7 +50,10 @@ impl<W: Write + Send> Ask for ByLines<W> {
                     return Some(chosen);
                 }
                 let keys: Vec<String> = choices.iter().map(|choice| choice.key.to_string()).collect();
-                self.write(&format!("Please answer {} (`n use the test database` says why).\n", keys.join(", ")));
+                self.write(&format!(
+                    "Please answer {} (a reason may follow n: `n use the test database`).\n",
+                    keys.join(", ")
+                ));
             }
         }
         .boxed()
@@ -93,7 +96,7 @@ impl<W: Write + Send> Ask for ByLines<W> {
     }
 }
 
-/// `[y]es, [n]o, n WHY, [a]lways`
+/// Formats the choices: `[y]es, [n]o, n WHY, [a]lways`.
 fn offer(choices: &[Choice]) -> String {
     let shown = choices.iter().flat_map(|Choice { key, word }| {
         let shown = match word.strip_prefix(*key) {
@@ -105,7 +108,7 @@ fn offer(choices: &[Choice]) -> String {
     shown.flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Parses a line. `None` if it is no answer: a word behind a key counts only after a no, where it is the reason.
+/// Parses a line; `None` if it is not an answer. Words after a key are accepted only after a no, as the reason.
 fn chosen(line: &str, choices: &[Choice]) -> Option<Chosen> {
     let line = line.trim();
     let (word, words) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -126,12 +129,14 @@ fn picked(line: &str, choices: &[String]) -> Option<String> {
     choice.cloned().or_else(|| Some(line.to_owned()).filter(|line| !line.is_empty()))
 }
 
-/// Reads answers from plain stdin (`agent run` on a plain terminal). A separate thread reads, so a run that is over never
-/// waits for a line.
+/// Reads answers from plain stdin (`agent run` on a plain terminal). A separate thread reads, so a run that is over
+/// never waits for a line.
 pub struct StdinLines {
     requests: std::sync::mpsc::Sender<String>,
     answers: tokio::sync::Mutex<mpsc::Receiver<Option<String>>>,
-    /// A line was requested and has not arrived; its question was given up.
+    /// True while a requested line has not arrived. If it is true when the next question begins, the earlier question
+    /// was
+    /// given up.
     waiting: AtomicBool,
 }
 

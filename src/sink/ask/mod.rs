@@ -1,4 +1,4 @@
-//! The two ways to ask a person: by keys on a terminal that is drawn on, by lines on a plain one.
+//! The two ways to ask a person: by keys on a terminal that is drawn on, and by lines on a plain one.
 
 mod keys;
 mod lines;
@@ -16,7 +16,7 @@ use crate::ink::Line;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice {
     pub key: char,
-    /// The word that the key begins, or that it stands for.
+    /// The meaning of the key in a word or a few, which may begin with the key.
     pub word: &'static str,
 }
 
@@ -24,7 +24,7 @@ pub struct Choice {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chosen {
     pub key: char,
-    /// What was typed behind it, where a line was read.
+    /// The words typed after it, if a line was read.
     pub words: String,
 }
 
@@ -33,13 +33,13 @@ pub trait Ask: Send + Sync {
     /// Writes lines that stay.
     fn show(&self, lines: Vec<Line>);
 
-    /// Asks for one of the choices. `None` where no answer will come.
+    /// Asks for one of the choices. `None` if no answer will come.
     fn choose<'a>(&'a self, question: &'a str, choices: &'a [Choice]) -> BoxFuture<'a, Option<Chosen>>;
 
-    /// Asks for a text, which begins with `begun`. `None` where the person does not want to.
+    /// Asks for a text, starting from `begun`. `None` if the person declines.
     fn text<'a>(&'a self, question: &'a str, begun: &'a str) -> BoxFuture<'a, Option<String>>;
 
-    /// Asks for one of the choices, or for other words. `None` where no answer will come.
+    /// Asks for one of the choices, or for other words. `None` if no answer will come.
     fn pick<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>>;
 
     /// Lends the terminal to another program until the loan is dropped.

@@ -47,7 +47,7 @@ impl Export {
     /// Starts the background threads. Nothing is sent yet.
     ///
     /// # Errors
-    /// When the endpoint is no address.
+    /// The endpoint is not a URL.
     pub fn start(collector: Collector) -> Result<Self, String> {
         let Collector { endpoint, headers, net } = collector;
         let failure = Failure::default();
@@ -84,7 +84,7 @@ impl Export {
         })
     }
 
-    /// Sends the rest, and waits at most `limit` for it.
+    /// Sends the remaining spans and metrics, and waits at most `limit`.
     ///
     /// # Errors
     /// The reason why something was not sent, in one line.
@@ -94,7 +94,7 @@ impl Export {
         // Closing blocks for as long as the collector does.
         thread::spawn(move || {
             let closed = spans.shutdown_with_timeout(limit).and(metrics.shutdown_with_timeout(limit));
-            // After the time limit nobody waits any more.
+            // After the time limit, nobody receives this.
             let _ = done.send(closed);
         });
         let in_time = closed.recv_timeout(limit);

@@ -1,5 +1,5 @@
-//! Runs, steps and calls as OpenTelemetry sees them: one span each, and the standard metrics, under the names of the
-//! semantic conventions for generative AI (`gen_ai.*`). Everything else is named `agent.*`.
+//! Exports runs, steps and calls to OpenTelemetry: one span each, and the standard metrics, named by the semantic
+//! conventions for generative AI (`gen_ai.*`). Everything else is named `agent.*`.
 //!
 //! It sends figures and names only: no text of the conversation, no arguments, no results. A run is the parent of its
 //! steps and calls. The sink never fails and never blocks; [`export`] sends the spans.
@@ -66,7 +66,7 @@ impl Otlp {
     /// Creates the sink and its closing handle.
     ///
     /// # Errors
-    /// When the endpoint is no address.
+    /// The endpoint is not a URL.
     pub fn new(collector: Collector) -> Result<(Self, Closing), String> {
         let export = Export::start(collector)?;
         let sink = Self {
@@ -126,7 +126,7 @@ impl Otlp {
         step.span.end();
         let about = of_request(run);
         self.instruments.request.record(step.start.elapsed().as_secs_f64(), &about);
-        // An estimate is no measurement.
+        // Estimates are not recorded as measurements.
         if !reply.usage.estimated {
             for (kind, tokens) in [("input", reply.usage.input_tokens), ("output", reply.usage.output_tokens)] {
                 let mut about = about.clone();
@@ -202,7 +202,7 @@ impl Otlp {
 impl EventSink for Otlp {
     fn emit(&mut self, event: &Event) -> io::Result<()> {
         if !event.path.is_empty() {
-            // The call of a helper is one span, and the run's sums hold what it spent.
+            // The call that runs a helper is one span, and the sums of the run include the helper's cost.
             return Ok(());
         }
         match &event.kind {
@@ -230,7 +230,7 @@ impl EventSink for Otlp {
 }
 
 impl Closing {
-    /// Sends the rest, and waits at most `limit` for it.
+    /// Sends the remaining spans and metrics, and waits at most `limit`.
     ///
     /// # Errors
     /// The reason why something was not sent, in one line.

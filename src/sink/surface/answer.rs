@@ -1,4 +1,4 @@
-//! The answer of the model as it streams: lines that are finished, and an end that may still change.
+//! The model's answer as it streams: finished lines, and an end that may still change.
 
 use crate::ink::{Inks, Line, Style};
 use crate::markdown::Printer;
@@ -6,25 +6,25 @@ use crate::text;
 
 /// An answer on its way to the screen.
 pub(super) enum Answer {
-    /// As the model wrote it.
+    /// Shown as the model wrote it.
     Raw(Raw),
-    /// Laid out.
+    /// Laid out as Markdown.
     Laid(Box<Printer>),
 }
 
-/// Text by the line. The line that is not finished is the end that may change.
+/// Text by lines. Only the unfinished line may change.
 #[derive(Debug, Default)]
 pub(super) struct Raw {
     open: String,
 }
 
 impl Answer {
-    /// An answer for lines of `width` columns.
+    /// Begins an answer with lines of `width` columns.
     pub fn new(markdown: bool, width: usize, style: Style) -> Self {
         if markdown { Self::Laid(Box::new(Printer::new(width, style))) } else { Self::Raw(Raw::default()) }
     }
 
-    /// Adds text. Returns the lines that are finished by it.
+    /// Adds text. Returns the lines that it finished.
     pub fn push(&mut self, text: &str) -> Vec<Line> {
         match self {
             Self::Raw(raw) => raw.push(text),
@@ -32,7 +32,7 @@ impl Answer {
         }
     }
 
-    /// The unfinished end, in at most `rows` lines of `room` columns.
+    /// Draws the unfinished end in at most `rows` lines of `room` columns.
     pub fn tail(&mut self, room: usize, rows: usize) -> Vec<Line> {
         match self {
             Self::Raw(raw) => raw.tail(room, rows),
@@ -70,9 +70,9 @@ impl Raw {
         Line::from((Inks::PLAIN, &*text::visible(self.open.trim_end_matches('\r'))))
     }
 
-    /// The end of the line that was begun, broken as the screen will break it.
+    /// The end of the unfinished line, broken as the screen will break it.
     fn tail(&self, room: usize, rows: usize) -> Vec<Line> {
-        /// A character that takes no column is in the tail with the one before it.
+        /// An upper bound on the bytes per column, for characters that take no column.
         const BYTES_PER_COLUMN: usize = 16;
         let end = text::tail(&self.open, room.saturating_mul(rows).saturating_mul(BYTES_PER_COLUMN));
         let shown = text::visible(end).replace('\t', "    ");

@@ -1,4 +1,4 @@
-//! The live area as data: which parts it has, how they share the rows, and the bytes from one state to the next.
+//! The live area as data: its parts, its rows, and the bytes that turn one state into the next.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -10,26 +10,26 @@ use crate::ink::{Line, Style};
 pub enum Part {
     /// The end of the answer, which may still change.
     Tail,
-    /// What is happening: the model thinks, calls run.
+    /// The current work: the model thinks, calls run.
     Work,
-    /// The plan and the list of things to do.
+    /// The plan and the todo list.
     Lists,
     /// A question to the person.
     Question,
-    /// What the person types.
+    /// The line that the person types.
     Typed,
 }
 
-/// When and where a part is drawn.
+/// The time and the space for drawing a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
-    /// The columns that a line may take.
+    /// The columns of a line.
     pub room: usize,
     /// The rows that are left for the part.
     pub rows: usize,
-    /// Since the part is shown.
+    /// The time since the part was first shown.
     pub elapsed: Duration,
-    /// Counts ten times a second, for what moves.
+    /// A counter for animation: ten ticks per second.
     pub tick: usize,
 }
 
@@ -37,7 +37,7 @@ pub struct Moment {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sketch {
     pub lines: Vec<Line>,
-    /// The row and the column of the cursor, where the part has it.
+    /// The row and the column of the cursor, if it is in this part.
     pub cursor: Option<(usize, usize)>,
 }
 
@@ -47,16 +47,16 @@ impl From<Vec<Line>> for Sketch {
     }
 }
 
-/// Draws a part.
+/// A function that draws a part.
 pub type Picture = Box<dyn FnMut(&Moment) -> Sketch + Send>;
 
-/// The rows as they stand on the screen, and where the cursor is.
+/// The rows on the screen and the position of the cursor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Area {
     pub rows: Vec<Row>,
-    /// Its row and column. Without one it is hidden behind the last row.
+    /// The row and column of the cursor. `None`: hidden, after the last row.
     pub cursor: Option<(usize, usize)>,
-    /// The columns of the screen that it was drawn for.
+    /// The columns of the screen when it was drawn.
     pub width: usize,
 }
 
@@ -66,14 +66,14 @@ pub(super) struct Row {
     pub columns: usize,
 }
 
-/// Begins and ends a frame that the terminal shows as a whole, where it knows how (private mode 2026).
+/// Begins and ends a frame that the terminal shows as a whole, if it supports that (private mode 2026).
 const BEGIN: &str = "\x1b[?2026h";
 const END: &str = "\x1b[?2026l";
 const HIDE: &str = "\x1b[?25l";
 const SHOW: &str = "\x1b[?25h";
 
 impl Area {
-    /// Puts sketches below each other.
+    /// Stacks sketches from top to bottom.
     pub fn of(sketches: Vec<Sketch>, room: usize, width: usize, style: Style) -> Self {
         let mut area = Self { width, ..Self::default() };
         for Sketch { lines, cursor } in sketches {
@@ -88,14 +88,14 @@ impl Area {
         area
     }
 
-    /// The row where the terminal's cursor stands.
+    /// The row and column of the terminal's cursor.
     fn at(&self) -> (usize, usize) {
         let last = self.rows.len().saturating_sub(1);
         self.cursor.unwrap_or((last, self.rows.last().map_or(0, |row| row.columns)))
     }
 
-    /// The screen rows above the cursor that belong to the area, on a screen of this width. Most terminals break lines
-    /// anew when they get narrower.
+    /// The rows of the area above the cursor on a screen of this width. Most terminals rewrap lines when they get
+    /// narrower.
     fn above(&self, width: usize, reflows: bool) -> usize {
         let (row, column) = self.at();
         if !reflows || width >= self.width || width == 0 {
@@ -105,7 +105,7 @@ impl Area {
         self.rows[..row].iter().map(|row| broken(row.columns)).sum::<usize>() + column / width
     }
 
-    /// The bytes that turn this area into `next`, with `committed` lines above; empty where nothing changes.
+    /// The bytes that turn this area into `next`, with `committed` lines above; empty if nothing changes.
     pub fn turned_into(&self, next: &Self, committed: &str, reflows: bool) -> String {
         let same_shape = committed.is_empty() && self.width == next.width && self.rows.len() == next.rows.len();
         if same_shape && self == next {
@@ -125,7 +125,7 @@ impl Area {
         out
     }
 
-    /// Draws the rows that differ.
+    /// Redraws only the rows that differ.
     fn change_rows(&self, next: &Self, out: &mut String) {
         let mut at = self.at().0;
         for (index, (old, new)) in self.rows.iter().zip(&next.rows).enumerate() {
@@ -182,7 +182,7 @@ mod tests {
         Area::of(vec![Sketch { lines, cursor }], width - 1, width, Style::default())
     }
 
-    /// A screen that went through these bytes.
+    /// The contents and the cursor of a screen after these bytes.
     fn screen(columns: u16, pieces: &[String]) -> (String, (u16, u16)) {
         let size = |size: u16| std::num::NonZeroU16::new(size).expect("a size");
         let mut parser = vt100::Parser::new(size(12), size(columns), 100);

@@ -1,8 +1,8 @@
-//! The screen of a capable terminal, as the thread that writes it sees it: lines that stay above, a small live area that
-//! is drawn again and again below.
+//! The screen of a capable terminal, as its writing thread sees it: lines that stay above, and a small live area below
+//! that is redrawn.
 //!
-//! Frames are joined: at most one write every 16 ms, unless a key is to be echoed. The scrollback belongs to the person:
-//! what stands above is written once and never touched again.
+//! Changes are combined into frames: at most one write every 16 ms, unless a key must be echoed. The scrollback belongs
+//! to the person: lines above are written once and never touched again.
 
 mod answer;
 mod frame;

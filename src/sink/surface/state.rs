@@ -1,4 +1,4 @@
-//! The state of the screen, on the thread that writes it.
+//! The state of the screen on its writing thread.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -9,11 +9,11 @@ use crate::ink::{Line, Style, Theme};
 
 /// The shortest time between two frames.
 const FRAME: Duration = Duration::from_millis(16);
-/// How often what moves is drawn.
+/// The interval between frames of an animation.
 const TICK: Duration = Duration::from_millis(100);
-/// How often the size of the screen is looked at while nothing moves.
+/// The interval between checks of the screen's size while nothing is animated.
 const GLANCE: Duration = Duration::from_millis(250);
-/// Work that takes less is not shown, and work that follows it within this time takes its place.
+/// Shorter work is not shown, and work that follows within this time replaces the previous work without a gap.
 const NOTICEABLE: Duration = Duration::from_millis(150);
 
 /// Facts about the terminal.
@@ -22,7 +22,7 @@ pub(in crate::sink) struct Setup {
     /// Columns and rows.
     pub size: fn() -> Option<(usize, usize)>,
     pub style: Style,
-    /// The terminal breaks lines anew when its width changes.
+    /// The terminal rewraps lines when its width changes.
     pub reflows: bool,
 }
 
@@ -31,17 +31,17 @@ pub(in crate::sink) struct Surface {
     setup: Setup,
     answer: Option<Answer>,
     parts: BTreeMap<Part, Shown>,
-    /// Painted lines that are to be written above the area.
+    /// Painted lines to write above the area.
     committed: String,
-    /// A line that was begun by bytes and has not ended.
+    /// The unfinished line of raw bytes.
     begun: String,
     controls: String,
-    /// Lines that came before the screen was given away.
+    /// Lines that were not yet written when the screen was suspended.
     owed: String,
     drawn: Area,
-    /// Open suspensions, and whether text passes meanwhile.
+    /// The open suspensions; true for each that lets text pass.
     suspended: Vec<bool>,
-    /// Something differs from what is drawn.
+    /// True if something changed since the last frame.
     dirty: bool,
     last_frame: Option<Instant>,
 }
@@ -49,9 +49,9 @@ pub(in crate::sink) struct Surface {
 struct Shown {
     picture: Picture,
     since: Instant,
-    /// It was part of the last frame.
+    /// True if it was part of the last frame.
     is_drawn: bool,
-    /// It goes, unless it is set again soon.
+    /// The time to remove it, unless it is set again before.
     ends: Option<Instant>,
 }
 
@@ -72,7 +72,7 @@ impl Surface {
         }
     }
 
-    /// Adds to the answer.
+    /// Adds text to the answer.
     pub fn say(&mut self, text: &str, markdown: bool) {
         let (width, _) = self.size();
         let style = self.setup.style;
@@ -91,13 +91,13 @@ impl Surface {
     /// Puts lines above the area.
     pub fn commit(&mut self, lines: &[Line]) {
         for line in lines {
-            self.committed += &line.painted(self.setup.style);
+            line.paint_to(&mut self.committed, self.setup.style);
             self.committed += "\r\n";
         }
         self.dirty = true;
     }
 
-    /// Puts text above the area as it is. A line that is not whole waits for its end.
+    /// Puts raw text above the area. An unfinished line waits for its end.
     pub fn write(&mut self, bytes: &[u8]) {
         self.begun += &String::from_utf8_lossy(bytes);
         if let Some(end) = self.begun.rfind('\n') {
@@ -132,7 +132,7 @@ impl Surface {
         }
     }
 
-    /// Takes away what belongs to a turn.
+    /// Ends the answer and removes the parts that belong to a turn.
     pub fn settle(&mut self) {
         self.end_answer();
         self.parts.retain(|part, _| matches!(part, Part::Question | Part::Typed));
@@ -158,22 +158,22 @@ impl Surface {
         self.dirty = true;
     }
 
-    /// True if the screen has yet to be written.
+    /// True if a frame has yet to be written.
     pub fn is_dirty(&self) -> bool {
         self.dirty && !self.is_waiting()
     }
 
-    /// True if somebody else has the screen to themselves.
+    /// True if another program has the screen and text must wait.
     fn is_held(&self) -> bool {
         self.suspended.contains(&false)
     }
 
-    /// True if what is left to write waits for the screen.
+    /// True if everything left to write waits for the screen.
     fn is_waiting(&self) -> bool {
         self.is_held() && self.drawn.rows.is_empty() && self.owed.is_empty() && self.controls.is_empty()
     }
 
-    /// When the next frame is due; `None` until something changes.
+    /// The time when the next frame is due; `None` until something changes.
     pub fn next_frame(&self) -> Option<Instant> {
         let last = self.last_frame?;
         if self.is_dirty() {
@@ -186,7 +186,7 @@ impl Surface {
         Some(last + if moves { TICK } else { GLANCE })
     }
 
-    /// Draws. Returns the bytes that bring the screen up to date.
+    /// Draws a frame. Returns the bytes that bring the screen up to date.
     pub fn frame(&mut self) -> String {
         let now = Instant::now();
         self.last_frame = Some(now);
@@ -215,7 +215,7 @@ impl Surface {
         std::mem::take(&mut self.controls) + &bytes
     }
 
-    /// Draws the parts. Those that the person acts on get their rows first, the answer gets the rest.
+    /// Draws the parts. The parts that the person acts on get their rows first; the answer gets the rest.
     fn sketches(&mut self, now: Instant, room: usize, rows: usize) -> Vec<Sketch> {
         self.parts.retain(|_, shown| shown.ends.is_none_or(|ends| now < ends));
         let mut left = rows;
@@ -239,7 +239,7 @@ impl Surface {
         sketches.into_values().collect()
     }
 
-    /// Columns and rows; at least two of each, so that there is room for something.
+    /// Columns and rows, at least two of each, to have room for something.
     fn size(&self) -> (usize, usize) {
         let (columns, rows) = (self.setup.size)().unwrap_or((80, 24));
         (columns.max(2), rows.max(2))

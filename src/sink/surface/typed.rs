@@ -1,16 +1,16 @@
-//! A line that is being typed, as rows of the screen.
+//! Draws the line that the person types.
 
 use super::frame::Sketch;
 use crate::ink::{Ink, Inks, Line};
 use crate::terminal::Field;
 use crate::text;
 
-/// What goes before the line.
+/// The prompt before the line.
 pub const PROMPT: &str = "> ";
 /// The most rows of the line that are shown.
 const ROWS: usize = 8;
 
-/// The rows of the line around the cursor.
+/// Draws the rows of the line around the cursor.
 #[must_use]
 pub fn typed(field: &Field, room: usize) -> Sketch {
     let (before, after) = field.split();
@@ -20,7 +20,7 @@ pub fn typed(field: &Field, room: usize) -> Sketch {
     for (at, c) in before.chars().chain(after.chars()).enumerate() {
         let shown = text::visible(c.encode_utf8(&mut [0; 4])).replace('\t', "    ");
         let row = rows.last().map_or("", String::as_str);
-        // Measured with what stands before it: marks and joined emoji take no room of their own.
+        // Measured together with the row so far: marks and joined emoji take no columns by themselves.
         let is_full = c != '\n' && text::columns(&format!("{row}{shown}")) > width;
         if is_full {
             rows.push(String::new());

@@ -1,6 +1,6 @@
-//! Amounts as a person reads them.
+//! Formats amounts for people.
 
-/// `420`, `1.2k`, `3.4M`
+/// Formats a number of tokens: `420`, `1.2k`, `3.4M`.
 #[must_use]
 pub fn tokens(count: u64) -> String {
     match count {
@@ -10,7 +10,7 @@ pub fn tokens(count: u64) -> String {
     }
 }
 
-/// `340 ms`, `1.2 s`, `2 min 05 s`, `1 h 02 min`
+/// Formats a time: `340 ms`, `1.2 s`, `2 min 05 s`, `1 h 02 min`.
 #[must_use]
 pub fn elapsed(ms: u64) -> String {
     match ms {

@@ -1,4 +1,4 @@
-//! A call of a tool: one line when it ends, a line with its last output while it runs.
+//! Draws tool calls: one line when a call ends, and a line with its last output while it runs.
 
 use super::amount::elapsed;
 use super::fit::{append, beside, indented, words};
@@ -7,9 +7,9 @@ use crate::ink::{Ink, Inks, Line};
 use crate::message::CallStatus;
 use crate::text;
 
-/// From this time on a call says how long it takes.
+/// A call that takes at least this long shows its time.
 const SHOWN_FROM_MS: u64 = 1000;
-/// The lines of output that are shown below a running call.
+/// The most lines of output below a running call.
 const LINES_OF_OUTPUT: usize = 5;
 
 /// A call that ended.
@@ -19,12 +19,12 @@ pub struct Ended<'a> {
     /// The subject of the call, in a few words: `src/main.rs`.
     pub subject: &'a str,
     pub status: CallStatus,
-    /// What the tool says of it. Only the first line counts.
+    /// The tool's summary. Only the first line is used.
     pub summary: &'a str,
     pub telemetry: &'a CallTelemetry,
 }
 
-/// A call that runs.
+/// A running call.
 #[derive(Debug, Clone, Copy)]
 pub struct RunningCall<'a> {
     /// The helper that made it, `explore#2`; empty for the run itself.
@@ -36,11 +36,11 @@ pub struct RunningCall<'a> {
     pub output: &'a [String],
 }
 
-/// The line of a call that ended: `✓ read_file src/main.rs · 42 lines`. A failure is a word, not only a colour.
+/// Draws a call that ended: `✓ read_file src/main.rs · 42 lines`. A failure is a word, not only a colour.
 #[must_use]
 pub fn finished(call: &Ended<'_>, room: usize) -> Line {
     let (mark, ink, word) = match call.status {
-        // A command that ran to its end and says no.
+        // The command ran to its end and failed.
         CallStatus::Ok if metric(call, "exit_code").is_some_and(|code| code != 0) => ("✗", Ink::Yellow, ""),
         CallStatus::Ok => ("✓", Ink::Green, ""),
         CallStatus::Error => ("✗", Ink::Red, "error"),
@@ -55,14 +55,14 @@ pub fn finished(call: &Ended<'_>, room: usize) -> Line {
     }
     let mut head =
         Line::from((ink, mark)).with(Inks::PLAIN, " ").with(Ink::Bold, &text::one_line(call.name, room));
-    // The tail says how it ended: a long subject leaves it two thirds of the room.
+    // The tail says how the call ended, so a long subject leaves it two thirds of the room.
     let least = (room / 3).max(head.columns().min(room / 2));
     subject(&mut head, call.subject, room);
     let tail_ink = if ink == Ink::Green { Ink::Dim } else { ink };
     beside(head, words(tail_ink, &tail, room), least, room)
 }
 
-/// The same for a call of a helper: `  explore#2 ✓ grep fn main · 3 matches`.
+/// Draws a call of a helper that ended: `  explore#2 ✓ grep fn main · 3 matches`.
 #[must_use]
 pub fn errand(whose: &str, call: &Ended<'_>, room: usize) -> Line {
     let mut line = indented(words(Ink::Dim, whose, room / 2), room).with(Inks::PLAIN, " ");
@@ -71,31 +71,31 @@ pub fn errand(whose: &str, call: &Ended<'_>, room: usize) -> Line {
     line.cut(room)
 }
 
-/// What a tool shows a person below the line of its call.
+/// Draws the lines that a tool shows below the line of its call.
 #[must_use]
 pub fn below(lines: &str, room: usize) -> Vec<Line> {
     lines.lines().map(|line| indented(words(Ink::Dim, line, room), room)).collect()
 }
 
-/// The line of a call that begins, where nothing can be drawn over: `▸ read_file src/main.rs`.
+/// Draws a call that begins, for output that is not redrawn: `▸ read_file src/main.rs`.
 #[must_use]
 pub fn label(name: &str, about: &str, room: usize) -> Line {
     words(Ink::Dim, &format!("▸ {name} {about}"), room)
 }
 
-/// A line of a command's output, below the line of its call.
+/// Draws a line of a command's output, below the line of its call.
 #[must_use]
 pub fn output(line: &str, room: usize) -> Line {
-    // A progress bar goes back to the start of its line: what it wrote last is what stands there.
+    // A progress bar returns to the start of its line: only the last version of the line is shown.
     let line = line.trim_end_matches('\r');
     let shown = line.rsplit('\r').next().unwrap_or_default();
-    // No script needs more bytes for these columns.
+    // No script needs more bytes per column.
     let shown = text::visible(text::head(shown, room.saturating_mul(64))).replace('\t', "    ");
     Line::from((Ink::Dim, "  │ ")).with(Ink::Dim, &shown).cut(room)
 }
 
-/// The lines of running calls, at most `rows`: one for each, with the last lines of its output below it. Where the
-/// rows are few, output gives way before calls, and calls that are not shown are counted.
+/// Draws running calls in at most `rows` lines: one for each call, with the last lines of its output below it. If rows
+/// are few, output is dropped before calls, and the calls that are not shown are counted.
 #[must_use]
 pub fn running(calls: &[RunningCall<'_>], room: usize, rows: usize) -> Vec<Line> {
     if calls.len() > rows {
@@ -115,7 +115,7 @@ pub fn running(calls: &[RunningCall<'_>], room: usize, rows: usize) -> Vec<Line>
     calls.iter().zip(shares).flat_map(of_call).collect()
 }
 
-/// How many lines of output each call shows: as many as fit, shared evenly.
+/// The number of lines of output for each call: as many as fit, shared evenly.
 fn shares(calls: &[RunningCall<'_>], mut rows: usize) -> Vec<usize> {
     let mut shares = vec![0; calls.len()];
     for round in 0..LINES_OF_OUTPUT {
@@ -129,7 +129,7 @@ fn shares(calls: &[RunningCall<'_>], mut rows: usize) -> Vec<usize> {
     shares
 }
 
-/// `▸ run_command cargo test · 3.2 s`
+/// Draws the first line of a running call: `▸ run_command cargo test · 3.2 s`.
 fn head(call: &RunningCall<'_>, room: usize) -> Line {
     let mut head = Line::from((Ink::Cyan, "▸")).with(Inks::PLAIN, " ");
     if !call.whose.is_empty() {
@@ -149,7 +149,7 @@ fn subject(head: &mut Line, subject: &str, room: usize) {
     }
 }
 
-/// How it ended, in words: `error: no such file`, without repeating the word.
+/// The outcome in words: `error: no such file`, without repeating a word that the summary begins with.
 fn outcome(word: &str, call: &Ended<'_>) -> String {
     let summary = call.summary.lines().next().unwrap_or_default();
     if word.is_empty() {
@@ -161,7 +161,8 @@ fn outcome(word: &str, call: &Ended<'_>) -> String {
     if summary.to_lowercase().starts_with(word) { summary.to_owned() } else { format!("{word}: {summary}") }
 }
 
-/// `214 passed`, where the output of a command named how many tests did. An exit code of 0 needs no words beside it.
+/// The number of tests that passed, if the output of the command contained it: `214 passed`. An exit code of 0 is left
+/// out.
 fn tested(call: &Ended<'_>, summary: &str) -> Option<String> {
     let passed = metric(call, "tests_passed")?;
     let failed = metric(call, "tests_failed").filter(|failed| *failed > 0);

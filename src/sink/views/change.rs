@@ -1,11 +1,11 @@
-//! A change of files, from its unified diff: numbered lines in colour, with the words marked that changed.
+//! Draws a unified diff: numbered lines in colour, with the changed words marked.
 
 use super::fit::{append, indented, rows, words};
 use crate::diff;
 use crate::ink::{Ink, Inks, Line};
 use crate::text;
 
-/// Below these columns the numbers of lines leave too little room for the lines.
+/// With fewer columns, line numbers are left out to keep room for the lines.
 const ROOM_FOR_NUMBERS: usize = 40;
 /// The columns of a tab.
 const TAB: usize = 4;
@@ -15,7 +15,7 @@ const TAB: usize = 4;
 enum Row<'d> {
     /// The name of the file.
     File(&'d str),
-    /// Lines between two hunks are left out.
+    /// A gap between two hunks.
     Gap,
     Kept {
         old: usize,
@@ -30,19 +30,19 @@ enum Row<'d> {
         new: usize,
         text: &'d str,
     },
-    /// A remark of the format, or text that is no diff.
+    /// A remark of the format, or text that is not a diff.
     Else(&'d str),
 }
 
-/// The lines of a unified diff, each at most `room` columns wide: longer ones go on in the next row. At most `most` rows,
-/// the last of which counts what is left out; without a bound all of it.
+/// Draws a unified diff in rows of at most `room` columns; longer lines continue in the next row. With a bound, there
+/// are at most `most` rows, the last of which counts the lines left out.
 #[must_use]
 pub fn change(diff: &str, room: usize, most: Option<usize>) -> Vec<Line> {
     let found = read(diff);
     let most = most.unwrap_or(usize::MAX);
     let digits = if room < ROOM_FOR_NUMBERS { 0 } else { found.iter().filter_map(number).max().map_or(0, digits) };
     let mut lines: Vec<Line> = Vec::new();
-    // How many rows of the diff are whole within the bound, should a count have to follow them.
+    // The rows of the diff that fit within the bound, with a row left for the count.
     let (mut whole, mut kept) = (0, 0);
     let mut at = 0;
     while at < found.len() && lines.len() <= most {
@@ -67,19 +67,19 @@ pub fn change(diff: &str, room: usize, most: Option<usize>) -> Vec<Line> {
     lines
 }
 
-/// Whether what a tool shows below the line of a call is a diff.
+/// True if the lines that a tool shows below its call are a diff.
 #[must_use]
 pub fn is_diff(lines: &str) -> bool {
-    /// A word about the file, and its two headers, may stand before the first hunk.
+    /// A remark about the file and its two headers may come before the first hunk.
     const BEFORE: usize = 3;
     lines.lines().take(BEFORE + 1).any(|line| header(line).is_some())
 }
 
-/// The rows of a diff with the numbers of their lines.
+/// Parses a diff into rows with line numbers.
 fn read(diff: &str) -> Vec<Row<'_>> {
     let mut rows = Vec::new();
     let (mut old, mut new) = (0, 0);
-    // What is left of the hunk, so that a removed line `-- x` is no name of a file.
+    // The lines left in the hunk, so a removed line `-- x` is not mistaken for the name of a file.
     let (mut old_left, mut new_left) = (0, 0);
     for line in diff.lines() {
         let text = line.get(1..).unwrap_or_default();
@@ -105,7 +105,7 @@ fn read(diff: &str) -> Vec<Row<'_>> {
             Some(b'-') if line.starts_with("--- ") => rows.extend(file(&line[4..], "a/")),
             Some(b'+') if line.starts_with("+++ ") => {
                 let name = file(&line[4..], "b/");
-                // A file keeps its name as a rule.
+                // A file usually keeps its name.
                 if name.is_some() && rows.last() != name.as_ref() {
                     rows.extend(name);
                 }
@@ -116,7 +116,7 @@ fn read(diff: &str) -> Vec<Row<'_>> {
     rows
 }
 
-/// The first line and the count of lines of both sides: `@@ -1,3 +1,4 @@`.
+/// Parses the first line and the number of lines of both sides: `@@ -1,3 +1,4 @@`.
 fn header(line: &str) -> Option<((usize, usize), (usize, usize))> {
     let mut sides = line.strip_prefix("@@ -")?.split(' ');
     let side = |side: &str| {
@@ -127,17 +127,18 @@ fn header(line: &str) -> Option<((usize, usize), (usize, usize))> {
     Some((old, side(sides.next()?.strip_prefix('+')?)?))
 }
 
-/// The name in a header of a file; none where there is no file on this side.
+/// The name in a file header; `None` if there is no file on this side.
 fn file<'d>(name: &'d str, side: &str) -> Option<Row<'d>> {
     (name != "/dev/null").then(|| Row::File(name.strip_prefix(side).unwrap_or(name)))
 }
 
-/// The rows up to the end of a change at the start of `rows`, or the first row; each with its words where those are known.
+/// The rows of the change at the start of `rows`, or only the first row if it is not a change; each with its changed
+/// words, if known.
 fn block<'r, 'd>(rows: &'r [Row<'d>]) -> Vec<(&'r Row<'d>, Option<Vec<diff::Piece<'d>>>)> {
     let removed = rows.iter().take_while(|row| matches!(row, Row::Removed { .. })).count();
     let added = rows[removed..].iter().take_while(|row| matches!(row, Row::Added { .. })).count();
     let mut block: Vec<_> = rows[..(removed + added).max(1)].iter().map(|row| (row, None)).collect();
-    // Lines of a change that has as many before as after stand for one another.
+    // If a change has as many lines before as after, they are compared in pairs.
     for pair in 0..if removed == added { removed } else { 0 } {
         if let (Row::Removed { text: old, .. }, Row::Added { text: new, .. }) =
             (&rows[pair], &rows[removed + pair])
@@ -162,10 +163,13 @@ fn digits(number: usize) -> usize {
     number.checked_ilog10().map_or(1, |log| log as usize + 1)
 }
 
-/// `  12    - old`: the numbers of both sides, the mark, the line. What goes on in the next row is indented.
+/// Draws a row as `  12    - old`: the numbers of both sides, the mark, the line. Its continuation is indented.
 fn numbered(row: &Row<'_>, marked: Option<Vec<diff::Piece<'_>>>, digits: usize, room: usize) -> Vec<Line> {
     let (old, new, mark, ink, text) = match *row {
-        Row::File(name) => return vec![words(Ink::Bold, name, room)],
+        Row::File(name) => {
+            let name = Line::from((Ink::Bold, shown(name).as_str()));
+            return rows(&name, room).into_iter().map(|row| row.cut(room)).collect();
+        }
         Row::Gap => return vec![indented(words(Ink::Dim, "⋮", room), room)],
         Row::Else(text) => return rows(&Line::from((Ink::Dim, shown(text).as_str())), room),
         Row::Kept { old, new, text } => (Some(old), Some(new), " ", Inks::PLAIN, text),
@@ -193,7 +197,7 @@ fn numbered(row: &Row<'_>, marked: Option<Vec<diff::Piece<'_>>>, digits: usize, 
     rows(&line, width).into_iter().enumerate().map(with_gutter).collect()
 }
 
-/// Made visible, with blanks for tabs: those have no width of their own.
+/// Makes text visible, with spaces for tabs, whose width depends on the column.
 fn shown(text: &str) -> String {
     text::visible(text).replace('\t', &" ".repeat(TAB))
 }

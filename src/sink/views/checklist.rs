@@ -1,5 +1,5 @@
-//! The lines of an orchestrated turn: who was chosen, the plan as a list, each step as it begins and ends, the
-//! judgement. A state is a mark and, where it matters, a word; never a colour alone.
+//! Draws an orchestrated turn: the route, the plan as a list, each step as it begins and ends, and the judgement. A
+//! state is a mark and, if it matters, a word; never only a colour.
 
 use super::fit::{append, beside, indented, window, words};
 use crate::event::EventKind;
@@ -9,7 +9,7 @@ use crate::event::plan::{
 use crate::ink::{Ink, Inks, Line};
 use crate::text;
 
-/// The plan that is carried out, and how far it is.
+/// The plan that is carried out, and its progress.
 #[derive(Debug, Default)]
 pub struct Checklist {
     title: String,
@@ -28,7 +28,7 @@ enum State {
     Waiting,
     Running,
     Done,
-    /// It failed, or a check of its result did.
+    /// The step or the check of its result failed.
     Failed,
     Skipped,
 }
@@ -56,8 +56,8 @@ impl State {
 }
 
 impl Checklist {
-    /// Follows an event of the run itself. Returns what is said once where the list cannot be drawn again, each line at
-    /// most `room` columns; nothing for an event of another kind.
+    /// Updates the plan from an event of the run itself. Returns the lines for output that is not redrawn, each at most
+    /// `room` columns; none for an event of another kind.
     pub fn follow(&mut self, kind: &EventKind, room: usize) -> Vec<Line> {
         match kind {
             EventKind::TurnStarted { .. } => {
@@ -82,8 +82,8 @@ impl Checklist {
         }
     }
 
-    /// The plan as it stands, in at most `rows` lines; empty where there is none. Where it does not fit, steps that have
-    /// ended go first, as the numbers show; what is left out at the end is counted.
+    /// Draws the plan in at most `rows` lines; none without a plan. If it does not fit, steps that have ended are
+    /// dropped first; steps left out at the end are counted.
     #[must_use]
     pub fn lines(&self, room: usize, rows: usize) -> Vec<Line> {
         if self.steps.is_empty() {
@@ -120,7 +120,7 @@ impl Checklist {
         }
     }
 
-    /// `▸ 2/3 Run the tests · run_command`
+    /// Draws a step that started: `▸ 2/3 Run the tests · run_command`.
     fn started(&self, step: &StepStarted, room: usize) -> Line {
         let again = if step.attempt > 1 { format!(", attempt {}", step.attempt) } else { String::new() };
         let tail = format!("{}{again}", step.tool_name);
@@ -131,7 +131,7 @@ impl Checklist {
         fitted((State::Running.mark().0, Ink::Dim), &about, &tail, Ink::Dim, room)
     }
 
-    /// `☑ 2/3 Run the tests · 12 passed`
+    /// Draws a step that ended: `☑ 2/3 Run the tests · 12 passed`.
     fn finished(&self, step: &StepFinished, room: usize) -> Line {
         let word = match step.status {
             StepStatus::Ok => "",
@@ -142,8 +142,8 @@ impl Checklist {
             let held = if check.passed { "checked" } else { "check failed" };
             format!("{held}: {}", check.detail)
         });
-        // What a check found outranks the words of the step.
-        // What stands below the first line is for the line of the call.
+        // The result of a check is more important than the summary. Later lines of the summary are shown below the
+        // call.
         let first = step.summary.lines().next().unwrap_or_default();
         let summary = check.as_deref().unwrap_or(first);
         let tail = match (word, summary) {
@@ -163,7 +163,7 @@ impl Checklist {
         self.steps.iter().find(|step| step.id == id).map_or("", |step| &step.description)
     }
 
-    /// `2/3`: the id, and how many steps there are. Ids need not count from 1.
+    /// The id of a step and the number of steps: `2/3`. Ids need not start at 1.
     fn number(&self, id: u32) -> String {
         match self.steps.len() {
             0 => id.to_string(),
@@ -172,7 +172,7 @@ impl Checklist {
     }
 }
 
-/// The plan as a list of boxes, the steps that are done already ticked.
+/// Draws a new plan as a list of boxes; steps that are already done are ticked.
 fn listed(plan: &PlanCreated, title: &str, room: usize) -> Vec<Line> {
     let line = |step: &PlanStep| {
         let is_kept = plan.kept.contains(&step.step_id);
@@ -189,7 +189,7 @@ fn listed(plan: &PlanCreated, title: &str, room: usize) -> Vec<Line> {
     std::iter::once(words(Ink::Bold, title, room)).chain(plan.steps.iter().map(line)).collect()
 }
 
-/// `route: tool grep (0.92) · a search by pattern`
+/// Draws a route: `route: tool grep (0.92) · a search by pattern`.
 fn route(routed: &Routed, room: usize) -> Line {
     let Routed { kind, name, reasoning, confidence } = routed;
     let chosen = if name == "none" { "none".to_owned() } else { format!("{kind} {name}") };
@@ -197,7 +197,7 @@ fn route(routed: &Routed, room: usize) -> Line {
     fitted(("route:", ink), &format!("{chosen} ({confidence:.2})"), reasoning, Ink::Dim, room)
 }
 
-/// `judged: complete 5, correct 4, form 5 · accepted`
+/// Draws a judgement: `judged: complete 5, correct 4, form 5 · accepted`.
 fn judgement(reflection: &Reflection, room: usize) -> Line {
     let Evaluation { completeness, correctness, format } = &reflection.evaluation;
     let scores = format!("complete {}, correct {}, form {}", completeness.score, correctness.score, format.score);
@@ -212,7 +212,7 @@ fn judgement(reflection: &Reflection, room: usize) -> Line {
     fitted(("judged:", Ink::Dim), &scores, &decision, ink, room)
 }
 
-/// `mark about · tail` in `room` columns. What it is about gives way first, down to a half.
+/// Fits `mark about · tail` into `room` columns. `about` is shortened first, down to half of the room.
 fn fitted((mark, ink): (&str, Ink), about: &str, tail: &str, tail_ink: Ink, room: usize) -> Line {
     let mut head = Line::from((ink, mark)).with(Inks::PLAIN, " ");
     append(&mut head, words(Inks::PLAIN, about, room));

@@ -1,21 +1,21 @@
-//! Fits lines into the columns of a terminal: who gives way first, and where a long line is broken.
+//! Fits lines into the columns of a terminal: decides what is shortened first, and where a long line is broken.
 
 use std::ops::Range;
 
 use crate::ink::{Ink, Inks, Line, Span};
 use crate::text;
 
-/// Columns where stderr is no terminal: long enough to read, short enough for a log.
+/// The columns of a line if stderr is not a terminal: long enough to read, short enough for a log.
 const COLUMNS_OF_A_LOG: usize = 200;
 
-/// The columns a line may take. The last column stays free, because some terminals wrap when it is filled.
+/// The columns of a line. The last column stays free, because some terminals wrap when it is filled.
 #[must_use]
 pub fn room(width: Option<usize>) -> usize {
     width.map_or(COLUMNS_OF_A_LOG, |width| width.saturating_sub(1).max(1))
 }
 
-/// `head · tail` in `room` columns. The head gives way first, down to `least` columns, because the tail says how it
-/// ended; then the tail.
+/// Fits `head · tail` into `room` columns. The head is shortened first, down to `least` columns, because the tail says
+/// how it ended; then the tail.
 pub(super) fn beside(head: Line, tail: Line, least: usize, room: usize) -> Line {
     if tail.spans.is_empty() {
         return head.cut(room);
@@ -36,29 +36,29 @@ pub(super) fn append(line: &mut Line, more: Line) {
     }
 }
 
-/// A text of words on one line in these inks, at most `room` columns wide.
+/// Draws a text on one line of at most `room` columns.
 pub(super) fn words(inks: impl Into<Inks>, words: &str, room: usize) -> Line {
     Line::new().with(inks, &text::one_line(words, room))
 }
 
-/// A line two columns further right, below the one that it belongs to.
+/// Indents a line by two columns, below the line that it belongs to.
 pub(super) fn indented(line: Line, room: usize) -> Line {
     let mut whole = Line::from((Ink::Dim, "  "));
     append(&mut whole, line);
     whole.cut(room)
 }
 
-/// The part of a checklist of `all` items that `rows` lines show, and how many items are left out after it. The items
-/// before `first`, which are over, give way before the others.
+/// Chooses the part of a checklist of `all` items to show in `rows` lines, and counts the items left out after it. The
+/// items before `first`, which have ended, are dropped before the others.
 pub(super) fn window(all: usize, first: usize, rows: usize) -> (Range<usize>, usize) {
     let start = first.min(all.saturating_sub(rows));
     let rest = all - start;
-    // A row counts what is left out, unless it is the only one.
+    // One row shows the count of items left out, unless it is the only row.
     let shown = if rest <= rows { rest } else { rows.saturating_sub(1).max(1) };
     (start..start + shown, rest - shown)
 }
 
-/// `line` in rows of at most `width` columns, broken anywhere; a character wider than that stands alone.
+/// Breaks `line` anywhere into rows of at most `width` columns; a wider character gets a row to itself.
 pub(super) fn rows(line: &Line, width: usize) -> Vec<Line> {
     if line.columns() <= width {
         return vec![line.clone()];

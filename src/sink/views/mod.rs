@@ -1,9 +1,8 @@
-//! Renderers: pure functions from facts to lines of coloured text, none wider than the room it is given. The plain
-//! screen says these lines once, the live one draws them again as the facts change.
+//! Renderers: pure functions from facts to lines of coloured text, none wider than the given room. The plain screen
+//! writes these lines once; the live screen redraws them as the facts change.
 
 mod amount;
 mod fit;
-mod tail;
 mod call;
 mod work;
 mod note;
@@ -19,7 +18,6 @@ pub use checklist::Checklist;
 pub use fit::room;
 pub use note::{compressed, failure, resolved, skill, warning};
 pub use status::{Context, Cost, Status, status};
-pub use tail::Tail;
 pub(in crate::sink) use todo::TOOL as TODO;
 pub use todo::TodoList;
 pub use work::{Work, retry, working};

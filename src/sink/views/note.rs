@@ -1,4 +1,4 @@
-//! Remarks: what is said once, on a line of its own.
+//! Draws remarks: single lines that are written once.
 
 use super::amount::tokens;
 use super::fit::{indented, words};
@@ -6,16 +6,16 @@ use crate::event::{Compressed, DecidedBy, PermissionVerdict, RunCompleted, RunSt
 use crate::ink::{Ink, Line};
 use crate::text;
 
-/// The longest reason: a provider's own words fit, a whole web page does not.
+/// The longest reason, in columns: enough for a provider's message, not for a whole web page.
 const COLUMNS_OF_A_REASON: usize = 1000;
 
-/// The line of a skill that was loaded or unloaded.
+/// Draws a skill that was loaded or unloaded.
 #[must_use]
 pub fn skill(name: &str, how: &str, count: u64, room: usize) -> Line {
     indented(words(Ink::Dim, &format!("skill {name} {how}, {count} tokens"), room), room)
 }
 
-/// The line of a compression: `context 81.0k → 49.2k tokens · 12 results shortened, 30 messages summarised`.
+/// Draws a compression: `context 81.0k → 49.2k tokens · 12 results shortened, 30 messages summarised`.
 #[must_use]
 pub fn compressed(done: &Compressed, room: usize) -> Line {
     let counts = [
@@ -32,21 +32,21 @@ pub fn compressed(done: &Compressed, room: usize) -> Line {
     indented(words(Ink::Dim, &format!("context {before} → {after} tokens · {counts}"), room), room)
 }
 
-/// The line of a permission that was given or refused.
+/// Draws a permission that was given or refused.
 #[must_use]
 pub fn resolved(name: &str, verdict: PermissionVerdict, by: DecidedBy, room: usize) -> Line {
     let resolved = format!("{verdict:?} by {by:?}").to_lowercase();
     indented(words(Ink::Dim, &format!("{name} {resolved}"), room), room)
 }
 
-/// A warning: one line, in full, which the screen may fold. `whose` names the helper it happened in, if any.
+/// Draws a warning in one full line, which the screen may fold. `whose` names the helper it happened in, if any.
 #[must_use]
 pub fn warning(whose: &str, message: &str) -> Line {
     let colon = if whose.is_empty() { "" } else { ": " };
     words(Ink::Yellow, &format!("warning: {whose}{colon}{message}"), usize::MAX / 8)
 }
 
-/// The reason of a failed run, shown last. It may have several lines, folded to `room` if there is one.
+/// Draws the reason of a failed run, which is shown last. It may have several lines, folded to `room` if given.
 #[must_use]
 pub fn failure(run: &RunCompleted, room: Option<usize>) -> Vec<Line> {
     let word = match run.status {

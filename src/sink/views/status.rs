@@ -1,4 +1,4 @@
-//! The line under a turn: what it used, what it cost, how full the context is.
+//! Draws the status line under a turn: its tokens, its cost, and how full the context is.
 
 use super::amount::{elapsed, tokens};
 use super::fit::append;
@@ -8,9 +8,9 @@ use crate::ink::{Ink, Inks, Line};
 use crate::message::Usage;
 use crate::text;
 
-/// The parts that go first where the room is narrow. The last one stays, and is cut.
+/// The parts to drop if the room is narrow, in this order. The last remaining part is cut.
 const GIVE_WAY: [StatusPart; 4] = [StatusPart::Time, StatusPart::Model, StatusPart::Tokens, StatusPart::Context];
-/// The cells of the bar of the context.
+/// The number of cells in the context bar.
 const CELLS: u64 = 10;
 
 /// The facts of a turn.
@@ -19,21 +19,21 @@ pub struct Status<'a> {
     pub model: &'a str,
     pub usage: Usage,
     pub cost: Cost,
-    /// Absent where no request was made.
+    /// `None` if no request was made.
     pub context: Option<Context>,
     pub duration_ms: u64,
 }
 
-/// What a turn cost.
+/// The cost of a turn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cost {
-    /// A script wrote the replies.
+    /// The replies were scripted.
     Nothing,
-    /// The prices of the model are not known.
+    /// The prices of the model are unknown.
     Unknown,
     Dollars {
         amount: f64,
-        /// Some of it is estimated.
+        /// True if part of it is estimated.
         about: bool,
     },
 }
@@ -44,12 +44,12 @@ pub struct Context {
     pub used: u64,
     /// The most that a request may hold.
     pub budget: u64,
-    /// The part of the budget from which on the conversation is compressed, 0 to 1.
+    /// The part of the budget, 0 to 1, above which the conversation is compressed.
     pub compress_at: f64,
 }
 
 impl Status<'_> {
-    /// The facts of a turn that ended, without the model's name and the context.
+    /// Takes the facts from a turn that ended, except the model's name and the context.
     #[must_use]
     pub fn of(run: &RunCompleted, is_scripted: bool) -> Self {
         let cost = match run.cost_usd {
@@ -61,8 +61,8 @@ impl Status<'_> {
     }
 }
 
-/// `small · 1.2k in (1.0k cached) / 420 out · $0.0031 · ▓▓▓▓░░░░│░ 41 % · 4.2 s`: these parts, in this order. Empty
-/// where none of them has anything to say.
+/// Draws these parts in this order: `small · 1.2k in (1.0k cached) / 420 out · $0.0031 · ▓▓▓▓░░░░│░ 41 % · 4.2 s`. The
+/// line is empty if all parts are.
 #[must_use]
 pub fn status(facts: &Status<'_>, parts: &[StatusPart], room: usize) -> Line {
     let mut parts: Vec<(StatusPart, Line)> =
@@ -98,7 +98,7 @@ fn shown(part: StatusPart, facts: &Status<'_>, room: usize) -> Option<Line> {
     }
 }
 
-/// `1.2k in (1.0k cached) / 420 out`
+/// Formats the tokens: `1.2k in (1.0k cached) / 420 out`.
 fn used(usage: &Usage) -> String {
     let about = if usage.estimated { "~" } else { "" };
     let cached = match usage.cached_input_tokens {
@@ -116,12 +116,12 @@ fn cost(cost: Cost) -> Option<String> {
     }
 }
 
-/// `▓▓▓▓░░░░│░ 41 %`: the mark stands where compression begins.
+/// Draws the context bar: `▓▓▓▓░░░░│░ 41 %`, with a mark where compression begins.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::cast_precision_loss,
-    reason = "a cell more or less is not seen"
+    reason = "an error of one cell is acceptable"
 )]
 fn bar(context: &Context) -> Line {
     let part = context.used as f64 / context.budget as f64;

@@ -1,4 +1,4 @@
-//! The todo list of the model as a checklist: a state that follows the events, and its lines.
+//! The model's todo list: a state that follows the events, and its drawing as a checklist.
 
 use std::collections::HashMap;
 
@@ -13,11 +13,11 @@ use crate::text;
 /// The tool that replaces the list.
 pub(in crate::sink) const TOOL: &str = "todo";
 
-/// The list as it stands. Empty where there is none.
+/// The current list; empty if there is none.
 #[derive(Debug, Default)]
 pub struct TodoList {
     items: Vec<Item>,
-    /// What a call would make of it, by the id of the call: it counts once the call has succeeded.
+    /// The lists of running calls, by call id. A list takes effect once its call has succeeded.
     called: HashMap<String, Vec<Item>>,
 }
 
@@ -41,7 +41,7 @@ enum Status {
 }
 
 impl TodoList {
-    /// Follows an event of the run itself. Returns true if the list changed.
+    /// Updates the list from an event of the run itself. Returns true if it changed.
     pub fn follow(&mut self, kind: &EventKind) -> bool {
         match kind {
             EventKind::ToolStarted { call_id, name, arguments, .. } if name == TOOL => {
@@ -61,14 +61,14 @@ impl TodoList {
         }
     }
 
-    /// True once every item is done, and where there is none.
+    /// True if every item is done, or there are none.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.items.iter().all(|item| item.status == Status::Done)
     }
 
-    /// The list in at most `rows` lines: `todo 1 of 3 done`, then an item a line. Where they do not fit, items that are
-    /// done go first, since the title counts them; what is left out at the end is counted.
+    /// Draws the list in at most `rows` lines: `todo 1 of 3 done`, then one item per line. If they do not fit, done
+    /// items are dropped first, since the title counts them; items left out at the end are counted.
     #[must_use]
     pub fn lines(&self, room: usize, rows: usize) -> Vec<Line> {
         if self.items.is_empty() {

@@ -1,41 +1,41 @@
-//! The line of a model that is waited for.
+//! Draws the line of the current work.
 
 use super::amount::{elapsed, tokens};
 use super::fit::{append, beside, words};
 use crate::ink::{Ink, Inks, Line};
 
-/// The pictures of the animation, one after another.
+/// The frames of the animation.
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// The work that is waited for.
+/// The current work.
 #[derive(Debug, Clone, Copy)]
 pub enum Work<'a> {
-    /// A request is answered.
+    /// The model is answering a request.
     Thinking {
-        /// Tokens of the answer in a second, where enough came to tell.
+        /// Tokens of the answer per second, once enough have arrived.
         rate: Option<u64>,
     },
-    /// The model reasons, and that is not shown in full.
+    /// The model reasons, and the reasoning is not shown in full.
     Reasoning {
         /// An estimate.
         tokens: u64,
     },
-    /// The next try comes in a while.
+    /// A failed request will be retried.
     Retry {
         /// The number of the next attempt.
         attempt: u32,
-        /// The most attempts.
+        /// The maximum number of attempts.
         attempts: u32,
         left_ms: u64,
         cause: &'a str,
     },
-    /// The conversation is made to fit.
+    /// The conversation is being compressed.
     Compressing,
     /// A role is asked beside the conversation.
     Role { role: &'a str },
 }
 
-/// The line of work that has taken `elapsed_ms`: `⠋ thinking · 4.2 s · 38 tokens/s`. `frame` counts the pictures of the
+/// Draws work that has taken `elapsed_ms`: `⠋ thinking · 4.2 s · 38 tokens/s`. `frame` counts the frames of the
 /// animation.
 #[must_use]
 pub fn working(work: Work<'_>, frame: usize, elapsed_ms: u64, room: usize) -> Line {
@@ -58,11 +58,11 @@ pub fn working(work: Work<'_>, frame: usize, elapsed_ms: u64, room: usize) -> Li
     };
     let mut line = picture(frame);
     append(&mut line, words(Inks::PLAIN, &head, room));
-    // What is done outranks how long it takes.
+    // The kind of work is more important than its time.
     beside(line, words(Ink::Dim, &tail, room), room, room)
 }
 
-/// `retry 2/5 in 1.2 s: HTTP 429 …`; without a time where none is left.
+/// Draws a retry: `retry 2/5 in 1.2 s: HTTP 429 …`; without a time once the wait is over.
 #[must_use]
 pub fn retry(attempt: u32, attempts: u32, delay_ms: u64, cause: &str, room: usize) -> Line {
     let when = if delay_ms == 0 { String::new() } else { format!(" in {}", elapsed(delay_ms)) };

@@ -16,7 +16,7 @@ const DEEPEST: usize = 100;
 /// How many bytes are read in one step.
 const BYTES_A_STEP: usize = 1024;
 
-/// Why nothing was rendered.
+/// The reason that nothing was rendered.
 pub(super) struct End {
     pub problem: Problem,
     /// The names that nothing defines, if that is why.

@@ -57,7 +57,7 @@ pub(super) fn is_map(value: &Value) -> bool {
     value.kind() == ValueKind::Map
 }
 
-/// Whether `{{if}}` takes it for true: not what is zero or empty.
+/// True if `{{if}}` takes it for true: not what is zero or empty.
 pub(super) fn is_true(value: &Value) -> bool {
     match basic(value) {
         Basic::Nil => false,

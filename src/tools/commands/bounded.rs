@@ -1,4 +1,4 @@
-//! Head and tail of a text of any length, in bounded memory, with an exact count of what lies between.
+//! Head and tail of a text of any length, in bounded memory, with an exact count of what is left out between them.
 
 use crate::contract::Keep;
 use crate::output::Kept;
@@ -19,7 +19,7 @@ pub struct Bounded<'a> {
     lines: u64,
     store: Option<Keep<'a>>,
     spilling: Option<Spilling<'a>>,
-    /// Why there is no such text.
+    /// The reason that there is no such text.
     lost: Option<Kept>,
 }
 
@@ -35,9 +35,9 @@ struct Spilling<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
     pub text: String,
-    /// True when something was left out; the text says how much.
+    /// True if something was left out; the text says how much.
     pub truncated: bool,
-    /// What was left out, as far as it was to be kept.
+    /// The part that was left out, as far as it was to be kept.
     pub kept: Option<Kept>,
 }
 
@@ -67,14 +67,14 @@ impl<'a> Bounded<'a> {
         if self.tail.is_empty() { &self.head } else { &self.tail }
     }
 
-    /// Begins to store the whole once it is clear that it will not all be shown.
+    /// Begins to store the whole text once it is clear that not all of it will be shown.
     fn spill(&mut self, text: &str) {
         let Some(store) = self.store else { return };
         if self.spilling.is_none() {
             if self.head.len() + self.tail.len() + text.len() <= self.keep {
                 return;
             }
-            // Nothing was let go yet: head and tail are all that came.
+            // Nothing was discarded yet: head and tail are all that came.
             let writer = match store.spill.begin() {
                 Ok(writer) => writer,
                 Err(error) => {
@@ -108,7 +108,7 @@ impl<'a> Bounded<'a> {
         self.show_kept(head_percent, kept)
     }
 
-    /// The same for a text that somebody else keeps.
+    /// Does the same for a text that the caller keeps.
     pub fn show_kept(self, head_percent: usize, kept: Option<Kept>) -> Shown {
         let buffered = self.head + &self.tail;
         if buffered.len() as u64 == self.bytes && buffered.len() <= self.keep {
@@ -128,7 +128,7 @@ impl<'a> Bounded<'a> {
 }
 
 impl Spilling<'_> {
-    /// Writes what is whole lines by now, redacted.
+    /// Writes the lines that are complete by now, redacted.
     fn push(&mut self, text: &str) {
         /// A line without end is written in pieces of this size.
         const LONGEST_LINE: usize = 64 * 1024;

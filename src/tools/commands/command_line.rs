@@ -20,8 +20,8 @@ pub struct Ready {
     pub line: Vec<String>,
     /// The command for a person: exact, quoted for a shell.
     pub shown: String,
-    /// The command for the policy: a line that a shell would read as this command. Where no such line exists, the
-    /// values are left open.
+    /// The command for the policy: a line that a shell would read as this command. If no such line exists, the values
+    /// are left open.
     pub judged: String,
     pub workdir: Option<String>,
     pub env: Vec<(String, String)>,
@@ -31,7 +31,7 @@ pub struct Ready {
 /// line for the shell it becomes empty.
 ///
 /// # Errors
-/// When a template cannot be rendered with these arguments.
+/// A template cannot be rendered with these arguments.
 pub fn render(tool: &ToolConfig, arguments: &Value) -> Result<Ready, ToolError> {
     let given = Given::new(arguments);
     let (line, shown, judged) = match &tool.command {
@@ -90,7 +90,7 @@ impl Given {
     fn shell(&self, source: &str) -> Result<(Vec<String>, String, String), ToolError> {
         if cfg!(not(unix)) {
             return Err(ToolError::permanent(
-                "a command with `shell: true` needs a POSIX shell, which is not here",
+                "a command with `shell: true` needs a POSIX shell, and there is none",
             ));
         }
         let pieces = PieceTemplate::compile("command", source, Undefined::Empty)
@@ -98,8 +98,7 @@ impl Given {
             .map_err(|error| refused(&error))?;
         let (mut script, mut shown, mut judged, mut values) =
             (String::new(), String::new(), String::new(), Vec::new());
-        // Among quotes, comments and here-documents a quoted value is not the word that the shell would make of
-        // it.
+        // Within quotes, comments and here-documents a quoted value is not the word that the shell would make of it.
         let is_plain = pieces.iter().all(|piece| match piece {
             Piece::Literal(text) => !text.contains(['\'', '"', '\\', '`', '#']) && !text.contains("<<"),
             Piece::Given(_) => true,

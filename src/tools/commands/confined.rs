@@ -20,9 +20,9 @@ use super::hidden::Hidden;
 /// The environment and sandbox of commands.
 pub struct Confined {
     env: Environment,
-    /// `None` where it was switched off.
+    /// `None` if it was turned off.
     sandbox: Option<Arc<Sandbox>>,
-    /// What stands between this machine and the hosts of the settings.
+    /// The proxies between this machine and the hosts of the settings.
     proxies: Proxies,
 }
 
@@ -39,7 +39,7 @@ pub struct Order<'a> {
 /// The signal for a file that grew beyond its limit.
 const TOO_LARGE: &str = "SIGXFSZ";
 
-/// What the sandbox may have to do with the end of a command.
+/// The sandbox's possible part in the end of a command.
 #[derive(Debug, Clone)]
 pub struct Denied {
     /// As a remark for the model.
@@ -58,29 +58,29 @@ impl Confined {
         Self { env: env.into(), sandbox, proxies }
     }
 
-    /// What walls there are for commands.
+    /// The walls that there are for commands.
     pub fn hold(&self) -> Hold {
         hold(self.sandbox.as_deref())
     }
 
-    /// Whether commands have network access: the boundary permits it, or there is none.
+    /// True if commands have network access: the boundary permits it, or there is none.
     pub fn has_network(&self) -> bool {
         self.sandbox.as_ref().is_none_or(|sandbox| sandbox.plan().network != Network::Closed)
     }
 
-    /// Begins to set up the boundary, and waits for nothing.
+    /// Begins to set up the boundary without waiting.
     pub fn prepare(&self) {
         if let Some(sandbox) = &self.sandbox {
             sandbox.prepare();
         }
     }
 
-    /// The walls that a command has where `wanted` ones are asked for.
+    /// The walls that a command gets if `wanted` ones are asked for.
     pub fn enclosure(&self, wanted: Enclosure) -> Enclosure {
         if self.sandbox.is_some() { wanted } else { Enclosure::Outside }
     }
 
-    /// A sentence about the boundary for a tool's description, with a leading blank; or an empty string.
+    /// A sentence about the boundary for a tool's description, with a leading space; or an empty string.
     pub fn described(&self) -> &'static str {
         match self.sandbox.as_ref().map(|sandbox| sandbox.plan()) {
             None => "",
@@ -89,10 +89,10 @@ impl Confined {
         }
     }
 
-    /// The boundary for a command that starts now; `None` where it was switched off, or may be left.
+    /// The boundary for a command that starts now; `None` if it was turned off, or may be left.
     ///
     /// # Errors
-    /// Of the kind `Unavailable`, when the boundary is unavailable.
+    /// The boundary is unavailable; the error is of the kind `Unavailable`.
     pub fn walls(&self, context: &CallContext<'_>) -> Result<Option<Walls>, ToolError> {
         let profile = match context.enclosure {
             Enclosure::Read => Profile::Read,
@@ -109,7 +109,7 @@ impl Confined {
     /// Runs a command to its end: inside the sandbox, unless this call may leave it.
     ///
     /// # Errors
-    /// When it cannot be started; of the kind `Unavailable` when there is no sandbox to start it in.
+    /// It cannot be started; the error is of the kind `Unavailable` if there is no sandbox to start it in.
     pub async fn run(
         &self,
         order: Order<'_>,
@@ -126,7 +126,7 @@ impl Confined {
         Ok(Outcome { ended, undone })
     }
 
-    /// Tells observers, once a run, what is weaker on this system.
+    /// Tells observers, once per run, what is weaker on this system.
     pub fn tell_weakness(&self, context: &CallContext<'_>) {
         let told = self.sandbox.as_ref().and_then(|sandbox| sandbox.weakness().ok()?);
         if let Some(message) = told {
@@ -137,7 +137,7 @@ impl Confined {
     /// Runs a command to its end, without watching protected files.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// It cannot be started.
     pub async fn run_within(
         &self,
         walls: Option<&Walls>,
@@ -192,7 +192,7 @@ impl Confined {
         bracketed(denied.into_iter().map(|denied| denied.why).chain(undone))
     }
 
-    /// Why the sandbox may have caused the end of a command inside it, if it may.
+    /// Returns the reason that the sandbox may have caused the end of a command inside it, if it may have.
     pub fn denied(&self, ended: &Ended, output: &str, enclosure: Enclosure) -> Option<Denied> {
         let plan = self.sandbox.as_ref().filter(|_| enclosure != Enclosure::Outside)?.plan();
         if ended.flooded {
@@ -205,7 +205,7 @@ impl Confined {
             Exit::Code(_) => None,
         };
         if enclosure == Enclosure::Read && sandbox::says_it_could_not_write(output) {
-            let why = "it ran as a command that only reads: nothing could be written but in $TMPDIR".to_owned();
+            let why = "it ran as a command that only reads: it could write only in $TMPDIR".to_owned();
             return Some(Denied { why, how: Refused::Writing });
         }
         let how = if signal == Some(TOO_LARGE) { Refused::Known } else { Refused::Claimed };
@@ -213,7 +213,7 @@ impl Confined {
     }
 }
 
-/// What the walls of a sandbox can hold a command to.
+/// The limits that the walls of a sandbox can enforce on a command.
 pub fn hold(sandbox: Option<&Sandbox>) -> Hold {
     match sandbox {
         None => Hold::Nothing,

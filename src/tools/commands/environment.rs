@@ -1,5 +1,5 @@
-//! The environment of commands: made when the first of them starts, for a run without commands needs none, and a look
-//! for secrets in every value takes longer than the rest of a start.
+//! The environment of commands. It is made when the first of them starts: a run without commands needs none, and the
+//! search for secrets in every value takes longer than the rest of the startup.
 
 use std::sync::{Arc, LazyLock};
 

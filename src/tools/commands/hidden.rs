@@ -1,4 +1,4 @@
-//! The paths that rules deny, as they are there when a command starts: the sandbox hides them from it.
+//! The paths that rules deny and that exist when a command starts: the sandbox hides them from it.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -7,10 +7,10 @@ use crate::contract::Reach;
 use crate::output::ToolError;
 use crate::text::Glob;
 
-/// The most entries that are looked at.
+/// The most entries that are examined.
 const MOST: usize = 200_000;
 
-/// What a command must not see, and what it must not write.
+/// The paths that a command must not see, and those that it must not write.
 #[derive(Debug, Default)]
 pub struct Hidden {
     pub unseen: Vec<PathBuf>,
@@ -19,19 +19,19 @@ pub struct Hidden {
 
 impl Hidden {
     /// # Errors
-    /// When there is too much to look at: then nothing could keep the rules.
+    /// There are too many entries to examine: the rules could not be enforced.
     pub fn of(reach: &Reach) -> Result<Self, ToolError> {
         let root = reach.workspace().root();
         Ok(Self { unseen: found(root, reach.denied())?, unwritten: found(root, reach.unwritten())? })
     }
 }
 
-/// Every path that one of the patterns matches; a directory stands for all that is in it.
+/// Every path that one of the patterns matches; a directory stands for everything in it.
 fn found(root: &Path, patterns: &[Glob]) -> Result<Vec<PathBuf>, ToolError> {
     let mut found = Vec::new();
     let mut left = MOST;
     for pattern in patterns {
-        // `secrets/**` is about the directory as much as about what is in it.
+        // `secrets/**` applies to the directory as well as to its contents.
         let whole = pattern.as_str().strip_suffix("/**").and_then(|dir| Glob::path(dir).ok());
         let matches = |path: &Path| {
             let relative = path.strip_prefix(root).unwrap_or(path).to_string_lossy();

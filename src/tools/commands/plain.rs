@@ -1,4 +1,4 @@
-//! The output of a command as plain text: escape sequences and control characters are removed, a progress line
+//! Turns the output of a command into plain text: escape sequences and control characters are removed, a progress line
 //! that rewrites itself is kept once, invalid UTF-8 becomes U+FFFD.
 //!
 //! Works on a stream: sequences, characters and lines may be split anywhere, and memory is bounded by one line.
@@ -29,7 +29,7 @@ pub struct Plain {
     split: Vec<u8>,
     escape: Escape,
     line: String,
-    /// A carriage return came: the next character restarts the line.
+    /// True if a carriage return came: the next character restarts the line.
     returned: bool,
 }
 
@@ -41,7 +41,7 @@ enum Escape {
     Begun,
     /// `ESC [` …
     Control,
-    /// `ESC ]` and the like, which carry a text that ends with BEL or `ESC \`.
+    /// `ESC ]` and similar sequences, which carry a text that ends with BEL or `ESC \`.
     Text,
 }
 

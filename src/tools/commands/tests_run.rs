@@ -1,4 +1,4 @@
-//! How many tests a command ran, from what its test runner wrote last.
+//! Counts the tests that a command ran, from the last lines of its test runner.
 
 /// The tests of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -7,11 +7,11 @@ pub struct TestsRun {
     pub failed: u64,
 }
 
-/// What a runner begins the line with that counts its tests.
+/// The beginnings of the lines in which runners count their tests.
 const BEGINNINGS: &[&str] = &["Tests:", "Tests ", "Summary ["];
 
-/// The counts in an output that is whole; `None` where no known runner wrote any. `cargo test` counts each of its programs,
-/// and these are added; of others the last line counts.
+/// The counts in a complete output; `None` if no known runner wrote any. `cargo test` counts each of its programs, and
+/// these are added; for other runners the last line counts.
 pub fn tests_run(output: &str) -> Option<TestsRun> {
     let programs: Vec<TestsRun> =
         output.lines().filter_map(|line| line.strip_prefix("test result: ")).filter_map(counts).collect();

@@ -1,14 +1,14 @@
-//! Finds where an edit applies: pure functions over the text of a file and the text that the model expects in it.
+//! Finds the place where an edit applies: pure functions over the text of a file and the text that the model expects.
 //!
-//! The text is searched verbatim first, then forgiving more and more: line endings, spaces at the ends of lines,
-//! typographic punctuation. Whatever was forgiven, lines that the edit does not change keep their own bytes.
+//! The text is searched verbatim first, then more and more leniently: line endings, spaces at the ends of lines,
+//! typographic punctuation. Whatever was forgiven, lines that the edit does not change keep their bytes.
 
 use std::fmt::Write;
 use std::ops::Range;
 
 use crate::text;
 
-/// How an edit would be applied.
+/// The result of searching the place of an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Match {
     /// Each range of the text is replaced by its new bytes; in order, never overlapping.
@@ -35,7 +35,7 @@ pub struct Edit {
 #[derive(Debug, Clone, Copy)]
 struct Tolerance {
     name: Option<&'static str>,
-    /// Several places may be replaced at once: nothing was guessed.
+    /// True if several places may be replaced at once, as nothing was guessed.
     exact: bool,
     trailing_spaces: bool,
     punctuation: bool,
@@ -164,7 +164,7 @@ impl Change<'_> {
     }
 }
 
-/// Whether most lines end with CRLF.
+/// True if most lines end with CRLF.
 fn has_crlf(text: &str) -> bool {
     text.matches("\r\n").count() * 2 > text.matches('\n').count()
 }
@@ -205,8 +205,8 @@ impl<'a> Normal<'a> {
         Self { original, text, starts, trailing_spaces: tolerance.trailing_spaces }
     }
 
-    /// The range of the original for a match of `old`; `None` where it would split a character, or where spaces at
-    /// the end of `old` are not followed by the end of a line.
+    /// The range of the original for a match of `old`; `None` if it would split a character, or if spaces at the end of
+    /// `old` are not followed by the end of a line.
     fn original(&self, found: Range<usize>, old: &str) -> Option<Range<usize>> {
         let splits = |at: usize| at > 0 && self.starts[at] == self.starts[at - 1];
         if splits(found.start) || splits(found.end) {
@@ -245,8 +245,8 @@ fn plain(c: char) -> Option<&'static str> {
     })
 }
 
-/// The lines of `text` most similar to `old`: the number of the first, from 1, and the count; `None` when nothing
-/// is similar.
+/// The lines of `text` most similar to `old`: the number of the first, from 1, and the count; `None` if nothing is
+/// similar.
 pub fn nearest(text: &str, old: &str) -> Option<(usize, usize)> {
     const MOST_LINES: usize = 50_000;
     const CANDIDATES: usize = 5;

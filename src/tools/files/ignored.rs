@@ -1,5 +1,5 @@
-//! The ignore files that a search honours: `.ignore`, `.gitignore` and `.git/info/exclude`. They are read as any
-//! other file is: no links, regular files only, up to a size.
+//! The ignore files that a search honours: `.ignore`, `.gitignore` and `.git/info/exclude`. They are read like any
+//! other file: no links, regular files only, up to a size limit.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -10,24 +10,24 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::disk::{Dir, Entry};
 
-/// Longer ignore files count up to here.
+/// Only this much of a longer ignore file counts.
 const MOST_BYTES: u64 = 256 * 1024;
 
-/// What the ignore files of a directory and of those above it exclude.
+/// The exclusions of the ignore files of a directory and of those above it.
 #[derive(Clone, Default)]
 pub struct Ignored(Option<Arc<Layer>>);
 
 /// The ignore files of one directory.
 struct Layer {
-    /// `.ignore`, `.gitignore`, `.git/info/exclude`: an earlier one decides before a later one, however far above it is.
+    /// `.ignore`, `.gitignore`, `.git/info/exclude`: an earlier one takes precedence, however far above it is.
     files: [Option<Gitignore>; 3],
-    /// It is the top of a repository: git's files above it do not count.
+    /// True if it is the top of a repository: git's files above it do not count.
     has_git: bool,
     above: Ignored,
 }
 
 impl Ignored {
-    /// Those above `dir`.
+    /// The ignore files above `dir`.
     pub fn above(dir: &Path) -> Self {
         let mut above: Vec<&Path> = dir.ancestors().skip(1).collect();
         above.reverse();
@@ -37,7 +37,7 @@ impl Ignored {
         })
     }
 
-    /// Those in force for the entries of `dir`, whose path is `path`.
+    /// The ignore files that apply to the entries of `dir`, whose path is `path`.
     pub fn within(&self, dir: &Dir, path: &Path, entries: &[Entry]) -> Self {
         let has = |name: &str| entries.iter().any(|entry| entry.name == name);
         let has_git = has(".git");
@@ -54,7 +54,7 @@ impl Ignored {
         Self(Some(Arc::new(Layer { files, has_git, above: self.clone() })))
     }
 
-    /// Whether an entry is left out.
+    /// True if an entry is left out.
     pub fn excludes(&self, path: &Path, is_dir: bool) -> bool {
         let mut found = [None; 3];
         let mut below_git = true;
@@ -76,7 +76,7 @@ impl Ignored {
     }
 }
 
-/// An ignore file; `None` where there is none that says anything.
+/// An ignore file; `None` if there is none or it has no patterns.
 fn read(dir: &Dir, name: &str, path: &Path) -> Option<Gitignore> {
     let bytes = dir.file(OsStr::new(name)).and_then(|mut opened| opened.read(MOST_BYTES)).ok()?;
     let text = String::from_utf8_lossy(&bytes);

@@ -39,7 +39,7 @@ pub struct FoundFile {
 /// The file or directory that `path` leads to.
 ///
 /// # Errors
-/// When nothing is there: the message names similar paths.
+/// Nothing is there; the message names similar paths.
 pub fn find(reach: &Reach, path: &str) -> Result<Found, ToolError> {
     let resolved = reach.find(path)?;
     match disk::look(&resolved) {
@@ -52,7 +52,7 @@ pub fn find(reach: &Reach, path: &str) -> Result<Found, ToolError> {
 /// A regular file, opened for reading.
 ///
 /// # Errors
-/// When nothing is there, or something that is not a file.
+/// Nothing is there, or something that is not a file.
 pub fn find_file(reach: &Reach, path: &str) -> Result<FoundFile, ToolError> {
     let Found { path: resolved, facts } = find(reach, path)?;
     if facts.kind == Kind::Dir {
@@ -63,10 +63,10 @@ pub fn find_file(reach: &Reach, path: &str) -> Result<FoundFile, ToolError> {
     Ok(FoundFile { path: resolved, opened })
 }
 
-/// The file that `path` leads to; `None` where there is none yet.
+/// The file that `path` leads to; `None` if there is none yet.
 ///
 /// # Errors
-/// When the path cannot name a file, or something that is not a file is there.
+/// The path cannot name a file, or something that is not a file is there.
 pub fn find_or_new(reach: &Reach, path: &str) -> Result<Option<FoundFile>, ToolError> {
     names_a_file(reach.workspace(), path)?;
     match disk::look(&reach.find(path)?) {
@@ -75,10 +75,10 @@ pub fn find_or_new(reach: &Reach, path: &str) -> Result<Option<FoundFile>, ToolE
     }
 }
 
-/// A directory; the workspace where no path is given.
+/// A directory; the workspace if no path is given.
 ///
 /// # Errors
-/// When nothing is there, or something that is not a directory.
+/// Nothing is there, or something that is not a directory.
 pub fn find_dir(reach: &Reach, path: Option<&str>) -> Result<PathBuf, ToolError> {
     let path = path.unwrap_or(".");
     let found = find(reach, path)?;
@@ -91,8 +91,8 @@ pub fn find_dir(reach: &Reach, path: Option<&str>) -> Result<PathBuf, ToolError>
 /// Checks that a path, which may not exist yet, could name a file.
 ///
 /// # Errors
-/// For a path that names a directory, or a home by `~`: no shell expands it, and a directory of that name is a
-/// trap for anyone who removes it.
+/// The path names a directory, or a home by `~`: no shell expands it, and a directory of that name is a trap for
+/// anyone who removes it.
 pub fn names_a_file(workspace: &Workspace, path: &str) -> Result<(), ToolError> {
     let read = file_name::read(path);
     let name = read.to_string_lossy();
@@ -108,7 +108,7 @@ pub fn names_a_file(workspace: &Workspace, path: &str) -> Result<(), ToolError> 
 }
 
 /// # Errors
-/// For anything but files and directories.
+/// It is neither a file nor a directory.
 pub fn refuse_special(path: &str, kind: Kind) -> Result<(), ToolError> {
     match kind {
         Kind::File | Kind::Dir => Ok(()),
@@ -130,12 +130,12 @@ pub fn failed(path: &str, error: &io::Error) -> ToolError {
 /// The whole of a file that is not larger than [`WHOLE_BYTES`].
 ///
 /// # Errors
-/// Those of the system.
+/// The file cannot be read.
 pub fn read_whole(path: &str, found: &mut FoundFile) -> Result<Vec<u8>, ToolError> {
     found.opened.read(WHOLE_BYTES).map_err(|error| failed(path, &error))
 }
 
-/// A sentence about entries that were left out, and were not looked into.
+/// A sentence about entries that were left out without being read.
 pub fn left_out(count: u64) -> String {
     let (entries, them) = if count == 1 { ("entry", "it") } else { ("entries", "them") };
     format!("[{count} {entries} left out: a rule denies {them}, or credentials are kept there]")

@@ -1,4 +1,4 @@
-//! Replaces a file so that at any moment it holds either all of the old content or all of the new; and several
+//! Replaces a file so that at any moment it contains either all of the old content or all of the new; and several
 //! files, all or none.
 
 use std::ffi::OsStr;
@@ -11,8 +11,8 @@ use crate::disk::{self, Dir};
 /// creates missing directories.
 ///
 /// # Errors
-/// The error of the system; the old file is then unchanged. A file without write permission is not replaced
-/// either, even if the directory would allow it.
+/// The file cannot be written, and is then unchanged. A file without write permission is not replaced either, even if
+/// the directory would allow it.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     with_mode(path, content, None)
 }
@@ -35,7 +35,7 @@ pub struct Step {
     pub mode_of: Option<PathBuf>,
 }
 
-/// Why none of the changes was made.
+/// The reason that none of the changes was made.
 #[derive(Debug)]
 pub struct Failed {
     pub path: PathBuf,
@@ -53,10 +53,10 @@ struct Before {
     made: Vec<PathBuf>,
 }
 
-/// Takes all steps. Files are removed last, so that the mode of a moved file can still be read.
+/// Carries out all steps. Files are removed last, so that the mode of a moved file can still be read.
 ///
 /// # Errors
-/// The first failure; the steps before it are undone.
+/// A step failed, and the steps before it are undone.
 pub fn all(mut steps: Vec<Step>) -> Result<(), Failed> {
     steps.sort_by_key(|step| step.content.is_none());
     let mut undo = Vec::new();

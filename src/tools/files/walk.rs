@@ -2,8 +2,8 @@
 //! ones, but nothing inside `.git` or behind symbolic links. The user's own git settings are ignored, so that
 //! every user's search finds the same files.
 //!
-//! Directories are opened and listed by handles: one that is swapped for a link meanwhile is not entered. What a rule
-//! denies, and where credentials are, is left out and counted.
+//! Directories are opened and listed by handles: one that is swapped for a link meanwhile is not entered. Paths that a
+//! rule denies, and those of credentials, are left out and counted.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,8 +20,8 @@ use super::ignored::Ignored;
 
 const MOST_THREADS: usize = 12;
 
-/// Visits everything below `root` that is no directory, on several threads, in no order. Each thread makes a visitor
-/// of its own, which gets the directory, the entry in it, and its path. Returns how many entries were left out.
+/// Visits everything below `root` that is not a directory, on several threads, in no order. Each thread makes its own
+/// visitor, which gets the directory, the entry in it, and its path. Returns the number of entries left out.
 pub fn walk<V>(root: &Path, reach: &Reach, abandoned: &Abandoned, visitor: impl Fn() -> V + Sync) -> u64
 where
     V: FnMut(&Dir, &Entry, PathBuf),
@@ -66,7 +66,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The next directory; `None` when there will be none.
+    /// The next directory; `None` if there will be no more.
     fn next(&self) -> Option<(PathBuf, Ignored)> {
         let mut queue = self.queue();
         loop {
@@ -87,7 +87,7 @@ impl Walk<'_> {
         V: FnMut(&Dir, &Entry, PathBuf),
     {
         let listed = Dir::open(path).and_then(|dir| Ok((dir.entries()?, dir)));
-        // What cannot be listed is passed over.
+        // Directories that cannot be listed are skipped.
         let Ok((entries, dir)) = listed else { return Vec::new() };
         let ignored = ignored.within(&dir, path, &entries);
         let mut below = Vec::new();
@@ -113,7 +113,8 @@ impl Walk<'_> {
     }
 }
 
-/// A thread is done with its directory, also where its visitor panicked: the others wait for that.
+/// Dropping it reports that a thread is done with its directory, even if its visitor panicked: the others wait for
+/// that.
 struct Done<'a>(&'a Walk<'a>);
 
 impl Drop for Done<'_> {
@@ -125,14 +126,14 @@ impl Drop for Done<'_> {
 
 /// A pattern for paths relative to the search directory. Without a slash it matches names at any depth.
 pub struct Pattern {
-    /// A set with one pattern: unlike a single matcher it compares names and endings without a regular expression.
+    /// A set with one pattern: unlike a single matcher it compares names and extensions without a regular expression.
     matcher: GlobSet,
     names_only: bool,
 }
 
 impl Pattern {
     /// # Errors
-    /// When it is not a valid pattern, or one that no file below the directory can match.
+    /// It is not a valid pattern, or no file below the directory can match it.
     pub fn new(pattern: &str) -> Result<Self, ToolError> {
         let relative = pattern.trim_start_matches("./");
         if relative.starts_with('/') || relative.split('/').any(|part| part == "..") {
@@ -148,7 +149,7 @@ impl Pattern {
         Ok(Self { matcher, names_only: !relative.contains('/') })
     }
 
-    /// Whether `path`, which lies below `root`, matches.
+    /// True if `path`, which is below `root`, matches.
     pub fn matches(&self, root: &Path, path: &Path) -> bool {
         let subject = if self.names_only { path.file_name().map(Path::new) } else { path.strip_prefix(root).ok() };
         subject.is_some_and(|subject| self.matcher.is_match(subject))

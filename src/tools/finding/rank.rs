@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-/// How quickly repetitions of a word stop counting, and how much the length of a text counts against it.
+/// BM25's k1, which limits how much repetitions of a word count, and b, which penalises long texts.
 const SATURATION: f64 = 1.2;
 const LENGTH_WEIGHT: f64 = 0.75;
 

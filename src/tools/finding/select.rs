@@ -4,18 +4,18 @@ use globset::{Glob, GlobMatcher};
 
 use crate::text;
 
-/// A name that can be chosen.
+/// A name that can be selected.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice<'a> {
     pub name: &'a str,
-    /// Whether `*` alone selects it.
+    /// True if `*` alone selects it.
     pub default: bool,
 }
 
 /// The names selected by `patterns`, in the order of `choices`. Later patterns win; `!` excludes.
 ///
 /// # Errors
-/// A sentence, when a pattern is not a valid glob, or when a plain name is not among the choices.
+/// A pattern is not a valid glob, or a plain name is not among the choices; the error is a sentence.
 pub fn select<'a>(patterns: &[String], choices: &[Choice<'a>]) -> Result<Vec<&'a str>, String> {
     let mut taken = vec![false; choices.len()];
     for pattern in patterns {

@@ -1,4 +1,4 @@
-//! Hunks, equal in both forms: `@@` with numbers or a line to search below, then unchanged, removed and added
+//! Hunks, the same in both forms: `@@` with numbers or a line to search below, then unchanged, removed and added
 //! lines.
 
 use super::{Hunk, Line, Lines, PatchError};

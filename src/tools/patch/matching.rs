@@ -1,16 +1,15 @@
 //! Applies the hunks of a patch to the text of a file: pure functions.
 //!
-//! A hunk is searched by whole lines, verbatim first, then forgiving more and more as for `edit_file`. It must
-//! have exactly one place: among several, the order in the patch decides, or the line under which it belongs, or
-//! the exact line number; nothing is guessed. Unchanged lines keep their own bytes, new ones get the file's line
-//! endings.
+//! A hunk is searched by whole lines, verbatim first, then more and more leniently as for `edit_file`. It must have
+//! exactly one place: among several, the order in the patch decides, or the line under which it belongs, or the exact
+//! line number; nothing is guessed. Unchanged lines keep their bytes, new ones get the file's line endings.
 
 use std::ops::Range;
 
 use super::{Hunk, Line};
 use crate::tools::files::edit_match;
 
-/// Why a hunk does not apply.
+/// The reason that a hunk does not apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Misfit {
     /// Its old lines were not found.
@@ -38,7 +37,7 @@ const BOM: char = '\u{feff}';
 /// `text` with all hunks applied.
 ///
 /// # Errors
-/// Every hunk that does not apply, by its index.
+/// Hunks do not apply; the error lists them with their indices.
 pub fn apply(text: &str, hunks: &[Hunk<'_>]) -> Result<Patched, Vec<(usize, Misfit)>> {
     let (bom, body) = text.strip_prefix(BOM).map_or(("", text), |body| (&text[..BOM.len_utf8()], body));
     let file = File::of(body);
@@ -74,7 +73,7 @@ struct File<'a> {
 
 struct Place {
     lines: Range<usize>,
-    /// How much was forgiven: the index of the form; `None` for nothing.
+    /// The differences that were forgiven, by the index of the form; `None` if there were none.
     forgiven: Option<usize>,
 }
 
@@ -231,7 +230,7 @@ impl<'a> File<'a> {
         text
     }
 
-    /// The ending of the last line, where a hunk reaches it: as the patch says, else as in the file.
+    /// The ending of the last line, if a hunk reaches it: as the patch says, else as in the file.
     fn last_end<'e>(&'e self, hunk: &Hunk<'_>, own: &'e str) -> &'e str {
         let file_is_unended = self.ends.last().is_some_and(|end| end.is_empty());
         match hunk {

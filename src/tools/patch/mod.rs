@@ -1,4 +1,4 @@
-//! A patch as data: which files it adds, deletes, changes and moves, and the lines of each hunk.
+//! A patch as data: the files that it adds, deletes, changes and moves, and the lines of each hunk.
 //!
 //! It parses two forms: unified diffs (git's headers or plain `---`/`+++`), and the envelope `*** Begin Patch …
 //! *** End Patch`. It is pure, and lenient where that is safe: the counts in `@@ -1,3 +1,4 @@` are not trusted, an
@@ -17,7 +17,7 @@ pub struct FilePatch<'a> {
     pub action: Action<'a>,
     /// Its line in the patch, from 1.
     pub line: usize,
-    /// The patch also sets a file mode, which is ignored.
+    /// True if the patch also sets a file mode, which is ignored.
     pub sets_mode: bool,
 }
 
@@ -44,10 +44,10 @@ pub struct Hunk<'a> {
     /// The first old line as the patch counts it, from 1; a hint.
     pub start: Option<usize>,
     pub lines: Vec<Line<'a>>,
-    /// Whether the last old line, the last new line, has no line feed.
+    /// True if the last old line, the last new line, has no line feed.
     pub old_unended: bool,
     pub new_unended: bool,
-    /// The passage ends the file.
+    /// True if the passage ends the file.
     pub at_end: bool,
 }
 
@@ -59,7 +59,7 @@ pub enum Line<'a> {
     New(&'a str),
 }
 
-/// Why a text is not a patch; the line counts from 1.
+/// The reason that a text is not a patch; the line counts from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the patch: {message}")]
 pub struct PatchError {
@@ -91,7 +91,7 @@ impl<'a> Hunk<'a> {
 /// Reads a patch.
 ///
 /// # Errors
-/// The first line that cannot be part of a patch.
+/// A line cannot be part of a patch; the error names the first one.
 pub fn parse(text: &str) -> Result<Vec<FilePatch<'_>>, PatchError> {
     let mut lines = Lines::of(text);
     lines.skip_blank();
@@ -149,7 +149,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Whether `--- a/FILE` and `+++ b/FILE` come next. In an envelope such lines belong to a hunk.
+    /// True if `--- a/FILE` and `+++ b/FILE` come next. In an envelope such lines belong to a hunk.
     fn names_follow(&self) -> bool {
         let begins = |count, with| self.after(count).is_some_and(|line: &str| line.starts_with(with));
         !self.in_envelope && begins(0, "--- ") && begins(1, "+++ ")

@@ -154,7 +154,7 @@ fn inside(path: &str, places: &[&str]) -> bool {
     places.iter().any(|place| path == *place || place.ends_with('/') && path.starts_with(place))
 }
 
-/// Whether the code names this crate at the start of a path.
+/// True if the code names this crate at the start of a path.
 fn names_crate(code: &str, name: &str) -> bool {
     code.match_indices(name).any(|(at, _)| {
         let before = code[..at].chars().next_back();

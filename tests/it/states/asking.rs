@@ -6,6 +6,11 @@ use super::{After, Probe, State, none, nothing};
 use crate::chat_commands;
 use crate::reply::Reply;
 
+/// The whole list of choices is drawn.
+fn is_listed(screen: &str) -> bool {
+    screen.contains("❯ 1. ") && screen.trim_end().ends_with("Esc gives none\n>")
+}
+
 /// All of them.
 pub const ASKING: [State; 5] = [APPROVAL, TELLING, ASK_USER, PICKER, TRUST];
 
@@ -66,7 +71,7 @@ pub const ASK_USER: State = State {
         vec![Reply::call("ask_user", &question)]
     },
     enter: |at| at.terminal.line("one"),
-    shows: |screen| screen.contains("▸ ask_user") && screen.contains("❯ 1. red"),
+    shows: |screen| screen.contains("▸ ask_user") && is_listed(screen),
     once: "❯ 1. red",
     probe: Probe::Keys(["!", "> !", "\x7f"]),
     continued: |screen| screen.contains("❯ 1. red"),
@@ -86,7 +91,7 @@ pub const PICKER: State = State {
     prepare: chat_commands::two,
     replies: none,
     enter: |at| at.terminal.line("/model"),
-    shows: |screen| screen.contains("❯ 1. "),
+    shows: is_listed,
     once: "Which model?",
     probe: Probe::Keys(["!", "> !", "\x7f"]),
     continued: |screen| screen.contains("❯ 1. "),

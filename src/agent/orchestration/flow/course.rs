@@ -1,5 +1,5 @@
-//! A flow on its way: where its steps stand, what is remembered of them, and how their beginning and end are told and
-//! kept.
+//! The state of a running flow: the positions of its steps, remembered results, and how the start and end of steps are
+//! reported and recorded.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -16,32 +16,32 @@ use crate::text;
 
 use super::machine::Job;
 
-/// A flow on its way, with the flows and groups inside of it.
+/// A running flow, with the flows and groups inside it.
 pub(super) struct Course<'o> {
     pub orchestration: &'o Orchestration,
-    /// What steps gave before the flow was interrupted, by their names.
+    /// The results of steps before the flow was interrupted, by their names.
     pub memory: BTreeMap<String, Value>,
-    /// It goes on where it was interrupted, and has not carried out a plan since.
+    /// True if the flow continues after an interruption and has not carried out a plan since.
     pub is_resumed: bool,
-    /// How many steps have begun.
+    /// The number of steps that have begun.
     pub begun: u32,
 }
 
 impl Course<'_> {
-    /// Whether a plan may be one that was interrupted; true at most once.
+    /// True if a plan may be one that was interrupted; true at most once.
     pub(super) fn take_resumed(&mut self) -> bool {
         std::mem::take(&mut self.is_resumed)
     }
 }
 
-/// Where steps stand: their flow, and what comes before their ids in their names.
+/// The position of steps: their flow, and the prefix of their names.
 #[derive(Clone)]
 pub(super) struct Spot<'f> {
     pub flow: &'f FlowConfig,
     pub prefix: String,
 }
 
-/// A step that runs.
+/// A running step.
 pub(super) struct Running {
     pub name: String,
     step_id: u32,
@@ -68,7 +68,7 @@ impl Turn<'_> {
         Ok(Running { name, step_id, at: Instant::now() })
     }
 
-    /// Records how a job ended: on disk, then as an event.
+    /// Records the end of a job: on disk, then as an event.
     pub(super) fn end_job(
         &mut self,
         running: Running,
@@ -116,14 +116,14 @@ impl Turn<'_> {
 }
 
 impl Spot<'_> {
-    /// The name of a job: its step, where that stands, and the round.
+    /// The name of a job: the prefix, the step and the round.
     pub(super) fn name(&self, job: &Job<'_>) -> String {
         let round = job.round.map(|round| format!("[{round}]")).unwrap_or_default();
         format!("{}{}{round}", self.prefix, job.step.id)
     }
 }
 
-/// What a step does, in a word or two.
+/// Describes the work of a step in a word or two.
 fn described(step: &FlowStep) -> String {
     match step.works().next() {
         Some(Work::Tool(name)) => name.to_owned(),

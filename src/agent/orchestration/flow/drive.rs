@@ -1,5 +1,5 @@
-//! Runs a flow: hands the jobs of its machine to `work`, calls that only read side by side, and keeps what is done, so
-//! that an interrupted flow goes on where it was.
+//! Runs a flow: passes the jobs of its machine to `work`, with calls that only read side by side, and records results,
+//! so an interrupted flow can be continued.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -20,14 +20,14 @@ use super::course::{Course, Spot};
 use super::machine::{Failure, Job, Machine};
 use super::values::Scope;
 
-/// What a flow gives.
+/// The result of a flow.
 pub(super) struct Given {
-    /// By key; none where the flow states none.
+    /// The outputs by key; `None` if the flow declares none.
     pub outputs: Option<Value>,
     pub answer: Value,
 }
 
-/// The results of steps and what can be read after them, or the failure that ended them.
+/// The results of steps with the scope after them, or the failure that ended them.
 type Ended = Result<(Map<String, Value>, Scope), Failure>;
 
 impl Turn<'_> {
@@ -45,7 +45,7 @@ impl Turn<'_> {
         self.begin_flow(orchestration, &chosen.name, (&chosen.given, given)).await
     }
 
-    /// Carries out a request by the flow that the router chose. What it did not fill in and the request can is the
+    /// Carries out a request by the flow that the router chose. If the router did not fill in the task, it is the
     /// request.
     pub(in crate::agent::orchestration) async fn by_chosen_flow(
         &mut self,
@@ -65,7 +65,7 @@ impl Turn<'_> {
         self.begin_flow(orchestration, name, (&stated, given)).await
     }
 
-    /// Begins a flow, or goes on with it where it was interrupted, unless an input that was `stated` is another one.
+    /// Begins a flow, or continues it after an interruption, unless a `stated` input differs.
     async fn begin_flow(
         &mut self,
         orchestration: &Orchestration,
@@ -137,13 +137,13 @@ impl Turn<'_> {
         Some((inputs.clone(), finished.collect()))
     }
 
-    /// Ends a turn whose flow came to nothing.
+    /// Ends a turn whose flow has no result.
     fn no_result(&mut self, why: String) -> Result<TurnEnd, Stop> {
         self.keep_reply(Step::of_text(why.clone(), FinishReason::Stop))?;
         Ok(TurnEnd { stop: Stop::Escalated(why.clone()), answer: why })
     }
 
-    /// Runs a flow: the one that was asked for, or one inside of it.
+    /// Runs a flow: the requested one, or one inside it.
     pub(super) async fn run_flow(
         &mut self,
         course: &mut Course<'_>,
@@ -208,7 +208,7 @@ impl Turn<'_> {
         .boxed()
     }
 
-    /// Runs the first of the jobs that wait, and beside it those that only read, if it does.
+    /// Runs the first waiting job, and if it only reads, others that only read beside it.
     async fn run_some<'f>(
         &mut self,
         course: &mut Course<'_>,
@@ -234,7 +234,7 @@ impl Turn<'_> {
         }
         let most = self.agent.limits.max_parallel.max(1);
         let mut group: Vec<Job<'f>> = Vec::new();
-        // Helpers may ask a person: they run beside their like alone.
+        // Helpers may ask a person, so they run only beside helpers.
         let is_helper = |job: &Job<'_>| matches!(job.step.works().next(), Some(Work::Agent(_)));
         let is_like =
             |group: &[Job<'_>], job: &Job<'_>| group.first().is_none_or(|one| is_helper(one) == is_helper(job));
@@ -281,7 +281,7 @@ impl Turn<'_> {
     }
 }
 
-/// A value as a person reads it.
+/// Formats a value for a person.
 fn as_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

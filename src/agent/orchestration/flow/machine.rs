@@ -1,8 +1,8 @@
-//! The machine of a list of steps: what can run now, and what follows from a result. It makes no call itself: a driver
-//! runs the jobs that it hands out and gives back what came of them.
+//! The state machine of a list of steps: decides what can run now and what follows from a result. It makes no calls
+//! itself: a driver runs its jobs and returns their results.
 //!
-//! It always ends: a step ends once, a loop has a bound, and a step begins only when the steps before it that it needs
-//! have ended.
+//! It always terminates: each step ends once, each loop has a bound, and a step begins only when the earlier steps that
+//! it needs have ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,19 +13,19 @@ use crate::event::plan::StepStatus;
 
 use super::values::{Arguments, Scope};
 
-/// The results of the rounds before. Where a step reads them, its rounds run one after another.
+/// The name for the results of earlier rounds. If a step reads them, its rounds run one after another.
 const BEFORE: &str = "results";
 
 /// The machine of the steps of a flow, or of a group.
 pub struct Machine<'f> {
     stages: Vec<Stage<'f>>,
-    /// What is around the steps, and the results so far.
+    /// The names around the steps, and the results so far.
     scope: Scope,
-    /// The first failure that no default made up for.
+    /// The first failure without a default.
     failure: Option<Failure>,
 }
 
-/// Why a list of steps ended before its end.
+/// The reason that a list of steps ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The id of the step.
@@ -37,7 +37,7 @@ struct Stage<'f> {
     step: &'f FlowStep,
     /// The steps of this list whose results it reads.
     needs: BTreeSet<usize>,
-    /// Those, and the steps that it only waits for.
+    /// The steps that it needs or only waits for.
     waits: BTreeSet<usize>,
     state: State,
 }
@@ -46,11 +46,11 @@ struct Stage<'f> {
 enum State {
     Waiting,
     Running(Rounds),
-    /// The result that others read; none where it was skipped, or failed, without a default.
+    /// The result for other steps; `None` if it was skipped or failed, without a default.
     Ended(Option<Value>),
 }
 
-/// How far a step is.
+/// The progress of a step.
 #[derive(Debug, Clone, PartialEq)]
 enum Rounds {
     Once,
@@ -62,10 +62,10 @@ enum Rounds {
 #[derive(Debug, Clone)]
 pub struct Job<'f> {
     pub step: &'f FlowStep,
-    /// From 1; none where the step has no loop.
+    /// The number of the round, from 1; `None` if the step has no loop.
     pub round: Option<u32>,
     pub arguments: Arguments,
-    /// What the steps of a group read.
+    /// The scope for the steps of a group.
     pub scope: Scope,
 }
 
@@ -84,7 +84,7 @@ impl<'f> Machine<'f> {
         let at: BTreeMap<&str, usize> =
             steps.iter().enumerate().map(|(at, step)| (step.id.as_str(), at)).collect();
         let stage = |(here, step): (usize, &'f FlowStep)| {
-            // What does not come before is no step of this list, or no sound flow.
+            // Only earlier steps of this list count; a valid flow has no others.
             let known = |id: &String| at.get(id.as_str()).copied().filter(|at| *at < here);
             let needs: BTreeSet<usize> = step.needs().iter().filter_map(known).collect();
             let waits = step.waits().iter().filter_map(known).collect();
@@ -158,7 +158,7 @@ impl<'f> Machine<'f> {
         }
     }
 
-    /// Whether the result of a job still matters: its step runs, and nothing has failed.
+    /// True if the result of a job still matters: its step runs, and nothing has failed.
     #[must_use]
     pub fn wants(&self, job: &Job<'_>) -> bool {
         let is_running =
@@ -178,13 +178,13 @@ impl<'f> Machine<'f> {
         Ok(results.collect())
     }
 
-    /// What the outputs and the answer read.
+    /// The scope for the outputs and the answer.
     #[must_use]
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
 
-    /// Begins a step whose turn it is; or says why it ends without a job.
+    /// Begins a step, or returns the reason that it ends without a job.
     fn open(&mut self, at: usize) -> Result<Vec<Job<'f>>, (StepStatus, String)> {
         let step = self.stages[at].step;
         let failed = |why: String| (StepStatus::Failed, why);
@@ -227,7 +227,7 @@ impl<'f> Machine<'f> {
         Ok(first)
     }
 
-    /// The job after the item of this round, where items run one after another.
+    /// The job after the item of this round, if items run one after another.
     fn next_item(&self, at: usize, round: usize) -> Result<Vec<Job<'f>>, String> {
         let step = self.stages[at].step;
         let State::Running(Rounds::Each { items, results }) = &self.stages[at].state else {
@@ -268,7 +268,7 @@ impl<'f> Machine<'f> {
         self.stages[at].state = State::Ended(Some(value));
     }
 
-    /// Ends a step that has no result of its own: with its default, or with none. A failure without a default ends all.
+    /// Ends a step without a result: with its default, if it has one. A failure without a default ends the whole list.
     fn end_without_result(&mut self, at: usize, status: StepStatus, why: String) -> Note<'f> {
         let step = self.stages[at].step;
         match &step.default {

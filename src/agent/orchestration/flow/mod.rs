@@ -1,5 +1,5 @@
-//! Flows: fixed steps, run by a machine. `values` says what a text reads and what a step is given, `machine` what runs
-//! next, `drive` runs its jobs, and `work` does what a single step says.
+//! Flows: fixed steps, run by a state machine. `values` evaluates texts and arguments, `machine` decides what runs
+//! next, `drive` runs its jobs, and `work` carries out a single step.
 
 mod values;
 mod machine;
@@ -20,7 +20,7 @@ use crate::prompt::{Released, sha256};
 #[derive(Default)]
 pub struct Flows {
     pub all: BTreeMap<String, FlowConfig>,
-    /// What the prompts of steps are asked with, by the flow and the step.
+    /// The prompts of steps with their models, by flow and step.
     pub prompts: BTreeMap<(String, String), Asked>,
     pub chosen: Option<Chosen>,
 }
@@ -29,13 +29,13 @@ pub struct Flows {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chosen {
     pub name: String,
-    /// The inputs that were given, as they were given.
+    /// The inputs as they were given.
     pub given: Map<String, Value>,
-    /// The input that takes what the person says, if anything was said for it.
+    /// The input that takes the person's message, if there is one for it.
     pub task: Option<String>,
 }
 
-/// The prompt of a step, and who is asked.
+/// The prompt of a step and the model to ask.
 pub struct Asked {
     pub prompt: Released,
     pub model: Arc<dyn ChatModel>,
@@ -57,7 +57,7 @@ impl Flows {
         self.all.values().map(flow).collect()
     }
 
-    /// Of all files: results that a step once had serve only the flows that they came from.
+    /// A digest of all flows, because recorded results are valid only for the flows that they came from.
     fn digest(&self) -> String {
         let text = json!(self.all).to_string();
         sha256([text.as_bytes()])

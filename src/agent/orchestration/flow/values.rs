@@ -1,5 +1,5 @@
-//! What a flow's texts are evaluated over, and what its steps are given. A value from outside is data: it is put in as
-//! it is, is never rendered a second time, and reaches a command as a variable.
+//! Evaluates the texts of a flow and the arguments of its steps. Values from outside are data: they are inserted as
+//! they are, never rendered again, and reach a command as variables.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,7 +20,7 @@ pub struct Scope {
     steps: BTreeMap<String, template::Value>,
 }
 
-/// What a step is given.
+/// The arguments of a step.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Arguments {
     pub with: Map<String, Value>,
@@ -29,13 +29,13 @@ pub struct Arguments {
 }
 
 impl Scope {
-    /// The scope of a flow that begins.
+    /// The scope at the start of a flow.
     #[must_use]
     pub fn of_inputs(inputs: &Map<String, Value>) -> Self {
         Self::default().with("inputs", inputs)
     }
 
-    /// The same with one more name.
+    /// Adds a name.
     #[must_use]
     pub fn with<T: serde::Serialize>(mut self, name: &str, value: &T) -> Self {
         self.names.insert(name.to_owned(), template::value(value));
@@ -53,10 +53,10 @@ impl Scope {
         template::object(names.chain([("steps".to_owned(), steps)]))
     }
 
-    /// Whether an expression holds.
+    /// True if an expression holds.
     ///
     /// # Errors
-    /// When it cannot be evaluated.
+    /// It cannot be evaluated.
     pub fn holds(&self, expression: &str) -> Result<bool, String> {
         let expression = Expression::compile(expression).map_err(|error| error.message)?;
         expression.is_true(&self.context())
@@ -65,7 +65,7 @@ impl Scope {
     /// The list that an expression gives, of at most `most` items.
     ///
     /// # Errors
-    /// When it is no list, or a longer one.
+    /// It is not a list, or too long.
     pub fn list(&self, expression: &str, most: u32) -> Result<Vec<Value>, String> {
         let compiled = Expression::compile(expression).map_err(|error| error.message)?;
         match compiled.value(&self.context())? {
@@ -73,14 +73,14 @@ impl Scope {
                 Err(format!("`{expression}` has {} items, more than `most`: {most}", items.len()))
             }
             Value::Array(items) => Ok(items),
-            _ => Err(format!("`{expression}` is no list")),
+            _ => Err(format!("`{expression}` is not a list")),
         }
     }
 
     /// A value with every text in it filled.
     ///
     /// # Errors
-    /// When a text reads what is undefined.
+    /// A text reads an undefined name.
     pub fn fill(&self, value: &Value) -> Result<Value, String> {
         filled(value, &self.context())
     }
@@ -118,7 +118,7 @@ fn filled(value: &Value, context: &template::Value) -> Result<Value, String> {
     }
 }
 
-/// A line for the shell in which each value is a variable, in double quotes: one word, whatever it holds.
+/// Makes a shell command in which each value is a variable in double quotes: one word, whatever it contains.
 fn command(line: &str, context: &template::Value, variables: &mut Vec<(String, String)>) -> Result<Value, String> {
     let template = PieceTemplate::compile("command", line, Undefined::Error).map_err(|error| error.message)?;
     let pieces = template.render(context).map_err(|error| error.message)?;

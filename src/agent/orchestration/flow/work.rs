@@ -1,5 +1,5 @@
-//! What one step of a flow does: a call, a prompt, a role, another flow, a group. All of it takes the path that everything
-//! of its kind takes; a failure is the step's, and only what ends a turn ends it here.
+//! Carries out one step of a flow: a call, a prompt, a role, another flow, a group. Each takes the same path as
+//! elsewhere. A failure fails only the step, unless it ends the turn.
 
 use std::sync::Arc;
 
@@ -24,11 +24,11 @@ use crate::validator::Validator;
 use super::course::{Course, Spot};
 use super::machine::{Failure, Job};
 
-/// What came of a job: its value with a line for a person, or why there is none.
+/// The result of a job: its value with a line for a person, or the reason for its failure.
 pub(super) type Worked = Result<(Value, String), String>;
 
 impl Outcome {
-    /// What a step of a flow has of it.
+    /// Turns an outcome into the result of a step.
     pub(super) fn into_result(self) -> Worked {
         if self.status == CallStatus::Ok { Ok((self.value, self.summary)) } else { Err(self.summary) }
     }
@@ -54,14 +54,14 @@ impl Turn<'_> {
         })
     }
 
-    /// Whether a job is a call that only reads and needs nobody's permission.
+    /// True if a job is a call that only reads and needs nobody's permission.
     pub(super) fn may_run_beside(&self, job: &Job<'_>) -> bool {
         let Some(Call { id, tool, arguments, .. }) = self.call_of(job, 0) else { return false };
         let call = ToolCall { id, name: tool, arguments: arguments.to_string() };
         prepare(self.agent, ((0, 0), std::borrow::Cow::Owned(call)), false, self.footing()).may_run_beside()
     }
 
-    /// Does what a step says.
+    /// Carries out a step.
     pub(super) async fn do_step(
         &mut self,
         course: &mut Course<'_>,
@@ -79,7 +79,7 @@ impl Turn<'_> {
             Some(Work::Prompt(_)) => {
                 let key = (spot.flow.name.clone(), job.step.id.clone());
                 match course.orchestration.flows.prompts.get(&key) {
-                    None => Ok(Err("its prompt is not there".to_owned())),
+                    None => Ok(Err("its prompt is missing".to_owned())),
                     Some(asked) => self.ask_prompt(asked, job, name).await,
                 }
             }
@@ -160,7 +160,7 @@ impl Turn<'_> {
         };
         let validator = match Validator::new(&schema) {
             Ok(validator) => validator,
-            Err(why) => return Ok(Err(format!("`schema` is no valid JSON Schema: {why}"))),
+            Err(why) => return Ok(Err(format!("`schema` is not a valid JSON Schema: {why}"))),
         };
         let mistake = match reply::read::<Value>(&reply, &validator) {
             Ok(read) => return Ok(Ok((read.value, String::new()))),
@@ -177,7 +177,7 @@ impl Turn<'_> {
         Ok(read.map(|read| (read.value, String::new())).map_err(|why| format!("no usable reply: {why}")))
     }
 
-    /// Carries out a plan, and gives what came of each step.
+    /// Carries out a plan, and returns the outcome of each step.
     async fn execute_plan(&mut self, course: &mut Course<'_>, with: &Map<String, Value>) -> Result<Worked, Stop> {
         let reply = match plan_of(with) {
             Ok(reply) => reply,
@@ -213,7 +213,7 @@ impl Turn<'_> {
         Ok(Ok((Value::Array(results), format!("{} of {all} steps done", all - failed))))
     }
 
-    /// Has results judged. The decision follows from the scores and from what is known of the plan.
+    /// Asks for a judgement of results. The decision follows from the scores and the facts about the plan.
     async fn judge(&mut self, course: &mut Course<'_>, with: &Map<String, Value>) -> Result<Worked, Stop> {
         let retries = with.get("retries").and_then(Value::as_u64).and_then(|retries| u32::try_from(retries).ok());
         let machine = Progress::replay(self.conversation.session.progress());
@@ -238,21 +238,21 @@ impl Turn<'_> {
     }
 }
 
-/// The plan that a step is given: the reply of a planner, or its list of steps.
+/// The plan in a step's arguments: the reply of a planner, or its list of steps.
 fn plan_of(with: &Map<String, Value>) -> Result<PlanReply, String> {
     let plan = match with.get("plan") {
         Some(steps @ Value::Array(_)) => json!({ "plan": steps }),
         Some(reply) => reply.clone(),
         None => Value::Null,
     };
-    serde_json::from_value(plan).map_err(|error| format!("`with.plan` is no plan: {error}"))
+    serde_json::from_value(plan).map_err(|error| format!("`with.plan` is not a plan: {error}"))
 }
 
 fn same_numbers(one: &[PlanStep], other: &[PlanStep]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.step_id == other.step_id)
 }
 
-/// A value of `with` as text; empty where there is none.
+/// A value of `with` as text; empty if it is missing.
 fn said(with: &Map<String, Value>, key: &str) -> String {
     match with.get(key) {
         Some(Value::String(text)) => text.clone(),

@@ -31,7 +31,7 @@ fn conversation(kinds: &[u8]) -> Vec<Item> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Every request keeps the rules of the API, and extends the one before it but for the marks, which are few.
+    /// Every request follows the rules of the API and extends the one before it, except for the marks, which are few.
     #[test]
     fn requests_are_valid_and_only_grow(kinds in prop::collection::vec(any::<u8>(), 0..12), style in 0..4_u8) {
         let flags = match style {
@@ -51,7 +51,7 @@ proptest! {
             request.body();
             let sent = request.text();
             prop_assert!(sent.matches(MARK).count() <= 4);
-            // What stands in for the user is no part of the conversation.
+            // The stand-in for the user is not part of the conversation.
             if sent.contains("[Go on.]") {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Requests in the making.
+//! Builds requests.
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ use crate::message::{Answer, Call, CallStatus, Item, Opaque, Origin, Part, Said,
 
 pub const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
-/// A request in the making.
+/// A builder of a request.
 pub struct Make {
     pub items: Vec<Item>,
     pub tools: Vec<ToolDefinition>,
@@ -63,7 +63,7 @@ impl Make {
         String::from_utf8(self.asked(|asked| encode(asked, &self.flags))).expect("JSON is UTF-8")
     }
 
-    /// The body, which keeps the rules.
+    /// The body, which follows the rules.
     pub fn body(&self) -> Value {
         let body = serde_json::from_str(&self.text()).expect("JSON");
         assert_eq!(valid::check(&body), Ok(()), "{body:#}");

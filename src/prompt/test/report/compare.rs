@@ -15,7 +15,7 @@ pub struct Comparison {
     pub b: Side,
     /// The chance of such a difference if both were the same (Fisher's exact test, two-sided).
     pub p: f64,
-    /// Whether the difference is more than noise.
+    /// True if the difference is more than noise.
     pub differs: bool,
     /// Runs of each that would tell such rates apart (power 80 %, 5 %); `None` where the rates are equal.
     pub runs_that_tell: Option<u64>,

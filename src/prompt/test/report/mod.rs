@@ -22,7 +22,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether every case of every version has passed.
+    /// True if every case of every version has passed.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.tested.iter().all(Tested::passed)
