@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, Read, Write};
 
 use super::multiline::Joined;
+use super::strokes::End;
 use super::typing::Typed;
 use crate::sink::PROMPT;
 
@@ -23,6 +24,19 @@ pub(super) enum Line {
     Cleared,
     Eof,
     Failed(String),
+}
+
+impl Line {
+    /// The result of a line that a key other than Enter ended.
+    pub fn ended(end: End, line: Typed) -> Self {
+        match end {
+            End::Interrupted => Self::Interrupted,
+            End::Cleared => Self::Cleared,
+            End::Eof => Self::Eof,
+            End::Elsewhere => Self::Elsewhere(line),
+            End::Looking => Self::Looking(line),
+        }
+    }
 }
 
 /// Reads lines of a plain terminal until a message is complete. `ahead` was typed before a question.

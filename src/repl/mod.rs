@@ -25,10 +25,10 @@ mod complete;
 mod multiline;
 mod pastes;
 mod strokes;
+mod reflow;
 mod interrupts;
 mod input;
 mod typing;
-mod loan;
 mod by_line;
 mod lines;
 

@@ -115,7 +115,10 @@ impl Typing {
             Some(message) => Some(Next::Message(message)),
             None => std::mem::take(&mut state.ended).then_some(Next::End),
         };
-        self.draw(&state);
+        // The line that is still typed is the editor's to draw.
+        if ready.is_some() {
+            self.draw(&state);
+        }
         ready
     }
 
@@ -163,8 +166,8 @@ impl Typing {
     }
 
     fn draw(&self, state: &State) {
-        let is_empty = state.field.is_empty() && state.queue.is_empty();
-        self.display.set_now(Part::Typed, (!is_empty).then(|| picture(&state.field, &state.queue)));
+        let is_empty = state.field.is_empty() && state.queue.is_empty() && !state.ended;
+        self.display.set_now(Part::Typed, (!is_empty).then(|| picture(state)));
     }
 }
 
@@ -215,12 +218,14 @@ impl State {
 }
 
 /// Draws the queue and the line.
-fn picture(field: &Field, queue: &VecDeque<Typed>) -> Picture {
-    let field = field.clone();
-    let queue: Vec<String> = queue.iter().map(|message| message.text.clone()).collect();
+fn picture(state: &State) -> Picture {
+    let field = state.field.clone();
+    let queue: Vec<String> = state.queue.iter().map(|message| message.text.clone()).collect();
+    let leaves = state.ended.then(|| InkLine::from((Ink::Dim, "then the chat ends (Ctrl-D)")));
     Box::new(move |moment: &Moment| {
         let mut sketch = typed(&field, moment.room);
         let mut lines: Vec<InkLine> = queue.iter().map(|message| queued(message, moment.room)).collect();
+        lines.extend(leaves.clone().map(|line| line.cut(moment.room)));
         let above = lines.len();
         lines.append(&mut sketch.lines);
         Sketch { lines, cursor: sketch.cursor.map(|(row, column)| (row + above, column)) }
@@ -233,6 +238,9 @@ fn queued(message: &str, room: usize) -> InkLine {
     let first = text::one_line(message.lines().next().unwrap_or_default(), 200);
     InkLine::from((Ink::Dim, format!("next: {first}{more}").as_str())).cut(room)
 }
+
+/// Makes the terminal put marks around pasted text, so a paste of many lines is one message (private mode 2004).
+pub(super) const MARK_PASTE: &str = "\x1b[?2004h";
 
 /// Passes keys to the line.
 pub(super) struct Listening {
@@ -251,6 +259,10 @@ impl Listener for Listening {
 
     fn stop(&mut self, stops: bool) {
         self.screen.stop(stops);
+    }
+
+    fn come_back(&mut self) {
+        self.typing.display.control(MARK_PASTE);
     }
 }
 

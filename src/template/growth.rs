@@ -2,8 +2,8 @@
 //! itself has a gigabyte after thirty steps.
 //!
 //! The engine has no hook for its operators and for `set`, so checks (`sizes`) are written into the source, as filters:
-//! behind each operand of `~` and `+` and behind slices and what `in` looks into, behind each expression with one of `~
-//! + *`, and behind what `set` keeps. What the engine would go through by calling itself until the stack is full is
+//! behind each operand of `~` and `+` and behind slices and what `in` looks into, behind each expression with one of
+//! `~ + *`, and behind what `set` keeps. What the engine would go through by calling itself until the stack is full is
 //! refused before it sees it.
 
 use std::borrow::Cow;
