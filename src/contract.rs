@@ -55,6 +55,8 @@ pub struct Question<'a> {
     pub tool: &'a str,
     /// Exactly what would happen, in full: the command, or the diff.
     pub preview: &'a str,
+    /// The preview is a unified diff of files.
+    pub is_change: bool,
     /// The reason for asking.
     pub why: &'a str,
     /// Exactly what [`Approval::Always`] would allow for the rest of the session; `None` where that answer is not

@@ -151,6 +151,12 @@ impl Spill {
         if path.is_file() { Ok(path) } else { Err(unknown()) }
     }
 
+    /// The whole text of an id, with invalid UTF-8 replaced; `None` if it is not kept.
+    pub fn whole(&self, id: &str) -> Option<io::Result<String>> {
+        let path = self.path(id).ok()?;
+        Some(fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
     /// Lines that contain `query`, ignoring case, with their neighbours; the newest text first. At most `limit` hits.
     ///
     /// # Errors

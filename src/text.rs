@@ -190,8 +190,16 @@ pub fn fold(text: &str, width: usize) -> Cow<'_, str> {
 #[must_use]
 pub fn columns(text: &str) -> usize {
     // Most text is, and no table has to be asked for it.
-    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
-    if is_plain { text.len() } else { UnicodeWidthStr::width(text) }
+    if is_printable_ascii(text) { text.len() } else { UnicodeWidthStr::width(text) }
+}
+
+/// True for text of which every byte is one printable character. Looks at many bytes at once, since every piece of an
+/// answer comes by here more than once.
+#[must_use]
+pub fn is_printable_ascii(text: &str) -> bool {
+    const AT_ONCE: usize = 32;
+    let all_printable = |bytes: &[u8]| bytes.iter().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'));
+    text.as_bytes().chunks(AT_ONCE).all(all_printable)
 }
 
 /// A pattern with `*`, `?`, `[…]` and `{…,…}`.

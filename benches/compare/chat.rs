@@ -56,7 +56,7 @@ impl Chat {
 
     /// Reads and answers the program's questions until what was drawn since the last key, without escapes, `holds`.
     fn until(&mut self, holds: impl Fn(&str) -> bool) {
-        let mut piece = [0; 65536];
+        let mut piece = [0; 8192];
         while !holds(&without_escapes(&self.shown)) {
             let read = self.screen.read(&mut piece).unwrap_or_default();
             assert!(read > 0, "a chat ended early: {}", String::from_utf8_lossy(&self.shown));

@@ -92,16 +92,19 @@ impl Conversation {
         &self.shared.skills
     }
 
+    /// What was cut out of results: a look at it while a turn runs.
+    #[must_use]
+    pub fn left_out(&self) -> Arc<Spill> {
+        Arc::clone(&self.shared.spill)
+    }
+
     /// The whole text of an answer, including the part that was cut, if it is still kept.
     ///
     /// # Errors
     /// The disk cannot be read.
     pub fn whole_text(&self, answer: &Answer) -> io::Result<String> {
-        let kept = answer.spill_id.as_deref().and_then(|id| self.shared.spill.path(id).ok());
-        match kept {
-            Some(path) => Ok(String::from_utf8_lossy(&std::fs::read(path)?).into_owned()),
-            None => Ok(answer.content.clone()),
-        }
+        let kept = answer.spill_id.as_deref().and_then(|id| self.shared.spill.whole(id));
+        kept.unwrap_or_else(|| Ok(answer.content.clone()))
     }
 
     /// Returns what the `recall` tool finds: the text of an id, else the lines that contain the words.

@@ -25,6 +25,7 @@ pub(super) enum Decision {
 /// A permission question.
 struct Asked<'q> {
     preview: &'q str,
+    is_change: bool,
     why: &'q str,
     always: Option<&'q Grant>,
     enclosure: Option<Enclosure>,
@@ -69,12 +70,14 @@ impl<'c> Turn<'c> {
         };
         let line = tool.command_argument().filter(|_| may_edit).and_then(|name| arguments[name].as_str());
         let (enclosure, network) = (tool.enclosure(enclosure), tool.has_network());
-        self.ask_permission(call, Asked { preview: &preview, why, always, enclosure, network, line }).await
+        let is_change = tool.previews_change();
+        self.ask_permission(call, Asked { preview: &preview, is_change, why, always, enclosure, network, line })
+            .await
     }
 
     /// Asks the person.
     async fn ask_permission(&mut self, call: &ToolCall, asked: Asked<'_>) -> Result<Decision, Stop> {
-        let Asked { preview, why, always, enclosure, network, line } = asked;
+        let Asked { preview, is_change, why, always, enclosure, network, line } = asked;
         self.run.emitter.emit(EventKind::PermissionRequested {
             call_id: call.id.clone(),
             name: call.name.clone(),
@@ -90,6 +93,7 @@ impl<'c> Turn<'c> {
             helper: None,
             tool: &call.name,
             preview: &shown,
+            is_change,
             why,
             always: offered.as_deref(),
             workspace: self.agent.workspace.root(),

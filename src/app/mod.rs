@@ -42,7 +42,7 @@ use crate::tools::{self, Choice, Environment, Jobs, Judge, Kit};
 use crate::window::Budget;
 use crate::workspace::Workspace;
 
-pub use boundary::confinement;
+pub use boundary::{Bounds, confinement};
 pub use catalogue::{Listed, Listing, listing};
 pub use check::{check, contradictions};
 pub use error::{SetupError, SetupErrorKind};
@@ -90,6 +90,25 @@ pub struct Services {
     pub catalogue: Arc<Catalogue>,
     /// Warnings to show once, when the run starts.
     pub warnings: Vec<String>,
+    /// What its commands are held by.
+    pub bounds: Bounds,
+}
+
+impl Services {
+    /// Takes over what `earlier` runs in the background, in the place of its own: where both hold commands by the same
+    /// bounds, and this one can read and stop them. Else they end; returns a line that names them and says why.
+    #[must_use]
+    pub fn follow(&self, earlier: &Self) -> Option<String> {
+        let why = if self.bounds != earlier.bounds {
+            "`sandbox` has other settings now"
+        } else if self.agent.tools.get(tools::BACKGROUND).is_none() {
+            "the agent has no tool `background`"
+        } else {
+            self.agent.jobs.take_over(&earlier.agent.jobs);
+            return None;
+        };
+        earlier.agent.end_background().map(|ended| format!("{ended}: {why}"))
+    }
 }
 
 /// Assembles an agent.
@@ -210,7 +229,7 @@ fn assemble_on(ground: Ground) -> Result<Services, SetupError> {
         redactor,
         schema,
     };
-    Ok(Services { agent, catalogue, warnings })
+    Ok(Services { agent, catalogue, warnings, bounds: boundary::bounds(config, settings, &ground.workspace) })
 }
 
 /// The prompts of an agent.

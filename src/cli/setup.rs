@@ -67,6 +67,8 @@ impl Setup {
             return Ok(false);
         }
         let mut err = io::stderr().lock();
+        // What was typed before the question is no answer to it.
+        terminal::forget_typed();
         write!(
             err,
             "This workspace brings its own configuration.\n{}\nUse it? You are asked again when it changes. [y/N] ",
@@ -74,7 +76,10 @@ impl Setup {
         )?;
         err.flush()?;
         let mut answer = String::new();
-        io::stdin().lock().read_line(&mut answer)?;
+        if io::stdin().lock().read_line(&mut answer)? == 0 {
+            // Ctrl-D ends no line.
+            writeln!(err)?;
+        }
         let yes = matches!(answer.trim(), "y" | "Y" | "yes");
         if yes {
             store.remember(brought)?;

@@ -125,6 +125,11 @@ pub trait Tool: Send + Sync {
         Ok(json::listed(arguments))
     }
 
+    /// Whether the preview is a unified diff of files, so that it is shown as a change and not as it is written.
+    fn previews_change(&self) -> bool {
+        false
+    }
+
     /// Runs the call. `arguments` have passed the schema. Dropping the future cancels the call.
     fn call<'a>(
         &'a self,

@@ -45,7 +45,9 @@ impl Line {
         }
         match self.spans.last_mut() {
             Some(last) if last.inks == span.inks && last.link == span.link => last.text += &span.text,
-            _ => self.spans.push(span),
+            // Most lines have one.
+            None => self.spans = vec![span],
+            Some(_) => self.spans.push(span),
         }
     }
 

@@ -55,7 +55,7 @@ fn opens_block(c: char) -> bool {
 /// Makes a text visible, with spaces in place of tabs and line feeds.
 pub fn shown(text: &str) -> Cow<'_, str> {
     // Fast path for plain ASCII.
-    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+    if text::is_printable_ascii(text) {
         return Cow::Borrowed(text);
     }
     match text::visible(text) {

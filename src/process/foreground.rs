@@ -20,6 +20,8 @@ use super::subject::{Pipes, exit, spawn};
 use super::{Exit, LINGER, SHELL};
 
 const READ_BYTES: usize = 8 * 1024;
+/// Ctrl-C reaches the shell as well. It waits for the program, which may make something of it.
+const WAIT_THROUGH_INTERRUPTS: &str = if cfg!(unix) { "trap : INT; " } else { "" };
 
 /// Runs a command line of the user (`code --wait`) on the terminal, with `file` as its last word. Waits for its end;
 /// returns true if it succeeded. Dropping the future kills it.
@@ -28,7 +30,7 @@ const READ_BYTES: usize = 8 * 1024;
 /// It cannot be started.
 pub async fn in_foreground(line: &str, file: &Path) -> io::Result<bool> {
     let [shell, flag] = SHELL;
-    let line = format!("{line} \"$1\"");
+    let line = format!("{WAIT_THROUGH_INTERRUPTS}{line} \"$1\"");
     let status = Command::new(shell).args([flag, &line, shell]).arg(file).kill_on_drop(true).status().await?;
     Ok(status.success())
 }
@@ -41,7 +43,8 @@ pub async fn in_foreground(line: &str, file: &Path) -> io::Result<bool> {
 pub async fn paged(line: &str, file: &Path) -> io::Result<bool> {
     let [shell, flag] = SHELL;
     let input = File::open(file)?;
-    let status = Command::new(shell).args([flag, line]).stdin(input).kill_on_drop(true).status().await?;
+    let line = format!("{WAIT_THROUGH_INTERRUPTS}{line}");
+    let status = Command::new(shell).args([flag, &line]).stdin(input).kill_on_drop(true).status().await?;
     Ok(status.success())
 }
 

@@ -3,6 +3,8 @@
 use std::io::{self, BufRead, Read, Write};
 
 use super::multiline::Joined;
+use super::strokes::End;
+use super::typing::Typed;
 use crate::sink::PROMPT;
 
 /// One line, or the reason that there is none.
@@ -13,13 +15,28 @@ pub(super) enum Line {
     /// Text whose start was pasted: it is never a command, whatever it looks like.
     Pasted(String),
     /// Text that the person wants to continue in their own editor.
-    Elsewhere(String),
+    Elsewhere(Typed),
+    /// The person wants to look at the last output, and go on with this line then.
+    Looking(Typed),
     /// Ctrl-C on an empty line.
     Interrupted,
     /// Ctrl-C discarded the typed text.
     Cleared,
     Eof,
     Failed(String),
+}
+
+impl Line {
+    /// The result of a line that a key other than Enter ended.
+    pub fn ended(end: End, line: Typed) -> Self {
+        match end {
+            End::Interrupted => Self::Interrupted,
+            End::Cleared => Self::Cleared,
+            End::Eof => Self::Eof,
+            End::Elsewhere => Self::Elsewhere(line),
+            End::Looking => Self::Looking(line),
+        }
+    }
 }
 
 /// Reads lines of a plain terminal until a message is complete. `ahead` was typed before a question.

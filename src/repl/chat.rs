@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::at_hand::AtHand;
+use super::look::Heard;
 use super::mentions;
 use crate::agent::exit::{self, Signal};
 use crate::agent::{
@@ -17,7 +18,7 @@ use crate::config::{Config, OwnCommand, OwnCommands};
 use crate::contract::{Approver, EventSink};
 use crate::image::Image;
 use crate::message::{Item, Said};
-use crate::sink::{Outlets, Rendering};
+use crate::sink::{Fanout, Outlets, Rendering};
 use crate::skills::Catalogue;
 use crate::workspace::Workspace;
 
@@ -63,6 +64,7 @@ pub struct Chat {
     pub(super) at_hand: AtHand,
     pub(super) is_ephemeral: bool,
     pub(super) rendering: Rendering,
+    pub(super) heard: Heard,
     /// A turn has begun and its end has not been emitted.
     in_turn: bool,
 }
@@ -86,6 +88,8 @@ impl Chat {
             opening;
         let mut services = app::assemble(&config, &workspace, &options, Arc::clone(&approver))?;
         let (conversation, notes) = app::open_conversation(&config, &workspace, &session, &services.agent)?;
+        let heard = Heard::default();
+        let sink = Box::new(Fanout { sinks: vec![sink, Box::new(heard.clone())] });
         let emitter = Emitter::new(conversation.session.id().to_owned(), app::new_run_id(), sink);
         let run = Run::new(emitter.through(outlets.clone()));
         run.emitter.warn(services.warnings.drain(..).chain(notes));
@@ -108,6 +112,7 @@ impl Chat {
             at_hand,
             is_ephemeral,
             rendering,
+            heard,
             in_turn: false,
         })
     }
@@ -144,6 +149,7 @@ impl Chat {
     pub(super) async fn turn(&mut self, message: Option<String>) -> Ended {
         self.in_turn = true;
         self.begin_run();
+        self.heard.begin(self.conversation.left_out());
         let agent = &self.services.agent;
         self.run.emitter.notify(started(agent, self.conversation.session.id()));
         let opened = agent.opening(&self.conversation, &self.run.emitter.run_id());

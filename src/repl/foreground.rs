@@ -13,10 +13,15 @@ const MARGIN: usize = 4;
 /// fails.
 pub(super) async fn page(at_hand: &AtHand, content: &str) -> Option<String> {
     let content = text::visible(content).into_owned();
-    let (Some(pager), Some(editor)) = (&at_hand.pager, &at_hand.editor) else { return Some(content) };
     if terminal::size().is_some_and(|(columns, rows)| fits(&content, columns, rows)) {
         return Some(content);
     }
+    paged(at_hand, content).await
+}
+
+/// Shows a text in the pager, however short it is. Returns it where there is no pager or it fails.
+pub(super) async fn paged(at_hand: &AtHand, content: String) -> Option<String> {
+    let (Some(pager), Some(editor)) = (&at_hand.pager, &at_hand.editor) else { return Some(content) };
     let Ok(draft) = Draft::write(&editor.dir, &content, "txt") else { return Some(content) };
     match process::paged(pager, draft.path()).await {
         Ok(true) => None,

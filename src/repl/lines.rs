@@ -12,19 +12,18 @@ use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc};
 
 pub(super) use super::by_line::Line;
 use super::by_line::{prompted, read_line, read_piped, read_plain};
 use super::complete::Vocabulary;
 use super::input::Editor;
 use super::interrupts::Interrupter;
-use super::loan::{Loan, MARK_PASTE};
 use super::multiline::Joined;
-use super::typing::{Listening, Next, Steer, Typing};
+use super::typing::{Listening, MARK_PASTE, Next, Typed, Typing, Wishes};
 use crate::config::EditMode;
 use crate::ink::{Ink, Inks, Line as InkLine, Style};
-use crate::sink::{AskLine, Bystander, Outlets, PROMPT};
+use crate::sink::{AskLine, Bystander, Loan, Outlets, PROMPT};
 use crate::terminal::{self, Console};
 use crate::text;
 
@@ -36,6 +35,8 @@ pub struct Setup {
     pub vocabulary: Arc<OnceLock<Vocabulary>>,
     pub style: Style,
     pub edit_mode: EditMode,
+    /// The terminal breaks lines anew when its width changes.
+    pub reflows: bool,
     /// stdout is a terminal too; otherwise the editor draws on the controlling terminal.
     pub stdout_terminal: bool,
     /// If true, the terminal is asked for its background colour after the first message.
@@ -162,10 +163,10 @@ impl Lines {
         }
     }
 
-    /// Sets the function that steers a running turn.
-    pub(super) fn connect(&self, steer: Steer) {
+    /// Sets the functions that a person reaches a running turn with.
+    pub(super) fn connect(&self, wishes: Wishes) {
         if let Source::Keys(keys) = &self.source {
-            keys.typing.connect(steer);
+            keys.typing.connect(wishes);
         }
     }
 
@@ -193,28 +194,22 @@ impl Lines {
     }
 
     /// Puts `text` into the next line, for the person to continue.
-    pub(super) fn begin_with(&self, text: &str) {
+    pub(super) fn begin_with(&self, text: Typed) {
         if let Source::Keys(keys) = &self.source {
             keys.typing.begin_with(text);
         }
     }
 
-    /// Lends the terminal to another program, in its original modes, until the loan is dropped. Output waits meanwhile.
+    /// Lends the terminal to another program until the loan is dropped.
     pub(super) async fn lend(&self, outlets: &Outlets) -> Loan {
-        let away = outlets.display.suspend(false);
-        outlets.wait();
-        let (returned, until_returned) = requests::channel();
-        if let Source::Keys(keys) = &self.source {
-            let (lent, is_lent) = oneshot::channel();
-            keys.console.lend(move || {
-                terminal::put_back();
-                // Fails if the future that waits for the loan was dropped.
-                let _ = lent.send(());
-                let _ = until_returned.recv();
-            });
-            let _ = is_lent.await;
-        }
-        Loan::new(outlets.display.clone(), returned, away)
+        Loan::take(self.console().as_deref(), outlets).await
+    }
+
+    /// Ends a loan with `begun` in the line. The next key is the line editor's: nobody reads the terminal in between.
+    pub(super) fn go_on(&self, lent: Loan, begun: Typed) {
+        self.begin_with(begun);
+        self.begin();
+        drop(lent);
     }
 
     /// Handles a Ctrl-C that arrived as a signal while a line was read. A plain terminal has discarded the line.
@@ -300,7 +295,8 @@ impl AskLine for Lines {
     fn ask<'a>(&'a self, prompt: &'a str) -> BoxFuture<'a, Option<String>> {
         async move {
             match self.next(Request::Question(prompt.to_owned())).await {
-                Line::Text(text) | Line::Pasted(text) | Line::Elsewhere(text) => Some(text),
+                Line::Text(text) | Line::Pasted(text) => Some(text),
+                Line::Elsewhere(begun) | Line::Looking(begun) => Some(begun.text),
                 Line::Interrupted | Line::Cleared => {
                     // The interrupt drops the turn that asks. An answer would let it continue for a moment.
                     self.interrupter.interrupt();

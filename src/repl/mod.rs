@@ -13,6 +13,7 @@ mod at_hand;
 mod osc52;
 mod own;
 mod foreground;
+mod look;
 mod chat;
 mod switch;
 pub mod greeting;
@@ -24,15 +25,18 @@ mod complete;
 mod multiline;
 mod pastes;
 mod strokes;
+mod reflow;
 mod interrupts;
 mod input;
 mod typing;
-mod loan;
 mod by_line;
 mod lines;
 
+use std::convert::Infallible;
 use std::io::Write;
 use std::sync::Arc;
+
+use tokio::sync::mpsc;
 
 pub use at_hand::AtHand;
 pub use chat::{Chat, Opening};
@@ -47,6 +51,7 @@ use crate::{terminal, text};
 use chat::Ended;
 use commands::{Command, Input, Outcome, Run};
 use lines::Line;
+use typing::{Typed, Wishes};
 
 /// Collects the words to complete in a chat.
 #[must_use]
@@ -62,12 +67,18 @@ pub fn vocabulary(chat: &Chat) -> Vocabulary {
 /// Reads lines and takes turns until the lines end. Hints, tables and warnings go to stderr. Returns the exit code: 0
 /// for a person, unless a second Ctrl-C ended the chat; for a pipe the code of the last turn that failed.
 pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, outlets: &mut Outlets) -> u8 {
-    let interactive = lines.interactive();
     let mut code = exit::DONE;
     let steering = chat.run.steering.clone();
-    lines.connect(Box::new(move |said| steering.push(said)));
+    let (look, looks) = mpsc::unbounded_channel();
+    let steer = Box::new(move |said| steering.push(said));
+    let look = Box::new(move || {
+        // Without a receiver the chat is over.
+        let _ = look.send(());
+    });
+    lines.connect(Wishes { steer, look });
+    let mut beside = Beside { lines, outlets: outlets.clone(), looks };
     if chat.is_asked()
-        && let Some(code) = taken(chat, None, interrupts, interactive, &mut code).await
+        && let Some(code) = taken(chat, None, interrupts, &mut beside, &mut code).await
     {
         return code;
     }
@@ -107,7 +118,7 @@ pub async fn run(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, ou
         for why in chat.attach_mentioned(&message) {
             tell(outlets, &format!("warning: {why}"));
         }
-        if let Some(code) = taken(chat, Some(message), interrupts, interactive, &mut code).await {
+        if let Some(code) = taken(chat, Some(message), interrupts, &mut beside, &mut code).await {
             return code;
         }
         lines.put_first(chat.run.steering.take_rest());
@@ -142,13 +153,23 @@ async fn heard(chat: &mut Chat, lines: &Lines, interrupts: &mut Interrupts, outl
     let (text, is_pasted) = match line {
         Line::Text(text) => (text, false),
         Line::Pasted(text) => (text, true),
-        Line::Elsewhere(text) => {
-            let lent = lines.lend(outlets).await;
+        Line::Elsewhere(Typed { text, pasted }) => {
+            let mut lent = lines.lend(outlets).await;
             let (text, told) = foreground::go_on(&chat.at_hand, text).await;
-            drop(lent);
             interrupts.forget();
-            lines.begin_with(&text);
+            lent.reveal();
             tell(outlets, &told);
+            lines.go_on(lent, Typed { text, pasted });
+            return Heard::Nothing;
+        }
+        Line::Looking(begun) => {
+            let shown = commands::last(chat, "").unwrap_or_else(|why| Outcome::Tell(error(why)));
+            let done = carried_out(chat, shown, lines, outlets).await;
+            interrupts.forget();
+            lines.begin_with(begun);
+            if let Some(Done::Told(text)) = done {
+                tell(outlets, &text);
+            }
             return Heard::Nothing;
         }
         Line::Cleared => return Heard::Nothing,
@@ -219,11 +240,12 @@ async fn taken(
     chat: &mut Chat,
     message: Option<String>,
     interrupts: &mut Interrupts,
-    interactive: bool,
+    beside: &mut Beside<'_>,
     code: &mut u8,
 ) -> Option<u8> {
     let interrupted = Signal::Interrupt.code();
-    let end = match Box::pin(turn(chat, message, interrupts)).await {
+    let interactive = beside.lines.interactive();
+    let end = match Box::pin(turn(chat, message, interrupts, beside)).await {
         Some(Ended::Unseen) => return Some(*code),
         Some(Ended::With(end)) => end,
         None => return Some(interrupted),
@@ -260,18 +282,70 @@ fn error(why: String) -> String {
 }
 
 /// Takes one turn. Ctrl-C stops it. Returns `None` if a second Ctrl-C arrives meanwhile.
-async fn turn(chat: &mut Chat, message: Option<String>, interrupts: &mut Interrupts) -> Option<Ended> {
+async fn turn(
+    chat: &mut Chat,
+    message: Option<String>,
+    interrupts: &mut Interrupts,
+    beside: &mut Beside<'_>,
+) -> Option<Ended> {
     interrupts.forget();
+    let (at_hand, heard) = (chat.at_hand.clone(), chat.heard.clone());
+    let open = tokio::sync::Mutex::new(());
+    let taking = async {
+        let ended = tokio::select! {
+            biased;
+            () = interrupts.next() => None,
+            ended = chat.turn(message) => Some(ended),
+        };
+        // A pager that is open is read to its end.
+        drop(open.lock().await);
+        ended
+    };
     let ended = tokio::select! {
         biased;
-        () = interrupts.next() => None,
-        ended = chat.turn(message) => Some(ended),
+        ended = taking => ended,
+        never = beside.serve(&open, &at_hand, &heard) => match never {},
     };
     if ended.is_some() {
         return ended;
     }
     let ended = chat.interrupted();
     (!interrupts.forget()).then_some(ended)
+}
+
+/// What a person may do beside a turn.
+struct Beside<'l> {
+    lines: &'l Lines,
+    outlets: Outlets,
+    /// Each asks for the full output of the last call.
+    looks: mpsc::UnboundedReceiver<()>,
+}
+
+impl Beside<'_> {
+    /// Shows the full output of the last call whenever it is asked for, and holds `open` meanwhile.
+    async fn serve(&mut self, open: &tokio::sync::Mutex<()>, at_hand: &AtHand, heard: &look::Heard) -> Infallible {
+        self.forget();
+        loop {
+            if self.looks.recv().await.is_none() {
+                return std::future::pending().await;
+            }
+            let _open = open.lock().await;
+            let Some(content) = heard.look() else {
+                tell(&mut self.outlets, "Nothing was run since this chat began; /last shows what ran before.");
+                continue;
+            };
+            let lent = self.lines.lend(&self.outlets).await;
+            let unseen = foreground::paged(at_hand, text::visible(&content).into_owned()).await;
+            drop(lent);
+            tell(&mut self.outlets, &unseen.unwrap_or_default());
+            self.forget();
+        }
+    }
+
+    /// Drops what was asked for while nothing could be shown.
+    fn forget(&mut self) {
+        while self.looks.try_recv().is_ok() {}
+    }
 }
 
 /// Writes to stderr. Errors are ignored: a closed stderr does not stop the chat.

@@ -69,15 +69,14 @@ impl Chat {
     pub(super) fn lend_model(&mut self, name: &str) -> Result<(), SetupError> {
         let options = Options { model: Some(name.to_owned()), effort: None, ..self.options.clone() };
         let lent = self.assembled(&self.config, &options)?;
-        self.own_services = Some(std::mem::replace(&mut self.services, lent));
+        self.own_services = Some(self.replace(lent));
         Ok(())
     }
 
     /// Returns to the agent of the chat after a turn with another model.
     pub(super) fn take_back(&mut self) {
         if let Some(own) = self.own_services.take() {
-            self.end_background();
-            self.services = own;
+            self.replace(own);
         }
     }
 
@@ -92,8 +91,9 @@ impl Chat {
         app::assemble(config, &self.workspace, options, Arc::clone(&self.approver))
     }
 
-    fn replace(&mut self, services: Services) {
-        self.end_background();
-        self.services = services;
+    /// Lets another agent go on with what runs in the background. Returns the one before it.
+    fn replace(&mut self, services: Services) -> Services {
+        self.run.emitter.warn(services.follow(&self.services));
+        std::mem::replace(&mut self.services, services)
     }
 }

@@ -58,11 +58,16 @@ struct State {
     queue: VecDeque<Typed>,
     ended: bool,
     vocabulary: Arc<OnceLock<Vocabulary>>,
-    steer: Option<Steer>,
+    wishes: Option<Wishes>,
 }
 
-/// A function that gives a text to the running turn.
-pub type Steer = Box<dyn Fn(String) + Send>;
+/// The functions that a person reaches a running turn with.
+pub(super) struct Wishes {
+    /// A text for its next step.
+    pub steer: Box<dyn Fn(String) + Send>,
+    /// A look at the full output of its last call.
+    pub look: Box<dyn Fn() + Send>,
+}
 
 impl Typing {
     pub fn new(display: Display, vocabulary: Arc<OnceLock<Vocabulary>>) -> Self {
@@ -72,7 +77,7 @@ impl Typing {
             queue: VecDeque::new(),
             ended: false,
             vocabulary,
-            steer: None,
+            wishes: None,
         };
         Self { state: Arc::new(Mutex::new(state)), display }
     }
@@ -81,9 +86,9 @@ impl Typing {
         self.state.lock().expect("nobody panics while holding the line")
     }
 
-    /// Sets the function that steers a running turn.
-    pub fn connect(&self, steer: Steer) {
-        self.lock().steer = Some(steer);
+    /// Sets the functions that a person reaches a running turn with.
+    pub fn connect(&self, wishes: Wishes) {
+        self.lock().wishes = Some(wishes);
     }
 
     /// Puts messages at the front of the queue.
@@ -96,10 +101,11 @@ impl Typing {
     }
 
     /// Puts a text at the start of the line.
-    pub fn begin_with(&self, text: &str) {
+    pub fn begin_with(&self, begun: Typed) {
         let mut state = self.lock();
         let typed = state.field.take();
-        state.field = Field::with(&format!("{text}{typed}"));
+        state.field = Field::with(&format!("{}{typed}", begun.text));
+        state.pasted = begun.pasted;
     }
 
     /// Takes a queued message, or the end. `None` if there is only an unfinished line.
@@ -109,7 +115,10 @@ impl Typing {
             Some(message) => Some(Next::Message(message)),
             None => std::mem::take(&mut state.ended).then_some(Next::End),
         };
-        self.draw(&state);
+        // The line that is still typed is the editor's to draw.
+        if ready.is_some() {
+            self.draw(&state);
+        }
         ready
     }
 
@@ -133,6 +142,12 @@ impl Typing {
                     self.display.lines(vec![InkLine::from((Ink::Dim, said.as_str()))]);
                 }
             }
+            Key::Ctrl('o') => {
+                if let Some(wishes) = &state.wishes {
+                    (wishes.look)();
+                }
+                return;
+            }
             Key::Up => state.take_back(),
             Key::Tab => state.complete(),
             Key::Ctrl('d') if state.field.is_empty() => state.ended = true,
@@ -151,8 +166,8 @@ impl Typing {
     }
 
     fn draw(&self, state: &State) {
-        let is_empty = state.field.is_empty() && state.queue.is_empty();
-        self.display.set_now(Part::Typed, (!is_empty).then(|| picture(&state.field, &state.queue)));
+        let is_empty = state.field.is_empty() && state.queue.is_empty() && !state.ended;
+        self.display.set_now(Part::Typed, (!is_empty).then(|| picture(state)));
     }
 }
 
@@ -176,10 +191,10 @@ impl State {
 
     /// Gives the line to the running turn. Returns it.
     fn steer(&mut self) -> Option<String> {
-        let steer = self.steer.as_ref().filter(|_| !self.field.text().trim().is_empty())?;
+        let wishes = self.wishes.as_ref().filter(|_| !self.field.text().trim().is_empty())?;
         let said = self.field.take();
         self.pasted = None;
-        steer(said.clone());
+        (wishes.steer)(said.clone());
         Some(said)
     }
 
@@ -203,12 +218,14 @@ impl State {
 }
 
 /// Draws the queue and the line.
-fn picture(field: &Field, queue: &VecDeque<Typed>) -> Picture {
-    let field = field.clone();
-    let queue: Vec<String> = queue.iter().map(|message| message.text.clone()).collect();
+fn picture(state: &State) -> Picture {
+    let field = state.field.clone();
+    let queue: Vec<String> = state.queue.iter().map(|message| message.text.clone()).collect();
+    let leaves = state.ended.then(|| InkLine::from((Ink::Dim, "then the chat ends (Ctrl-D)")));
     Box::new(move |moment: &Moment| {
         let mut sketch = typed(&field, moment.room);
         let mut lines: Vec<InkLine> = queue.iter().map(|message| queued(message, moment.room)).collect();
+        lines.extend(leaves.clone().map(|line| line.cut(moment.room)));
         let above = lines.len();
         lines.append(&mut sketch.lines);
         Sketch { lines, cursor: sketch.cursor.map(|(row, column)| (row + above, column)) }
@@ -221,6 +238,9 @@ fn queued(message: &str, room: usize) -> InkLine {
     let first = text::one_line(message.lines().next().unwrap_or_default(), 200);
     InkLine::from((Ink::Dim, format!("next: {first}{more}").as_str())).cut(room)
 }
+
+/// Makes the terminal put marks around pasted text, so a paste of many lines is one message (private mode 2004).
+pub(super) const MARK_PASTE: &str = "\x1b[?2004h";
 
 /// Passes keys to the line.
 pub(super) struct Listening {
@@ -239,6 +259,10 @@ impl Listener for Listening {
 
     fn stop(&mut self, stops: bool) {
         self.screen.stop(stops);
+    }
+
+    fn come_back(&mut self) {
+        self.typing.display.control(MARK_PASTE);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// The permissions of the boundary.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Boundary {
     /// Absolute, without symbolic links.
     pub workspace: PathBuf,

@@ -15,6 +15,7 @@ use super::outlets::Outlets;
 use super::question;
 use super::review;
 use super::sheet::{Sheet, Size};
+use super::views;
 use crate::config::Notify;
 use crate::contract::{Approval, Approver, Enclosure, PlanReview, PlanSheet, Question};
 use crate::ink::{Ink, Inks, Line};
@@ -51,7 +52,6 @@ pub struct Person {
     editor: Option<Editor>,
     /// True if the answer is written to the screen as it comes.
     sees_answer: bool,
-    outlets: Outlets,
     /// Held while a question is open, so that parallel calls ask one at a time.
     turn: tokio::sync::Mutex<()>,
 }
@@ -68,15 +68,15 @@ impl Person {
     /// Creates a person who answers by keys, on a screen that is drawn on.
     #[must_use]
     pub fn by_keys(keyed: Keyed, look: &Look) -> Self {
-        let outlets = keyed.outlets.clone();
-        Self::asked(Arc::new(keyed), terminal::size, sees_answer(look), outlets)
+        Self::asked(Arc::new(keyed), terminal::size, sees_answer(look))
     }
 
     /// Creates a person who answers by lines. A plain terminal always shows the whole question.
     #[must_use]
     pub fn by_lines(lines: Arc<dyn AskLine>, outlets: &Outlets, look: &Look) -> Self {
-        let ask = ByLines { lines, out: Mutex::new(outlets.progress.clone()), style: look.style };
-        Self::asked(Arc::new(ask), || None, sees_answer(look), outlets.clone())
+        let out = Mutex::new(outlets.progress.clone());
+        let ask = ByLines { lines, out, outlets: outlets.clone(), style: look.style };
+        Self::asked(Arc::new(ask), || None, sees_answer(look))
     }
 
     /// Creates a person beside a run, where only questions read the terminal.
@@ -97,8 +97,8 @@ impl Person {
         Self { editor: Some(editor), ..self }
     }
 
-    fn asked(ask: Arc<dyn Ask>, size: fn() -> Option<Size>, sees_answer: bool, outlets: Outlets) -> Self {
-        Self { ask, size, editor: None, sees_answer, outlets, turn: tokio::sync::Mutex::new(()) }
+    fn asked(ask: Arc<dyn Ask>, size: fn() -> Option<Size>, sees_answer: bool) -> Self {
+        Self { ask, size, editor: None, sees_answer, turn: tokio::sync::Mutex::new(()) }
     }
 
     /// Shows as much of a sheet as fits. Returns true if something was left out.
@@ -114,8 +114,7 @@ impl Person {
 
     async fn edited(&self, editor: &Editor, sheet: PlanSheet<'_>) -> Option<String> {
         let edited = {
-            let _away = self.outlets.display.suspend(false);
-            self.outlets.wait();
+            let _lent = self.ask.lend().await;
             editor.edit(&sheet.form(), sheet.extension()).await
         };
         match edited {
@@ -144,7 +143,8 @@ impl Approver for Person {
     fn approve<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Approval> {
         async move {
             let _turn = self.turn.lock().await;
-            let sheet = question::sheet(&question);
+            let room = views::room((self.size)().map(|(columns, _)| columns));
+            let sheet = question::sheet(&question, room);
             let is_abridged = self.present_sheet(&sheet);
             let always = question.always.is_some();
             let tell = if question.editable.is_some() { TELL } else { Choice { key: 'e', ..TELL } };
@@ -309,8 +309,13 @@ mod tests {
     fn person(lines: &[&'static str]) -> (Person, Shown) {
         let lines = Arc::new(Typed(Mutex::new(lines.to_vec())));
         let shown = Shown::default();
-        let ask = ByLines { lines, out: Mutex::new(shown.clone()), style: Style::default() };
-        (Person::asked(Arc::new(ask), || None, false, Outlets::nowhere()), shown)
+        let ask = ByLines {
+            lines,
+            out: Mutex::new(shown.clone()),
+            outlets: Outlets::nowhere(),
+            style: Style::default(),
+        };
+        (Person::asked(Arc::new(ask), || None, false), shown)
     }
 
     fn approve(lines: &[&'static str], preview: &str) -> (Approval, String) {
@@ -324,6 +329,7 @@ mod tests {
             helper: None,
             tool: "run_command",
             preview,
+            is_change: false,
             why: "it executes",
             always,
             workspace,
@@ -382,6 +388,7 @@ mod tests {
             helper: None,
             tool: "write_file",
             preview: &long,
+            is_change: false,
             why: "",
             always: None,
             workspace,

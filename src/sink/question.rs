@@ -4,12 +4,13 @@
 //! codes.
 
 use super::sheet::Sheet;
+use super::views;
 use crate::contract::{Enclosure, Question};
 use crate::ink::{Ink, Inks, Line};
 use crate::text;
 
-/// Formats a question.
-pub(super) fn sheet(question: &Question<'_>) -> Sheet {
+/// Formats a question, for lines of at most `room` columns where it is laid out.
+pub(super) fn sheet(question: &Question<'_>, room: usize) -> Sheet {
     let Question { helper, tool, why, always, hidden, .. } = *question;
     let whose = helper.map_or(String::new(), |helper| format!("{helper}: "));
     let title = text::one_line(&format!("{whose}{tool} wants to run"), 80);
@@ -30,23 +31,30 @@ pub(super) fn sheet(question: &Question<'_>) -> Sheet {
             format!("a = always in this session: {}", on_one_line(always)).as_str(),
         )));
     }
-    Sheet { head: vec![Line::from((Ink::Bold, title.as_str()))], body: shown(question.preview), foot }
+    let body = if question.is_change { changed(question.preview, room) } else { written(question.preview) };
+    Sheet { head: vec![Line::from((Ink::Bold, title.as_str()))], body, foot }
 }
 
-/// Formats the command or the diff, line by line.
-fn shown(preview: &str) -> Vec<Line> {
+/// Nothing in the body begins where the question itself does.
+const INDENT: &str = "  ";
+
+/// Formats the command or the arguments, line by line.
+fn written(preview: &str) -> Vec<Line> {
     let preview = preview.strip_suffix('\n').unwrap_or(preview);
     let lines = text::revealed(preview);
-    lines.split('\n').map(|line| Line::from((Inks::PLAIN, "  ")).with(ink_of(line), line)).collect()
+    lines.split('\n').map(|line| Line::from((Inks::PLAIN, INDENT)).with(Inks::PLAIN, line)).collect()
 }
 
-/// The colour of a line of a diff.
-pub(super) fn ink_of(line: &str) -> Inks {
-    match line.as_bytes() {
-        [b'+', ..] => Ink::Green.into(),
-        [b'-', ..] => Ink::Red.into(),
-        _ => Inks::PLAIN,
-    }
+/// The change of files, laid out as one that was made is, with no line left out.
+fn changed(diff: &str, room: usize) -> Vec<Line> {
+    /// In fewer columns a row would be cut; a narrower terminal breaks it.
+    const LEAST: usize = 8;
+    let rows = views::change(&text::revealed(diff), room.saturating_sub(INDENT.len()).max(LEAST), None);
+    let indented = |mut row: Line| {
+        row.spans.insert(0, Line::from((Inks::PLAIN, INDENT)).spans.remove(0));
+        row
+    };
+    rows.into_iter().map(indented).collect()
 }
 
 /// Describes what the command could do; `None` if no command would run.
@@ -77,6 +85,7 @@ mod tests {
             helper: None,
             tool: "run_command",
             preview,
+            is_change: false,
             why: "",
             always: None,
             workspace,
@@ -88,7 +97,7 @@ mod tests {
     }
 
     fn text(question: &Question<'_>) -> String {
-        sheet(question).lines().iter().map(|line| line.text() + "\n").collect()
+        sheet(question, 79).lines().iter().map(|line| line.text() + "\n").collect()
     }
 
     #[test]
@@ -112,6 +121,29 @@ mod tests {
         let question = Question { hidden: true, ..question("echo ***") };
         let sheet = text(&question);
         assert!(sheet.contains("not exactly what would run"), "{sheet}");
+    }
+
+    #[test]
+    fn a_change_has_the_numbers_of_its_lines_and_hides_nothing() {
+        let diff = "--- a/x\n+++ b/x\n@@ -9 +9,2 @@\n-one two\r\n+one three\u{200b}\n+\u{1b}[8mfour\n";
+        let shown = text(&Question { is_change: true, ..question(diff) });
+        assert_eq!(
+            shown,
+            "run_command wants to run\n  x\n   9    - one two␍\n      9 + one three\\u{200b}\n     10 + ␛[8mfour\n"
+        );
+        let line = "word ".repeat(40);
+        let long = format!("--- a/x\n+++ b/x\n@@ -0,0 +1 @@\n+{line}\n");
+        let sheet = sheet(&Question { is_change: true, ..question(&long) }, 60);
+        assert!(sheet.body.iter().all(|row| row.columns() <= 60), "{sheet:?}");
+        let shown: String = sheet.body.iter().map(Line::text).collect();
+        assert_eq!(shown.matches('w').count(), 40, "{shown}");
+    }
+
+    #[test]
+    fn a_command_that_holds_a_diff_is_shown_as_it_is() {
+        let command = "patch <<X\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\nX\n";
+        let shown = text(&question(command));
+        assert!(shown.ends_with("  patch <<X\n  --- a/x\n  +++ b/x\n  @@ -1 +1 @@\n  -a\n  +b\n  X\n"), "{shown}");
     }
 
     #[test]

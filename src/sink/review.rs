@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::question::ink_of;
 use super::sheet::Sheet;
 use crate::contract::PlanSheet;
 use crate::event::plan::{PlanCreated, PlanStep, StepCheck};
@@ -70,6 +69,15 @@ fn of_step(step: &PlanStep, plan: &PlanCreated, preview: Option<&String>) -> Vec
         StepCheck::Schema(schema) => format!("     checked against the schema {}", line(&schema.to_string())),
     });
     lines.into_iter().chain(check.map(unpainted)).collect()
+}
+
+/// The colour of a line of a diff.
+fn ink_of(line: &str) -> Inks {
+    match line.as_bytes() {
+        [b'+', ..] => Ink::Green.into(),
+        [b'-', ..] => Ink::Red.into(),
+        _ => Inks::PLAIN,
+    }
 }
 
 #[cfg(test)]

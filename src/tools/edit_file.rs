@@ -87,6 +87,10 @@ impl Tool for EditFile {
         Ok(diff::unified(&planned.name, &planned.old, &planned.after()))
     }
 
+    fn previews_change(&self) -> bool {
+        true
+    }
+
     fn call<'a>(&'a self, given: Value, context: CallContext<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         // There is no await point: a call that has begun to write cannot be dropped halfway.
         Box::pin(async move {

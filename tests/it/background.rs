@@ -4,6 +4,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::lifeline::Lifeline;
+use crate::output::Output;
 use crate::pty::Terminal;
 use crate::reply::{Act, Reply};
 use crate::run::{KEY, Run};
@@ -165,6 +166,55 @@ fn in_a_chat_it_lives_from_turn_to_turn_until_the_conversation_ends() {
         }
         lifeline.wait_dead();
         terminal.wait_for("ended the background commands");
+    }
+}
+
+/// A chat that starts a command, goes through these lines, and looks after the command.
+fn after(run: Run, lines: &[&str]) -> (Output, String) {
+    let server = Server::answering(|_, index| match index {
+        0 => start(WAITS_FOR_GO),
+        1 => Reply::text("It is up."),
+        2 => background(&json!({"id": "r1", "wait": 0})),
+        _ => Reply::text("Looked."),
+    });
+    let typed = [&["start it"], lines, &["look"]].concat().join("\n") + "\n";
+    let output = run.args(["chat", "--approve", "all"]).server(&server).stdin(typed).run().success();
+    let told = server.requests()[3].last_result().to_owned();
+    (output, told)
+}
+
+#[test]
+fn in_a_chat_it_outlives_an_agent_that_holds_commands_as_the_one_before() {
+    let lines = [
+        "/model another-model",
+        "/mode explore",
+        "/mode direct",
+        "/approve edits",
+        "/approve all",
+        "/set limits.max_turns=20",
+        "/agent second",
+    ];
+    let (output, told) = after(Run::new().config("agents/second.yaml", "description: Another.\n"), &lines);
+    let output = output.stderr_has("The agent is now second").stderr_has("limits.max_turns: 50 → 20");
+    assert!(told.contains("r1: running for"), "{told}");
+    // It still ends with the chat, once.
+    let ended = "ended what was running in the background: r1";
+    assert_eq!(output.stderr.matches(ended).count(), 1, "{}", output.shown());
+    assert!(output.stderr.find(ended) > output.stderr.find("The agent is now second"), "{}", output.shown());
+}
+
+#[test]
+fn in_a_chat_it_ends_with_the_walls_that_it_ran_in_and_with_the_tool_that_reads_it() {
+    for (line, why) in [
+        ("/set agents.default.sandbox.write=[~/other]", ": `sandbox` has other settings now"),
+        ("/set agents.default.sandbox.env=[EDITOR]", ": `sandbox` has other settings now"),
+        ("/agent reader", ": the agent has no tool `background`"),
+    ] {
+        let run = Run::new().config("agents/reader.yaml", "tools: ['*', '!background']\n");
+        let (output, told) = after(run, &[line]);
+        let output = output.stderr_has("ended what was running in the background: r1 `echo begun");
+        assert!(output.stderr.contains(why), "{}", output.shown());
+        assert!(!told.contains("running for"), "{told}");
     }
 }
 

@@ -22,7 +22,7 @@ fn noted(lines: &[&str]) -> (Server, Output) {
 }
 
 /// A program of the person's that the terminal of a test can run.
-fn program(run: &Run, name: &str, script: &str) -> String {
+pub fn program(run: &Run, name: &str, script: &str) -> String {
     use std::os::unix::fs::PermissionsExt;
 
     let path = run.place().home().join(name);
@@ -358,7 +358,8 @@ fn help_is_readable_on_a_narrow_and_on_a_wide_screen() {
         let mut terminal = Terminal::sized(&Run::new().server(&server), columns, 120);
         terminal.wait_for("> ");
         terminal.line("/help");
-        terminal.wait_for("Ctrl-C");
+        terminal
+            .wait_until("all of it", |screen| screen.contains("Esc Esc") && screen.trim_end().ends_with("\n>"));
         insta::assert_snapshot!(
             format!("help_{columns}"),
             terminal

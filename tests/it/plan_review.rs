@@ -66,7 +66,7 @@ fn an_edited_plan_is_checked_and_shown_again() {
         screen.contains("no_tool") && screen.contains("Run it? [y]es")
     });
     terminal.line("e");
-    terminal.wait_until("the mended plan", |screen| screen.contains("b.txt"));
+    terminal.wait_until("the mended plan", |screen| screen.contains("b.txt") && screen.contains("Run it? [y]es"));
     terminal.line("y");
     assert_eq!(terminal.exit_code(), 0);
     assert!(terminal.place.exists("b.txt") && !terminal.place.exists("a.txt"));

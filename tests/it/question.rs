@@ -81,12 +81,12 @@ fn what_is_too_long_for_the_screen_is_counted_and_a_key_shows_it() {
     let mut terminal = Terminal::start(&Run::task(&server, "task"));
     terminal.wait_for("[v]iew all");
     let first = terminal.raw();
-    assert!(first.contains("more lines (v shows all)") && first.contains("+line 1000"), "{first}");
-    assert!(!first.contains("+line 500"), "{first}");
+    assert!(first.contains("more lines (v shows all)") && first.contains("+ line 1000"), "{first}");
+    assert!(!first.contains("+ line 500"), "{first}");
     terminal.line("v");
-    terminal.wait_for("+line 985");
+    terminal.wait_for("+ line 985");
     terminal.wait_for("[v]iew all");
-    assert!(terminal.raw().contains("+line 500"));
+    assert!(terminal.raw().contains("+ line 500"));
     terminal.line("y");
     assert_eq!(terminal.exit_code(), 0);
     assert_eq!(terminal.place.read("new.txt"), content);
@@ -102,7 +102,7 @@ fn a_terminal_that_draws_nothing_is_shown_all() {
     let mut terminal = Terminal::start(&Run::task(&server, "task").env("TERM", "dumb"));
     terminal.wait_for("Allow?");
     let shown = terminal.raw();
-    assert!((1..=200).all(|number| shown.contains(&format!("+line {number}\r\n"))), "{shown}");
+    assert!((1..=200).all(|number| shown.contains(&format!("+ line {number}\r\n"))), "{shown}");
     terminal.line("n");
     terminal.exit_code();
 }

@@ -10,7 +10,7 @@ const WIDE: usize = 60;
 const COLUMN: usize = 24;
 const INDENT: usize = 2;
 
-const KEYS: [[&str; 2]; 10] = [
+const KEYS: [[&str; 2]; 11] = [
     ["@path", "attach a file of the workspace (Tab finds it by a few letters)"],
     ["!command", "run a command in your own shell"],
     ["!!command", "the same; the model gets its output too"],
@@ -18,6 +18,7 @@ const KEYS: [[&str; 2]; 10] = [
     ["\\ at the end", "continues the message in the next line; so does Alt-Enter"],
     ["\"\"\"", "begins and ends a message of several lines"],
     ["Ctrl-C", "stops the model, or clears the line"],
+    ["Ctrl-O", "shows the full output of the last call, while the model works too"],
     ["Ctrl-R", "searches the history; Right or End take the grey hint from it"],
     ["Alt-E", "goes on in your editor; so does Ctrl-X Ctrl-E"],
     ["Esc Esc", "takes the last message back into the line (not with the keys of vi)"],

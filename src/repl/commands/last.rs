@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use super::{Answer, Outcome};
 use crate::agent::Conversation;
-use crate::message::{Call, CallStatus, Item, Step};
+use crate::message::{Call, Item, Step};
 use crate::repl::chat::Chat;
-use crate::repl::tables;
+use crate::repl::{look, tables};
 use crate::{terminal, text};
 
 /// `/last` shows the whole output of the last call; `/last 2` of the second to last, `/last #3` of call number 3.
-pub(super) fn last(chat: &mut Chat, which: &str) -> Answer {
+pub(in crate::repl) fn last(chat: &mut Chat, which: &str) -> Answer {
     let items = chat.conversation.session.originals().map_err(|error| error.to_string())?;
     match which {
         "answer" => answers(&items).next_back().map(Outcome::Page).ok_or_else(no_answer),
@@ -110,14 +110,7 @@ fn listed(items: &[Item]) -> Result<String, String> {
 
 /// Formats a call in one line: its outcome, its name, its arguments.
 fn head(call: &Call, width: usize) -> String {
-    let status = match call.answer.as_ref().map(|answer| answer.status) {
-        None => "…",
-        Some(CallStatus::Ok) => "✓",
-        Some(CallStatus::Error) => "✗ failed:",
-        Some(CallStatus::Denied) => "✗ denied:",
-        Some(CallStatus::Timeout) => "✗ timed out:",
-        Some(CallStatus::Cancelled) => "✗ cancelled:",
-    };
+    let status = look::mark(call.answer.as_ref().map(|answer| answer.status));
     text::one_line(&format!("{status} {} {}", call.request.name, call.request.arguments), width)
 }
 

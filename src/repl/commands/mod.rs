@@ -21,6 +21,7 @@ use futures_util::future::BoxFuture;
 
 use super::chat::Chat;
 
+pub(super) use last::last;
 pub use line::{Input, parse};
 pub use own::run as run_own;
 pub use table::{COMMANDS, find};

@@ -165,7 +165,7 @@ pub const COMMANDS: &[Command] = &[
         about: "show the output of the last call, the Nth last or number N in full; or calls, answer, reasoning",
         group: Group::Conversation,
         completes: Completes::Words(&["calls", "answer", "reasoning"]),
-        run: Run::Now(last::last),
+        run: Run::Now(last),
     },
     Command {
         names: &["copy"],

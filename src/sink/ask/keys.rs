@@ -12,6 +12,7 @@ use super::{Ask, Choice, Chosen};
 use crate::config::Notify;
 use crate::ink::{Ink, Inks, Line, Theme};
 use crate::sink::display::Suspended;
+use crate::sink::loan::Loan;
 use crate::sink::notice::{self, LONG};
 use crate::sink::outlets::Outlets;
 use crate::sink::surface::{Moment, Part, Picture, Sketch, typed};
@@ -137,6 +138,10 @@ impl Ask for Keyed {
             Some(answer)
         }
         .boxed()
+    }
+
+    fn lend(&self) -> BoxFuture<'_, Loan> {
+        Loan::take(Some(&self.console), &self.outlets).boxed()
     }
 }
 
@@ -278,6 +283,9 @@ impl Listener for Bystander {
         self.stopped = stops.then(|| self.outlets.display.suspend(false));
         self.outlets.wait();
     }
+
+    /// Marks around pastes were not switched on.
+    fn come_back(&mut self) {}
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 
 use super::{Ask, Choice, Chosen};
 use crate::ink::{Inks, Line, Style};
+use crate::sink::loan::Loan;
 use crate::sink::outlets::Outlets;
 use crate::{terminal, text};
 
@@ -23,6 +24,7 @@ pub trait AskLine: Send + Sync {
 pub(in crate::sink) struct ByLines<W> {
     pub lines: Arc<dyn AskLine>,
     pub out: Mutex<W>,
+    pub outlets: Outlets,
     pub style: Style,
 }
 
@@ -87,6 +89,10 @@ impl<W: Write + Send> Ask for ByLines<W> {
             }
         }
         .boxed()
+    }
+
+    fn lend(&self) -> BoxFuture<'_, Loan> {
+        Loan::take(None, &self.outlets).boxed()
     }
 }
 

@@ -9,6 +9,7 @@ pub use keys::{Bystander, Keyed};
 pub(super) use lines::ByLines;
 pub use lines::{AskLine, StdinLines};
 
+use super::loan::Loan;
 use crate::ink::Line;
 
 /// An answer that a question offers.
@@ -40,4 +41,7 @@ pub trait Ask: Send + Sync {
 
     /// Asks for one of the choices, or for other words. `None` if no answer will come.
     fn pick<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>>;
+
+    /// Lends the terminal to another program until the loan is dropped.
+    fn lend(&self) -> BoxFuture<'_, Loan>;
 }

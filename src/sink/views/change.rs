@@ -166,7 +166,10 @@ fn digits(number: usize) -> usize {
 /// Draws a row as `  12    - old`: the numbers of both sides, the mark, the line. Its continuation is indented.
 fn numbered(row: &Row<'_>, marked: Option<Vec<diff::Piece<'_>>>, digits: usize, room: usize) -> Vec<Line> {
     let (old, new, mark, ink, text) = match *row {
-        Row::File(name) => return vec![words(Ink::Bold, name, room)],
+        Row::File(name) => {
+            let name = Line::from((Ink::Bold, shown(name).as_str()));
+            return rows(&name, room).into_iter().map(|row| row.cut(room)).collect();
+        }
         Row::Gap => return vec![indented(words(Ink::Dim, "⋮", room), room)],
         Row::Else(text) => return rows(&Line::from((Ink::Dim, shown(text).as_str())), room),
         Row::Kept { old, new, text } => (Some(old), Some(new), " ", Inks::PLAIN, text),

@@ -1,4 +1,5 @@
-//! Commands in the background: they continue after their call, and end with the run at the latest.
+//! Commands in the background: they continue after their call, and end with the run at the latest. An agent may take
+//! over those of another one.
 //!
 //! Their output is redacted as it arrives and goes two ways: whole to the spill store, and as head and tail into
 //! the unread output, so that memory is bounded. A separate task feeds both. Protected files are compared whenever
@@ -6,42 +7,44 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use crate::contract::{CallContext, Enclosure};
+use crate::contract::CallContext;
 use crate::output::ToolError;
-use crate::process::{Cut, Ended, Exit, Leash, Patience, shell};
+use crate::process::Leash;
 use crate::sandbox::{Protection, Walls};
-use crate::secrets::{Redacting, Redactor};
-use crate::spill::Writer;
+use crate::secrets::Redactor;
 use crate::text;
 
-use super::bounded::{Bounded, Shown};
-use super::confined::{Confined, Denied, Order, put_back};
-use super::plain::Plain;
+use super::bounded::Shown;
+use super::confined::{Confined, put_back};
+use super::work::{End, Unread, Work, unread};
 use crate::tools::bytes_for;
 
 /// The most commands that run at the same time.
 const MOST: usize = 8;
-/// The share of the room of a reading for its head.
-const HEAD_PERCENT: usize = 30;
 
-/// The background commands of a run. Dropping it kills them.
+/// An agent's hand on the background commands of a run.
 #[derive(Default)]
 pub struct Jobs {
     redactor: Arc<Redactor>,
-    state: Mutex<State>,
+    /// The reason that no command may be started.
+    closed: OnceLock<&'static str>,
+    /// Shared with the agent whose commands were taken over.
+    table: Mutex<Arc<Table>>,
 }
+
+/// The background commands of a run. Dropping it kills them.
+#[derive(Default)]
+struct Table(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     jobs: BTreeMap<String, Job>,
-    /// The reason that no command may be started.
-    closed: Option<&'static str>,
     guard: Option<Protection>,
     /// The number of calls that are about to change files themselves.
     paused: usize,
@@ -61,23 +64,6 @@ struct Job {
     root: PathBuf,
     /// True if its end was already reported with another result.
     told: bool,
-}
-
-/// The end of a command.
-#[derive(Debug, Clone)]
-pub struct End {
-    pub outcome: Result<Ended, ToolError>,
-    /// How long it ran.
-    pub after: Duration,
-    /// The reason that the sandbox may have caused it.
-    pub denied: Option<Denied>,
-}
-
-/// Output that was not read yet.
-struct Unread {
-    keep: usize,
-    text: Bounded<'static>,
-    writer: Writer,
 }
 
 /// A command to start.
@@ -101,12 +87,18 @@ impl Jobs {
     /// Redacts the output with `redactor`.
     #[must_use]
     pub fn new(redactor: Arc<Redactor>) -> Self {
-        Self { redactor, state: Mutex::default() }
+        Self { redactor, ..Self::default() }
+    }
+
+    /// Takes over the commands of another agent, in place of its own.
+    pub fn take_over(&self, earlier: &Self) {
+        let table = earlier.table();
+        *self.table.lock().expect("no holder of the table panics") = table;
     }
 
     /// Refuses to start commands from now on, for this reason.
     pub fn close(&self, why: &'static str) {
-        self.state().closed = Some(why);
+        self.closed.get_or_init(|| why);
     }
 
     /// Starts a command and returns its id.
@@ -114,7 +106,7 @@ impl Jobs {
     /// # Errors
     /// It may not be started, or cannot be confined.
     pub fn start(
-        self: &Arc<Self>,
+        &self,
         confined: &Arc<Confined>,
         start: Start<'_>,
         context: &CallContext<'_>,
@@ -129,8 +121,7 @@ impl Jobs {
         })?;
         let id = writer.id().to_owned();
         let keep = bytes_for(context.max_tokens);
-        let output = Unread { keep, text: Bounded::new(keep, None), writer };
-        let (output, leash) = (Arc::new(Mutex::new(output)), Arc::new(Leash::default()));
+        let (output, leash) = (Arc::new(Mutex::new(Unread::new(keep, writer))), Arc::new(Leash::default()));
         let (ended, end) = watch::channel(None);
         let work = Work {
             confined: Arc::clone(confined),
@@ -155,14 +146,15 @@ impl Jobs {
             root: context.workspace.root().to_path_buf(),
             told: false,
         };
-        let mut state = self.state();
-        let jobs = Arc::downgrade(self);
+        let table = self.table();
+        let mut state = table.state();
+        let kept = Arc::downgrade(&table);
         let task = tokio::spawn(async move {
             let end = work.run().await;
-            if let Some(jobs) = jobs.upgrade() {
-                jobs.settle();
+            if let Some(table) = kept.upgrade() {
+                table.settle();
                 ended.send_replace(Some(end));
-                jobs.state().guard();
+                table.state().guard();
             }
         });
         state.jobs.insert(id.clone(), job(task.abort_handle()));
@@ -174,10 +166,11 @@ impl Jobs {
     }
 
     fn admit(&self) -> Result<(), ToolError> {
-        let state = self.state();
-        if let Some(why) = state.closed {
-            return Err(ToolError::parameter(why));
+        if let Some(why) = self.closed.get() {
+            return Err(ToolError::parameter(*why));
         }
+        let table = self.table();
+        let state = table.state();
         if state.running().count() >= MOST {
             let running = state.running().map(|(id, _)| id.as_str()).collect::<Vec<_>>().join(", ");
             let why = format!("{MOST} commands run in the background already ({running}): stop one of them first");
@@ -192,8 +185,9 @@ impl Jobs {
     /// # Errors
     /// There is no such command, or it does not end even when killed.
     pub async fn look(&self, id: &str, wait: Duration, stop: bool) -> Result<Look, ToolError> {
+        let table = self.table();
         let (mut end, output) = {
-            let state = self.state();
+            let state = table.state();
             let job = state.jobs.get(id).ok_or_else(|| state.unknown(id))?;
             if stop {
                 job.leash.stop();
@@ -205,7 +199,7 @@ impl Jobs {
         let _ = tokio::time::timeout(wait, end.wait_for(Option::is_some)).await;
         let end = end.borrow().clone();
         let shown = unread(&output).read();
-        let mut state = self.state();
+        let mut state = table.state();
         let job = state.jobs.get(id).ok_or_else(|| state.unknown(id))?;
         let (command, running_for) = (job.command.clone(), job.started.elapsed());
         if end.is_some() {
@@ -217,7 +211,8 @@ impl Jobs {
     /// News since the last call: commands that ended by themselves, and files that were restored.
     #[must_use]
     pub fn news(&self) -> Vec<String> {
-        let mut state = self.state();
+        let table = self.table();
+        let mut state = table.state();
         let mut news = std::mem::take(&mut state.remarks);
         for (id, job) in &mut state.jobs {
             if let Some(end) = job.end.borrow().as_ref().filter(|_| !job.told) {
@@ -229,7 +224,26 @@ impl Jobs {
     }
 
     /// Kills all running commands; returns their descriptions.
+    #[must_use]
     pub fn end_all(&self) -> Vec<String> {
+        self.table().end_all()
+    }
+
+    /// Pauses undoing while a call changes files itself; earlier changes by background commands are undone first.
+    pub fn pause_guard(&self) -> Paused {
+        let table = self.table();
+        table.settle();
+        table.state().paused += 1;
+        Paused(table)
+    }
+
+    fn table(&self) -> Arc<Table> {
+        Arc::clone(&self.table.lock().expect("no holder of the table panics"))
+    }
+}
+
+impl Table {
+    fn end_all(&self) -> Vec<String> {
         let (jobs, guard) = {
             let mut state = self.state();
             (std::mem::take(&mut state.jobs), state.guard.take())
@@ -247,13 +261,6 @@ impl Jobs {
         ended
     }
 
-    /// Pauses undoing while a call changes files itself; earlier changes by background commands are undone first.
-    pub fn pause_guard(&self) -> Paused<'_> {
-        self.settle();
-        self.state().paused += 1;
-        Paused(self)
-    }
-
     fn settle(&self) {
         let Some(guard) = self.state().guard.take() else { return };
         let undone = guard.end();
@@ -261,14 +268,14 @@ impl Jobs {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no holder of the jobs panics")
+        self.0.lock().expect("no holder of the jobs panics")
     }
 }
 
 /// Dropping it resumes watching, with the state of the files at that time as the one to keep.
-pub struct Paused<'a>(&'a Jobs);
+pub struct Paused(Arc<Table>);
 
-impl Drop for Paused<'_> {
+impl Drop for Paused {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.paused -= 1;
@@ -276,7 +283,7 @@ impl Drop for Paused<'_> {
     }
 }
 
-impl Drop for Jobs {
+impl Drop for Table {
     fn drop(&mut self) {
         self.end_all();
     }
@@ -306,81 +313,6 @@ impl State {
 impl Job {
     fn is_running(&self) -> bool {
         self.end.borrow().is_none()
-    }
-}
-
-impl End {
-    /// `exit 1 after 3 s`
-    #[must_use]
-    pub fn told(&self) -> String {
-        let after = self.after.as_secs();
-        match &self.outcome {
-            Ok(Ended { cut: Some(Cut::Asked), .. }) => format!("stopped after {after} s"),
-            Ok(Ended { cut: Some(_), .. }) => format!("timed out after {after} s"),
-            Ok(Ended { exit: Exit::Code(code), .. }) => format!("exit {code} after {after} s"),
-            Ok(Ended { exit: Exit::Signal(name), .. }) => format!("killed by {name} after {after} s"),
-            Err(error) => format!("failed: {error}"),
-        }
-    }
-}
-
-/// A command and the destinations of its output.
-struct Work {
-    confined: Arc<Confined>,
-    redactor: Arc<Redactor>,
-    command: String,
-    dir: PathBuf,
-    variables: Vec<(String, String)>,
-    lifetime: Option<Duration>,
-    walls: Option<Walls>,
-    enclosure: Enclosure,
-    leash: Arc<Leash>,
-    output: Arc<Mutex<Unread>>,
-}
-
-impl Work {
-    async fn run(self) -> End {
-        let started = Instant::now();
-        let (mut plain, mut redacting) = (Plain::default(), Redacting::new(&self.redactor));
-        let mut piece = String::new();
-        let mut take = |piece: &mut String| {
-            if !piece.is_empty() {
-                unread(&self.output).push(&redacting.push(piece));
-                piece.clear();
-            }
-        };
-        let [program, flag] = shell();
-        let arguments = [flag, &self.command];
-        let patience = Patience { call: self.lifetime, leash: Some(&self.leash), ..Patience::default() };
-        let order = Order { program, arguments: &arguments, dir: &self.dir, variables: &self.variables, patience };
-        let heard = |bytes: &[u8]| {
-            plain.push(bytes, &mut piece);
-            take(&mut piece);
-        };
-        let outcome = self.confined.run_within(self.walls.as_ref(), order, heard).await;
-        plain.finish(&mut piece);
-        take(&mut piece);
-        let denied = match (&outcome, &self.walls) {
-            (Ok(ended), Some(_)) => self.confined.denied(ended, unread(&self.output).text.tail(), self.enclosure),
-            _ => None,
-        };
-        End { outcome, after: started.elapsed(), denied }
-    }
-}
-
-fn unread(output: &Mutex<Unread>) -> MutexGuard<'_, Unread> {
-    output.lock().expect("no holder of the output panics")
-}
-
-impl Unread {
-    fn push(&mut self, text: &str) {
-        self.text.push(text);
-        self.writer.write(text);
-    }
-
-    fn read(&mut self) -> Shown {
-        let kept = Some(self.writer.kept());
-        std::mem::replace(&mut self.text, Bounded::new(self.keep, None)).show_kept(HEAD_PERCENT, kept)
     }
 }
 

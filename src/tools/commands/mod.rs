@@ -5,8 +5,9 @@ pub(super) mod command_line;
 pub(super) mod confined;
 pub(super) mod environment;
 pub(super) mod hidden;
-pub(super) mod jobs;
 pub(super) mod plain;
+mod work;
+pub(super) mod jobs;
 pub(super) mod tests_run;
 
 pub use bounded::Bounded;

@@ -1,0 +1,119 @@
+//! One command in the background: runs to its end, and keeps what it writes for whoever looks.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use crate::contract::Enclosure;
+use crate::output::ToolError;
+use crate::process::{Cut, Ended, Exit, Leash, Patience, shell};
+use crate::sandbox::Walls;
+use crate::secrets::{Redacting, Redactor};
+use crate::spill::Writer;
+
+use super::bounded::{Bounded, Shown};
+use super::confined::{Confined, Denied, Order};
+use super::plain::Plain;
+
+/// The share of the room of a reading for its head.
+const HEAD_PERCENT: usize = 30;
+
+/// A command and the destinations of its output.
+pub(super) struct Work {
+    pub confined: Arc<Confined>,
+    pub redactor: Arc<Redactor>,
+    pub command: String,
+    pub dir: PathBuf,
+    pub variables: Vec<(String, String)>,
+    pub lifetime: Option<Duration>,
+    pub walls: Option<Walls>,
+    pub enclosure: Enclosure,
+    pub leash: Arc<Leash>,
+    pub output: Arc<Mutex<Unread>>,
+}
+
+/// The end of a command.
+#[derive(Debug, Clone)]
+pub struct End {
+    pub outcome: Result<Ended, ToolError>,
+    /// How long it ran.
+    pub after: Duration,
+    /// The reason that the sandbox may have caused it.
+    pub denied: Option<Denied>,
+}
+
+/// Output that was not read yet.
+pub(super) struct Unread {
+    keep: usize,
+    text: Bounded<'static>,
+    writer: Writer,
+}
+
+impl Work {
+    /// Runs the command to its end.
+    pub async fn run(self) -> End {
+        let started = Instant::now();
+        let (mut plain, mut redacting) = (Plain::default(), Redacting::new(&self.redactor));
+        let mut piece = String::new();
+        let mut take = |piece: &mut String| {
+            if !piece.is_empty() {
+                unread(&self.output).push(&redacting.push(piece));
+                piece.clear();
+            }
+        };
+        let [program, flag] = shell();
+        let arguments = [flag, &self.command];
+        let patience = Patience { call: self.lifetime, leash: Some(&self.leash), ..Patience::default() };
+        let order = Order { program, arguments: &arguments, dir: &self.dir, variables: &self.variables, patience };
+        let heard = |bytes: &[u8]| {
+            plain.push(bytes, &mut piece);
+            take(&mut piece);
+        };
+        let outcome = self.confined.run_within(self.walls.as_ref(), order, heard).await;
+        plain.finish(&mut piece);
+        take(&mut piece);
+        let denied = match (&outcome, &self.walls) {
+            (Ok(ended), Some(_)) => self.confined.denied(ended, unread(&self.output).text.tail(), self.enclosure),
+            _ => None,
+        };
+        End { outcome, after: started.elapsed(), denied }
+    }
+}
+
+/// The output, for one look or one piece.
+pub(super) fn unread(output: &Mutex<Unread>) -> MutexGuard<'_, Unread> {
+    output.lock().expect("no holder of the output panics")
+}
+
+impl Unread {
+    /// Nothing so far; at most `keep` bytes of what comes are shown, and all of it goes to `writer`.
+    pub fn new(keep: usize, writer: Writer) -> Self {
+        Self { keep, text: Bounded::new(keep, None), writer }
+    }
+
+    fn push(&mut self, text: &str) {
+        self.text.push(text);
+        self.writer.write(text);
+    }
+
+    /// What came since the last reading.
+    pub fn read(&mut self) -> Shown {
+        let kept = Some(self.writer.kept());
+        std::mem::replace(&mut self.text, Bounded::new(self.keep, None)).show_kept(HEAD_PERCENT, kept)
+    }
+}
+
+impl End {
+    /// `exit 1 after 3 s`
+    #[must_use]
+    pub fn told(&self) -> String {
+        let after = self.after.as_secs();
+        match &self.outcome {
+            Ok(Ended { cut: Some(Cut::Asked), .. }) => format!("stopped after {after} s"),
+            Ok(Ended { cut: Some(_), .. }) => format!("timed out after {after} s"),
+            Ok(Ended { exit: Exit::Code(code), .. }) => format!("exit {code} after {after} s"),
+            Ok(Ended { exit: Exit::Signal(name), .. }) => format!("killed by {name} after {after} s"),
+            Err(error) => format!("failed: {error}"),
+        }
+    }
+}
