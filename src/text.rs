@@ -186,7 +186,7 @@ pub fn fold(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// How many terminal columns `text` takes.
+/// The number of terminal columns that `text` takes.
 #[must_use]
 pub fn columns(text: &str) -> usize {
     // Most text is, and no table has to be asked for it.

@@ -49,7 +49,7 @@ pub struct Resolved {
 
 impl Workspace {
     /// # Errors
-    /// When `dir` does not exist or is not a directory.
+    /// `dir` does not exist or is not a directory.
     pub fn open(dir: &Path) -> io::Result<Self> {
         let root = dir.canonicalize()?;
         if !root.is_dir() {

@@ -67,7 +67,7 @@ impl Setup {
             return Ok(false);
         }
         let mut err = io::stderr().lock();
-        // What was typed before the question is no answer to it.
+        // Text typed before the question is not an answer to it.
         terminal::forget_typed();
         write!(
             err,

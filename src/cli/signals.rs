@@ -43,8 +43,8 @@ impl Signals {
     }
 }
 
-/// Calls `handle` for each signal, on a separate thread, but for an interrupt that is meant for a program of the person's
-/// own. The handlers are installed when this returns.
+/// Calls `handle` for each signal, on a separate thread, except for an interrupt that is meant for a program of the
+/// user. The handlers are installed when this returns.
 ///
 /// # Errors
 /// The system refuses a handler or a thread.

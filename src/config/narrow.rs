@@ -315,7 +315,7 @@ mod tests {
         load(&options).unwrap_or_else(|error| panic!("{project:?}: {error}"))
     }
 
-    /// What `explain` says the value is, without who set it.
+    /// The value according to `explain`, without its origin.
     fn value(config: &Config, key: &str) -> String {
         let said = config.explain(key).unwrap_or_else(|error| format!("{key}: {error}"));
         said.split("\n  set by")

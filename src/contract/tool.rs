@@ -125,7 +125,7 @@ pub trait Tool: Send + Sync {
         Ok(json::listed(arguments))
     }
 
-    /// Whether the preview is a unified diff of files, so that it is shown as a change and not as it is written.
+    /// True if the preview is a unified diff of files, so that it is shown as a change and not as text.
     fn previews_change(&self) -> bool {
         false
     }

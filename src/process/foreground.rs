@@ -20,7 +20,7 @@ use super::subject::{Pipes, exit, spawn};
 use super::{Exit, LINGER, SHELL};
 
 const READ_BYTES: usize = 8 * 1024;
-/// Ctrl-C reaches the shell as well. It waits for the program, which may make something of it.
+/// Ctrl-C reaches the shell as well, which must wait for the program, as the program may handle it.
 const WAIT_THROUGH_INTERRUPTS: &str = if cfg!(unix) { "trap : INT; " } else { "" };
 
 /// Runs a command line of the user (`code --wait`) on the terminal, with `file` as its last word. Waits for its end;

@@ -16,7 +16,7 @@ pub(super) enum Line {
     Pasted(String),
     /// Text that the person wants to continue in their own editor.
     Elsewhere(Typed),
-    /// The person wants to look at the last output, and go on with this line then.
+    /// The user wants to see the last output, and then continue with this line.
     Looking(Typed),
     /// Ctrl-C on an empty line.
     Interrupted,

@@ -110,7 +110,7 @@ impl Editor {
         }
     }
 
-    /// A message that is left for a while, with its pastes in full. `line` is its last one.
+    /// An unfinished message that the user leaves for a while, with its pastes in full. `line` is its last line.
     fn left(&self, mut joined: Joined, line: Typed, is_first: bool) -> Typed {
         let strokes = self.keys.strokes();
         let pasted = line.pasted.filter(|_| is_first).map(|start| strokes.pastes.expand(&start));

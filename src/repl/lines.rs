@@ -35,7 +35,7 @@ pub struct Setup {
     pub vocabulary: Arc<OnceLock<Vocabulary>>,
     pub style: Style,
     pub edit_mode: EditMode,
-    /// The terminal breaks lines anew when its width changes.
+    /// True if the terminal rewraps lines when its width changes.
     pub reflows: bool,
     /// stdout is a terminal too; otherwise the editor draws on the controlling terminal.
     pub stdout_terminal: bool,
@@ -163,7 +163,7 @@ impl Lines {
         }
     }
 
-    /// Sets the functions that a person reaches a running turn with.
+    /// Sets the functions by which the user reaches a running turn.
     pub(super) fn connect(&self, wishes: Wishes) {
         if let Source::Keys(keys) = &self.source {
             keys.typing.connect(wishes);
@@ -205,7 +205,7 @@ impl Lines {
         Loan::take(self.console().as_deref(), outlets).await
     }
 
-    /// Ends a loan with `begun` in the line. The next key is the line editor's: nobody reads the terminal in between.
+    /// Ends a loan with `begun` in the line. The line editor gets the next key: nothing reads the terminal in between.
     pub(super) fn go_on(&self, lent: Loan, begun: Typed) {
         self.begin_with(begun);
         self.begin();

@@ -313,11 +313,11 @@ async fn turn(
     (!interrupts.forget()).then_some(ended)
 }
 
-/// What a person may do beside a turn.
+/// The actions of the user during a turn.
 struct Beside<'l> {
     lines: &'l Lines,
     outlets: Outlets,
-    /// Each asks for the full output of the last call.
+    /// Requests for the full output of the last call.
     looks: mpsc::UnboundedReceiver<()>,
 }
 

@@ -1,5 +1,5 @@
-//! A line of the editor on a screen whose width changes. Most terminals break lines anew then, which the editing crate does
-//! not know: it would leave the rows above the one it takes for the first.
+//! The editor's line on a screen whose width changes. Most terminals then rewrap lines, which the editing crate does
+//! not know: it would leave the rows above the one that it takes for the first.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,8 +17,9 @@ impl Width {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    /// Follows the screen to the width `now`. True if the line, which is drawn for another one, must be drawn as a whole; on
-    /// a terminal that `reflows` its rows are taken away first. `whole` is the prompt and the line, `cursor` a byte of it.
+    /// Follows the screen to the width `now`. True if the line, which is drawn for another one, must be drawn as a
+    /// whole; on a terminal that `reflows` its rows are taken away first. `whole` is the prompt and the line, `cursor`
+    /// a byte of it.
     pub fn follow(&self, now: usize, reflows: bool, whole: &str, cursor: usize) -> bool {
         let Some(before) = self.change(now) else { return false };
         if reflows {
@@ -27,7 +28,8 @@ impl Width {
         true
     }
 
-    /// The line is about to be drawn for this width. Returns the width that it stands there for, if that is another one.
+    /// The line is about to be drawn for this width. Returns the width that it stands there for, if that is another
+    /// one.
     fn change(&self, now: usize) -> Option<usize> {
         let before = self.0.swap(now, Ordering::Relaxed);
         Some(before).filter(|before| *before != 0 && *before != now)
@@ -46,8 +48,8 @@ fn write(bytes: &str) {
     let _ = stderr.write_all(bytes.as_bytes()).and_then(|()| stderr.flush());
 }
 
-/// The bytes that take a line away which was drawn at the width `before` and broken anew at the width `now`, and put the
-/// cursor where the crate expects it: as many rows below the first as it was before. `whole` is the prompt and the line,
+/// The bytes that erase a line which was drawn at the width `before` and rewrapped at the width `now`, and put the
+/// cursor where the crate expects it: as many rows below the first as before. `whole` is the prompt and the line,
 /// `cursor` a byte of it.
 fn taken_away(whole: &str, cursor: usize, before: usize, now: usize) -> String {
     let ahead = whole.get(..cursor).unwrap_or(whole);

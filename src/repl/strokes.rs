@@ -78,7 +78,7 @@ pub enum End {
     Eof,
     /// The line continues in the person's editor.
     Elsewhere,
-    /// It goes on after a look at the last output.
+    /// It continues after the last output was shown.
     Looking,
 }
 

@@ -61,11 +61,11 @@ struct State {
     wishes: Option<Wishes>,
 }
 
-/// The functions that a person reaches a running turn with.
+/// The functions by which the user reaches a running turn.
 pub(super) struct Wishes {
     /// A text for its next step.
     pub steer: Box<dyn Fn(String) + Send>,
-    /// A look at the full output of its last call.
+    /// Shows the full output of its last call.
     pub look: Box<dyn Fn() + Send>,
 }
 
@@ -86,7 +86,7 @@ impl Typing {
         self.state.lock().expect("nobody panics while holding the line")
     }
 
-    /// Sets the functions that a person reaches a running turn with.
+    /// Sets the functions by which the user reaches a running turn.
     pub fn connect(&self, wishes: Wishes) {
         self.lock().wishes = Some(wishes);
     }
@@ -115,7 +115,7 @@ impl Typing {
             Some(message) => Some(Next::Message(message)),
             None => std::mem::take(&mut state.ended).then_some(Next::End),
         };
-        // The line that is still typed is the editor's to draw.
+        // The editor draws the line that is still being typed.
         if ready.is_some() {
             self.draw(&state);
         }

@@ -12,7 +12,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// What is weaker than the whole boundary, if anything.
+    /// The weakness compared with the whole boundary, if there is one.
     #[must_use]
     pub fn weakness(&self) -> Option<String> {
         match self {

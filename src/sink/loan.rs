@@ -25,8 +25,8 @@ impl Drop for Counted {
     }
 }
 
-/// Lends the terminal to another program, in its original modes, until it is dropped. Output waits meanwhile, and Ctrl-C
-/// is for the other program.
+/// Lends the terminal to another program, in its original modes, until it is dropped. Output waits meanwhile, and
+/// Ctrl-C is for the other program.
 pub struct Loan {
     /// Dropped before the keys come back: output that waits is written before a line is read. `None` once the screen is
     /// shown again.
@@ -42,7 +42,7 @@ impl Loan {
         let counted = Counted::new();
         let screen = outlets.display.suspend(false);
         let written = outlets.clone();
-        // A thread of its own waits for a slow reader. It fails only where the runtime ends.
+        // A separate thread waits for a slow reader. It fails only if the runtime ends.
         let _ = tokio::task::spawn_blocking(move || written.wait()).await;
         let keys = match console {
             Some(console) => Some(console.leave().await),

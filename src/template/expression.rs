@@ -21,7 +21,7 @@ pub struct Expression {
 
 impl Expression {
     /// # Errors
-    /// When `source` is no expression.
+    /// `source` is not an expression.
     pub fn compile(source: &str) -> Result<Self, TemplateError> {
         let mut environment = GROUND.clone();
         environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);

@@ -18,7 +18,7 @@ pub enum Filling {
 
 impl Filling {
     /// # Errors
-    /// When `source` is no template.
+    /// `source` is not a template.
     pub fn compile(source: &str) -> Result<Self, TemplateError> {
         let inside = source.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
         // `{{ a }} and {{ b }}` begins and ends with braces, too; the text between them is not an expression.

@@ -54,7 +54,7 @@ pub struct Focus {
     waker: UnixStream,
 }
 
-/// The terminal is another program's, as long as it lives.
+/// The terminal belongs to another program until this is dropped.
 pub struct Away {
     _returned: back::Sender<()>,
 }
@@ -260,7 +260,7 @@ impl Reader {
                 return;
             }
             Key::Ctrl('z') => return self.stop(),
-            // It asks for a look at what is there, and answers no question.
+            // It shows existing output, and does not answer a question.
             Key::Ctrl('o') => return self.listener.press(key),
             _ => {}
         }
@@ -320,7 +320,7 @@ impl Reader {
     fn leave(&mut self, left: oneshot::Sender<()>, is_returned: &back::Receiver<()>) {
         self.await_answer();
         super::put_back();
-        // Nobody waits for what was given up.
+        // Nobody waits for an abandoned loan.
         let _ = left.send(());
         let _ = is_returned.recv();
         self.rest();

@@ -365,7 +365,7 @@ cases:
         assert_eq!(labels, ["is-json", "contains: calculator", "not-contains: sorry"]);
     }
 
-    /// What stands below `cases:` → the line and column of the mistake, and words of it.
+    /// The text below `cases:` → the line and column of the mistake, and a part of its message.
     const WRONG: &[(&str, usize, usize, &str)] = &[
         ("- name: a\n  assert: [contians: x]", 3, 12, "there is no assertion `contians`"),
         ("- name: a\n  assert: [not-nothing: x]", 3, 12, "there is no assertion `nothing`"),
