@@ -1,4 +1,4 @@
-//! The commands of a chat: what each shows, changes and refuses, over a pipe and at a terminal.
+//! The commands of a chat: the output, the changes and the refusals of each, over a pipe and at a terminal.
 
 use serde_json::json;
 

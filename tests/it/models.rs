@@ -1,4 +1,4 @@
-//! Models by name: a known provider needs nothing but its key, and the catalogue tells what is known of its models.
+//! Models by name: a known provider needs only its key, and the catalogue has the facts about its models.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -137,7 +137,7 @@ fn a_chat_switches_to_a_provider_and_stays_where_it_is_without_its_key() {
     assert!(output.stdout.contains("local"), "{}", output.shown());
 }
 
-/// What `agent model list -o json` says of models with `filter` in their names.
+/// The output of `agent model list -o json` for models with `filter` in their names.
 fn list(place: &std::sync::Arc<Place>, filter: &str) -> Vec<Value> {
     let output = Run::at(place).args(["model", "list", filter, "-o", "json"]).run().success();
     output.json()["models"].as_array().expect("a list").clone()

@@ -1,4 +1,4 @@
-//! Commands of one's own: messages from Markdown files, of the person and of a trusted project.
+//! The user's own commands: messages from Markdown files, of the user and of a trusted project.
 
 use crate::chat_commands::{chat, two};
 use crate::repl::said;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use vt100::{Color, Screen};
 
-/// How a piece of text looks.
+/// The style of a piece of text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an attribute of its own")]
 pub struct Look {
@@ -85,8 +85,8 @@ impl Picture {
         self
     }
 
-    /// The text, and below each row that has them its looks: a colour is its letter, capital where it is bold; `-` is dim,
-    /// `*` bold, `/` italic, `_` underlined, `#` inverse.
+    /// The text, and below each row that has them its looks: a colour is its letter, capital where it is bold; `-` is
+    /// dim, `*` bold, `/` italic, `_` underlined, `#` inverse.
     pub fn notation(&self) -> String {
         let mut out = String::new();
         for row in &self.rows {
@@ -184,7 +184,7 @@ impl Look {
     }
 }
 
-/// The pieces of a row, without blanks that nothing is seen of.
+/// The pieces of a row, without invisible spaces.
 fn pieces(screen: &Screen, row: u16, columns: u16) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
     for column in 0..columns {

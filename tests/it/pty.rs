@@ -135,7 +135,7 @@ impl Terminal {
         tcgetattr(&tty).expect("it is a terminal").local_flags
     }
 
-    /// Whether the screen is as a shell expects it: the cursor is shown, and pastes are not marked.
+    /// True if the screen is as a shell expects it: the cursor is shown, and pastes are not marked.
     pub fn is_plain(&self) -> bool {
         let seen = self.state.0.lock().expect("the watcher does not panic");
         !seen.parser.screen().hide_cursor() && !seen.parser.screen().bracketed_paste()

@@ -1,4 +1,4 @@
-//! Screens of another size, in every state of a chat: on a terminal that cuts lines, and in tmux, which breaks them anew.
+//! Screens of another size, in every state of a chat: on a terminal that cuts lines, and in tmux, which rewraps them.
 
 use std::process::Command;
 

@@ -1,5 +1,5 @@
 //! Whole screens of a chat: snapshots of their text and looks at three widths, light and dark, and the pictures of the
-//! tour in the README. `.ci/tour` draws those anew.
+//! tour in the README. `.ci/tour` redraws those.
 
 use serde_json::json;
 
@@ -13,9 +13,9 @@ use crate::server::Server;
 struct Scene {
     name: &'static str,
     replies: fn() -> Vec<Reply>,
-    /// What the person says first; empty: nothing.
+    /// The person's first message; empty for none.
     says: &'static str,
-    /// What the screen shows by then.
+    /// The text that the screen shows by then.
     shows: &'static str,
     /// The turn is over, and the prompt waits.
     is_over: bool,

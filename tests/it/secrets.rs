@@ -1,4 +1,4 @@
-//! Secrets: what a key holds is in the request's header and nowhere else.
+//! Secrets: the value of a key is in the request's header and nowhere else.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! The states of a chat at a terminal: how a person gets into each, what it shows, what the keys of a shell do in it, and
-//! how the person goes on.
+//! The states of a chat at a terminal: how a person gets into each, what it shows, what the keys of a shell do in it,
+//! and how the person goes on.
 
 mod asking;
 mod away;
@@ -28,20 +28,20 @@ pub struct State {
     pub begins_at_the_prompt: bool,
     /// Brings a chat at its prompt into the state.
     pub enter: fn(&mut At),
-    /// Whether this part of the screen shows the state.
+    /// True if this part of the screen shows the state.
     pub shows: fn(&str) -> bool,
     /// A text that the screen shows exactly once in it.
     pub once: &'static str,
     pub probe: Probe,
-    /// Whether the screen, which was cleared meanwhile, shows the state after a stop.
+    /// True if the screen, which was cleared meanwhile, shows the state after a stop.
     pub continued: fn(&str) -> bool,
-    /// What the person does next. The last answer follows.
+    /// The person's next action. The last answer follows.
     pub go_on: fn(&mut At),
     pub control_c: After,
     pub control_d: After,
 }
 
-/// How one sees that the screen was drawn for its present width.
+/// The sign that the screen was drawn for its present width.
 #[derive(Debug, Clone, Copy)]
 pub enum Probe {
     /// The first keys show this, and the last ones undo it.
@@ -52,7 +52,7 @@ pub enum Probe {
     Nothing,
 }
 
-/// What follows a key.
+/// The effect of a key.
 #[derive(Debug, Clone, Copy)]
 pub enum After {
     /// The chat says this, and the prompt takes the next message.

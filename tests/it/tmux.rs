@@ -1,4 +1,4 @@
-//! A chat in a real tmux: a terminal that breaks lines anew, below a shell that stops and continues its jobs.
+//! A chat in a real tmux: a terminal that rewraps lines, below a shell that stops and continues its jobs.
 
 use crate::pty::Terminal;
 use crate::repl::said;
