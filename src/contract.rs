@@ -59,17 +59,17 @@ pub struct Question<'a> {
     pub is_change: bool,
     /// The reason for asking.
     pub why: &'a str,
-    /// Exactly what [`Approval::Always`] would allow for the rest of the session; `None` where that answer is not
+    /// Exactly what [`Approval::Always`] would allow for the rest of the session; `None` if that answer is not
     /// offered.
     pub always: Option<&'a str>,
     pub workspace: &'a Path,
-    /// The walls around the command that would run; `None` where no command would.
+    /// The walls around the command that would run; `None` if no command would.
     pub enclosure: Option<Enclosure>,
     /// True if those walls let the network through.
     pub network: bool,
     /// True if a known secret is masked in the preview, which is then not exactly what would run.
     pub hidden: bool,
-    /// The command line that [`Approval::Edited`] may replace, exactly as it would run; `None` where that answer is not
+    /// The command line that [`Approval::Edited`] may replace, exactly as it would run; `None` if that answer is not
     /// offered.
     pub editable: Option<&'a str>,
 }

@@ -262,7 +262,7 @@ mod tests {
 
     use super::*;
 
-    /// All pages of a text, each read from where the one before said, by line where there is one.
+    /// All pages of a text, each read from where the one before said, by line if there is one.
     fn pages(text: &[u8], lines: usize, bytes: usize) -> Vec<Page> {
         let mut pages = Vec::new();
         let (mut from, mut first) = (0, 1);

@@ -108,7 +108,7 @@ impl Spill {
     /// Begins a text that is written piece by piece.
     ///
     /// # Errors
-    /// `StorageFull` where the session's limit is reached.
+    /// `StorageFull` if the session's limit is reached.
     pub fn begin(&self) -> io::Result<Writer> {
         let mut state = self.lock();
         let dir = state.place.dir()?;

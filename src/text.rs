@@ -134,7 +134,7 @@ pub fn one_line(text: &str, width: usize) -> String {
     cut(&visible(&line), width).into_owned()
 }
 
-/// `text`, which has no line feeds, cut to `width` terminal columns, with `…` as the last one where it was cut.
+/// `text`, which has no line feeds, cut to `width` terminal columns, with `…` as the last one if it was cut.
 #[must_use]
 pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
     if columns(text) <= width {

@@ -106,7 +106,7 @@ impl Setup {
         Bar::on_stderr(is_drawn && !self.global.quiet)
     }
 
-    /// Decides the look of the output. `facts` holds what the command itself knows.
+    /// Decides the look of the output. `facts` are known to the command itself.
     pub(super) fn look(&self, facts: Facts<'_>) -> Look {
         let facts = Facts {
             stdout_terminal: io::stdout().is_terminal(),

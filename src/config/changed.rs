@@ -48,7 +48,7 @@ impl Config {
         changed
     }
 
-    /// The value of a dotted key in one line, secrets as `***`; `None` where there is no such key.
+    /// The value of a dotted key in one line, secrets as `***`; `None` if there is no such key.
     #[must_use]
     pub fn value_of(&self, key: &str) -> Option<String> {
         self.values().get(key).map(shown)

@@ -14,7 +14,7 @@ use crate::yaml::{Form, Node, Place, Scalar, Tree, YamlError};
 pub struct Mistake {
     /// The file, the variable or the flag.
     pub file: String,
-    /// 1-based, where it is known.
+    /// 1-based, if known.
     pub line: Option<usize>,
     /// 1-based, in characters.
     pub column: Option<usize>,

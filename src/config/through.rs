@@ -31,7 +31,7 @@ impl Through {
         Self(Some(Arc::clone(manifest)))
     }
 
-    /// The files below a directory that the workspace brings along; `None` where it is not.
+    /// The files below a directory that the workspace brings along; `None` if it is not.
     #[must_use]
     pub fn listed(&self, dir: &Path) -> Option<Vec<PathBuf>> {
         self.0.as_ref().map(|manifest| manifest.files_below(dir).collect())
@@ -43,7 +43,7 @@ impl Through {
         self.0.as_ref().is_none_or(|manifest| manifest.has(path))
     }
 
-    /// The content of a file of at most `most` bytes; `None` where there is none.
+    /// The content of a file of at most `most` bytes; `None` if there is none.
     ///
     /// # Errors
     /// A message about the problem, which is shown after the path.

@@ -217,7 +217,7 @@ pub struct Keep<'a> {
 
 /// The text of this conversation that is no longer sent.
 pub trait Archive: Send + Sync {
-    /// The text behind a handle, as it was recorded; `None` where there is no such item.
+    /// The text behind a handle, as it was recorded; `None` if there is no such item.
     ///
     /// # Errors
     /// The log cannot be read.

@@ -37,7 +37,7 @@ pub enum Kind {
 pub struct Facts {
     pub kind: Kind,
     pub len: u64,
-    /// The permissions; 0 where the system has none.
+    /// The permissions; 0 if the system has none.
     pub mode: u32,
     /// User and group.
     owner: (u32, u32),

@@ -88,7 +88,7 @@ impl Proxies {
         Self(Arc::new(Known { tls, plain, matcher: Some(matcher) }))
     }
 
-    /// The proxy for an address; `None` where it is reached directly.
+    /// The proxy for an address; `None` if it is reached directly.
     ///
     /// # Errors
     /// [`NetError::Proxy`] if the variable that names the proxy does not contain the address of one.

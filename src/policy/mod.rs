@@ -3,7 +3,7 @@
 //!
 //! Calls that read inside the workspace run, and so do lines of programs that usually only read, in walls that hold
 //! them to it. Calls that write or execute ask, unless the mode or a rule says otherwise. Rules beat modes: deny wins,
-//! then ask, then allow. A call outside of the permitted scope asks and is never silently allowed; a call whose effects
+//! then ask, then allow. A call outside the permitted scope asks and is never silently allowed; a call whose effects
 //! are unknown before it runs is never considered harmless. Once outside content has entered the conversation, calls
 //! that write or use the network ask, even if something else would permit them.
 

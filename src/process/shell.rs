@@ -1,4 +1,4 @@
-//! The shell that runs command lines: bash where it exists, since that is what models write for, else `sh`.
+//! The shell that runs command lines: bash if it exists, since that is what models write for, else `sh`.
 
 use std::path::Path;
 use std::sync::OnceLock;

@@ -25,7 +25,7 @@ use super::owner::Owner;
 use super::variables;
 use super::version::Version;
 
-/// The variable that holds the examples of a prompt.
+/// The variable with the examples of a prompt.
 const EXAMPLES: &str = "examples";
 
 /// A prompt, ready to be rendered.

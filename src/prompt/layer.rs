@@ -68,7 +68,7 @@ impl Layer {
         Ok(entries.into_iter().filter(|entry| !entry.is_folder).map(|entry| entry.name).collect())
     }
 
-    /// The text of a file; `None` where there is none.
+    /// The text of a file; `None` if there is none.
     pub fn read(&self, path: &str) -> Result<Option<Cow<'static, str>>, PromptError> {
         let read = match self {
             Self::Builtin => {

@@ -28,7 +28,7 @@ impl Width {
         true
     }
 
-    /// The line is about to be drawn for this width. Returns the width that it stands there for, if that is another
+    /// The line is about to be drawn for this width. Returns the width for which it was drawn, if that is another
     /// one.
     fn change(&self, now: usize) -> Option<usize> {
         let before = self.0.swap(now, Ordering::Relaxed);

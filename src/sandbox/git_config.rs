@@ -80,7 +80,7 @@ impl Setting {
     }
 }
 
-/// Reads a configuration line by line; `None` where it holds what needs more than that.
+/// Reads a configuration line by line; `None` if it contains anything else.
 fn settings(text: &str) -> Option<Vec<Setting>> {
     let (mut section, mut heading) = (String::new(), String::new());
     let mut settings = Vec::new();

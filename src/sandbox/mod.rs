@@ -229,7 +229,7 @@ impl Ground {
         Ok(())
     }
 
-    /// The namespaces; `None` where this system refuses them.
+    /// The namespaces; `None` if this system refuses them.
     fn space(&self) -> Result<Option<Arc<system::Space>>, Unavailable> {
         self.begin()?;
         let mut spaces = self.spaces();
@@ -327,7 +327,7 @@ impl Walls {
         None
     }
 
-    /// Starts a command in the namespaces of the run; `None` where there are none, and the command is to be started by
+    /// Starts a command in the namespaces of the run; `None` if there are none, and the command is to be started by
     /// [`Walls::inside`]. Its output goes to `output`.
     #[cfg(target_os = "linux")]
     #[must_use]

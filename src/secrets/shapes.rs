@@ -27,7 +27,7 @@ static BEGINNINGS: LazyLock<AhoCorasick> = LazyLock::new(|| {
         .expect("a few dozen short words")
 });
 
-/// `text` with `mask` in the place of each key; `None` where there is none.
+/// Replaces each key in `text` by `mask`; `None` if there is none.
 pub(super) fn mask(text: &str, mask: &str) -> Option<String> {
     /// No key is shorter; most notices of ours are, so the search engine need not be built for them.
     const SHORTEST: usize = 8;
@@ -187,7 +187,7 @@ mod tests {
         mask(text, "***").unwrap_or_else(|| text.to_owned())
     }
 
-    /// Made up here, so that no file of the repository holds what looks like a key.
+    /// Made up here, so that no file of the repository contains text that looks like a key.
     fn letters(count: usize) -> String {
         "a1B2c3D4e5F6g7H8".chars().cycle().take(count).collect()
     }

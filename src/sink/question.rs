@@ -1,6 +1,6 @@
 //! The text of a permission question: the exact command or change, in full, and the limits that it would run within.
 //!
-//! Characters that would be invisible or misleading (controls, odd blanks, marks that reorder a line) are shown as
+//! Characters that would be invisible or misleading (controls, unusual spaces, marks that reorder a line) are shown as
 //! codes.
 
 use super::sheet::Sheet;

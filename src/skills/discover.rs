@@ -82,7 +82,7 @@ pub(super) fn skill(
     }))
 }
 
-/// The real path of a directory of skills; `None` where it does not exist or cannot be used; the latter is noted.
+/// The real path of a directory of skills; `None` if it does not exist or cannot be used; the latter is noted.
 pub(super) fn root(dir: &SkillDir, notes: &mut Vec<Note>) -> Option<PathBuf> {
     let missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
     let message = match (dir.dir.canonicalize(), dir.top.as_deref()) {

@@ -1,6 +1,6 @@
 //! The figures of a session: by tool and in total. Pure.
 //!
-//! The JSON form has OpenTelemetry's names for generative AI (`gen_ai.*`) where there are any; its keys are stable,
+//! The JSON form has OpenTelemetry's names for generative AI (`gen_ai.*`) if there are any; its keys are stable,
 //! and what is not known is `null`.
 
 use std::collections::BTreeMap;
@@ -141,7 +141,7 @@ impl Figures {
         self.peak_memory_bytes = self.peak_memory_bytes.max(other.peak_memory_bytes);
     }
 
-    /// Mean latency in milliseconds; `None` where nothing ran.
+    /// Mean latency in milliseconds; `None` if nothing ran.
     #[must_use]
     pub fn mean_ms(&self) -> Option<f64> {
         let count = f64::from(u32::try_from(self.latencies.len()).ok().filter(|count| *count > 0)?);

@@ -25,7 +25,7 @@ struct Candidate(u64);
 impl Candidate {
     const START_BITS: u32 = u64::BITS - PLACE_BITS;
 
-    /// For a piece that no memory holds the start would be cut, and the candidate be one of the beginning.
+    /// Only a piece larger than any memory would have its start cut off.
     fn new(place: Place, start: usize) -> Self {
         Self(u64::from(place) << Self::START_BITS | start as u64 & ((1 << Self::START_BITS) - 1))
     }

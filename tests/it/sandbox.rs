@@ -43,7 +43,7 @@ impl Form {
     }
 }
 
-/// The output and what the model read of each command, run one after the other; `None` where there is no Landlock.
+/// The output and what the model read of each command, run one after the other; `None` if there is no Landlock.
 pub fn tried(prepare: impl FnOnce(Run) -> Run, commands: &[&str]) -> Option<(Output, Vec<String>)> {
     tried_in(Form::Namespaces, prepare, commands)
 }

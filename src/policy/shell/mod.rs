@@ -168,7 +168,7 @@ mod tests {
 
     use super::*;
 
-    /// The simple commands in a line, ` / ` between them, `…` for what is not known; `!` first where there is doubt.
+    /// The simple commands in a line, ` / ` between them, `…` for what is not known; `!` first if there is doubt.
     fn shown(line: &str) -> String {
         let script = read(line);
         let word = |arg: &Arg| arg.text().unwrap_or("…").to_owned();
@@ -385,7 +385,7 @@ mod tests {
             let script = read(&format!("printf {}", quoted.join(" ")));
             let expected: Vec<Arg> =
                 ["printf".to_owned()].into_iter().chain(words).map(Arg::Literal).collect();
-            // A text that a calculation would run is doubtful wherever it stands.
+            // A text that a calculation would run is doubtful everywhere.
             let is_subscript = |arg: &Arg| arg.text().is_some_and(|text| text.contains("[$(") || text.contains("[`"));
             prop_assert_eq!(script.doubt().is_some(), expected.iter().any(is_subscript));
             prop_assert_eq!(&script.commands[0].argv, &expected);

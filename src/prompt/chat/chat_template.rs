@@ -172,7 +172,7 @@ fn compile(text: &str, syntax: Syntax, undefined: Undefined) -> Result<Option<Te
     has_marks.then(|| Template::compile_as(syntax, "message", text, undefined)).transpose()
 }
 
-/// The messages that a variable holds; `None` where nothing defines it.
+/// The messages in a variable; `None` if nothing defines it.
 fn held(variables: &Value, key: &str) -> Result<Option<Vec<ChatMessage>>, String> {
     let value = key.split('.').try_fold(variables.clone(), |value, part| value.get_attr(part));
     let Some(value) = value.ok().filter(|value| !value.is_undefined() && !value.is_none()) else {

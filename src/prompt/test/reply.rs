@@ -22,10 +22,10 @@ pub struct Reply {
     pub skills: Vec<String>,
     /// Tokens of all requests, input and output.
     pub tokens: u64,
-    /// USD; `None` where no prices are known.
+    /// USD; `None` if no prices are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
-    /// USD of the judges that its assertions asked; `None` where none was asked or no prices are known.
+    /// USD of the judges that its assertions asked; `None` if none was asked or no prices are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judging_cost: Option<f64>,
     /// Milliseconds from the first request to the answer.

@@ -15,7 +15,7 @@ use crate::sandbox::{Boundary, Network, Profile};
 
 /// Rules, ready to be applied to a thread.
 pub(in crate::sandbox) struct Confinement {
-    /// `None` where the kernel has no Landlock, and namespaces guard the files.
+    /// `None` if the kernel has no Landlock, and namespaces guard the files.
     files: Option<RulesetCreated>,
     calls: BpfProgram,
     ground: Ground,

@@ -53,7 +53,7 @@ impl Family {
 
     /// Waits for the next event.
     pub fn wait(&self, socket: &UnixStream) -> io::Result<Event> {
-        // A handle of a process that has been reaped would be readable for ever.
+        // A handle of a process that has been reaped would be readable forever.
         let handle = self.status.is_none().then(|| self.command.1.as_fd());
         let mut watched: Vec<PollFd<'_>> =
             [socket.as_fd()].into_iter().chain(handle).map(|file| PollFd::new(file, PollFlags::POLLIN)).collect();

@@ -71,7 +71,7 @@ pub(super) fn build(plan: &Boundary, temp: &Path, profile: Profile) -> Result<(R
     Ok((ruleset.expect("it is put back after each rule"), ground))
 }
 
-/// The ruleset inside namespaces, where lids hide what must not be read. `None` where the kernel has no Landlock.
+/// The ruleset inside namespaces, where lids hide what must not be read. `None` if the kernel has no Landlock.
 pub(super) fn within(stage: &Stage, profile: Profile) -> Option<RulesetCreated> {
     let mut grants = Grants { ruleset: Some(ruleset().ok()?), hidden: Vec::new(), ground: Ground::default() };
     grants.add(Path::new("/"), READ).ok()?;

@@ -17,7 +17,7 @@ pub struct Comparison {
     pub p: f64,
     /// True if the difference is more than noise.
     pub differs: bool,
-    /// Runs of each that would tell such rates apart (power 80 %, 5 %); `None` where the rates are equal.
+    /// Runs of each that would distinguish such rates (power 80 %, 5 %); `None` if the rates are equal.
     pub runs_that_tell: Option<u64>,
     pub cases: Vec<Row>,
 }
