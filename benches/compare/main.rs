@@ -79,7 +79,7 @@ fn compare(program: &Path, rounds: usize) {
         (Phase::OneShot, "A one-shot"),
         (Phase::Stream, "A reply of 50,000 tokens"),
         (Phase::Loop, "A loop of 20 commands"),
-        (Phase::BusyLoop, "The same while each core is busy"),
+        (Phase::BusyLoop, "A loop of 20 commands while every core is busy"),
     ];
     println!("Medians of {rounds} rounds.");
     let [one, stream, steps, busy] = phases.map(|(phase, title)| {

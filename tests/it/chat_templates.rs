@@ -300,7 +300,7 @@ fn histories_that_are_none_are_told_with_message_and_item() {
         (r#"history:={"role":"user"}"#, "`history` is of type map, but has to be a list"),
         (
             r#"history:=[{"role":"robot","content":"x"}]"#,
-            "item 1 of `history` is no message: unknown variant `robot`",
+            "item 1 of `history` is not a message: unknown variant `robot`",
         ),
         (r#"history:=[{"role":"tool","content":"x","call_id":"c"}]"#, "no message before it makes the call `c`"),
         (

@@ -217,7 +217,7 @@ fn what_is_no_catalogue_changes_nothing() {
         (format!("{head}gpt-98 w=1 o=2\n"), "larger than the window"),
         (good.replace("@openai", "@evil"), "not a known provider"),
         (good.replace("2026-11-20", "2020-01-01"), "older"),
-        (good.replace("2026-11-20", "2999-01-01"), "to come"),
+        (good.replace("2026-11-20", "2999-01-01"), "in the future"),
         (format!("{head}{}", " ".repeat(6 * 1024 * 1024)), "longer than 5 MiB"),
     ] {
         Run::at(&place).file("bad", &text).args(["model", "update", "bad"]).run().exits(1).reason_has(why);

@@ -54,7 +54,7 @@ fn commands_of_a_project_need_its_trust() {
     };
     run(&[]).stderr_has("/theirs: there is no such command");
     assert_eq!(server.requests().len(), 0);
-    run(&["--trust"]).stderr_has("`model` is left out: a project chooses no models");
+    run(&["--trust"]).stderr_has("`model` is left out: a project cannot choose models");
     assert_eq!(said(&server), ["Their text."]);
 }
 

@@ -24,7 +24,7 @@ pub(in crate::sandbox) struct Confinement {
 }
 
 impl Confinement {
-    /// The rules where there are no namespaces.
+    /// The rules without namespaces.
     ///
     /// # Errors
     /// The feature that the kernel lacks.
@@ -85,7 +85,7 @@ impl Confinement {
         seccompiler::apply_filter(&self.calls).map_err(|error| io::Error::other(format!("seccomp: {error}")))
     }
 
-    /// No program wraps the command: it starts inside.
+    /// Empty, as no program wraps the command: it starts inside.
     #[expect(clippy::unused_self, reason = "the boundary of other systems is a program")]
     pub fn prefix(&self) -> Vec<String> {
         Vec::new()
